@@ -82,6 +82,11 @@ impl Answer {
         Self { tag: Some(digest_of(page)), ..answer }
     }
 
+    /// The answer with a text of this media type, which has no tag.
+    pub(crate) fn text(text: Bytes, media_type: &'static str) -> Self {
+        Self::with(text.into(), HeaderValue::from_static(media_type))
+    }
+
     /// The answer with an uploaded file.
     pub(crate) fn file(file: Outgoing, media_type: &'static str) -> Self {
         let digest = file.digest();

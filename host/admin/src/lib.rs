@@ -15,7 +15,8 @@
 //! Invariants:
 //! - no body is read before the request's token was checked;
 //! - no resource is asked before the token was found to have the permission that it needs. Only the
-//!   description of the API, which is the same for everyone, needs no token.
+//!   description of the API, which is the same for everyone, needs no token; and the metrics, if they
+//!   have a listener of their own (`metrics_plane`).
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -28,6 +29,7 @@ mod busy;
 mod caller;
 mod conditions;
 mod docs;
+mod metrics_plane;
 mod openapi;
 mod operation;
 mod permission;
@@ -42,6 +44,7 @@ mod terms;
 mod wait;
 
 pub use body::AdminBody;
+pub use metrics_plane::MetricsPlane;
 pub use openapi::openapi_document;
 pub use plane::{AdminKeys, AdminParts, AdminPlane};
 pub use state::UploadLimits;

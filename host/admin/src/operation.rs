@@ -175,6 +175,11 @@ impl Operation {
         self.with(parameter(name, ParameterIn::Query, schema).description(Some(meaning)))
     }
 
+    /// A text in the query.
+    pub(crate) fn text(self, name: &str, meaning: &str) -> Self {
+        self.with(parameter(name, ParameterIn::Query, text()).description(Some(meaning)))
+    }
+
     /// A name in the query.
     pub(crate) fn name(mut self, name: &str, meaning: &str) -> Self {
         let schema = self.schemas.shown::<NameText>();

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use gristmill_control::Control;
 use gristmill_core::{ErrorCode, KeyHash};
+use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
 use gristmill_transport::credentials::KeyHasher;
 use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Tls, status_of};
@@ -61,6 +62,8 @@ pub struct AdminParts {
     pub limits: UploadLimits,
     /// The status shows its figures.
     pub log: Log,
+    /// The text of all metrics.
+    pub scrapes: Scrapes,
     /// The TLS of each plane that has it, by the plane's name. The status shows it.
     pub tls: Vec<(&'static str, Tls)>,
 }
@@ -84,10 +87,11 @@ impl AdminPlane {
     /// # Errors
     /// The description of the API cannot be written as JSON.
     pub fn new(parts: AdminParts) -> Result<Self, serde_json::Error> {
-        let AdminParts { control, keys: AdminKeys { root, hasher }, limits, log, tls } = parts;
+        let AdminParts { control, keys: AdminKeys { root, hasher }, limits, log, scrapes, tls } =
+            parts;
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
-        let state = Arc::new(State { control, tokens, limits, log, tls });
+        let state = Arc::new(State { control, tokens, limits, log, scrapes, tls });
         let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Self { state, pages, request_ids, audit, attempts, busy: Busy::default() })
     }

@@ -8,9 +8,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::operation::{Operation, PREFIX};
 use crate::resource::{
-    Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Model, ModelConfig, OwnToken,
-    Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation, Status, Tenant,
-    Token,
+    Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model, ModelConfig,
+    OwnToken, Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation,
+    Status, Tenant, Token, Usage,
 };
 
 /// The resource at `path`.
@@ -19,6 +19,8 @@ use crate::resource::{
 /// No resource is at this path, or the path is not UTF-8.
 pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     let nothing = || Problem::new(ErrorCode::NotFound, "nothing is served at this path");
+    // Where programs that read metrics look for them.
+    let path = if path == "/metrics" { "/admin/v1/metrics" } else { path };
     let below = path.strip_prefix(PREFIX).ok_or_else(nothing)?;
     let segments: Vec<Cow<'_, str>> = below
         .split('/')
@@ -31,6 +33,8 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     }
     Ok(match segments[..] {
         ["status"] => Box::new(Status),
+        ["metrics"] => Box::new(Metrics),
+        ["usage"] => Box::new(Usage),
         ["self"] => Box::new(OwnToken),
         ["tokens"] => Box::new(List::Tokens),
         ["tokens", token] => Box::new(Token::new(token)),
@@ -75,6 +79,8 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
 pub(crate) fn operations() -> Vec<Operation> {
     let all = [
         Status::operations(),
+        Metrics::operations(),
+        Usage::operations(),
         OwnToken::operations(),
         Token::operations(),
         Releases::operations(),
@@ -108,6 +114,7 @@ mod tests {
     fn paths_lead_to_resources() {
         for (path, expected) in [
             ("/admin/v1/status", Ok(Allowed::Get)),
+            ("/metrics", Ok(Allowed::Get)),
             ("/admin/v1/self", Ok(Allowed::Get)),
             ("/admin/v1/tokens/ci", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tokens/ci/rotate", Ok(Allowed::Post)),

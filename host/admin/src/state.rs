@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_control::Control;
+use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
 use gristmill_transport::Tls;
 
@@ -24,6 +25,7 @@ pub(crate) struct State {
     pub(crate) tokens: Tokens,
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
+    pub(crate) scrapes: Scrapes,
     /// The TLS of each plane that has it, by the plane's name.
     pub(crate) tls: Vec<(&'static str, Tls)>,
 }

@@ -19,7 +19,8 @@ use clap::{Arg, ArgMatches};
 pub(crate) use self::fault::{Fault, Faults};
 use self::reader::Reader;
 use self::sections::{
-    Access, ConnectionLimits, Listeners, Logging, Models, Plugins, Requests, Shutdown, Uploads,
+    Access, ConnectionLimits, Listeners, Logging, Metrics, Models, Plugins, Requests, Shutdown,
+    Uploads,
 };
 pub(crate) use self::sections::{Data, Replicas, Tls};
 pub(crate) use self::setting::Setting;
@@ -51,12 +52,13 @@ pub(crate) struct Config {
     pub(crate) uploads: Uploads,
     pub(crate) connections: ConnectionLimits,
     pub(crate) shutdown: Shutdown,
+    pub(crate) metrics: Metrics,
     pub(crate) logging: Logging,
 }
 
 /// All settings, in the order of their sections.
 pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
-    let sections: [&'static [Setting]; 12] = [
+    let sections: [&'static [Setting]; 13] = [
         Data::SETTINGS,
         Replicas::SETTINGS,
         Listeners::SETTINGS,
@@ -68,6 +70,7 @@ pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
         Uploads::SETTINGS,
         ConnectionLimits::SETTINGS,
         Shutdown::SETTINGS,
+        Metrics::SETTINGS,
         Logging::SETTINGS,
     ];
     sections.into_iter().flatten()
@@ -148,6 +151,7 @@ impl Config {
             uploads: Uploads::read(reader),
             connections: ConnectionLimits::read(reader),
             shutdown: Shutdown::read(reader),
+            metrics: Metrics::read(reader),
             logging: Logging::read(reader),
         }
     }
@@ -161,7 +165,9 @@ impl Config {
         let Listeners { listen, grpc_listen, admin_listen } = self.listeners;
         let addresses =
             [("listen", listen), ("grpc_listen", grpc_listen), ("admin_listen", admin_listen)];
-        for (index, (second, address)) in addresses.into_iter().enumerate() {
+        let metrics = self.metrics.metrics_listen.map(|metrics| ("metrics_listen", metrics));
+        let addresses: Vec<_> = addresses.into_iter().chain(metrics).collect();
+        for (index, (second, address)) in addresses.iter().copied().enumerate() {
             let same = |(_, other): &&(&str, _)| *other == address && address.port() != 0;
             if let Some((first, _)) = addresses[..index].iter().find(same) {
                 faults.push(Fault::SameAddress { first, second, address });

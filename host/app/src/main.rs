@@ -31,6 +31,7 @@ mod samples;
 mod serve;
 mod status;
 mod token;
+mod usage;
 
 use clap::{ArgMatches, Command};
 
@@ -73,6 +74,7 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "plugin" => run_plugin(matches),
         "fsck" => fsck::run(matches),
         "releases" => releases::run(matches),
+        "usage" => usage::run(matches),
         "rollback" => rollback::run(matches),
         "samples" => samples::run(matches),
         "reference" => reference::run(matches),
@@ -139,6 +141,7 @@ fn command() -> Command {
         .subcommand(status::command())
         .subcommand(get::command())
         .subcommand(releases::command())
+        .subcommand(usage::command())
         .subcommand(rollback::command())
         .subcommand(candidate::command())
         .subcommand(samples::command())

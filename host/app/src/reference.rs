@@ -1,4 +1,4 @@
-//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown, and the
+//! `gristmill reference`: the tables of settings, limits, error codes and metrics, in Markdown, and the
 //! description of the admin API, in JSON. They come from the same lists and types that the server
 //! uses. `cargo xtask docs` writes them into the repository.
 
@@ -15,14 +15,14 @@ use crate::config::settings;
 pub(crate) fn command() -> Command {
     Command::new("reference")
         .about(
-            "Print a table of all settings, limits or error codes, in Markdown, or the OpenAPI document \
-             of the admin API",
+            "Print a table of all settings, limits, error codes or metrics, in Markdown, or the OpenAPI \
+             document of the admin API",
         )
         .arg(
             Arg::new("table")
                 .value_name("TABLE")
                 .required(true)
-                .value_parser(["settings", "limits", "errors", "openapi"])
+                .value_parser(["settings", "limits", "errors", "metrics", "openapi"])
                 .help("The table to print, or the document"),
         )
 }
@@ -33,6 +33,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         "settings" => settings_table(),
         "limits" => limits(),
         "errors" => errors(),
+        "metrics" => metrics(),
         "openapi" => gristmill_admin::openapi_document()?,
         other => bail!("TABLE is {other:?}: there is no such table"),
     };
@@ -97,6 +98,22 @@ fn errors() -> String {
     let mut table = Table::new(["status", "code", "meaning"]);
     for ErrorCodeRow { status, code: text, meaning } in error_codes() {
         table.row([status.to_string(), code(text), meaning.to_owned()]);
+    }
+    table.0
+}
+
+/// The metrics.
+fn metrics() -> String {
+    let mut table = Table::new(["metric", "kind", "unit", "labels", "meaning"]);
+    for family in gristmill_metrics::family::ALL {
+        let labels = family.attributes.iter().map(|name| code(name)).collect::<Vec<_>>();
+        table.row([
+            code(&family.prometheus_name()),
+            family.kind.as_str().to_owned(),
+            code(family.unit),
+            labels.join(", "),
+            family.help.to_owned(),
+        ]);
     }
     table.0
 }

@@ -107,7 +107,7 @@ impl RequestRun<'_> {
         let took = arrived.elapsed();
         let record = match &answer {
             SampleAnswer::Response { body, .. } => receipt.answered(body.len()),
-            SampleAnswer::Failed(SampleFailure { code, .. }) => receipt.failed(*code),
+            SampleAnswer::Failed(SampleFailure { code, .. }) => receipt.failed(*code, 0),
         };
         let (stages, calls) = (record.stages, record.calls);
         Ran { answer, took, stages, calls, lines }

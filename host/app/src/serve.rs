@@ -10,6 +10,7 @@ mod samples;
 mod stop;
 mod store;
 mod tls;
+mod usage;
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -19,15 +20,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
-use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
+use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, MetricsPlane, UploadLimits};
 use gristmill_client::Addresses;
-use gristmill_control::{Control, Progress};
+use gristmill_control::{Control, FigureParts, Progress};
 use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
+use gristmill_metrics::{EdgeFigures, Places};
+use gristmill_observe::{Observer, Parts, Scrapes};
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
 use gristmill_transport::credentials::KeyHasher;
-use gristmill_transport::{Listening, Protocol, Shutdown, Tls, serve};
+use gristmill_transport::{Connections, ListenerConfig, Listening, Protocol, Shutdown, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinHandle, JoinSet};
@@ -48,6 +51,9 @@ const RETAINED_BYTES_MAX: usize = 256 << 20;
 /// The fewest threads of the control plane: while one of them reads a large document, another one
 /// renews the server's lease.
 const CONTROL_THREADS_MIN: usize = 2;
+
+/// The most connections of the listener for metrics.
+const METRICS_CONNECTIONS_MAX: usize = 32;
 
 /// The interval at which a long start logs its progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
@@ -136,13 +142,16 @@ struct Planes {
     data: DataPlane,
     grpc: GrpcPlane,
     admin: AdminPlane,
+    metrics: MetricsPlane,
 }
 
-/// The three planes' listeners.
+/// The planes' listeners.
 struct Listeners {
     data: TcpListener,
     grpc: TcpListener,
     admin: TcpListener,
+    /// If it is not a part of the admin plane alone.
+    metrics: Option<TcpListener>,
     tls: PlanesTls,
     /// The threads of the admin plane. The others are served by the runtime of the caller.
     control_threads: Handle,
@@ -162,6 +171,10 @@ async fn run_server(
         data: bind("listen", config.listeners.listen).await?,
         grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
+        metrics: match config.metrics.metrics_listen {
+            Some(address) => Some(bind("metrics_listen", address).await?),
+            None => None,
+        },
         tls: tls.clone(),
         control_threads: control_threads.clone(),
     };
@@ -172,8 +185,8 @@ async fn run_server(
     let token = root_token(given, &config.data.data_dir, as_json)?;
     let hasher = hash_key::read(&config.data)?;
     let addresses = listeners.addresses()?;
-    let Addresses { data, grpc, admin } = &addresses;
-    tracing::info!(data, grpc, admin, "listening, loading the state");
+    let Addresses { data, grpc, metrics, admin } = &addresses;
+    tracing::info!(data, grpc, metrics, admin, "listening, loading the state");
 
     let (shutdown, progress) = (Shutdown::new(), Progress::default());
     let planes = Arc::new(OnceLock::new());
@@ -181,15 +194,22 @@ async fn run_server(
     let loading = Loading::new(move || said.to_string());
     let mut signals = Signals::new()?;
     let limits = limits(&config, files);
+    let connections =
+        [("data", limits.data.connections.clone()), ("admin", limits.admin.connections.clone())];
     let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
     let children = Arc::new(Children::new(&config));
+    let book = usage::open(&config)?;
     let hash_key = hasher.as_ref().map(KeyHasher::id);
     let parts = OpeningParts {
         address: addresses.admin.clone(),
         pool: pool.clone(),
         progress: progress.clone(),
         children: children.clone(),
+        figures: FigureParts {
+            places: Places::new(config.metrics.metrics_pipelines_max).into(),
+            book: book.clone(),
+        },
         hash_key,
         data_plane: Handle::current(),
     };
@@ -216,13 +236,15 @@ async fn run_server(
         None => hash_key::make(&config.data.data_dir)?,
     };
     let root = token.hash(&hasher);
+    let edges = Arc::new(EdgeFigures::default());
     let rules = InferenceConfig {
         open_tenant: config.access.open_tenant.clone(),
         admin_token: root,
         hasher: hasher.clone(),
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
-        control_threads,
+        control_threads: control_threads.clone(),
+        edges: edges.clone(),
     };
     let leaving = control.clone();
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
@@ -235,9 +257,20 @@ async fn run_server(
     let tls = [("data", tls.data), ("admin", tls.admin)];
     let tls = tls.into_iter().filter_map(|(plane, tls)| Some((plane, tls?))).collect();
     let keys = AdminKeys { root, hasher };
-    let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), tls };
+    let observer = Observer::new(Parts {
+        control: control.clone(),
+        edges,
+        connections,
+        log: log.clone(),
+        tenant_bytes_max: config.requests.tenant_bytes_max,
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    let scrapes = Scrapes::new(observer.into());
+    let metrics = MetricsPlane::new(scrapes.clone());
+    let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), scrapes, tls };
     let admin = AdminPlane::new(admin)?;
-    let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
+    let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
+    let keeping = control_threads.spawn(usage::keep(book.clone()));
     announce(config.logging.log_format, &addresses)?;
 
     signals.next().await;
@@ -251,6 +284,8 @@ async fn run_server(
     while let Some(finished) = serving.join_next().await {
         all_finished &= finished?;
     }
+    keeping.abort();
+    usage::keep_once(&book);
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
@@ -259,7 +294,7 @@ async fn run_server(
 
 impl Listeners {
     fn addresses(&self) -> Result<Addresses> {
-        let Self { data, grpc, admin, tls, .. } = self;
+        let Self { data, grpc, admin, metrics, tls, .. } = self;
         let url = |listener: &TcpListener, tls: &Option<Tls>| -> Result<String> {
             let scheme = if tls.is_some() { "https" } else { "http" };
             Ok(format!("{scheme}://{}", listener.local_addr()?))
@@ -267,6 +302,7 @@ impl Listeners {
         Ok(Addresses {
             data: url(data, &tls.data)?,
             grpc: url(grpc, &tls.data)?,
+            metrics: metrics.as_ref().map(|metrics| url(metrics, &tls.admin)).transpose()?,
             admin: url(admin, &tls.admin)?,
         })
     }
@@ -306,6 +342,23 @@ impl Listeners {
             shutdown: shutdown.clone(),
             handler: grpc,
         }));
+        if let Some(listener) = self.metrics {
+            let (opened, not_yet) = (planes.clone(), loading.clone());
+            let metrics = move |request, _| match opened.get() {
+                Some(planes) => Either::Left(planes.metrics.clone().handle(request)),
+                None => Either::Right(ready(not_yet.answer(&request))),
+            };
+            let connections = Connections::new(METRICS_CONNECTIONS_MAX, None);
+            let metrics = serve(Listening {
+                listener,
+                protocol: Protocol::Http1,
+                tls: self.tls.admin.clone(),
+                config: ListenerConfig { connections, ..limits.admin.clone() },
+                shutdown: shutdown.clone(),
+                handler: metrics,
+            });
+            serving.spawn_on(metrics, &self.control_threads);
+        }
         let admin = move |request, client| match planes.get() {
             Some(planes) => Either::Left(planes.admin.clone().handle(request, client)),
             None => Either::Right(ready(loading.answer(&request))),

@@ -134,9 +134,18 @@ impl Batch {
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
         let Self { provider, times, .. } = *self;
+        let (rows, all) = (self.rows().max(1), times.total());
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         for (entry, (outcome, queued)) in self.taken.batch.drain(..).zip(waited) {
-            let served = outcome.map(|outputs| Served { outputs, queued, times, provider });
+            let share = all.mul_f64(entry.rows as f64 / rows as f64);
+            let served = outcome.map(|outputs| Served {
+                outputs,
+                queued,
+                times,
+                batch_rows: rows,
+                share,
+                provider,
+            });
             entry.item.reply.answer(served);
         }
     }

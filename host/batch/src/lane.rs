@@ -48,6 +48,12 @@ pub struct Answered {
     pub outputs: Vec<NamedTensor>,
     /// How long it was queued.
     pub queued: Duration,
+    /// How long its batches were copied together.
+    pub staging: Duration,
+    /// The rows of its batch; of the largest if it ran in several.
+    pub batch_rows: usize,
+    /// Its share of the time that its batches took, by rows.
+    pub model_time: Duration,
     /// The provider that ran it, if the model has several.
     pub provider: Option<&'static str>,
 }
@@ -194,10 +200,17 @@ impl Lane {
         let pending = Pending::new(&self.shared.tally, &submission.tenant, submission.arrived);
         let served = self.serve(&submission, inputs).await?;
         pending.succeeded(&served);
-        let Served { outputs, queued, provider, .. } = served;
+        let Served { outputs, queued, times, batch_rows, share, provider } = served;
         let named = self.info.outputs.iter().zip(outputs);
         let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
-        Ok(Answered { outputs: named.collect(), queued, provider })
+        Ok(Answered {
+            outputs: named.collect(),
+            queued,
+            staging: times.input,
+            batch_rows,
+            model_time: share,
+            provider,
+        })
     }
 
     async fn serve(

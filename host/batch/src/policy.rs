@@ -101,6 +101,11 @@ impl<T> Policy<T> {
         level.min(self.config.levels.len() - 1)
     }
 
+    /// The arrival of the request that has been queued longest.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.tiers.iter().flat_map(FairQueue::shapes).map(|(_, _, oldest)| oldest).min()
+    }
+
     pub(crate) fn queued_rows(&self) -> usize {
         self.usage.rows()
     }

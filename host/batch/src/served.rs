@@ -15,6 +15,10 @@ pub(crate) struct Served {
     pub(crate) queued: Duration,
     /// The times of the batch.
     pub(crate) times: Times,
+    /// The rows of the batch.
+    pub(crate) batch_rows: usize,
+    /// The request's share of the batch's time, by rows.
+    pub(crate) share: Duration,
     /// The provider that ran the batch, if the model has several.
     pub(crate) provider: Option<&'static str>,
 }

@@ -60,6 +60,8 @@ pub(crate) fn joined(
     for part in &parts {
         whole.queued = whole.queued.max(part.queued);
         whole.times.add(&part.times);
+        whole.share += part.share;
+        whole.batch_rows = whole.batch_rows.max(part.batch_rows);
         whole.provider = part.provider;
     }
     let stacked = (0..outputs).map(|index| {

@@ -34,7 +34,7 @@ use crate::policy::{Gather, Policy};
 use crate::running::{Instance, Running};
 use crate::service_time::ServiceTime;
 use crate::statistics::LaneStatistics;
-use crate::sync::{Condvar, Guard, Mutex};
+use crate::sync::{Condvar, Guard, Mutex, now};
 use crate::tally::Tally;
 use crate::upkeep::{Refusal, Upkeep};
 
@@ -174,11 +174,14 @@ impl LaneShared {
     /// All figures, including the current ones of the queue.
     pub(crate) fn statistics(&self) -> LaneStatistics {
         let locked = self.lock();
-        let State { policy, running, service, .. } = &*locked.state;
-        let (queued_rows, running) = (policy.queued_rows(), running.len());
-        let service_time = service.line();
+        let State { policy, running, service, idle, .. } = &*locked.state;
+        let (queued_rows, running, idle) = (policy.queued_rows(), running.len(), idle.len());
+        let (oldest, service_time) = (policy.oldest(), service.line());
         drop(locked);
-        LaneStatistics { queued_rows, running, service_time, ..self.tally.read() }
+        let age = |oldest| now().saturating_duration_since(oldest);
+        let queue_age = oldest.map(age).unwrap_or_default();
+        let counted = self.tally.read();
+        LaneStatistics { queued_rows, queue_age, running, idle, service_time, ..counted }
     }
 
     /// Forget the tenants that are not to be kept, except those with queued requests.

@@ -38,8 +38,12 @@ pub struct LaneStatistics {
     pub recent_mixed: VecDeque<MixedBatch>,
     /// Rows queued now.
     pub queued_rows: usize,
+    /// How long the oldest request in the queue has been there.
+    pub queue_age: Duration,
     /// Batches that run now.
     pub running: usize,
+    /// Instances that wait for a batch now.
+    pub idle: usize,
     /// The learned service time of a batch of n rows, a + b n: a and b, in seconds.
     pub service_time: Option<(f64, f64)>,
 }

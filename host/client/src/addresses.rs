@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 const DATA: &str = "data plane  ";
 const GRPC: &str = "grpc        ";
+const METRICS: &str = "metrics     ";
 const ADMIN: &str = "admin plane ";
 
 /// The URL of each plane of a server.
@@ -16,6 +17,8 @@ pub struct Addresses {
     pub data: String,
     /// The data plane's, over gRPC.
     pub grpc: String,
+    /// That of the metrics' own plane, if there is one.
+    pub metrics: Option<String>,
     /// The admin plane's.
     pub admin: String,
 }
@@ -23,16 +26,21 @@ pub struct Addresses {
 impl Addresses {
     /// The lines as text, for people. `version` is the server's.
     pub fn to_text(&self, version: &str) -> String {
-        let Self { data, grpc, admin } = self;
-        format!("gristmill {version}\n{DATA}{data}\n{GRPC}{grpc}\n{ADMIN}{admin}\n")
+        let Self { data, grpc, metrics, admin } = self;
+        let metrics = metrics.as_ref().map(|metrics| format!("{METRICS}{metrics}\n"));
+        let metrics = metrics.unwrap_or_default();
+        format!("gristmill {version}\n{DATA}{data}\n{GRPC}{grpc}\n{metrics}{ADMIN}{admin}\n")
     }
 
     /// The same as one line of JSON.
     pub fn to_json(&self, version: &str) -> String {
-        let Self { data, grpc, admin } = self;
-        let line = json!({
+        let Self { data, grpc, metrics, admin } = self;
+        let mut line = json!({
             "message": "serving", "version": version, "data": data, "grpc": grpc, "admin": admin,
         });
+        if let Some(metrics) = metrics {
+            line["metrics"] = metrics.as_str().into();
+        }
         format!("{line}\n")
     }
 
@@ -52,7 +60,7 @@ impl Addresses {
         output: &mut impl BufRead,
         lines: &mut Vec<String>,
     ) -> io::Result<Option<Self>> {
-        let (mut data, mut grpc) = (None, None);
+        let (mut data, mut grpc, mut metrics) = (None, None, None);
         for line in output.lines() {
             let line = line?;
             if let Some(addresses) = Self::of_json(&line) {
@@ -62,10 +70,12 @@ impl Addresses {
             let address = |name: &str| line.strip_prefix(name).map(str::to_owned);
             data = data.or_else(|| address(DATA));
             grpc = grpc.or_else(|| address(GRPC));
+            metrics = metrics.or_else(|| address(METRICS));
             let admin = address(ADMIN);
             lines.push(line);
             if let Some(((data, grpc), admin)) = data.as_ref().zip(grpc.as_ref()).zip(admin) {
-                return Ok(Some(Self { data: data.clone(), grpc: grpc.clone(), admin }));
+                let (data, grpc) = (data.clone(), grpc.clone());
+                return Ok(Some(Self { data, grpc, metrics, admin }));
             }
         }
         Ok(None)
@@ -74,7 +84,8 @@ impl Addresses {
     fn of_json(line: &str) -> Option<Self> {
         let document: Value = serde_json::from_str(line).ok()?;
         let address = |name: &str| document[name].as_str().map(str::to_owned);
-        Some(Self { data: address("data")?, grpc: address("grpc")?, admin: address("admin")? })
+        let (data, grpc, admin) = (address("data")?, address("grpc")?, address("admin")?);
+        Some(Self { data, grpc, metrics: address("metrics"), admin })
     }
 }
 
@@ -88,20 +99,26 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let addresses = Addresses {
+        let without = Addresses {
             data: "http://127.0.0.1:1".into(),
             grpc: "http://127.0.0.1:2".into(),
+            metrics: None,
             admin: "https://127.0.0.1:3".into(),
         };
+        let with = Addresses { metrics: Some("http://127.0.0.1:4".into()), ..without.clone() };
+        [without, with].iter().for_each(read_again);
+        let none = Addresses::read(&mut &b"gristmill 1.2.3\n"[..], &mut Vec::new()).unwrap();
+        assert_eq!(none, None);
+    }
+
+    fn read_again(addresses: &Addresses) {
         assert_eq!(addresses.grpc_authority(), "127.0.0.1:2");
         for said in [addresses.to_text("1.2.3"), addresses.to_json("1.2.3")] {
             let mut lines = Vec::new();
             let output = format!("admin token abc (shown only this once)\n{said}and more\n");
             let read = Addresses::read(&mut output.as_bytes(), &mut lines).unwrap();
-            assert_eq!(read.as_ref(), Some(&addresses));
+            assert_eq!(read.as_ref(), Some(addresses));
             assert_eq!(lines.len(), 1 + said.lines().count());
         }
-        let none = Addresses::read(&mut &b"gristmill 1.2.3\n"[..], &mut Vec::new()).unwrap();
-        assert_eq!(none, None);
     }
 }

@@ -8,8 +8,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
+use gristmill_metrics::{Places, RequestFigures, Target};
 use gristmill_sandbox::{Account, BACKGROUND_CALLS_PER_CORE};
-use gristmill_snapshot::{PipelineStatistics, TenantQuota};
+use gristmill_snapshot::TenantQuota;
+use gristmill_usage::{Book, Counter, Key};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -51,16 +53,27 @@ pub(crate) struct Accounts {
     tenant_bytes_max: usize,
     /// Plugin calls of all tenants.
     concurrent_calls: usize,
+    /// Where figures and usage come from.
+    figures: FigureParts,
     /// The places of all tenants' shadows.
     pub(crate) shadows: Arc<Semaphore>,
     /// Takes the candidates that are aborted.
     aborted: UnboundedSender<Aborted>,
 }
 
+/// Where the figures and the usage of requests come from.
+#[derive(Clone)]
+pub struct FigureParts {
+    /// The places for figures in all detail.
+    pub places: Arc<Places>,
+    /// The usage of all tenants.
+    pub book: Arc<Book>,
+}
+
 /// What one tenant has.
 struct Own {
     quota: Arc<TenantQuota>,
-    statistics: HashMap<Name, Arc<PipelineStatistics>>,
+    figures: HashMap<Target, Arc<RequestFigures>>,
     shadows: Option<Shadows>,
 }
 
@@ -84,6 +97,7 @@ impl Accounts {
     pub(crate) fn new(
         tenant_bytes_max: usize,
         concurrent_calls: usize,
+        figures: FigureParts,
     ) -> (Self, UnboundedReceiver<Aborted>) {
         let (aborted, arriving) = unbounded_channel();
         let accounts = Self {
@@ -91,6 +105,7 @@ impl Accounts {
             asked: Mutex::default(),
             tenant_bytes_max,
             concurrent_calls,
+            figures,
             // The pool has places left for the requests of clients.
             shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
@@ -115,9 +130,23 @@ impl Accounts {
         self.own(tenant, |own| own.quota.clone())
     }
 
-    /// The counters of a tenant's pipeline, which it keeps when its plugins or its model change.
-    pub(crate) fn statistics(&self, tenant: &TenantId, pipeline: &Name) -> Arc<PipelineStatistics> {
-        self.own(tenant, |own| own.statistics.entry(pipeline.clone()).or_default().clone())
+    /// The figures of a tenant's requests to a pipeline or a model. They stay when the pipeline's
+    /// plugins or its model change.
+    pub(crate) fn figures(&self, tenant: &TenantId, target: Target) -> Arc<RequestFigures> {
+        let new =
+            || RequestFigures::new(tenant.0.clone(), target.clone(), &self.figures.places).into();
+        self.own(tenant, |own| own.figures.entry(target.clone()).or_insert_with(new).clone())
+    }
+
+    /// What counts the use of requests to a pipeline with this model, or to the model itself.
+    pub(crate) fn usage(
+        &self,
+        (tenant, _): &TenantId,
+        pipeline: Option<&Name>,
+        model: &Name,
+    ) -> Arc<Counter> {
+        let (tenant, pipeline, model) = (tenant.clone(), pipeline.cloned(), model.clone());
+        self.figures.book.counter(&Key { tenant, pipeline, model })
     }
 
     /// What the tenant's shadows share.
@@ -153,7 +182,7 @@ impl Accounts {
     fn own<T>(&self, tenant: &TenantId, read: impl FnOnce(&mut Own) -> T) -> T {
         self.asked.lock().insert(tenant.clone());
         let new =
-            || Own { quota: Arc::new(self.new_quota()), statistics: HashMap::new(), shadows: None };
+            || Own { quota: Arc::new(self.new_quota()), figures: HashMap::new(), shadows: None };
         read(self.tenants.lock().entry(tenant.clone()).or_insert_with(new))
     }
 
@@ -167,9 +196,12 @@ impl Accounts {
             match desired.tenants.get(name).filter(|own| own.since == *since) {
                 None => drop(all.remove(id)),
                 Some(own) => {
-                    if let Some(Own { quota, statistics, .. }) = all.get_mut(id) {
+                    if let Some(Own { quota, figures, .. }) = all.get_mut(id) {
                         quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
-                        statistics.retain(|pipeline, _| own.pipelines.contains_key(pipeline));
+                        figures.retain(|target, _| match target {
+                            Target::Pipeline(name) => own.pipelines.contains_key(name),
+                            Target::Model(name) => own.spec.models.contains(name),
+                        });
                     }
                 }
             }
@@ -186,11 +218,11 @@ mod tests {
     use super::*;
     use crate::release::change::Change;
     use crate::release::tenant::TenantSpec;
-    use crate::testing::name;
+    use crate::testing::{figure_parts, name};
 
     #[test]
     fn a_later_tenant_of_the_same_name_has_nothing_of_the_earlier_one() {
-        let (accounts, _) = Accounts::new(1 << 20, 16);
+        let (accounts, _) = Accounts::new(1 << 20, 16, figure_parts());
         let mut desired = Desired::default();
         let put = Change::PutTenant { tenant: name("acme"), spec: TenantSpec::default() };
         desired.apply(1, std::slice::from_ref(&put)).unwrap();

@@ -2,11 +2,12 @@
 //!
 //! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
 //! brings before its release is made (`releases`). `history` has those for whole releases, `tokens`
-//! those for admin tokens, `replicas` those for the servers that share the store. Refuses to know
+//! those for admin tokens, `figures` those for metrics, `replicas` those for the servers that share the store. Refuses to know
 //! HTTP.
 //!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 
+pub(crate) mod figures;
 pub(crate) mod history;
 pub(crate) mod models;
 mod plugins;
@@ -18,13 +19,14 @@ use std::time::Duration;
 
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
+use gristmill_metrics::Durations;
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_store::{Incoming, Outgoing, Store, StoreError};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, FigureParts};
 use crate::asked::AskedChange;
 use crate::blob_holder::Holder;
 use crate::blobs::Blobs;
@@ -88,6 +90,8 @@ pub struct ControlParts {
     pub samples_timeout: Duration,
     /// The progress of [`Control::open`].
     pub progress: Progress,
+    /// Where the figures and the usage of requests come from.
+    pub figures: FigureParts,
     /// How the log is followed, if the store is shared.
     pub following: Option<Following>,
 }
@@ -98,6 +102,8 @@ pub struct Control {
     uploads: Arc<Uploads>,
     blobs: Arc<Blobs>,
     loader: Arc<Loader>,
+    sandbox: Arc<Sandbox>,
+    figures: FigureParts,
     releases: Arc<Releases>,
     /// The servers that share the store, if it is shared.
     replicas: Option<Arc<Replicas>>,
@@ -118,11 +124,11 @@ impl Control {
         };
         let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
-        let (accounts, aborted) = Accounts::new(tenant_bytes_max, calls);
+        let (accounts, aborted) = Accounts::new(tenant_bytes_max, calls, parts.figures.clone());
         let accounts = Arc::new(accounts);
         let probe_limits = limits.plugin.clone();
         let loader = Arc::new(Loader {
-            plugins: Plugins::new(store.clone(), sandbox, accounts.clone(), probe_limits),
+            plugins: Plugins::new(store.clone(), sandbox.clone(), accounts.clone(), probe_limits),
             models: Models::new(store.clone(), backends, prover),
             progress: progress.clone(),
         });
@@ -136,6 +142,7 @@ impl Control {
             limits,
             compiled_bytes_max: parts.tenant_compiled_bytes_max,
             publisher: Publisher::default(),
+            builds: Durations::default(),
             samples,
             turns: Turns::default(),
             pace: Pace::default(),
@@ -154,7 +161,8 @@ impl Control {
             tokio::spawn(follow(Arc::downgrade(&releases), replicas.clone()));
             tokio::spawn(keep_lease(Arc::downgrade(&releases), replicas.clone()));
         }
-        Ok(Self { store, uploads, blobs, loader, releases, replicas })
+        let figures = parts.figures;
+        Ok(Self { store, uploads, blobs, loader, sandbox, figures, releases, replicas })
     }
 
     /// The cell that the data plane reads.

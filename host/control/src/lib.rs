@@ -85,6 +85,8 @@ mod too_many_versions;
 mod turns;
 mod uploads;
 
+pub use accounts::FigureParts;
+pub use admin_api::figures::ControlFigures;
 pub use admin_api::history::{NewRelease, Rollback};
 pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use gristmill_core::Name;
+use gristmill_metrics::Durations;
 use gristmill_snapshot::{ModelState, Pipeline, Snapshot, SnapshotCell, Takes, Tenant};
 
 use crate::desired::Desired;
@@ -67,6 +68,8 @@ impl Serving {
 pub(crate) struct Publisher {
     current: Arc<ArcSwap<Serving>>,
     cell: Arc<SnapshotCell>,
+    /// How long it took to put each release in force.
+    swaps: Durations,
 }
 
 impl Default for Publisher {
@@ -75,7 +78,7 @@ impl Default for Publisher {
         let current = Arc::new(ArcSwap::<Serving>::default());
         let viewed = current.clone();
         let cell = Arc::new(SnapshotCell::viewing(move || viewed.load().snapshot.clone()));
-        Self { current, cell }
+        Self { current, cell, swaps: Durations::default() }
     }
 }
 
@@ -83,6 +86,11 @@ impl Publisher {
     /// The cell that the data plane reads.
     pub(crate) fn cell(&self) -> &Arc<SnapshotCell> {
         &self.cell
+    }
+
+    /// How long it took to put each release in force.
+    pub(crate) fn swaps(&self) -> &Durations {
+        &self.swaps
     }
 
     /// The current state.
@@ -93,6 +101,7 @@ impl Publisher {
     /// Serve this from now on. Requests under way keep their snapshot. Only the settings of models'
     /// queues and the quotas of tenants apply to all requests at once.
     pub(crate) fn publish(&self, serving: Arc<Serving>) {
+        let began = Instant::now();
         let tenants = &serving.snapshot.tenants;
         let before = self.current.load();
         let is_one_gone = serving.touched.iter().any(|tenant| !tenants.contains_key(tenant));
@@ -112,6 +121,7 @@ impl Publisher {
             }
         }
         self.current.store(serving);
+        self.swaps.add(began.elapsed());
     }
 }
 

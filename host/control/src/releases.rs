@@ -29,8 +29,10 @@ mod together;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use gristmill_core::PipelineLimits;
+use gristmill_metrics::Durations;
 use tokio::sync::Mutex;
 
 use crate::accounts::{Accounts, TenantId};
@@ -62,6 +64,8 @@ pub(crate) struct Releases {
     /// Of one tenant's plugins together.
     pub(crate) compiled_bytes_max: u64,
     pub(crate) publisher: Publisher,
+    /// How long it took to build each snapshot.
+    pub(crate) builds: Durations,
     pub(crate) samples: SampleRuns,
     /// At loading plugins.
     pub(crate) turns: Turns,
@@ -188,7 +192,10 @@ impl Releases {
 
     fn build(&self, before: &Serving, release: u64, desired: &Desired, at_hand: &AtHand) -> Built {
         let inputs = Inputs { at_hand, accounts: &self.accounts, limits: &self.limits, before };
-        build(&inputs, release, desired)
+        let began = Instant::now();
+        let built = build(&inputs, release, desired);
+        self.builds.add(began.elapsed());
+        built
     }
 
     /// Forget what refused changes and dry runs brought.

@@ -109,18 +109,36 @@ pub(crate) struct Replicas {
     store: Arc<Store>,
     pub(crate) following: Following,
     trouble: Mutex<Option<Trouble>>,
+    /// When this server last found that it serves the newest release.
+    current_at: Mutex<Instant>,
     /// Whether this server is about to end.
     has_left: AtomicBool,
 }
 
 impl Replicas {
     pub(crate) fn new(store: Arc<Store>, following: Following) -> Self {
-        Self { store, following, trouble: Mutex::default(), has_left: AtomicBool::new(false) }
+        Self {
+            store,
+            following,
+            trouble: Mutex::default(),
+            current_at: Mutex::new(Instant::now()),
+            has_left: AtomicBool::new(false),
+        }
     }
 
     /// Why the log cannot be followed, if it cannot.
     pub(crate) fn trouble(&self) -> Option<Trouble> {
         self.trouble.lock().clone()
+    }
+
+    /// The time since this server last found that it serves the newest release.
+    pub(crate) fn lag(&self) -> Duration {
+        self.current_at.lock().elapsed()
+    }
+
+    /// Note that this server serves the newest release.
+    pub(crate) fn is_current(&self) {
+        *self.current_at.lock() = Instant::now();
     }
 
     /// Refuse a change while the store cannot be reached, without trying it for seconds.

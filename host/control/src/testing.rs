@@ -39,3 +39,13 @@ pub(crate) fn name(text: &str) -> Name {
 pub(crate) fn digest(byte: u8) -> Digest {
     Digest::from_bytes([byte; 32])
 }
+
+/// One place for figures, and usage that is not kept.
+pub(crate) fn figure_parts() -> crate::FigureParts {
+    let folder = tempfile::tempdir().unwrap();
+    let book = gristmill_usage::Book::open(folder.path(), 1, std::time::SystemTime::now());
+    crate::FigureParts {
+        places: gristmill_metrics::Places::new(1).into(),
+        book: book.unwrap().into(),
+    }
+}

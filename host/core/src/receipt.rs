@@ -18,10 +18,14 @@ use crate::ErrorCode;
 pub struct Stages {
     /// From arrival until the caller was admitted.
     pub auth: Option<Duration>,
+    /// Reading and decoding its body.
+    pub read: Option<Duration>,
     /// In the preprocessor.
     pub pre: Option<Duration>,
     /// In the model's queue.
     pub queue: Option<Duration>,
+    /// Copying its batch together. This is a part of `infer`.
+    pub staging: Option<Duration>,
     /// In the model. This includes copying its batch together and taking it apart.
     pub infer: Option<Duration>,
     /// In the postprocessor.
@@ -72,6 +76,10 @@ pub struct Record {
     pub calls: Calls,
     /// Rows that the model ran.
     pub rows: usize,
+    /// Rows of its batch, those of other requests included; of the largest if it ran in several.
+    pub batch_rows: usize,
+    /// Its share of the time that its batches took in the model, by rows.
+    pub model_time: Duration,
     /// Bytes of the request's body.
     pub request_bytes: usize,
     /// Bytes of the answer's body.
@@ -80,6 +88,39 @@ pub struct Record {
     pub provider: Option<&'static str>,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+/// What a request is charged, in whole numbers: sums of charges are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charge {
+    /// Rows that the model ran.
+    pub rows: u64,
+    /// Processor time of its plugin calls, in microseconds.
+    pub plugin_cpu_us: u64,
+    /// Its share of the time of its batches, by rows, in microseconds.
+    pub model_us: u64,
+    /// Its time in the model's queue, in microseconds.
+    pub queue_us: u64,
+    /// Bytes of its body.
+    pub received_bytes: u64,
+    /// Bytes of its answer's body.
+    pub sent_bytes: u64,
+}
+
+impl Record {
+    /// What the request is charged.
+    pub fn charge(&self) -> Charge {
+        let us = |time: Duration| u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX);
+        let calls = [self.calls.pre, self.calls.post].into_iter().flatten();
+        Charge {
+            rows: self.rows as u64,
+            plugin_cpu_us: us(calls.map(|usage| usage.cpu).sum()),
+            model_us: us(self.model_time),
+            queue_us: us(self.stages.queue.unwrap_or_default()),
+            received_bytes: self.request_bytes as u64,
+            sent_bytes: self.response_bytes as u64,
+        }
+    }
 }
 
 /// Takes the records of requests that ended.
@@ -93,7 +134,7 @@ pub trait Sink: Send + Sync {
 pub struct Receipt {
     record: Record,
     /// The destinations of the record, and since when each is charged.
-    sinks: SmallVec<[(Arc<dyn Sink>, Instant); 2]>,
+    sinks: SmallVec<[(Arc<dyn Sink>, Instant); 3]>,
 }
 
 impl Receipt {
@@ -104,6 +145,8 @@ impl Receipt {
             stages: Stages::default(),
             calls: Calls::default(),
             rows: 0,
+            batch_rows: 0,
+            model_time: Duration::ZERO,
             request_bytes: 0,
             response_bytes: 0,
             provider: None,
@@ -139,14 +182,22 @@ impl Receipt {
         self.record.stages.auth = Some(self.record.arrived.elapsed());
     }
 
+    /// Note that the body was read and decoded now, after the caller was admitted.
+    pub fn read(&mut self) {
+        let auth = self.record.stages.auth.unwrap_or_default();
+        self.record.stages.read = Some(self.record.arrived.elapsed().saturating_sub(auth));
+    }
+
     /// Close the receipt of a request that was answered with so many bytes, and return its record.
     pub fn answered(mut self, response_bytes: usize) -> Record {
         self.record.response_bytes = response_bytes;
         self.close(Outcome::Answered)
     }
 
-    /// Close the receipt of a request that failed, and return its record.
-    pub fn failed(mut self, code: ErrorCode) -> Record {
+    /// Close the receipt of a request that failed, and was told so in so many bytes. Returns its
+    /// record.
+    pub fn failed(mut self, code: ErrorCode, response_bytes: usize) -> Record {
+        self.record.response_bytes = response_bytes;
         self.close(Outcome::Failed(code))
     }
 
@@ -211,7 +262,7 @@ mod tests {
             receipt
         };
         assert_eq!(open().answered(7).response_bytes, 7);
-        open().failed(ErrorCode::PluginTrapped);
+        open().failed(ErrorCode::PluginTrapped, 0);
         drop(open());
         let expected =
             [Outcome::Answered, Outcome::Failed(ErrorCode::PluginTrapped), Outcome::Abandoned];

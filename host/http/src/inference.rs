@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
 use gristmill_core::{BufferPool, Deadline, ErrorCode, KeyHash, Name};
+use gristmill_metrics::EdgeFigures;
 use gristmill_serve::Gate;
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::credentials::{self, KeyHasher};
@@ -51,6 +52,8 @@ pub struct InferenceConfig {
     pub timeout: Duration,
     /// The threads on which releases are made.
     pub control_threads: Handle,
+    /// Counts all answers.
+    pub edges: Arc<EdgeFigures>,
 }
 
 /// The state that all protocols of the data plane share; clones share it, too.
@@ -68,6 +71,7 @@ struct Shared {
     message_bytes_max: usize,
     timeout: Duration,
     control_threads: Handle,
+    edges: Arc<EdgeFigures>,
     /// Of lines about wrong keys.
     wrong_keys: Mutex<LineRate>,
     /// Makes ids for calls over gRPC, which have none.
@@ -89,6 +93,7 @@ impl Inference {
             message_bytes_max,
             timeout,
             control_threads,
+            edges,
         } = config;
         let shared = Shared {
             control,
@@ -99,6 +104,7 @@ impl Inference {
             message_bytes_max,
             timeout,
             control_threads,
+            edges,
             wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
         };
@@ -113,6 +119,11 @@ impl Inference {
     /// The threads for work on large messages.
     pub(crate) fn offload(&self) -> &Offload {
         &self.shared.offload
+    }
+
+    /// The figures of all answers.
+    pub(crate) fn edges(&self) -> &Arc<EdgeFigures> {
+        &self.shared.edges
     }
 
     /// The rules for callers.

@@ -28,6 +28,7 @@ mod path;
 mod plane;
 mod plugin_error;
 mod rate_limit;
+mod receipt_header;
 mod timing;
 mod v1;
 mod v2;

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gristmill_core::{ErrorCode, Receipt, Record};
+use gristmill_metrics::{Edge, EdgeFigures};
 use gristmill_snapshot::SnapshotCell;
-use gristmill_transport::body::{self, Answer, ResponseBody};
+use gristmill_transport::body::{self, Answer, ResponseBody, WriteSink};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, EXPECT};
 use http::request::Parts;
@@ -16,8 +17,9 @@ use hyper::body::{Body as _, Incoming};
 use crate::call::Call;
 use crate::inference::Inference;
 use crate::path::{Path, path_of};
+use crate::receipt_header::RECEIPT;
 use crate::timing::{SERVER_TIMING, server_timing};
-use crate::{rate_limit, v1, v2};
+use crate::{rate_limit, receipt_header, v1, v2};
 
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
@@ -33,12 +35,29 @@ struct Shared {
     cell: Arc<SnapshotCell>,
     inference: Inference,
     request_ids: RequestIds,
+    /// Take the times in which answers are written, of `/v1` and of `/v2`.
+    writes: [Arc<dyn WriteSink>; 2],
+}
+
+/// Takes the times in which the answers of one edge are written.
+struct Writes {
+    edges: Arc<EdgeFigures>,
+    edge: Edge,
+}
+
+impl WriteSink for Writes {
+    fn written(&self, took: Duration) {
+        self.edges.written(self.edge, took);
+    }
 }
 
 impl DataPlane {
     /// A handler that serves each request from the current snapshot of `cell`.
     pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
-        let shared = Shared { cell, inference, request_ids: RequestIds::default() };
+        let edges = inference.edges();
+        let writes = [Edge::V1, Edge::V2]
+            .map(|edge| Arc::new(Writes { edges: edges.clone(), edge }) as Arc<dyn WriteSink>);
+        let shared = Shared { cell, inference, request_ids: RequestIds::default(), writes };
         Self { shared: Arc::new(shared) }
     }
 
@@ -62,6 +81,7 @@ impl DataPlane {
         };
         // Boxed, because it is large and this future is moved several times before it is polled.
         let outcome = Box::pin(self.answer(path, call)).await;
+        let failure = outcome.as_ref().err().map(|problem| problem.code);
         let (mut answer, record) = match outcome {
             Ok(answer) => {
                 let bytes = answer.body().size_hint().lower() as usize;
@@ -72,22 +92,33 @@ impl DataPlane {
                 if receipt.record().stages.auth.is_none() {
                     self.shared.inference.log_wrong_key(&problem, &head.headers, client);
                 }
-                let record = receipt.failed(problem.code);
+                let code = problem.code;
                 let answer = match is_protocol {
                     true => v2::error_answer(problem),
                     false => problem.into_response(&id).map(ResponseBody::from),
                 };
-                (answer, record)
+                let bytes = answer.body().size_hint().lower() as usize;
+                (answer, receipt.failed(code, bytes))
             }
         };
         let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
         add_headers(&mut answer, id, snapshot.release, &record);
+        // A caller that was not admitted is charged nothing.
+        if record.stages.auth.is_some() && receipt_header::is_wanted(&head.headers) {
+            add_receipt(&mut answer, &record);
+        }
         if let Some(variant) = variant {
             answer.headers_mut().insert(VARIANT, HeaderValue::from_static(variant.as_str()));
         }
         if let Some(quota) = &quota {
             rate_limit::add(answer.headers_mut(), quota);
         }
+        let (edge, writes) = match is_protocol {
+            true => (Edge::V2, &self.shared.writes[1]),
+            false => (Edge::V1, &self.shared.writes[0]),
+        };
+        self.shared.inference.edges().answered(edge, failure);
+        answer = answer.map(|body| body.timed(writes.clone(), Instant::now()));
         if !is_reusable {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -136,6 +167,12 @@ fn add_headers(answer: &mut Answer, id: String, release: u64, record: &Record) {
     }
     if let Some(times) = server_timing(&record.stages) {
         headers.insert(SERVER_TIMING, times);
+    }
+}
+
+fn add_receipt(answer: &mut Answer, record: &Record) {
+    if let Ok(text) = HeaderValue::try_from(receipt_header::text(record)) {
+        answer.headers_mut().insert(RECEIPT, text);
     }
 }
 

@@ -17,7 +17,7 @@ type Text = SmallVec<[u8; 128]>;
 /// has 0.
 pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     stages.auth?;
-    let Stages { auth, pre, queue, infer, post } = *stages;
+    let Stages { auth, pre, queue, infer, post, .. } = *stages;
     let of_pipeline =
         |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
     let mut text = Text::new();

@@ -104,6 +104,7 @@ async fn infer(
     let encoded = Encoded { body, limit: bytes, tenant: Some(&route.tenant), budget: Some(budget) };
     let body = inference.decoded(&head.headers, encoded).await?;
     let request = request_for_plugin(head, body).await?;
+    receipt.read();
     let queueing = Queueing::default();
     let work = Work {
         route: route.clone(),

@@ -17,6 +17,7 @@ pub const BACKGROUND_CALLS_PER_CORE: usize = 2;
 pub struct Account {
     /// The places for calls, which run or wait for a turn.
     places: Arc<Semaphore>,
+    places_max: usize,
     /// The places for long calls that run. Further long calls wait and keep their instance.
     pub(crate) long_places: Arc<Semaphore>,
     /// The places for calls that wait in WASI, for a clock.
@@ -50,12 +51,18 @@ pub(crate) struct Places {
 }
 
 impl Account {
+    /// The calls that run or wait for a turn now.
+    pub fn calls_under_way(&self) -> usize {
+        self.places_max.saturating_sub(self.places.available_permits())
+    }
+
     /// An account of `calls` calls at a time, of which `long_calls` can be long ones and a quarter
     /// can wait for a clock. Their memory counts against `bytes`.
     pub fn new(calls: usize, long_calls: usize, bytes: Arc<ByteBudget>) -> Self {
         let waiting = (calls / 4).max(1);
         Self {
             places: Arc::new(Semaphore::new(calls)),
+            places_max: calls,
             long_places: Arc::new(Semaphore::new(long_calls)),
             waiting_places: Arc::new(Semaphore::new(waiting)),
             waiting_places_max: waiting,

@@ -52,6 +52,19 @@ const EXPIRY_INTERVAL: Duration = Duration::from_millis(250);
 /// The interval at which the host is checked for swap that was turned on after the start.
 const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
 
+/// The instances of all plugins at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instances {
+    /// Those in a call.
+    pub busy: usize,
+    /// Those that wait for the second call of their request.
+    pub waiting: usize,
+    /// Those that are kept for another request.
+    pub idle: usize,
+    /// The most of each.
+    pub max: usize,
+}
+
 /// Runs the calls of all plugins.
 pub(crate) struct PluginEngine {
     config: SandboxConfig,
@@ -94,6 +107,14 @@ impl PluginEngine {
         let guests = Arc::new(guests);
         self.idle.lock().push(Arc::downgrade(&guests));
         guests
+    }
+
+    /// The instances now.
+    pub(crate) fn instances(&self) -> Instances {
+        let max = self.config.concurrent_calls as usize;
+        let taken = |places: &Semaphore| max.saturating_sub(places.available_permits());
+        let Resting { waiting, idle } = &self.resting;
+        Instances { busy: taken(&self.permits), waiting: taken(waiting), idle: taken(idle), max }
     }
 
     /// The places for guests that stay after a call.

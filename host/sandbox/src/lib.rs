@@ -57,6 +57,7 @@ pub use check_job::{CHECK_JOB, check, check_in_child};
 pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
 pub use count::Needs;
+pub use engine::Instances;
 pub use error::{AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError};
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;

@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use gristmill_child::JobStatus;
 use gristmill_core::{BufferPool, Digest, ErrorCode};
+use gristmill_metrics::Durations;
 
 use crate::artifact::{ArtifactCache, Cached};
 use crate::check_component::check_head;
 use crate::compile::{CompileRequest, Compiler};
 use crate::config::SandboxConfig;
-use crate::engine::PluginEngine;
+use crate::engine::{Instances, PluginEngine};
 use crate::error::LoadError;
 use crate::plugin::{Compiled, Plugin};
 
@@ -19,6 +21,7 @@ use crate::plugin::{Compiled, Plugin};
 pub struct Sandbox {
     engine: Arc<PluginEngine>,
     cache: ArtifactCache,
+    compiles: Durations,
 }
 
 /// The answer of the cache.
@@ -37,7 +40,7 @@ impl Sandbox {
     pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
         let engine = PluginEngine::new(config, pool)?;
         let cache = ArtifactCache::open(&config.cache_directory, engine.engine())?;
-        Ok(Arc::new(Self { engine, cache }))
+        Ok(Arc::new(Self { engine, cache, compiles: Durations::default() }))
     }
 
     /// Load an uploaded file. Its code comes from the cache if it is there; if not, the file is
@@ -73,7 +76,11 @@ impl Sandbox {
             Lookup::Missing(temporary) => temporary,
         };
         let answer = temporary.as_file().try_clone()?;
-        self.config().compiler.run(CompileRequest::clone(&request), file, answer).await?;
+        let began = Instant::now();
+        let compiled =
+            self.config().compiler.run(CompileRequest::clone(&request), file, answer).await;
+        self.compiles.add(began.elapsed());
+        compiled?;
         let sandbox = self.clone();
         blocking(move || {
             let cached = sandbox.cache.keep(sandbox.engine.engine(), &request, temporary)?;
@@ -137,6 +144,17 @@ impl Sandbox {
             Compiler::Child { runner, .. } => runner.status(),
             Compiler::InProcess => Vec::new(),
         }
+    }
+
+    /// How long it took to compile and check each plugin that was not compiled before, failures
+    /// included.
+    pub fn compiles(&self) -> &Durations {
+        &self.compiles
+    }
+
+    /// The instances of plugins now.
+    pub fn instances(&self) -> Instances {
+        self.engine.instances()
     }
 
     /// The size of the pool.

@@ -162,7 +162,8 @@ impl Work {
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, request_id, deadline, queueing, is_trial, mut receipt } = self;
         if !is_trial {
-            receipt.charge_to(route.statistics.clone());
+            receipt.charge_to(route.figures.clone());
+            receipt.charge_to(route.usage.clone());
         }
         let mut own = None;
         let context = Arc::new(Context {

@@ -1,6 +1,6 @@
 //! Names and tenants for the tests of several files.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
@@ -17,7 +17,7 @@ pub(crate) fn tenant(access: Access) -> Tenant {
     let calls = Account::new(1, 1, bytes.clone());
     Tenant {
         access,
-        models: BTreeSet::new(),
+        models: BTreeMap::new(),
         weight: 1,
         quota: Arc::new(TenantQuota::new(calls, bytes)),
         limits: QuotaLimits::default(),

@@ -140,7 +140,7 @@ impl Running {
         counted.note(&outcome);
         match &outcome {
             Ok(response) => receipt.answered(response.body.len()),
-            Err(error) => receipt.failed(error.code()),
+            Err(error) => receipt.failed(error.code(), 0),
         };
         let memory = expected.memory(&outcome);
         match outcome {

@@ -42,6 +42,9 @@ pub(crate) async fn submit(
     record.stages.queue = Some(queued);
     record.stages.infer = Some(waited.saturating_sub(queued));
     let answered = submitted?;
+    record.stages.staging = Some(answered.staging);
+    record.batch_rows = answered.batch_rows;
+    record.model_time = answered.model_time;
     record.provider = answered.provider;
     Ok(answered.outputs)
 }

@@ -215,7 +215,7 @@ impl<'a> Caller<'a> {
 
     fn is_granted(self, model: &Name) -> bool {
         match self {
-            Self::Tenant(own) => own.tenant.models.contains(model),
+            Self::Tenant(own) => own.tenant.models.contains_key(model),
             Self::Operator(_) => true,
         }
     }

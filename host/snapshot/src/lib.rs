@@ -22,7 +22,6 @@ mod model;
 mod picture;
 mod quota;
 mod route;
-mod statistics;
 mod tenant;
 mod versions;
 
@@ -39,6 +38,5 @@ pub use model::{ModelState, ServedModel};
 pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Candidate, Pipeline, Route, Takes};
-pub use statistics::{PipelineStatistics, StageDurations};
-pub use tenant::{PluginState, Tenant};
+pub use tenant::{Direct, PluginState, Tenant};
 pub use versions::{KeptVersion, loaded_versions};

@@ -31,6 +31,8 @@ pub struct ServedModel {
     pub lane: Arc<Lane>,
     /// The best first.
     pub providers: Arc<[ProviderHealth]>,
+    /// The size of its file.
+    pub file_bytes: u64,
     /// Warnings for the operator who put the model.
     pub warnings: Arc<[String]>,
 }

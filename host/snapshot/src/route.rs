@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use gristmill_batch::Lane;
 use gristmill_core::{Name, PipelineLimits};
+use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::{LineSource, PluginPair};
+use gristmill_usage::Counter;
 use tokio::sync::Semaphore;
 
 use crate::capture::Capture;
 use crate::evaluation::Evaluation;
 use crate::quota::TenantQuota;
-use crate::statistics::PipelineStatistics;
 
 /// A pipeline, or why it cannot serve.
 pub enum Pipeline {
@@ -48,8 +49,10 @@ pub struct Route {
     pub limits: PipelineLimits,
     /// The tenant's quota, shared by all of its pipelines.
     pub quota: Arc<TenantQuota>,
-    /// The pipeline's counters, which are the same in every snapshot.
-    pub statistics: Arc<PipelineStatistics>,
+    /// The figures of its requests, which are the same in every snapshot.
+    pub figures: Arc<RequestFigures>,
+    /// Counts what its requests use.
+    pub usage: Arc<Counter>,
     /// The requests that are kept, if some shall be.
     pub capture: Option<Arc<Capture>>,
     /// The candidate for its place.

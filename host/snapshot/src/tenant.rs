@@ -1,10 +1,12 @@
 //! A tenant: who may call it and what it owns.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name};
+use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::Plugin;
+use gristmill_usage::Counter;
 
 use crate::access::Access;
 use crate::quota::{QuotaLimits, TenantQuota};
@@ -16,7 +18,7 @@ pub struct Tenant {
     /// Who may call it.
     pub access: Access,
     /// The models it may run directly.
-    pub models: BTreeSet<Name>,
+    pub models: BTreeMap<Name, Direct>,
     /// Its share of contended batches, against the weights of others.
     pub weight: u32,
     /// The places and the memory that all of its requests share, and what they have used.
@@ -29,6 +31,15 @@ pub struct Tenant {
     pub pipelines: HashMap<Name, Pipeline>,
     /// Its plugins by name.
     pub plugins: BTreeMap<Name, PluginState>,
+}
+
+/// What a tenant's requests to a model add to.
+#[derive(Clone)]
+pub struct Direct {
+    /// Their figures, which are the same in every snapshot.
+    pub figures: Arc<RequestFigures>,
+    /// Counts what they use.
+    pub usage: Arc<Counter>,
 }
 
 /// A plugin and whether it is loaded.

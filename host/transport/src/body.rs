@@ -12,7 +12,7 @@ pub use drain::drain;
 pub use hold::{count, held, try_held, try_reserved, with_held};
 pub use plan::ReadPlan;
 pub use read::read;
-pub use response::{Answer, ResponseBody};
+pub use response::{Answer, ResponseBody, WriteSink};
 pub use turns::Turns;
 #[cfg(test)]
 pub(crate) use whole::POOLED_BYTES_MIN;

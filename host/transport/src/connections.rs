@@ -32,6 +32,7 @@ pub struct Connections(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     places: Arc<Semaphore>,
+    max: usize,
     per_client_max: Option<usize>,
     open: Mutex<Open>,
 }
@@ -50,8 +51,19 @@ impl Connections {
     /// At most `max` connections, and at most `per_client_max` of one client. A client is an IPv4
     /// address, or an IPv6 network of 64 bits: one host may have all addresses of such a network.
     pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
-        let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
-        Self(Arc::new(Shared { places, per_client_max, open: Mutex::default() }))
+        let max = max.min(Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(max));
+        Self(Arc::new(Shared { places, max, per_client_max, open: Mutex::default() }))
+    }
+
+    /// The connections now.
+    pub fn open(&self) -> usize {
+        self.0.max.saturating_sub(self.0.places.available_permits())
+    }
+
+    /// The most connections at the same time.
+    pub fn max(&self) -> usize {
+        self.0.max
     }
 
     /// A place for a connection of `client`, as soon as one is free. None if the client has reached

@@ -13,7 +13,7 @@ use crate::setup;
 use crate::shell::{output, program, root};
 
 const README: &str = "README.md";
-const TABLES: [&str; 3] = ["settings", "limits", "errors"];
+const TABLES: [&str; 4] = ["settings", "limits", "errors", "metrics"];
 
 /// The description of the admin API.
 const OPENAPI: &str = "host/admin/openapi.json";

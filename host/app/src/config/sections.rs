@@ -141,7 +141,7 @@ section! {
         tenant_compiled_bytes_max: u64 = "4294967296", 64 << 10..=1 << 50,
             "The most compiled code that the plugins of one tenant may have on the server's disk; an \
              upload that goes over it is refused";
-        compile_concurrency: usize = "1", 1..=64,
+        compile_concurrency: usize = "2", 1..=64,
             "Plugins that are compiled at the same time; further ones wait";
     }
 }
@@ -193,6 +193,20 @@ section! {
              says that it is not ready";
         drain_timeout["drain_timeout_s"]: Duration = "30", 0..=3600,
             "Seconds that a shutdown waits for requests under way";
+    }
+}
+
+section! {
+    /// Metrics, and what tenants use.
+    Metrics {
+        metrics_listen: SocketAddr = none, Any,
+            "Address of a plane that answers the metrics at /metrics without a token; if unset, they \
+             are on the admin plane alone, for tokens with the role read or admin";
+        metrics_pipelines_max: usize = "100", 0..=10_000,
+            "Pipelines with metrics of their own: those with the most requests. All others stand \
+             together as _other. Each takes about 25 KB of a scrape";
+        keep_usage_days: u64 = "366", 1..=3660,
+            "Days for which the usage of tenants is kept, hour by hour";
     }
 }
 

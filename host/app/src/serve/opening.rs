@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
-use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
+use gristmill_control::{Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use tokio::runtime::Handle;
@@ -50,6 +50,8 @@ pub(super) struct OpeningParts {
     pub(super) pool: BufferPool,
     pub(super) progress: Progress,
     pub(super) children: Arc<Children>,
+    /// Where the figures and the usage of requests come from.
+    pub(super) figures: FigureParts,
     /// Names the secret of hashes.
     pub(super) hash_key: Option<HashKeyId>,
     /// The threads that serve requests.
@@ -61,7 +63,7 @@ pub(super) struct OpeningParts {
 /// # Errors
 /// The control plane says why it cannot serve.
 pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Result<Control> {
-    let OpeningParts { address, pool, progress, children, hash_key, data_plane } = parts;
+    let OpeningParts { address, pool, progress, children, figures, hash_key, data_plane } = parts;
     let data_dir = &config.data.data_dir;
     let search = LibrarySearch {
         configured: config.models.onnxruntime_library.clone(),
@@ -104,6 +106,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         sample_runner: Arc::new(DataPlaneSamples { data_plane }),
         samples_timeout: config.uploads.samples_timeout,
         progress,
+        figures,
         following,
     };
     Ok(Control::open(parts).await?)

@@ -17,6 +17,8 @@ const ROUTES: &str = include_str!("../../../admin/src/routes.rs");
 const TABLE: &[(&str, &str, &[Role])] = &[
     ("GET", "self", &[Read, Deploy]),
     ("GET", "status", &[Read, Deploy]),
+    ("GET", "metrics", &[Read]),
+    ("GET", "usage", &[Read, Deploy]),
     ("GET", "tokens", &[]),
     ("GET", "tokens/{token}", &[]),
     ("PUT", "tokens/{token}", &[]),

@@ -54,6 +54,7 @@ async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
         sample_runner: Arc::new(NoSamples),
         samples_timeout: Duration::from_secs(1),
         progress: crate::Progress::default(),
+        figures: crate::testing::figure_parts(),
         following: None,
     };
     (store, Arc::new(Control::open(parts).await.unwrap()))

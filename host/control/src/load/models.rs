@@ -117,6 +117,7 @@ impl Models {
         }
         let (onnx, proof) = self.proven(digest, config).await?;
         let options = self.options(config, &proof);
+        let file_bytes = onnx.len() as u64;
         let (backends, asked) = (self.backends.clone(), options.clone());
         let loading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -136,7 +137,8 @@ impl Models {
         let name = name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let lane = Lane::with_upkeep(parts, upkeep)?;
-        Ok(ServedModel { lane: Arc::new(lane), providers, warnings: warnings.into() })
+        let (lane, warnings) = (Arc::new(lane), warnings.into());
+        Ok(ServedModel { lane, providers, file_bytes, warnings })
     }
 
     /// Have a child load the model and run it once. Returns the file and the child's answer.

@@ -34,6 +34,7 @@ struct KnownLane {
     settings: LaneConfig,
     lane: Weak<Lane>,
     providers: Arc<[ProviderHealth]>,
+    file_bytes: u64,
     warnings: Arc<[String]>,
 }
 
@@ -95,8 +96,8 @@ impl Slot {
 
 impl KnownLane {
     fn of(served: &ServedModel, settings: LaneConfig) -> Self {
-        let ServedModel { lane, providers, warnings } = served.clone();
-        Self { settings, lane: Arc::downgrade(&lane), providers, warnings }
+        let ServedModel { lane, providers, file_bytes, warnings } = served.clone();
+        Self { settings, lane: Arc::downgrade(&lane), providers, file_bytes, warnings }
     }
 
     fn is_alive(&self) -> bool {
@@ -109,8 +110,13 @@ impl KnownLane {
     }
 
     fn served(&self) -> Option<ServedModel> {
-        let (providers, warnings) = (self.providers.clone(), self.warnings.clone());
-        Some(ServedModel { lane: self.lane.upgrade()?, providers, warnings })
+        let Self { providers, file_bytes, warnings, .. } = self;
+        Some(ServedModel {
+            lane: self.lane.upgrade()?,
+            providers: providers.clone(),
+            file_bytes: *file_bytes,
+            warnings: warnings.clone(),
+        })
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_metrics::Target;
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{
-    Access, Candidate, Capture, Evaluation, KeptVersion, ModelState, Pipeline, PluginState, Route,
-    Takes, Tenant, TenantQuota,
+    Access, Candidate, Capture, Direct, Evaluation, KeptVersion, ModelState, Pipeline, PluginState,
+    Route, Takes, Tenant, TenantQuota,
 };
 
 use crate::accounts::{Accounts, TenantId};
@@ -91,10 +92,14 @@ impl TenantBuilder<'_> {
         }
         let spec = &self.own.spec;
         let keys = || spec.keys.values().copied().collect();
+        let direct = |name: &Name| Direct {
+            figures: self.accounts.figures(self.id, Target::Model(name.clone())),
+            usage: self.accounts.usage(self.id, None, name),
+        };
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         Tenant {
             access: if spec.open { Access::Open } else { Access::Keys(keys()) },
-            models: spec.models.clone(),
+            models: spec.models.iter().map(|name| (name.clone(), direct(name))).collect(),
             weight: spec.weight,
             quota: self.quota,
             limits: spec.quota.limits(),
@@ -230,7 +235,8 @@ impl TenantBuilder<'_> {
                 priority: spec.priority,
                 limits,
                 quota: quota.clone(),
-                statistics: self.accounts.statistics(self.id, name),
+                figures: self.accounts.figures(self.id, Target::Pipeline(name.clone())),
+                usage: self.accounts.usage(self.id, Some(name), &spec.model.name),
                 capture: None,
                 candidate: None,
                 ended: None,

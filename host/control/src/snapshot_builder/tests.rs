@@ -20,7 +20,7 @@ fn put_pipeline(tenant: &str, priority: u32) -> Change {
 
 /// The snapshot after these releases, if nothing can be loaded.
 fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
-    let (accounts, _) = Accounts::new(1 << 20, 16);
+    let (accounts, _) = Accounts::new(1 << 20, 16, crate::testing::figure_parts());
     let mut all: Vec<(Serving, Vec<Fault>)> = Vec::new();
     let mut desired = Desired::default();
     for (number, changes) in (1..).zip(releases) {
@@ -155,7 +155,8 @@ fn said(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
         let mut pipelines: Vec<_> = own.pipelines.keys().cloned().collect();
         pipelines.sort();
         let plugins: Vec<_> = own.plugins.values().map(|own| own.digest).collect();
-        (name.clone(), (own.weight, own.models.clone(), pipelines, plugins))
+        let models: Vec<_> = own.models.keys().cloned().collect();
+        (name.clone(), (own.weight, models, pipelines, plugins))
     };
     let tenants: BTreeMap<_, _> = snapshot.tenants.iter().map(tenant).collect();
     let mut keys: Vec<_> =
@@ -238,7 +239,7 @@ fn same_with(old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>)
 fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
     let served = || {
         let lane = Arc::new(echo_lane(LaneConfig::new(1, 1)));
-        ServedModel { lane, providers: Vec::new().into(), warnings: [].into() }
+        ServedModel { lane, providers: Vec::new().into(), file_bytes: 0, warnings: [].into() }
     };
     let one = served();
     let loaded = model(Ok(one.clone()));

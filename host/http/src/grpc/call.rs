@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt};
+use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
 use gristmill_oip::grpc::proto::{
     InferParameter, ModelInferRequest, ModelInferResponse, ModelRepositoryParameter,
@@ -24,9 +25,17 @@ use tonic::{Extensions, Request, Status};
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
 use crate::inference::{Asked, Inference, Ran, RepositoryChange};
+use crate::receipt_header;
 
 /// The parameter of an answer that names the variant of the pipeline that made it.
 const VARIANT: &str = "gristmill_variant";
+
+/// The parameter of a request that asks for a receipt, and that of the answer with it.
+const RECEIPT: &str = "gristmill_receipt";
+
+fn is_true(parameter: &InferParameter) -> bool {
+    parameter.parameter_choice == Some(ParameterChoice::BoolParam(true))
+}
 
 /// A call whose caller is known. `plane` makes it once. It travels with the call as one of its
 /// extensions, so that the caller is found once, and all of the call sees one snapshot. Each
@@ -142,13 +151,22 @@ impl Inference {
         let record = receipt.note();
         record.stages.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
+        let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
         match self.infer_noting(request, message, &mut receipt).await {
-            Ok(answer) => {
-                receipt.answered(answer.raw_output_contents.iter().map(Bytes::len).sum());
+            Ok(mut answer) => {
+                self.edges().answered(Edge::Grpc, None);
+                let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
+                let record = receipt.answered(bytes);
+                if wants_receipt {
+                    let text = ParameterChoice::StringParam(receipt_header::text(&record));
+                    let parameter = InferParameter { parameter_choice: Some(text) };
+                    answer.parameters.insert(RECEIPT.into(), parameter);
+                }
                 Ok(answer)
             }
             Err(problem) => {
-                receipt.failed(problem.code);
+                self.edges().answered(Edge::Grpc, Some(problem.code));
+                receipt.failed(problem.code, 0);
                 Err(problem)
             }
         }
@@ -200,6 +218,7 @@ impl Inference {
             ParameterChoice::StringParam(text) => Some(text.as_bytes()),
             _ => None,
         };
+        receipt.read();
         let (deadline, mut variant) = (request.deadline, None);
         let mut asked = Asked {
             caller,

@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use gristmill_core::ByteBudget;
+use gristmill_core::{ByteBudget, ErrorCode};
+use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use gristmill_serve::RequestQuota;
 use gristmill_transport::StaysOpen;
@@ -116,6 +117,7 @@ impl GrpcPlane {
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => {
+                self.served.edges().answered(Edge::Grpc, Some(problem.code));
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), quota);
@@ -145,9 +147,11 @@ impl GrpcPlane {
             answering.await
         } else {
             // The time for reading its message is included.
-            tokio::time::timeout_at((arrived + timeout).into(), answering).await.unwrap_or_else(
-                |_| Ok(Status::deadline_exceeded("the call took too long").into_http()),
-            )
+            let answering = tokio::time::timeout_at((arrived + timeout).into(), answering);
+            answering.await.unwrap_or_else(|_| {
+                self.served.edges().answered(Edge::Grpc, Some(ErrorCode::DeadlineExceeded));
+                Ok(Status::deadline_exceeded("the call took too long").into_http())
+            })
         };
         let Ok(mut answer) = answer;
         add_quota(answer.headers_mut(), quota);

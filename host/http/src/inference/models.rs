@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use gristmill_batch::{Counters, LaneConfig, QueuePolicy, TimeoutAction, Times};
 use gristmill_core::{Dtype, TensorInfo};
+use gristmill_metrics::Totals;
 use gristmill_oip::grpc::proto::model_instance_group::Kind;
 use gristmill_oip::grpc::proto::model_metadata_response::TensorMetadata;
 use gristmill_oip::grpc::proto::model_queue_policy::TimeoutAction as WireAction;
 use gristmill_oip::grpc::proto::repository_index_response::ModelIndex;
 use gristmill_oip::grpc::{configured, proto};
 use gristmill_serve::{Caller, ModelOrPipeline, Target};
-use gristmill_snapshot::{ServedModel, Snapshot, StageDurations};
+use gristmill_snapshot::{ServedModel, Snapshot};
 
 /// A pipeline's only input.
 pub(crate) const REQUEST: &str = "REQUEST";
@@ -224,7 +225,7 @@ pub(crate) fn statistics(
                 Caller::Operator(_) => of_model(base, &all.total),
             }
         }
-        Target::Pipeline { route, .. } => of_pipeline(base, &route.statistics.get()),
+        Target::Pipeline { route, .. } => of_pipeline(base, &route.figures.totals()),
     }
 }
 
@@ -259,7 +260,7 @@ fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatis
 
 /// The statistics of a pipeline: its input time is the preprocessor's, its output time the
 /// postprocessor's.
-fn of_pipeline(base: proto::ModelStatistics, done: &StageDurations) -> proto::ModelStatistics {
+fn of_pipeline(base: proto::ModelStatistics, done: &Totals) -> proto::ModelStatistics {
     proto::ModelStatistics {
         last_inference: millis(done.last),
         inference_count: done.success,

@@ -97,7 +97,12 @@ impl Inference {
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();
-        let work = ModelWork { lane, submission, quota, receipt: asked.receipt.take() };
+        let mut receipt = asked.receipt.take();
+        if let Some(direct) = own.models.get(name) {
+            receipt.charge_to(direct.figures.clone());
+            receipt.charge_to(direct.usage.clone());
+        }
+        let work = ModelWork { lane, submission, quota, receipt };
         let ModelAnswer { outcome, receipt } = work.run().await;
         *asked.receipt = receipt;
         if let Err(error) = &outcome

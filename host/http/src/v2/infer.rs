@@ -56,6 +56,7 @@ pub(super) async fn infer(
         }
         header_len => parsed(inference, caller, body, header_len).await?,
     };
+    receipt.read();
     let sticky = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
     let mut asked = Asked { caller, target, id, deadline, sticky: &sticky, variant, receipt };
     let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;

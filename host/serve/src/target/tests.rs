@@ -1,6 +1,7 @@
 use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{BufferPool, Digest, ModelInfo};
-use gristmill_snapshot::{Access, KeptVersion, Tenant};
+use gristmill_metrics::{Places, RequestFigures};
+use gristmill_snapshot::{Access, Direct, KeptVersion, Tenant};
 
 use super::*;
 use crate::samples::{name, tenant};
@@ -27,7 +28,12 @@ fn model(served: Result<ServedModel, String>) -> ModelState {
 /// The models "ready", "broken", "multiple" (in versions 5 and 7) and "secret". The tenant "acme"
 /// may see all but the last. It has the pipelines "first" and "second", which are not available.
 fn snapshot() -> Snapshot {
-    let served = || ServedModel { lane: lane(), providers: Arc::new([]), warnings: Arc::new([]) };
+    let served = || ServedModel {
+        lane: lane(),
+        providers: Arc::new([]),
+        file_bytes: 0,
+        warnings: Arc::new([]),
+    };
     let mut snapshot = Snapshot::default();
     snapshot.models.insert(name("ready"), model(Ok(served())));
     snapshot.models.insert(name("secret"), model(Ok(served())));
@@ -36,7 +42,12 @@ fn snapshot() -> Snapshot {
     multiple.kept.get_mut(&5).unwrap().loaded = Ok(served());
     snapshot.models.insert(name("multiple"), multiple);
     let mut acme = tenant(Access::Open);
-    acme.models.extend(["ready", "broken", "multiple"].map(name));
+    let granted = |model: &str| {
+        let target = gristmill_metrics::Target::Model(name(model));
+        let figures = RequestFigures::new(name("acme"), target, &Places::new(0));
+        (name(model), Direct { figures: figures.into(), usage: Arc::default() })
+    };
+    acme.models.extend(["ready", "broken", "multiple"].map(granted));
     for pipeline in ["second", "first"] {
         acme.pipelines.insert(name(pipeline), Pipeline::Unavailable("no plugin".into()));
     }

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
@@ -23,6 +25,30 @@ pub struct ResponseBody {
     rest: VecDeque<Bytes>,
     /// Counts the bytes of the head, if the answer has no body that could count them.
     _head: Option<HeldBytes>,
+    _timer: Option<WriteTimer>,
+}
+
+/// Takes the time from an answer until its connection has taken the last byte of its body.
+pub trait WriteSink: Send + Sync {
+    /// Take the time of one answer.
+    fn written(&self, took: Duration);
+}
+
+struct WriteTimer {
+    sink: Arc<dyn WriteSink>,
+    since: Instant,
+}
+
+impl Drop for WriteTimer {
+    fn drop(&mut self) {
+        self.sink.written(self.since.elapsed());
+    }
+}
+
+impl fmt::Debug for WriteTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteTimer").field("since", &self.since).finish()
+    }
 }
 
 impl From<Bytes> for ResponseBody {
@@ -34,16 +60,21 @@ impl From<Bytes> for ResponseBody {
 impl From<Vec<Bytes>> for ResponseBody {
     fn from(parts: Vec<Bytes>) -> Self {
         let mut rest = VecDeque::from(parts);
-        Self { first: rest.pop_front().unwrap_or_default(), rest, _head: None }
+        Self { first: rest.pop_front().unwrap_or_default(), rest, ..Self::default() }
     }
 }
 
 impl ResponseBody {
     /// The same body. All of it counts against `budget` until it is sent.
     pub fn held(self, budget: &Arc<ByteBudget>) -> Self {
-        let Self { first, rest, _head } = self;
+        let Self { first, rest, _head, _timer } = self;
         let rest = rest.into_iter().map(|part| held(part, budget));
-        Self { first: held(first, budget), rest: rest.collect(), _head }
+        Self { first: held(first, budget), rest: rest.collect(), _head, _timer }
+    }
+
+    /// The same body. `sink` takes the time from `since` until it is written or dropped.
+    pub fn timed(self, sink: Arc<dyn WriteSink>, since: Instant) -> Self {
+        Self { _timer: Some(WriteTimer { sink, since }), ..self }
     }
 
     /// The same for a body in one part. The `head_bytes` of its answer count, too.

@@ -7,26 +7,29 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 19] = [
+const FLOORS: [(&str, u8); 22] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-thread", 0),
     ("gristmill-child", 1),
     ("gristmill-imaging", 1),
+    ("gristmill-metrics", 1),
     ("gristmill-backend", 1),
     ("gristmill-batch", 1),
     ("gristmill-oip", 1),
     ("gristmill-store", 1),
     ("gristmill-transport", 1),
+    ("gristmill-usage", 1),
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),
     ("gristmill-serve", 4),
     ("gristmill-control", 4),
-    ("gristmill-admin", 5),
     ("gristmill-client", 5),
     ("gristmill-http", 5),
-    ("gristmill-app", 6),
+    ("gristmill-observe", 5),
+    ("gristmill-admin", 6),
+    ("gristmill-app", 7),
 ];
 
 /// The crates that may name each of these libraries.

@@ -117,7 +117,7 @@ pub(in crate::resource) struct ServedDocument<'a> {
 
 impl<'a> ServedDocument<'a> {
     pub(in crate::resource) fn of(served: &'a ServedModel) -> Self {
-        let ServedModel { lane, providers, warnings } = served;
+        let ServedModel { lane, providers, warnings, .. } = served;
         let info = lane.info();
         Self {
             backend: info.backend,

@@ -39,7 +39,7 @@ impl<'a> TenantDocument<'a> {
         let pipelines = tenant.pipelines.iter();
         Self {
             open: tenant.access == Access::Open,
-            models: tenant.models.iter().collect(),
+            models: tenant.models.keys().collect(),
             bytes_under_way: tenant.quota.bytes.held(),
             quota: QuotaDocument::of(tenant),
             default_pipeline: tenant.default_pipeline.as_ref(),

@@ -9,6 +9,7 @@ use gristmill_backend::{Backends, LibrarySearch, LoadedModel};
 use gristmill_batch::{Lane, LaneParts};
 use gristmill_control::ModelConfig;
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
+use gristmill_metrics::{Places, RequestFigures, Target};
 use gristmill_sandbox::{
     Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
 };
@@ -109,6 +110,8 @@ impl Host {
             let (pipeline, kept) = (pre_name.clone(), quota.lines.clone());
             Arc::new(LineSource { plugin, pipeline, call, kept })
         };
+        let target = Target::Pipeline(pre_name.clone());
+        let figures = RequestFigures::new("test".parse()?, target, &Places::new(0));
         Ok(Arc::new(Route {
             tenant: "test".parse()?,
             pipeline: pre_name.clone(),
@@ -123,7 +126,8 @@ impl Host {
             priority: None,
             limits: self.limits.clone(),
             quota,
-            statistics: Arc::default(),
+            figures: Arc::new(figures),
+            usage: Arc::default(),
             capture: None,
             candidate: None,
             ended: None,

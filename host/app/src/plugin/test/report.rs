@@ -79,7 +79,7 @@ fn times(took: Duration, stages: &Stages) -> String {
 
 /// The stages that were reached.
 fn stages_of(stages: &Stages) -> impl Iterator<Item = (&'static str, Duration)> {
-    let Stages { auth: _, pre, queue, infer, post } = *stages;
+    let Stages { pre, queue, infer, post, .. } = *stages;
     let all =
         [(stage::PRE, pre), (stage::QUEUE, queue), (stage::INFER, infer), (stage::POST, post)];
     all.into_iter().filter_map(|(stage, time)| Some((stage, time?)))
@@ -98,11 +98,11 @@ fn medians(runs: &[Ran]) -> (Duration, Stages) {
         times.get(times.len() / 2).copied()
     };
     let stages = Stages {
-        auth: None,
         pre: of(|ran| ran.stages.pre),
         queue: of(|ran| ran.stages.queue),
         infer: of(|ran| ran.stages.infer),
         post: of(|ran| ran.stages.post),
+        ..Stages::default()
     };
     (of(|ran| Some(ran.took)).unwrap_or_default(), stages)
 }

@@ -20,6 +20,8 @@ pub(crate) struct Server {
     pub(crate) data: Client,
     /// The data plane over gRPC: host and port.
     pub(crate) grpc: String,
+    /// The plane of the metrics, if they have their own.
+    pub(crate) metrics: Option<Client>,
     /// The admin plane, with the admin token where the server was given one.
     pub(crate) admin: Client,
     pub(super) process: Process,
@@ -35,7 +37,8 @@ impl Server {
         let data = client(&addresses.data, None);
         let admin = client(&addresses.admin, setup.admin_token.as_deref());
         let grpc = addresses.grpc_authority().to_owned();
-        Self { data, grpc, admin, process, setup }
+        let metrics = addresses.metrics.as_deref().map(|address| client(address, None));
+        Self { data, grpc, metrics, admin, process, setup }
     }
 
     /// One with nothing on it.

@@ -135,6 +135,7 @@ impl Setup {
             log.ends_with('\n').then(|| Addresses {
                 data: address("data="),
                 grpc: address("grpc="),
+                metrics: None,
                 admin: address("admin="),
             })
         });

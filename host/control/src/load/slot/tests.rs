@@ -7,8 +7,12 @@ use crate::testing::echo_lane;
 fn load(slot: &Slot, rows: usize) -> ServedModel {
     let config = LaneConfig::new(4, rows);
     let lane = echo_lane(config.clone());
-    let served =
-        ServedModel { lane: Arc::new(lane), providers: Vec::new().into(), warnings: [].into() };
+    let served = ServedModel {
+        lane: Arc::new(lane),
+        providers: Vec::new().into(),
+        file_bytes: 0,
+        warnings: [].into(),
+    };
     slot.note(config, &Ok(served.clone()));
     served
 }

@@ -1,0 +1,51 @@
+//! The metrics alone, on a listener of their own that needs no token.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::ErrorCode;
+use gristmill_metrics::CONTENT_TYPE;
+use gristmill_observe::Scrapes;
+use gristmill_transport::{Allowed, Checked, Problem, RequestIds};
+use http::header::CONTENT_TYPE as CONTENT_TYPE_HEADER;
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+
+use crate::body::AdminBody;
+
+/// The handler of the listener for metrics; clones share everything.
+#[derive(Clone)]
+pub struct MetricsPlane {
+    scrapes: Scrapes,
+    request_ids: Arc<RequestIds>,
+}
+
+impl MetricsPlane {
+    /// The handler.
+    pub fn new(scrapes: Scrapes) -> Self {
+        Self { scrapes, request_ids: Arc::default() }
+    }
+
+    /// Answer one request.
+    pub async fn handle(self, request: Request<Incoming>) -> Response<AdminBody> {
+        let id = self.request_ids.of(request.headers());
+        match self.answer(&request).await {
+            Ok(answer) => answer,
+            Err(problem) => problem.into_response(&id).map(AdminBody::from),
+        }
+    }
+
+    async fn answer(&self, request: &Request<Incoming>) -> Result<Response<AdminBody>, Problem> {
+        if request.uri().path() != "/metrics" {
+            let detail = "nothing is served at this path: the metrics are at /metrics";
+            return Err(Problem::new(ErrorCode::NotFound, detail));
+        }
+        if let Checked::Options = Allowed::Get.check(request.method())? {
+            return Ok(Allowed::Get.options::<Bytes>().map(AdminBody::from));
+        }
+        let mut answer = Response::new(AdminBody::from(self.scrapes.text().await));
+        let media_type = HeaderValue::from_static(CONTENT_TYPE);
+        answer.headers_mut().insert(CONTENT_TYPE_HEADER, media_type);
+        Ok(answer)
+    }
+}

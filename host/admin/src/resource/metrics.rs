@@ -1,0 +1,40 @@
+//! `GET /metrics`, and the same at `GET /admin/v1/metrics`: all metrics as Prometheus reads them.
+
+use async_trait::async_trait;
+use gristmill_metrics::CONTENT_TYPE;
+use gristmill_transport::Allowed;
+use http::Method;
+
+use super::Resource;
+use super::query::none;
+use crate::answer::{Answer, Outcome};
+use crate::operation::{Operation, text};
+use crate::permission::Permission;
+use crate::receive::Received;
+use crate::state::State;
+
+pub(crate) struct Metrics;
+
+impl Metrics {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let summary = "Read all metrics, in Prometheus' text format; the same at /metrics";
+        vec![Operation::get("metrics", summary).reads_as("text/plain", text())]
+    }
+}
+
+#[async_trait]
+impl Resource for Metrics {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::SeeServer
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        none(received.query)?;
+        Ok(Answer::text(state.scrapes.text().await, CONTENT_TYPE))
+    }
+}

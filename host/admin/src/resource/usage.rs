@@ -1,0 +1,227 @@
+//! `GET /admin/v1/usage`: what each tenant used, by pipeline and model, and by hour if asked.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use gristmill_control::NameText;
+use gristmill_core::{ErrorCode, Name};
+use gristmill_transport::{Allowed, Problem};
+use gristmill_usage::{Filter, Hour, Row, Use};
+use http::Method;
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use super::query::{count_in, invalid, parameters};
+use super::{Resource, name};
+use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
+use crate::permission::Permission;
+use crate::receive::Received;
+use crate::state::State;
+
+/// The hours that are summed if the query names no first one.
+const HOURS: u64 = 24;
+
+/// The most hours of one answer, because each has a file.
+const HOURS_MAX: u64 = 24 * 366;
+
+/// The most rows of an answer, by default and at all.
+const LIMIT: usize = 1000;
+const LIMIT_MAX: usize = 10_000;
+
+/// Answers that are made at the same time: each may read many files.
+static TURNS: Semaphore = Semaphore::const_new(1);
+
+pub(crate) struct Usage;
+
+/// The usage of a time.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Usage)]
+struct UsageDocument {
+    /// The first hour, in UTC.
+    from: String,
+    /// The last hour, which may not be over.
+    to: String,
+    /// By hour if that was asked for, then by tenant, pipeline and model.
+    items: Vec<UsageRow>,
+    /// The `after` of the next rows, if there are more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// What the requests of a tenant to a pipeline with a model, or to a model itself, used.
+#[derive(Serialize, ToSchema)]
+struct UsageRow {
+    /// If each hour has rows of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hour: Option<String>,
+    #[schema(value_type = NameText)]
+    tenant: Name,
+    /// None if the tenant called the model itself.
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline: Option<Name>,
+    #[schema(value_type = NameText)]
+    model: Name,
+    /// Requests that ended.
+    requests: u64,
+    /// Of these, requests that failed or were abandoned.
+    failed: u64,
+    /// Rows that the model ran.
+    rows: u64,
+    /// Processor time of plugin calls.
+    plugin_cpu_us: u64,
+    /// The share of the time of batches, by rows.
+    model_us: u64,
+    /// Time in the model's queue.
+    queue_us: u64,
+    received_bytes: u64,
+    sent_bytes: u64,
+}
+
+impl UsageRow {
+    fn of(row: Row) -> Self {
+        let Use {
+            requests,
+            failed,
+            rows,
+            plugin_cpu_us,
+            model_us,
+            queue_us,
+            received_bytes,
+            sent_bytes,
+        } = row.used;
+        Self {
+            hour: row.hour.map(|hour| hour.to_string()),
+            tenant: row.key.tenant,
+            pipeline: row.key.pipeline,
+            model: row.key.model,
+            requests,
+            failed,
+            rows,
+            plugin_cpu_us,
+            model_us,
+            queue_us,
+            received_bytes,
+            sent_bytes,
+        }
+    }
+}
+
+/// The part of the usage that a query asks for.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    from: Hour,
+    to: Hour,
+    by_hour: bool,
+    tenant: Option<Name>,
+    limit: usize,
+    after: Option<String>,
+}
+
+impl Asked {
+    /// # Errors
+    /// The query has another parameter, or one that cannot be understood.
+    fn read(query: Option<&str>, now: Hour) -> Result<Self, Problem> {
+        let known = ["from", "to", "by", "tenant", "limit", "after"];
+        let [from, to, by, tenant, limit, after] = parameters(known, query)?;
+        let hour = |what: &str, text: &str| {
+            let hour = decoded(text).parse::<Hour>();
+            hour.map_err(|error| invalid(format!("{what}: {error}")))
+        };
+        let to = to.map_or(Ok(now), |to| hour("to", to))?;
+        let from = from.map_or(Ok(to.before(HOURS - 1)), |from| hour("from", from))?;
+        if from > to {
+            return Err(invalid(format!("from is {from}: must not be after to, which is {to}")));
+        }
+        if from.count_to(to) > HOURS_MAX {
+            return Err(invalid(format!(
+                "from is {from}: must be at most {HOURS_MAX} hours before to"
+            )));
+        }
+        let by_hour = match by {
+            None | Some("total") => false,
+            Some("hour") => true,
+            Some(other) => return Err(invalid(format!("by is {other:?}: must be total or hour"))),
+        };
+        Ok(Self {
+            from,
+            to,
+            by_hour,
+            tenant: tenant.map(|tenant| name("tenant", &decoded(tenant))).transpose()?,
+            limit: limit.map_or(Ok(LIMIT), |limit| count_in("limit", limit, LIMIT_MAX))?,
+            after: after.map(decoded),
+        })
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// The row's place among all rows. Texts of earlier rows are smaller, because a comma is
+/// smaller than every character of a name.
+fn place(row: &Row) -> String {
+    let hour = row.hour.map(|hour| hour.to_string()).unwrap_or_default();
+    let pipeline = row.key.pipeline.as_ref().map(Name::as_str).unwrap_or_default();
+    [&*hour, row.key.tenant.as_str(), pipeline, row.key.model.as_str()].join(",")
+}
+
+impl Usage {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let summary = "Read what each tenant used of this server, by pipeline and model";
+        let operation = Operation::get("usage", summary)
+            .text("from", "The first hour in UTC, such as 2026-11-25T14; a day ago by default")
+            .text("to", "The last hour; the current one by default")
+            .text("by", "`hour` for rows of each hour; `total` by default")
+            .name("tenant", "Only of this tenant")
+            .number("limit", Some(LIMIT_MAX), "The most rows; 1000 by default")
+            .text("after", "The value of `next` in the answer before");
+        vec![operation.reads::<UsageDocument>()]
+    }
+}
+
+#[async_trait]
+impl Resource for Usage {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::See
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        let asked = Asked::read(received.query, Hour::of(SystemTime::now()))?;
+        let Asked { from, to, by_hour, tenant, limit, after } = asked;
+        let reach = received.caller.reach();
+        let is_seen = move |owner: &Name| {
+            reach.has_tenant(owner.as_str()) && tenant.as_ref().is_none_or(|tenant| tenant == owner)
+        };
+        let book = state.control.usage().clone();
+        let failed = |error: String| {
+            tracing::error!(error, "usage cannot be read");
+            Problem::new(ErrorCode::Internal, "usage cannot be read: the log says why")
+        };
+        let turn = TURNS.acquire().await;
+        let read = spawn_blocking(move || book.rows(Filter { from, to, by_hour }, is_seen));
+        let rows = read.await.map_err(|error| failed(error.to_string()))?;
+        drop(turn);
+        let rows = rows.map_err(|error| failed(error.to_string()))?;
+        let is_later = |row: &Row| after.as_ref().is_none_or(|after| place(row) > *after);
+        let mut rows = rows.into_iter().filter(is_later).peekable();
+        let (mut items, mut last) = (Vec::new(), None);
+        for row in rows.by_ref().take(limit) {
+            last = Some(place(&row));
+            items.push(UsageRow::of(row));
+        }
+        let next = last.filter(|_| rows.peek().is_some());
+        let (from, to) = (from.to_string(), to.to_string());
+        let answer = Answer::of(&UsageDocument { from, to, items, next })?;
+        Ok(answer.unkept())
+    }
+}

@@ -1,0 +1,40 @@
+//! Keeping what tenants use.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use gristmill_usage::Book;
+use tokio::task::spawn_blocking;
+
+use crate::config::Config;
+
+/// The folder of the data directory with the files.
+const FOLDER: &str = "usage";
+
+/// The time between two writes: what a server that is killed may lose.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The book of usage in the data directory.
+pub(super) fn open(config: &Config) -> Result<Arc<Book>> {
+    let hours = config.metrics.keep_usage_days * 24;
+    let folder = config.data.data_dir.join(FOLDER);
+    Ok(Arc::new(Book::open(&folder, hours, SystemTime::now())?))
+}
+
+/// Write what was used, now and then, until this is dropped.
+pub(super) async fn keep(book: Arc<Book>) {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let book = book.clone();
+        // A panic is logged, and the next round tries again.
+        let _ = spawn_blocking(move || keep_once(&book)).await;
+    }
+}
+
+/// Write what was used. What cannot be written now stays in memory for the next time.
+pub(super) fn keep_once(book: &Book) {
+    if let Err(error) = book.keep(SystemTime::now()) {
+        tracing::error!(%error, "the usage of tenants cannot be written");
+    }
+}

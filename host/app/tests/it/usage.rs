@@ -1,0 +1,180 @@
+//! What tenants use: receipts of single requests, their sums, and that sums survive.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::cli::Cli;
+use crate::support::client::Answer;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::tokens::make;
+
+const WANTED: (&str, &str) = ("gristmill-receipt", "true");
+
+/// The numbers of a receipt.
+#[track_caller]
+fn receipt(answer: &Answer) -> BTreeMap<String, u64> {
+    let text = answer.header("gristmill-receipt");
+    let number = |part: &str| {
+        let (name, number) = part.split_once('=').unwrap_or_else(|| panic!("{text:?}"));
+        (name.to_owned(), number.parse().unwrap_or_else(|_| panic!("{text:?}")))
+    };
+    text.split(", ").map(number).collect()
+}
+
+/// The usage, by pipeline and model.
+fn usage(client: &crate::support::client::Client, query: &str) -> BTreeMap<String, Value> {
+    let document = client.get(&format!("/admin/v1/usage{query}")).ok();
+    let row = |row: &Value| {
+        let text = |part: &str| row[part].as_str().unwrap_or_default().to_owned();
+        ([text("tenant"), text("pipeline"), text("model")].join("/"), row.clone())
+    };
+    document["items"].as_array().unwrap().iter().map(row).collect()
+}
+
+fn server() -> Server {
+    let server = Server::start();
+    server.model("ranker");
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["ranker"] }));
+    server.digits_for("acme");
+    server
+}
+
+fn ranker_rows(rows: usize) -> Vec<u8> {
+    let input = json!({
+        "name": "input", "shape": [rows, 32], "datatype": "FP32", "data": vec![0.5; 32 * rows],
+    });
+    json!({ "inputs": [input] }).to_string().into_bytes()
+}
+
+#[test]
+fn sums_are_exactly_those_of_the_receipts() {
+    let server = server();
+    let mut expected: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
+    let mut add = |whose, answer: &Answer| {
+        for (name, number) in receipt(answer) {
+            *expected.entry(whose).or_default().entry(name).or_default() += number;
+        }
+    };
+    for digit in 0..10 {
+        let path = "/v1/acme/infer/digits";
+        let answer = server.data.send("POST", path, &[WANTED], Some(&files::digit(digit)));
+        assert_eq!(answer.status, 200);
+        assert_eq!(receipt(&answer)["sent-bytes"], answer.body.len() as u64);
+        add("acme/digits/digits", &answer);
+    }
+    let refused = server.data.send("POST", "/v1/acme/infer/digits", &[WANTED], Some(b"nothing"));
+    assert_eq!((refused.status, receipt(&refused)["rows"]), (415, 0));
+    assert_eq!(receipt(&refused)["sent-bytes"], refused.body.len() as u64);
+    add("acme/digits/digits", &refused);
+    for rows in 1..4 {
+        let path = "/v1/acme/v2/models/ranker/infer";
+        let answer = server.data.send("POST", path, &[WANTED], Some(&ranker_rows(rows)));
+        assert_eq!(receipt(&answer)["rows"], rows as u64, "{}", answer.text());
+        assert!(receipt(&answer)["batch-rows"] >= rows as u64);
+        add("acme//ranker", &answer);
+    }
+    let found = usage(&server.admin, "");
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (whose, sums) in expected {
+        let row = &found[whose];
+        for (name, sum) in sums.iter().filter(|(name, _)| *name != "batch-rows") {
+            assert_eq!(row[name.replace('-', "_")], *sum, "{whose} {name}: {row}");
+        }
+        assert!(sums["model-us"] > 0, "{sums:?}");
+    }
+    let digits = &found["acme/digits/digits"];
+    assert_eq!((&digits["requests"], &digits["failed"]), (&json!(11), &json!(1)));
+    assert!(digits["plugin_cpu_us"].as_u64() > Some(0));
+}
+
+#[test]
+fn only_those_who_ask_and_are_admitted_get_a_receipt() {
+    let server = server();
+    server.keyed_tenant("closed", "the-key-of-closed-1");
+    let path = "/v1/acme/infer/digits";
+    let send = |path: &str, headers: &[(&str, &str)]| {
+        let answer = server.data.send("POST", path, headers, Some(&files::digit(1)));
+        answer.header("gristmill-receipt").to_owned()
+    };
+    assert_eq!(send(path, &[]), "");
+    assert_eq!(send(path, &[("gristmill-receipt", "false")]), "");
+    assert_eq!(send("/v1/closed/infer", &[WANTED]), "");
+    assert!(send(path, &[WANTED]).starts_with("rows=1, batch-rows=1, plugin-cpu-us="));
+}
+
+#[test]
+fn usage_outlives_the_server() {
+    let server = server();
+    server.assert_reads_digits("acme");
+    let before = usage(&server.admin, "");
+    server.signal_terminate();
+    let (_, status, setup) = server.wait();
+    assert!(status.success());
+    let server = setup.start();
+    assert_eq!(usage(&server.admin, ""), before);
+    server.assert_reads_digits("acme");
+    let after = usage(&server.admin, "");
+    assert_eq!(after["acme/digits/digits"]["requests"], 20);
+    // The pipeline is gone, and what it used is known.
+    let gone = server.admin.delete("/admin/v1/tenants/acme?cascade=true");
+    assert_eq!(gone.status, 200, "{}", gone.text());
+    assert_eq!(usage(&server.admin, "")["acme/digits/digits"], after["acme/digits/digits"]);
+}
+
+#[test]
+fn a_deploy_token_sees_the_usage_of_its_tenants() {
+    let server = server();
+    server.digits("other");
+    server.assert_reads("acme", 1);
+    server.assert_reads("other", 2);
+    let deploy = json!({ "role": "deploy", "tenants": ["acme"] });
+    let deploy = server.admin.with_token(&make(&server, "ci", &deploy));
+    let names = |found: BTreeMap<String, Value>| found.into_keys().collect::<Vec<_>>();
+    assert_eq!(names(usage(&deploy, "")), ["acme/digits/digits"]);
+    assert_eq!(names(usage(&server.admin, "?tenant=other")), ["other/digits/digits"]);
+    assert_eq!(names(usage(&deploy, "?tenant=other")), [""; 0]);
+    assert_eq!(names(usage(&server.admin, "?from=2026-01-01T00&to=2026-01-01T05")), [""; 0]);
+
+    let page = server.admin.get("/admin/v1/usage?limit=1&by=hour").ok();
+    assert_eq!(page["items"][0]["tenant"], "acme");
+    assert!(page["items"][0]["hour"].as_str().is_some_and(|hour| hour.len() == 13), "{page}");
+    let next = page["next"].as_str().unwrap();
+    let page = server.admin.get(&format!("/admin/v1/usage?limit=1&by=hour&after={next}")).ok();
+    assert_eq!((&page["items"][0]["tenant"], &page["next"]), (&json!("other"), &Value::Null));
+}
+
+#[test]
+fn a_query_that_cannot_be_understood_is_refused() {
+    let server = Server::start();
+    for (query, named) in [
+        ("from=yesterday", &["from", "\"yesterday\"", "2026-11-25T14"][..]),
+        ("to=2026-11-25", &["to", "\"2026-11-25\""]),
+        ("from=2026-02-01T00&to=2026-01-01T00", &["from is 2026-02-01T00", "2026-01-01T00"]),
+        ("from=2024-01-01T00&to=2026-01-01T00", &["from is 2024-01-01T00", "8784 hours"]),
+        ("by=day", &["by is \"day\"", "total or hour"]),
+        ("tenant=A", &["tenant", "\"A\""]),
+        ("limit=0", &["limit is \"0\"", "10000"]),
+        ("hour=1", &["\"hour\"", "from, to, by, tenant, limit, after"]),
+    ] {
+        let answer = server.admin.get(&format!("/admin/v1/usage?{query}"));
+        answer.refused(400, "invalid_request", named);
+    }
+}
+
+#[test]
+fn the_command_line_shows_usage() {
+    let server = server();
+    server.assert_reads_digits("acme");
+    let cli = Cli::of(&server);
+    let text = cli.ok(&["usage"]);
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..2], ["HOUR", "TENANT"], "{text}");
+    assert_eq!(lines[1][..5], ["acme", "digits", "digits", "10", "0"], "{text}");
+    let rows = cli.json(&["usage", "--hours", "--tenant", "acme"]);
+    assert_eq!((&rows[0]["requests"], &rows[0]["rows"]), (&json!(10), &json!(10)), "{rows}");
+    let refused = cli.refused(&["usage", "--from", "now"]);
+    assert!(refused.contains("\"now\" is not an hour"), "{refused}");
+}

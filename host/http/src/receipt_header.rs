@@ -1,0 +1,50 @@
+//! The header `Gristmill-Receipt`: what a request is charged. A client that wants it sends the same
+//! header with the value `true`.
+
+use gristmill_core::{Charge, Record};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+pub(crate) const RECEIPT: HeaderName = HeaderName::from_static("gristmill-receipt");
+
+/// Whether the client wants a receipt.
+pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
+    let wants = |value: &HeaderValue| matches!(value.as_bytes(), b"true" | b"1" | b"?1");
+    headers.get(RECEIPT).is_some_and(wants)
+}
+
+/// The header's value, a dictionary of whole numbers (RFC 9651). The numbers of requests of a
+/// pipeline and a model add up to their usage.
+pub(crate) fn text(record: &Record) -> String {
+    let Charge { rows, plugin_cpu_us, model_us, queue_us, received_bytes, sent_bytes } =
+        record.charge();
+    format!(
+        "rows={rows}, batch-rows={}, plugin-cpu-us={plugin_cpu_us}, model-us={model_us}, \
+         queue-us={queue_us}, received-bytes={received_bytes}, sent-bytes={sent_bytes}",
+        record.batch_rows
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use gristmill_core::{CallUsage, Receipt};
+
+    use super::text;
+
+    #[test]
+    fn a_receipt_has_all_charges() {
+        let mut receipt = Receipt::open(Instant::now());
+        let record = receipt.note();
+        let usage = |us| Some(CallUsage { cpu: Duration::from_micros(us), ..CallUsage::default() });
+        (record.calls.pre, record.calls.post) = (usage(120), usage(7));
+        (record.rows, record.batch_rows, record.request_bytes) = (3, 8, 100);
+        record.model_time = Duration::from_nanos(33_400);
+        record.stages.queue = Some(Duration::from_micros(5));
+        assert_eq!(
+            text(&receipt.answered(42)),
+            "rows=3, batch-rows=8, plugin-cpu-us=127, model-us=33, queue-us=5, received-bytes=100, \
+             sent-bytes=42"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! The figures of all answers, by protocol: also of those that reached no pipeline.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use gristmill_core::ErrorCode;
+
+use crate::collected::Collected;
+use crate::family;
+use crate::histogram::Durations;
+use crate::shards::Shards;
+
+/// A protocol of the data plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// `/v1`, and paths at which nothing is served.
+    V1,
+    /// The Open Inference Protocol over HTTP.
+    V2,
+    /// The same over gRPC.
+    Grpc,
+}
+
+const EDGES: [(Edge, &str); 3] = [(Edge::V1, "v1"), (Edge::V2, "v2"), (Edge::Grpc, "grpc")];
+
+/// An answer without an error.
+const OK: usize = ErrorCode::ALL.len();
+
+/// The figures of all answers.
+#[derive(Debug, Default)]
+pub struct EdgeFigures(Shards<[OneEdge; EDGES.len()]>);
+
+#[derive(Debug)]
+struct OneEdge {
+    codes: [AtomicU64; OK + 1],
+    writes: Durations,
+}
+
+impl Default for OneEdge {
+    fn default() -> Self {
+        let codes = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { codes, writes: Durations::default() }
+    }
+}
+
+impl EdgeFigures {
+    /// Count an answer, with its error code if it is an error.
+    pub fn answered(&self, edge: Edge, code: Option<ErrorCode>) {
+        let at = code.map_or(OK, |code| code as usize);
+        self.0.own()[edge as usize].codes[at].fetch_add(1, Relaxed);
+    }
+
+    /// Count the time that it took to write the body of an answer.
+    pub fn written(&self, edge: Edge, took: Duration) {
+        self.0.own()[edge as usize].writes.add(took);
+    }
+
+    /// Add the values to `collected`.
+    pub fn collect(&self, collected: &mut Collected) {
+        for (edge, protocol) in EDGES {
+            let own = || self.0.all().map(|edges| &edges[edge as usize]);
+            for at in 0..=OK {
+                let count: u64 = own().map(|edge| edge.codes[at].load(Relaxed)).sum();
+                if count > 0 {
+                    let code = ErrorCode::ALL.get(at).map_or("ok", |code| code.as_str());
+                    collected.add(family::RESPONSES, &[protocol, code], count);
+                }
+            }
+            let mut writes = Durations::default().get();
+            own().for_each(|edge| edge.writes.add_to(&mut writes));
+            if writes.count() > 0 {
+                collected.add(family::WRITE_DURATION, &[protocol], writes);
+            }
+        }
+    }
+}

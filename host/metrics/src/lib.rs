@@ -1,0 +1,35 @@
+//! Metrics: the list of all of them, the figures that requests add to, and the text that Prometheus
+//! reads.
+//!
+//! In reading order: `family` has the list with names, units and attributes; `histogram` and
+//! `request` have the figures that requests add to; `places` bounds the pipelines that have figures
+//! of their own; `collected` holds the values of one moment, and `text` writes them.
+//!
+//! Refuses to know tenants' documents, models and connections: `observe` asks those who own them.
+//!
+//! The figures of requests are kept in atomic numbers of our own. The histograms of OpenTelemetry's
+//! SDK take a lock for each value and never forget the attributes that they have seen; pipelines
+//! come and go here.
+//!
+//! Invariant: adding a request takes no lock, and its cost does not depend on the number of
+//! pipelines.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod collected;
+mod edges;
+pub mod family;
+mod histogram;
+mod places;
+mod request;
+mod shards;
+mod text;
+
+pub use self::collected::{Collected, Distribution, Point, Value};
+pub use self::edges::{Edge, EdgeFigures};
+pub use self::family::{Family, Kind};
+pub use self::histogram::{DURATION_BOUNDS_S, Durations};
+pub use self::places::Places;
+pub use self::request::{RequestFigures, STAGES, Target, Totals};
+pub use self::text::{CONTENT_TYPE, to_text};

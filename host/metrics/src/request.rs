@@ -1,0 +1,407 @@
+//! The figures of the requests of one pipeline, or of one tenant's requests to one model.
+//!
+//! [`Totals`] are kept for each of them; they are exact, and small. The figures with all stages and
+//! outcomes are [`Details`]: a bounded number of pipelines has details of their own, all others add
+//! to the same ones (`places`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use gristmill_core::{CallUsage, ErrorCode, Name, Outcome, Record, Sink, Stages};
+
+use crate::collected::{Collected, Distribution};
+use crate::family;
+use crate::histogram::{DURATION_BOUNDS_S, Durations, nanos};
+use crate::places::{Place, Places};
+use crate::shards::Shards;
+
+/// The stages of a request, in order.
+pub const STAGES: [&str; 7] = ["auth", "read", "pre", "queue", "staging", "infer", "post"];
+
+/// The name under which the pipelines without details of their own stand together. It is not the
+/// name of any tenant.
+const OTHER: &str = "_other";
+
+/// What requests are for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A pipeline, by its name.
+    Pipeline(Name),
+    /// A model that the tenant calls itself, by its name.
+    Model(Name),
+}
+
+impl Target {
+    /// The attributes `pipeline` and `model`. The one that does not apply is empty.
+    fn attributes(&self) -> [&str; 2] {
+        match self {
+            Self::Pipeline(name) => [name.as_str(), ""],
+            Self::Model(name) => ["", name.as_str()],
+        }
+    }
+}
+
+/// The figures of the requests of a tenant to one target.
+#[derive(Debug)]
+pub struct RequestFigures {
+    tenant: Name,
+    target: Target,
+    totals: AtomicTotals,
+    details: ArcSwap<Details>,
+    /// The requests that had ended when the places were last given out.
+    pub(crate) seen: AtomicU64,
+}
+
+/// Sums over all requests that ended. Times are those of requests that were answered, unless their
+/// name says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Requests answered.
+    pub success: u64,
+    /// Requests that failed or were abandoned.
+    pub fail: u64,
+    /// The time that the answered ones took.
+    pub success_time: Duration,
+    /// The time that the others took.
+    pub fail_time: Duration,
+    /// In the preprocessor.
+    pub pre: Duration,
+    /// In the model's queue.
+    pub queue: Duration,
+    /// In the model.
+    pub infer: Duration,
+    /// In the postprocessor.
+    pub post: Duration,
+    /// When the last one ended.
+    pub last: Option<SystemTime>,
+}
+
+#[derive(Debug, Default)]
+struct AtomicTotals {
+    success: AtomicU64,
+    fail: AtomicU64,
+    success_ns: AtomicU64,
+    fail_ns: AtomicU64,
+    pre_ns: AtomicU64,
+    queue_ns: AtomicU64,
+    infer_ns: AtomicU64,
+    post_ns: AtomicU64,
+    /// Microseconds since 1970; 0 if none ended.
+    last_us: AtomicU64,
+}
+
+/// The figures with all stages and outcomes.
+#[derive(Debug)]
+pub(crate) struct Details {
+    shards: Shards<Shard>,
+    /// The place that these figures take, if they belong to one target alone.
+    place: Option<Place>,
+}
+
+/// The number of outcomes: the codes, answered, abandoned.
+const OUTCOMES: usize = ErrorCode::ALL.len() + 2;
+const ANSWERED: usize = ErrorCode::ALL.len();
+const ABANDONED: usize = ANSWERED + 1;
+
+#[derive(Debug)]
+struct Shard {
+    outcomes: [AtomicU64; OUTCOMES],
+    total: Durations,
+    stages: [Durations; STAGES.len()],
+    rows: AtomicU64,
+    received: AtomicU64,
+    sent: AtomicU64,
+    model_ns: AtomicU64,
+    calls: [Calls; 2],
+}
+
+/// The calls of one plugin.
+#[derive(Debug, Default)]
+struct Calls {
+    cpu_ns: AtomicU64,
+    memory_peak: AtomicU64,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self {
+            outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
+            total: Durations::default(),
+            stages: std::array::from_fn(|_| Durations::default()),
+            rows: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            model_ns: AtomicU64::new(0),
+            calls: Default::default(),
+        }
+    }
+}
+
+impl RequestFigures {
+    /// No requests yet, with details of their own if there is a place for them.
+    pub fn new(tenant: Name, target: Target, places: &Places) -> Self {
+        Self {
+            tenant,
+            target,
+            totals: AtomicTotals::default(),
+            details: ArcSwap::new(places.claim()),
+            seen: AtomicU64::new(0),
+        }
+    }
+
+    /// The sums so far.
+    pub fn totals(&self) -> Totals {
+        let all = &self.totals;
+        let time = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Relaxed));
+        let last = Some(all.last_us.load(Relaxed)).filter(|us| *us > 0);
+        Totals {
+            success: all.success.load(Relaxed),
+            fail: all.fail.load(Relaxed),
+            success_time: time(&all.success_ns),
+            fail_time: time(&all.fail_ns),
+            pre: time(&all.pre_ns),
+            queue: time(&all.queue_ns),
+            infer: time(&all.infer_ns),
+            post: time(&all.post_ns),
+            last: last.map(|us| UNIX_EPOCH + Duration::from_micros(us)),
+        }
+    }
+
+    /// The requests that ended so far.
+    pub(crate) fn ended(&self) -> u64 {
+        self.totals.success.load(Relaxed) + self.totals.fail.load(Relaxed)
+    }
+
+    /// Whether it has details of its own.
+    pub fn has_place(&self) -> bool {
+        self.details.load().place.is_some()
+    }
+
+    /// Add to these details from now on. Requests that end just now may add to those before.
+    pub(crate) fn move_to(&self, details: Arc<Details>) {
+        self.details.store(details);
+    }
+
+    /// Add the values of its own details to `collected`, if it has some and any request ended.
+    pub fn collect(&self, collected: &mut Collected) {
+        let details = self.details.load();
+        if details.place.is_some() {
+            let [pipeline, model] = self.target.attributes();
+            details.collect([self.tenant.as_str(), pipeline, model], collected);
+        }
+    }
+}
+
+impl Sink for RequestFigures {
+    fn record(&self, record: &Record, took: Duration) {
+        self.totals.add(record, took);
+        self.details.load().add(record);
+    }
+}
+
+impl AtomicTotals {
+    fn add(&self, record: &Record, took: Duration) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.last_us.store(now.as_micros() as u64, Relaxed);
+        let took = nanos(took);
+        if record.outcome != Outcome::Answered {
+            self.fail.fetch_add(1, Relaxed);
+            self.fail_ns.fetch_add(took, Relaxed);
+            return;
+        }
+        self.success.fetch_add(1, Relaxed);
+        self.success_ns.fetch_add(took, Relaxed);
+        let Stages { pre, queue, infer, post, .. } = record.stages;
+        for (sum, stage) in [
+            (&self.pre_ns, pre),
+            (&self.queue_ns, queue),
+            (&self.infer_ns, infer),
+            (&self.post_ns, post),
+        ] {
+            if let Some(time) = stage {
+                sum.fetch_add(nanos(time), Relaxed);
+            }
+        }
+    }
+}
+
+impl Details {
+    pub(crate) fn new(place: Option<Place>) -> Self {
+        Self { shards: Shards::default(), place }
+    }
+
+    fn add(&self, record: &Record) {
+        let shard = self.shards.own();
+        let outcome = match record.outcome {
+            Outcome::Answered => ANSWERED,
+            Outcome::Abandoned => ABANDONED,
+            Outcome::Failed(code) => code as usize,
+        };
+        shard.outcomes[outcome].fetch_add(1, Relaxed);
+        shard.total.add(record.arrived.elapsed());
+        for (durations, time) in shard.stages.iter().zip(stages_of(&record.stages)) {
+            if let Some(time) = time {
+                durations.add(time);
+            }
+        }
+        for (sum, more) in [
+            (&shard.rows, record.rows as u64),
+            (&shard.received, record.request_bytes as u64),
+            (&shard.sent, record.response_bytes as u64),
+            (&shard.model_ns, nanos(record.model_time)),
+        ] {
+            sum.fetch_add(more, Relaxed);
+        }
+        for (calls, usage) in shard.calls.iter().zip([record.calls.pre, record.calls.post]) {
+            let Some(CallUsage { cpu, memory_bytes, host_memory_bytes }) = usage else { continue };
+            calls.cpu_ns.fetch_add(nanos(cpu), Relaxed);
+            let memory = (memory_bytes + host_memory_bytes) as u64;
+            // Most calls do not have the most, and a load does not take the cache line away.
+            if calls.memory_peak.load(Relaxed) < memory {
+                calls.memory_peak.fetch_max(memory, Relaxed);
+            }
+        }
+    }
+
+    /// Add the values for the targets that have no details of their own.
+    pub(crate) fn collect_other(&self, collected: &mut Collected) {
+        self.collect([OTHER; 3], collected);
+    }
+
+    fn collect(&self, whose: [&str; 3], collected: &mut Collected) {
+        let sum = |figure: &dyn Fn(&Shard) -> u64| self.shards.all().map(figure).sum::<u64>();
+        let load = |figure: &AtomicU64| figure.load(Relaxed);
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let [tenant, pipeline, model] = whose;
+        let outcomes: Vec<u64> =
+            (0..OUTCOMES).map(|at| sum(&|shard| load(&shard.outcomes[at]))).collect();
+        if outcomes.iter().all(|count| *count == 0) {
+            return;
+        }
+        for (at, count) in outcomes.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            let outcome = match at {
+                ANSWERED => "answered",
+                ABANDONED => "abandoned",
+                code => ErrorCode::ALL[code].as_str(),
+            };
+            collected.add(family::REQUESTS, &[tenant, pipeline, model, outcome], count);
+        }
+        let durations = |of: &dyn Fn(&Shard) -> &Durations| {
+            let mut all = Distribution::of(&DURATION_BOUNDS_S);
+            self.shards.all().for_each(|shard| of(shard).add_to(&mut all));
+            all
+        };
+        collected.add(family::REQUEST_DURATION, &whose, durations(&|shard| &shard.total));
+        for (at, stage) in STAGES.into_iter().enumerate() {
+            let stages = durations(&|shard| &shard.stages[at]);
+            if stages.count() > 0 {
+                let attributes = [tenant, pipeline, model, stage];
+                collected.add(family::STAGE_DURATION, &attributes, stages);
+            }
+        }
+        collected.add(family::REQUEST_ROWS, &whose, sum(&|shard| load(&shard.rows)));
+        for (direction, bytes) in [
+            ("receive", sum(&|shard| load(&shard.received))),
+            ("transmit", sum(&|shard| load(&shard.sent))),
+        ] {
+            collected.add(family::REQUEST_IO, &[tenant, pipeline, model, direction], bytes);
+        }
+        let model_time = seconds(sum(&|shard| load(&shard.model_ns)));
+        collected.add(family::REQUEST_MODEL_TIME, &whose, model_time);
+        for (at, stage) in ["pre", "post"].into_iter().enumerate() {
+            let cpu = sum(&|shard| load(&shard.calls[at].cpu_ns));
+            if cpu == 0 {
+                continue;
+            }
+            let attributes = [tenant, pipeline, stage];
+            collected.add(family::PLUGIN_CPU_TIME, &attributes, seconds(cpu));
+            let peaks = self.shards.all().map(|shard| load(&shard.calls[at].memory_peak));
+            let peak = peaks.max().unwrap_or_default();
+            collected.add(family::PLUGIN_MEMORY_PEAK, &attributes, peak);
+        }
+    }
+}
+
+/// The times of [`STAGES`]. Staging is a part of the time in the model.
+fn stages_of(stages: &Stages) -> [Option<Duration>; STAGES.len()] {
+    let Stages { auth, read, pre, queue, staging, infer, post } = *stages;
+    let infer = infer.map(|infer| infer.saturating_sub(staging.unwrap_or_default()));
+    [auth, read, pre, queue, staging, infer, post]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use gristmill_core::Receipt;
+
+    use super::*;
+    use crate::collected::Value;
+
+    fn figures(places: &Places) -> Arc<RequestFigures> {
+        let tenant = "acme".parse().unwrap();
+        let target = Target::Pipeline("digits".parse().unwrap());
+        Arc::new(RequestFigures::new(tenant, target, places))
+    }
+
+    fn open(figures: &Arc<RequestFigures>) -> Receipt {
+        let mut receipt = Receipt::open(Instant::now());
+        receipt.charge_to(figures.clone());
+        receipt
+    }
+
+    #[test]
+    fn each_outcome_counts_once_in_totals_and_details() {
+        let places = Places::new(1);
+        let figures = figures(&places);
+        let mut receipt = open(&figures);
+        let record = receipt.note();
+        record.stages.pre = Some(Duration::from_millis(1));
+        record.stages.infer = Some(Duration::from_millis(3));
+        record.stages.staging = Some(Duration::from_millis(1));
+        record.rows = 4;
+        record.calls.pre = Some(CallUsage {
+            cpu: Duration::from_millis(2),
+            memory_bytes: 10,
+            host_memory_bytes: 5,
+        });
+        receipt.answered(7);
+        open(&figures).failed(ErrorCode::ModelFailed, 0);
+        drop(open(&figures));
+        let totals = figures.totals();
+        assert_eq!((totals.success, totals.fail), (1, 2));
+        assert_eq!(totals.infer, Duration::from_millis(3));
+
+        let mut collected = Collected::new(SystemTime::now());
+        figures.collect(&mut collected);
+        places.collect_other(&mut collected);
+        let value = |family, attributes: &[&str]| {
+            let found = collected.families().find(|(known, _)| *known == family).unwrap().1;
+            let is_it = |point: &&crate::Point| {
+                let own = point.attributes.iter().map(|text| &**text);
+                own.collect::<Vec<_>>() == attributes
+            };
+            found.iter().find(is_it).unwrap().value.clone()
+        };
+        for outcome in ["answered", "abandoned", "model_failed"] {
+            let attributes = ["acme", "digits", "", outcome];
+            assert_eq!(value(family::REQUESTS, &attributes), Value::Number(1.0));
+        }
+        let whose = ["acme", "digits", ""];
+        assert_eq!(value(family::REQUEST_ROWS, &whose), Value::Number(4.0));
+        let Value::Distribution(infer) =
+            value(family::STAGE_DURATION, &["acme", "digits", "", "infer"])
+        else {
+            panic!("not a histogram")
+        };
+        assert!((infer.sum - 0.002).abs() < 1e-9, "without staging: {}", infer.sum);
+        let peak = value(family::PLUGIN_MEMORY_PEAK, &["acme", "digits", "pre"]);
+        assert_eq!(peak, Value::Number(15.0));
+        let Value::Distribution(all) = value(family::REQUEST_DURATION, &whose) else {
+            panic!("not a histogram")
+        };
+        assert_eq!(all.count(), 3);
+    }
+}

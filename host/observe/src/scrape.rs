@@ -1,0 +1,50 @@
+//! The metrics as text, for those who ask for it again and again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gristmill_metrics::to_text;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::Observer;
+
+/// A text is not made again before this time has passed: many readers cost no more than a few.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// The text of all metrics; clones share it.
+#[derive(Clone)]
+pub struct Scrapes {
+    observer: Arc<Observer>,
+    last: Arc<Mutex<Option<Made>>>,
+}
+
+/// A text, and when it was made.
+struct Made {
+    at: Instant,
+    text: Bytes,
+}
+
+impl Scrapes {
+    /// The texts of what `observer` sees.
+    pub fn new(observer: Arc<Observer>) -> Self {
+        Self { observer, last: Arc::default() }
+    }
+
+    /// The text of now, or of a moment ago. Made on a thread for blocking work, one at a time.
+    pub async fn text(&self) -> Bytes {
+        let mut last = self.last.lock().await;
+        if let Some(made) = &*last
+            && made.at.elapsed() < FRESH
+        {
+            return made.text.clone();
+        }
+        let observer = self.observer.clone();
+        let made = spawn_blocking(move || Bytes::from(to_text(&observer.collect()))).await;
+        // A panic was logged. The next reader tries again.
+        let text = made.unwrap_or_default();
+        *last = Some(Made { at: Instant::now(), text: text.clone() });
+        text
+    }
+}

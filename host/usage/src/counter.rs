@@ -1,0 +1,90 @@
+//! What the requests of one tenant to one pipeline or model add to.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use gristmill_core::{Charge, Name, Outcome, Record, Sink};
+use serde::{Deserialize, Serialize};
+
+/// What usage is summed by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The tenant.
+    pub tenant: Name,
+    /// The pipeline. None if the tenant called the model itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Name>,
+    /// The model.
+    pub model: Name,
+}
+
+macro_rules! sums {
+    ($($field:ident: $help:literal,)*) => {
+        /// What requests used, summed over them.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Use {
+            $(#[doc = $help] pub $field: u64,)*
+        }
+
+        impl Use {
+            /// Add what other requests used.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field = self.$field.saturating_add(other.$field);)*
+            }
+        }
+
+        /// Counts what requests use.
+        #[derive(Debug, Default)]
+        pub struct Counter {
+            $($field: AtomicU64,)*
+        }
+
+        impl Counter {
+            fn count(&self, used: &Use) {
+                $(self.$field.fetch_add(used.$field, Relaxed);)*
+            }
+
+            /// Take away what was counted. A request that ends just now is counted in parts: what
+            /// is not taken now is taken the next time.
+            pub(crate) fn take(&self) -> Use {
+                Use { $($field: self.$field.swap(0, Relaxed),)* }
+            }
+        }
+    };
+}
+
+sums! {
+    requests: "Requests that ended.",
+    failed: "Of these, requests that failed or were abandoned.",
+    rows: "Rows that models ran.",
+    plugin_cpu_us: "Processor time of plugin calls, in microseconds.",
+    model_us: "The share of the time of batches, by rows, in microseconds.",
+    queue_us: "Time in queues, in microseconds.",
+    received_bytes: "Bytes of requests' bodies.",
+    sent_bytes: "Bytes of answers' bodies.",
+}
+
+impl Use {
+    /// What one request used.
+    pub fn of(record: &Record) -> Self {
+        let Charge { rows, plugin_cpu_us, model_us, queue_us, received_bytes, sent_bytes } =
+            record.charge();
+        Self {
+            requests: 1,
+            failed: u64::from(record.outcome != Outcome::Answered),
+            rows,
+            plugin_cpu_us,
+            model_us,
+            queue_us,
+            received_bytes,
+            sent_bytes,
+        }
+    }
+}
+
+impl Sink for Counter {
+    fn record(&self, record: &Record, _: Duration) {
+        self.count(&Use::of(record));
+    }
+}
