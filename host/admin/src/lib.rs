@@ -14,9 +14,9 @@
 //!
 //! Invariants:
 //! - no body is read before the request's token was checked;
-//! - no resource is asked before the token was found to have the permission that it needs. Only the
-//!   description of the API, which is the same for everyone, needs no token; and the metrics, if they
-//!   have a listener of their own (`metrics_plane`).
+//! - no resource is asked before the token was found to have the permission that it needs. No token
+//!   is needed for the description of the API, which is the same for everyone, and for the metrics
+//!   if they have a listener of their own (`metrics_plane`).
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

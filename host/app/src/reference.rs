@@ -1,6 +1,6 @@
-//! `gristmill reference`: the tables of settings, limits, error codes and metrics, in Markdown, and the
-//! description of the admin API, in JSON. They come from the same lists and types that the server
-//! uses. `cargo xtask docs` writes them into the repository.
+//! `gristmill reference`: the tables of settings, limits, error codes and metrics, in Markdown, and
+//! the description of the admin API, in JSON. They come from the same lists and types that the
+//! server uses. `cargo xtask docs` writes them into the repository.
 
 use std::fmt::Write;
 

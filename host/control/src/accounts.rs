@@ -133,8 +133,7 @@ impl Accounts {
     /// The figures of a tenant's requests to a pipeline or a model. They stay when the pipeline's
     /// plugins or its model change.
     pub(crate) fn figures(&self, tenant: &TenantId, target: Target) -> Arc<RequestFigures> {
-        let new =
-            || RequestFigures::new(tenant.0.clone(), target.clone(), &self.figures.places).into();
+        let new = || self.figures.places.figures(tenant.0.clone(), target.clone()).into();
         self.own(tenant, |own| own.figures.entry(target.clone()).or_insert_with(new).clone())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
 //! brings before its release is made (`releases`). `history` has those for whole releases, `tokens`
-//! those for admin tokens, `figures` those for metrics, `replicas` those for the servers that share the store. Refuses to know
-//! HTTP.
+//! those for admin tokens, `replicas` those for the servers that share the store, `figures` those
+//! for metrics. Refuses to know HTTP.
 //!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 

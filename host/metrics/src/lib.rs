@@ -1,9 +1,10 @@
 //! Metrics: the list of all of them, the figures that requests add to, and the text that Prometheus
 //! reads.
 //!
-//! In reading order: `family` has the list with names, units and attributes; `histogram` and
-//! `request` have the figures that requests add to; `places` bounds the pipelines that have figures
-//! of their own; `collected` holds the values of one moment, and `text` writes them.
+//! In reading order: `family` has the list with names, units and attributes; `request` has the
+//! figures that requests add to, with `details` and the `histogram`s in them, and `edges` those of
+//! all answers; `places` bounds the pipelines that have details of their own; `collected` holds the
+//! values of one moment, and `text` writes them.
 //!
 //! Refuses to know tenants' documents, models and connections: `observe` asks those who own them.
 //!
@@ -18,6 +19,7 @@
 #![deny(missing_docs)]
 
 mod collected;
+mod details;
 mod edges;
 pub mod family;
 mod histogram;
@@ -27,9 +29,10 @@ mod shards;
 mod text;
 
 pub use self::collected::{Collected, Distribution, Point, Value};
+pub use self::details::STAGES;
 pub use self::edges::{Edge, EdgeFigures};
 pub use self::family::{Family, Kind};
 pub use self::histogram::{DURATION_BOUNDS_S, Durations};
 pub use self::places::Places;
-pub use self::request::{RequestFigures, STAGES, Target, Totals};
+pub use self::request::{RequestFigures, Target, Totals};
 pub use self::text::{CONTENT_TYPE, to_text};

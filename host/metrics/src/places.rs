@@ -1,18 +1,20 @@
 //! Which pipelines have details of their own: a bounded number, those with the most requests.
 //!
 //! A pipeline gets a place when it is made, as long as one is free. From then on a busy pipeline
-//! without a place takes that of a much quieter one, now and then. Its details begin at 0, and those
-//! of the quieter one end; so every series only grows while it exists.
+//! without a place takes that of a much quieter one, now and then. Its details begin at 0, and
+//! those of the quieter one end; so every series only grows while it exists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use gristmill_core::Name;
 
 use crate::collected::Collected;
+use crate::details::{Details, Place};
 use crate::family;
-use crate::request::{Details, RequestFigures};
+use crate::request::{RequestFigures, Target};
 
 /// The shortest time between two looks at who has a place.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
@@ -34,16 +36,6 @@ pub struct Places {
     looked: ArcSwapOption<Instant>,
 }
 
-/// A place that is taken until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Relaxed);
-    }
-}
-
 impl Places {
     /// At most `max` pipelines and models with details of their own.
     pub fn new(max: usize) -> Self {
@@ -54,8 +46,14 @@ impl Places {
         }
     }
 
+    /// The figures of a tenant's requests to a target: with details of their own if there is a
+    /// place for them.
+    pub fn figures(&self, tenant: Name, target: Target) -> RequestFigures {
+        RequestFigures::new(tenant, target, self.claim())
+    }
+
     /// Details of its own for a new target, if a place is free, else those of all others.
-    pub(crate) fn claim(&self) -> Arc<Details> {
+    fn claim(&self) -> Arc<Details> {
         self.place().map_or_else(|| self.other.clone(), |place| Details::new(Some(place)).into())
     }
 
@@ -121,11 +119,10 @@ mod tests {
     use gristmill_core::Receipt;
 
     use super::*;
-    use crate::request::Target;
 
     fn figures(name: &str, places: &Places) -> Arc<RequestFigures> {
         let target = Target::Model("m".parse().unwrap());
-        Arc::new(RequestFigures::new(name.parse().unwrap(), target, places))
+        Arc::new(places.figures(name.parse().unwrap(), target))
     }
 
     fn run(figures: &Arc<RequestFigures>, times: usize) {

@@ -9,20 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use gristmill_core::{CallUsage, ErrorCode, Name, Outcome, Record, Sink, Stages};
+use gristmill_core::{Name, Outcome, Record, Sink, Stages};
 
-use crate::collected::{Collected, Distribution};
-use crate::family;
-use crate::histogram::{DURATION_BOUNDS_S, Durations, nanos};
-use crate::places::{Place, Places};
-use crate::shards::Shards;
-
-/// The stages of a request, in order.
-pub const STAGES: [&str; 7] = ["auth", "read", "pre", "queue", "staging", "infer", "post"];
-
-/// The name under which the pipelines without details of their own stand together. It is not the
-/// name of any tenant.
-const OTHER: &str = "_other";
+use crate::collected::Collected;
+use crate::details::Details;
+use crate::histogram::nanos;
 
 /// What requests are for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,61 +83,14 @@ struct AtomicTotals {
     last_us: AtomicU64,
 }
 
-/// The figures with all stages and outcomes.
-#[derive(Debug)]
-pub(crate) struct Details {
-    shards: Shards<Shard>,
-    /// The place that these figures take, if they belong to one target alone.
-    place: Option<Place>,
-}
-
-/// The number of outcomes: the codes, answered, abandoned.
-const OUTCOMES: usize = ErrorCode::ALL.len() + 2;
-const ANSWERED: usize = ErrorCode::ALL.len();
-const ABANDONED: usize = ANSWERED + 1;
-
-#[derive(Debug)]
-struct Shard {
-    outcomes: [AtomicU64; OUTCOMES],
-    total: Durations,
-    stages: [Durations; STAGES.len()],
-    rows: AtomicU64,
-    received: AtomicU64,
-    sent: AtomicU64,
-    model_ns: AtomicU64,
-    calls: [Calls; 2],
-}
-
-/// The calls of one plugin.
-#[derive(Debug, Default)]
-struct Calls {
-    cpu_ns: AtomicU64,
-    memory_peak: AtomicU64,
-}
-
-impl Default for Shard {
-    fn default() -> Self {
-        Self {
-            outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
-            total: Durations::default(),
-            stages: std::array::from_fn(|_| Durations::default()),
-            rows: AtomicU64::new(0),
-            received: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
-            model_ns: AtomicU64::new(0),
-            calls: Default::default(),
-        }
-    }
-}
-
 impl RequestFigures {
-    /// No requests yet, with details of their own if there is a place for them.
-    pub fn new(tenant: Name, target: Target, places: &Places) -> Self {
+    /// No requests yet. They will add to these details.
+    pub(crate) fn new(tenant: Name, target: Target, details: Arc<Details>) -> Self {
         Self {
             tenant,
             target,
             totals: AtomicTotals::default(),
-            details: ArcSwap::new(places.claim()),
+            details: ArcSwap::new(details),
             seen: AtomicU64::new(0),
         }
     }
@@ -176,7 +120,7 @@ impl RequestFigures {
 
     /// Whether it has details of its own.
     pub fn has_place(&self) -> bool {
-        self.details.load().place.is_some()
+        self.details.load().has_place()
     }
 
     /// Add to these details from now on. Requests that end just now may add to those before.
@@ -187,7 +131,7 @@ impl RequestFigures {
     /// Add the values of its own details to `collected`, if it has some and any request ended.
     pub fn collect(&self, collected: &mut Collected) {
         let details = self.details.load();
-        if details.place.is_some() {
+        if details.has_place() {
             let [pipeline, model] = self.target.attributes();
             details.collect([self.tenant.as_str(), pipeline, model], collected);
         }
@@ -227,123 +171,21 @@ impl AtomicTotals {
     }
 }
 
-impl Details {
-    pub(crate) fn new(place: Option<Place>) -> Self {
-        Self { shards: Shards::default(), place }
-    }
-
-    fn add(&self, record: &Record) {
-        let shard = self.shards.own();
-        let outcome = match record.outcome {
-            Outcome::Answered => ANSWERED,
-            Outcome::Abandoned => ABANDONED,
-            Outcome::Failed(code) => code as usize,
-        };
-        shard.outcomes[outcome].fetch_add(1, Relaxed);
-        shard.total.add(record.arrived.elapsed());
-        for (durations, time) in shard.stages.iter().zip(stages_of(&record.stages)) {
-            if let Some(time) = time {
-                durations.add(time);
-            }
-        }
-        for (sum, more) in [
-            (&shard.rows, record.rows as u64),
-            (&shard.received, record.request_bytes as u64),
-            (&shard.sent, record.response_bytes as u64),
-            (&shard.model_ns, nanos(record.model_time)),
-        ] {
-            sum.fetch_add(more, Relaxed);
-        }
-        for (calls, usage) in shard.calls.iter().zip([record.calls.pre, record.calls.post]) {
-            let Some(CallUsage { cpu, memory_bytes, host_memory_bytes }) = usage else { continue };
-            calls.cpu_ns.fetch_add(nanos(cpu), Relaxed);
-            let memory = (memory_bytes + host_memory_bytes) as u64;
-            // Most calls do not have the most, and a load does not take the cache line away.
-            if calls.memory_peak.load(Relaxed) < memory {
-                calls.memory_peak.fetch_max(memory, Relaxed);
-            }
-        }
-    }
-
-    /// Add the values for the targets that have no details of their own.
-    pub(crate) fn collect_other(&self, collected: &mut Collected) {
-        self.collect([OTHER; 3], collected);
-    }
-
-    fn collect(&self, whose: [&str; 3], collected: &mut Collected) {
-        let sum = |figure: &dyn Fn(&Shard) -> u64| self.shards.all().map(figure).sum::<u64>();
-        let load = |figure: &AtomicU64| figure.load(Relaxed);
-        let seconds = |nanos: u64| nanos as f64 / 1e9;
-        let [tenant, pipeline, model] = whose;
-        let outcomes: Vec<u64> =
-            (0..OUTCOMES).map(|at| sum(&|shard| load(&shard.outcomes[at]))).collect();
-        if outcomes.iter().all(|count| *count == 0) {
-            return;
-        }
-        for (at, count) in outcomes.into_iter().enumerate().filter(|(_, count)| *count > 0) {
-            let outcome = match at {
-                ANSWERED => "answered",
-                ABANDONED => "abandoned",
-                code => ErrorCode::ALL[code].as_str(),
-            };
-            collected.add(family::REQUESTS, &[tenant, pipeline, model, outcome], count);
-        }
-        let durations = |of: &dyn Fn(&Shard) -> &Durations| {
-            let mut all = Distribution::of(&DURATION_BOUNDS_S);
-            self.shards.all().for_each(|shard| of(shard).add_to(&mut all));
-            all
-        };
-        collected.add(family::REQUEST_DURATION, &whose, durations(&|shard| &shard.total));
-        for (at, stage) in STAGES.into_iter().enumerate() {
-            let stages = durations(&|shard| &shard.stages[at]);
-            if stages.count() > 0 {
-                let attributes = [tenant, pipeline, model, stage];
-                collected.add(family::STAGE_DURATION, &attributes, stages);
-            }
-        }
-        collected.add(family::REQUEST_ROWS, &whose, sum(&|shard| load(&shard.rows)));
-        for (direction, bytes) in [
-            ("receive", sum(&|shard| load(&shard.received))),
-            ("transmit", sum(&|shard| load(&shard.sent))),
-        ] {
-            collected.add(family::REQUEST_IO, &[tenant, pipeline, model, direction], bytes);
-        }
-        let model_time = seconds(sum(&|shard| load(&shard.model_ns)));
-        collected.add(family::REQUEST_MODEL_TIME, &whose, model_time);
-        for (at, stage) in ["pre", "post"].into_iter().enumerate() {
-            let cpu = sum(&|shard| load(&shard.calls[at].cpu_ns));
-            if cpu == 0 {
-                continue;
-            }
-            let attributes = [tenant, pipeline, stage];
-            collected.add(family::PLUGIN_CPU_TIME, &attributes, seconds(cpu));
-            let peaks = self.shards.all().map(|shard| load(&shard.calls[at].memory_peak));
-            let peak = peaks.max().unwrap_or_default();
-            collected.add(family::PLUGIN_MEMORY_PEAK, &attributes, peak);
-        }
-    }
-}
-
-/// The times of [`STAGES`]. Staging is a part of the time in the model.
-fn stages_of(stages: &Stages) -> [Option<Duration>; STAGES.len()] {
-    let Stages { auth, read, pre, queue, staging, infer, post } = *stages;
-    let infer = infer.map(|infer| infer.saturating_sub(staging.unwrap_or_default()));
-    [auth, read, pre, queue, staging, infer, post]
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
 
-    use gristmill_core::Receipt;
+    use gristmill_core::{CallUsage, ErrorCode, Receipt};
 
     use super::*;
     use crate::collected::Value;
+    use crate::family;
+    use crate::places::Places;
 
     fn figures(places: &Places) -> Arc<RequestFigures> {
         let tenant = "acme".parse().unwrap();
         let target = Target::Pipeline("digits".parse().unwrap());
-        Arc::new(RequestFigures::new(tenant, target, places))
+        Arc::new(places.figures(tenant, target))
     }
 
     fn open(figures: &Arc<RequestFigures>) -> Receipt {

@@ -8,7 +8,7 @@ use gristmill_core::Name;
 use gristmill_metrics::{Collected, RequestFigures, family};
 use gristmill_snapshot::{Pipeline, Snapshot, Tenant};
 
-use crate::Parts;
+use crate::parts::Parts;
 
 /// The tenants without metrics of their own, together. It is not the name of any tenant.
 const OTHER: &str = "_other";

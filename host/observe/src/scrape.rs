@@ -8,7 +8,7 @@ use gristmill_metrics::to_text;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::Observer;
+use crate::observer::Observer;
 
 /// A text is not made again before this time has passed: many readers cost no more than a few.
 const FRESH: Duration = Duration::from_millis(250);

@@ -43,7 +43,8 @@ fn path_of(folder: &Path, hour: Hour) -> PathBuf {
     folder.join(format!("{hour}.{EXTENSION}"))
 }
 
-/// The sums of an hour; none if there is no file. A line that cannot be read is left out, and logged.
+/// The sums of an hour; none if there is no file. A line that cannot be read is left out, and
+/// logged.
 pub(crate) fn read(folder: &Path, hour: Hour) -> Result<Sums, UsageError> {
     let path = path_of(folder, hour);
     let file = match File::open(&path) {

@@ -1,6 +1,6 @@
 use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{BufferPool, Digest, ModelInfo};
-use gristmill_metrics::{Places, RequestFigures};
+use gristmill_metrics::Places;
 use gristmill_snapshot::{Access, Direct, KeptVersion, Tenant};
 
 use super::*;
@@ -44,7 +44,7 @@ fn snapshot() -> Snapshot {
     let mut acme = tenant(Access::Open);
     let granted = |model: &str| {
         let target = gristmill_metrics::Target::Model(name(model));
-        let figures = RequestFigures::new(name("acme"), target, &Places::new(0));
+        let figures = Places::new(0).figures(name("acme"), target);
         (name(model), Direct { figures: figures.into(), usage: Arc::default() })
     };
     acme.models.extend(["ready", "broken", "multiple"].map(granted));

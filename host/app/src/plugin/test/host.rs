@@ -9,7 +9,7 @@ use gristmill_backend::{Backends, LibrarySearch, LoadedModel};
 use gristmill_batch::{Lane, LaneParts};
 use gristmill_control::ModelConfig;
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
-use gristmill_metrics::{Places, RequestFigures, Target};
+use gristmill_metrics::{Places, Target};
 use gristmill_sandbox::{
     Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
 };
@@ -111,7 +111,7 @@ impl Host {
             Arc::new(LineSource { plugin, pipeline, call, kept })
         };
         let target = Target::Pipeline(pre_name.clone());
-        let figures = RequestFigures::new("test".parse()?, target, &Places::new(0));
+        let figures = Places::new(0).figures("test".parse()?, target);
         Ok(Arc::new(Route {
             tenant: "test".parse()?,
             pipeline: pre_name.clone(),
