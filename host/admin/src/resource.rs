@@ -27,6 +27,7 @@ mod rollback;
 mod status;
 mod tenant;
 mod tenant_document;
+mod tenant_logs;
 mod token;
 mod usage;
 
@@ -54,6 +55,7 @@ pub(crate) use self::releases::Releases;
 pub(crate) use self::rollback::Rollback;
 pub(crate) use self::status::Status;
 pub(crate) use self::tenant::Tenant;
+pub(crate) use self::tenant_logs::TenantLogs;
 pub(crate) use self::token::{Rotation, Token};
 pub(crate) use self::usage::Usage;
 use crate::answer::Outcome;

@@ -10,7 +10,7 @@ use crate::operation::{Operation, PREFIX};
 use crate::resource::{
     Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model, ModelConfig,
     OwnToken, Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation,
-    Status, Tenant, Token, Usage,
+    Status, Tenant, TenantLogs, Token, Usage,
 };
 
 /// The resource at `path`.
@@ -45,6 +45,7 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["rollback"] => Box::new(Rollback),
         ["tenants"] => Box::new(List::Tenants),
         ["tenants", tenant] => Box::new(Tenant::new(tenant)),
+        ["tenants", tenant, "logs"] => Box::new(TenantLogs::new(tenant)),
         ["tenants", tenant, "keys"] => Box::new(List::Keys(tenant.into())),
         ["tenants", tenant, "keys", key] => Box::new(Key::new(tenant, key)),
         ["tenants", tenant, "plugins"] => Box::new(List::Plugins(tenant.into())),
@@ -92,6 +93,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         Key::operations(),
         Plugin::operations(),
         PluginLogs::operations(),
+        TenantLogs::operations(),
         Pipeline::operations(),
         Candidate::operations(),
         CandidateEnd::operations(),

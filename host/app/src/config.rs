@@ -22,7 +22,7 @@ use self::sections::{
     Access, ConnectionLimits, Listeners, Logging, Metrics, Models, Plugins, Requests, Shutdown,
     Uploads,
 };
-pub(crate) use self::sections::{Data, Replicas, Tls};
+pub(crate) use self::sections::{Data, Replicas, Tls, Traces};
 pub(crate) use self::setting::Setting;
 
 /// Variables that are not settings, without `GRISTMILL_`: the path of the file, and those of
@@ -53,12 +53,13 @@ pub(crate) struct Config {
     pub(crate) connections: ConnectionLimits,
     pub(crate) shutdown: Shutdown,
     pub(crate) metrics: Metrics,
+    pub(crate) traces: Traces,
     pub(crate) logging: Logging,
 }
 
 /// All settings, in the order of their sections.
 pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
-    let sections: [&'static [Setting]; 13] = [
+    let sections: [&'static [Setting]; 14] = [
         Data::SETTINGS,
         Replicas::SETTINGS,
         Listeners::SETTINGS,
@@ -71,6 +72,7 @@ pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
         ConnectionLimits::SETTINGS,
         Shutdown::SETTINGS,
         Metrics::SETTINGS,
+        Traces::SETTINGS,
         Logging::SETTINGS,
     ];
     sections.into_iter().flatten()
@@ -152,6 +154,7 @@ impl Config {
             connections: ConnectionLimits::read(reader),
             shutdown: Shutdown::read(reader),
             metrics: Metrics::read(reader),
+            traces: Traces::read(reader),
             logging: Logging::read(reader),
         }
     }

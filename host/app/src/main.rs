@@ -18,6 +18,7 @@ mod file_upload;
 mod fsck;
 mod get;
 mod hash_key;
+mod logs;
 mod model;
 mod plugin;
 mod process;
@@ -75,6 +76,7 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "fsck" => fsck::run(matches),
         "releases" => releases::run(matches),
         "usage" => usage::run(matches),
+        "logs" => logs::run(matches),
         "rollback" => rollback::run(matches),
         "samples" => samples::run(matches),
         "reference" => reference::run(matches),
@@ -142,6 +144,7 @@ fn command() -> Command {
         .subcommand(get::command())
         .subcommand(releases::command())
         .subcommand(usage::command())
+        .subcommand(logs::command())
         .subcommand(rollback::command())
         .subcommand(candidate::command())
         .subcommand(samples::command())

@@ -127,6 +127,7 @@ impl RequestRun<'_> {
             deadline,
             queueing: Queueing::default(),
             is_trial: true,
+            is_traced: false,
             receipt,
         };
         work.run().await

@@ -9,6 +9,7 @@ mod opening;
 mod samples;
 mod stop;
 mod store;
+mod telling;
 mod tls;
 mod usage;
 
@@ -25,7 +26,7 @@ use gristmill_client::Addresses;
 use gristmill_control::{Control, FigureParts, Progress};
 use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
-use gristmill_metrics::{EdgeFigures, Places};
+use gristmill_metrics::Places;
 use gristmill_observe::{Observer, Parts, Scrapes};
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
@@ -200,6 +201,7 @@ async fn run_server(
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
     let children = Arc::new(Children::new(&config));
     let book = usage::open(&config)?;
+    let telling = telling::telling(&config, &addresses.data, &control_threads).await?;
     let hash_key = hasher.as_ref().map(KeyHasher::id);
     let parts = OpeningParts {
         address: addresses.admin.clone(),
@@ -236,7 +238,6 @@ async fn run_server(
         None => hash_key::make(&config.data.data_dir)?,
     };
     let root = token.hash(&hasher);
-    let edges = Arc::new(EdgeFigures::default());
     let rules = InferenceConfig {
         open_tenant: config.access.open_tenant.clone(),
         admin_token: root,
@@ -244,7 +245,7 @@ async fn run_server(
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
         control_threads: control_threads.clone(),
-        edges: edges.clone(),
+        telling: telling.clone(),
     };
     let leaving = control.clone();
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
@@ -259,7 +260,7 @@ async fn run_server(
     let keys = AdminKeys { root, hasher };
     let observer = Observer::new(Parts {
         control: control.clone(),
-        edges,
+        edges: telling.edges.clone(),
         connections,
         log: log.clone(),
         tenant_bytes_max: config.requests.tenant_bytes_max,
@@ -286,6 +287,7 @@ async fn run_server(
     }
     keeping.abort();
     usage::keep_once(&book);
+    telling::end(&telling).await;
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }

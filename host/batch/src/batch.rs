@@ -6,9 +6,12 @@
 //! Invariant: a batch that fails is bisected until the requests at fault are found. The others are
 //! answered.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BufferPool, Model, Name, NamedTensor, Tensor, run_guarded};
+use gristmill_core::{
+    BatchFigures, BatchRecord, BatchSink, BufferPool, Model, Name, NamedTensor, Tensor, run_guarded,
+};
 use smallvec::SmallVec;
 
 use crate::error::{RunError, SubmitError};
@@ -26,6 +29,8 @@ type Outputs = Result<Vec<Tensor>, SubmitError>;
 pub(crate) struct Job {
     pub(crate) inputs: Vec<NamedTensor>,
     pub(crate) reply: Reply,
+    /// Takes its batches, if they are traced.
+    pub(crate) batches: Option<Arc<dyn BatchSink>>,
 }
 
 /// Requests on their way through an instance. An emptied batch is used again, to save allocations.
@@ -40,6 +45,8 @@ pub(crate) struct Batch {
     outcomes: Vec<Outputs>,
     /// The provider that ran it.
     provider: Option<&'static str>,
+    /// When it began to run.
+    began: Option<Instant>,
     /// Its times.
     times: Times,
     /// How long it took to copy the requests together, if that was done ahead of the run.
@@ -96,6 +103,7 @@ impl Batch {
     /// Run all requests whose submitters still wait. Returns none if no submitter waits.
     pub(crate) fn run(&mut self, instance: &mut Instance, pool: &BufferPool) -> Option<Ran> {
         let started = now();
+        self.began = Some(started);
         let before = self.taken.batch.len();
         self.taken.batch.retain(|entry| entry.item.reply.take());
         let requests = &self.taken.batch;
@@ -131,10 +139,20 @@ impl Batch {
         }
     }
 
+    /// The batch for traces, if one of its requests may be traced.
+    fn record(&self, rows: usize) -> Option<Arc<BatchRecord>> {
+        let sink = self.requests().iter().find_map(|entry| entry.item.batches.as_ref())?;
+        let Times { input, run, output } = self.times;
+        let requests = self.requests().len();
+        let figures = BatchFigures { began: self.began?, input, run, output, rows, requests };
+        Some(BatchRecord::new(figures, sink.clone()))
+    }
+
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
         let Self { provider, times, .. } = *self;
         let (rows, all) = (self.rows().max(1), times.total());
+        let batch = self.record(rows);
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         for (entry, (outcome, queued)) in self.taken.batch.drain(..).zip(waited) {
             let share = all.mul_f64(entry.rows as f64 / rows as f64);
@@ -145,6 +163,7 @@ impl Batch {
                 batch_rows: rows,
                 share,
                 provider,
+                batch: batch.clone(),
             });
             entry.item.reply.answer(served);
         }

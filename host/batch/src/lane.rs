@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BufferPool, Deadline, Model, ModelInfo, Name, NamedTensor};
+use gristmill_core::{
+    BatchRecord, BatchSink, BufferPool, Deadline, Model, ModelInfo, Name, NamedTensor,
+};
 use smallvec::SmallVec;
 
 use crate::config::LaneConfig;
@@ -22,7 +24,6 @@ use crate::upkeep::{Refusal, Upkeep};
 use crate::{watch, worker};
 
 /// One request for a lane.
-#[derive(Debug)]
 pub struct Submission {
     /// The sender. Requests of one tenant queue among themselves.
     pub tenant: Name,
@@ -39,6 +40,8 @@ pub struct Submission {
     pub arrived: Instant,
     /// When its submitter stops waiting.
     pub deadline: Deadline,
+    /// Takes its batches, if they are traced.
+    pub batches: Option<Arc<dyn BatchSink>>,
 }
 
 /// The answer to a request.
@@ -56,6 +59,8 @@ pub struct Answered {
     pub model_time: Duration,
     /// The provider that ran it, if the model has several.
     pub provider: Option<&'static str>,
+    /// Its batch, if that is traced; the last one if it ran in several.
+    pub batch: Option<Arc<BatchRecord>>,
 }
 
 /// The queue and the worker threads of one model version, with settings for the requests that are
@@ -200,7 +205,7 @@ impl Lane {
         let pending = Pending::new(&self.shared.tally, &submission.tenant, submission.arrived);
         let served = self.serve(&submission, inputs).await?;
         pending.succeeded(&served);
-        let Served { outputs, queued, times, batch_rows, share, provider } = served;
+        let Served { outputs, queued, times, batch_rows, share, provider, batch } = served;
         let named = self.info.outputs.iter().zip(outputs);
         let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
         Ok(Answered {
@@ -210,6 +215,7 @@ impl Lane {
             batch_rows,
             model_time: share,
             provider,
+            batch,
         })
     }
 
@@ -237,6 +243,7 @@ impl Lane {
             size: Size { rows, bytes, shape_key: shape_key(&inputs) },
             at: now(),
             deadline: submission.deadline.instant(),
+            batches: submission.batches.as_ref(),
         };
         let parts = split(inputs, rows, self.config.max_batch_size)?;
         let expires_at = expires_at(policy, timeout);

@@ -3,9 +3,10 @@
 //! Plain data between `batch`, which makes it, `split`, which joins the parts of a request, and
 //! `statistics`, which adds it up.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::Tensor;
+use gristmill_core::{BatchRecord, Tensor};
 
 /// The outputs of one request, with the times and the provider of its batch.
 #[derive(Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Served {
     pub(crate) share: Duration,
     /// The provider that ran the batch, if the model has several.
     pub(crate) provider: Option<&'static str>,
+    /// The batch, if it is traced.
+    pub(crate) batch: Option<Arc<BatchRecord>>,
 }
 
 /// The times of a batch.

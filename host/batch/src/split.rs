@@ -63,6 +63,7 @@ pub(crate) fn joined(
         whole.share += part.share;
         whole.batch_rows = whole.batch_rows.max(part.batch_rows);
         whole.provider = part.provider;
+        whole.batch = part.batch.clone();
     }
     let stacked = (0..outputs).map(|index| {
         let pieces = parts.iter().map(|part| &part.outputs[index]);

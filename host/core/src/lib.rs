@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod batch_record;
 mod block;
 mod budget;
 mod buffer;
@@ -28,6 +29,7 @@ mod serde_as_text;
 mod tensor;
 mod texts;
 
+pub use batch_record::{BatchFigures, BatchRecord, BatchSink, SpanRef};
 pub use block::{MemoryBlock, MemorySource};
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
 pub use buffer::{Buffer, BufferMut};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-use crate::ErrorCode;
+use crate::{BatchRecord, BatchSink, ErrorCode, Name};
 
 /// How long each stage of a request took. A stage that was not reached has no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +86,14 @@ pub struct Record {
     pub response_bytes: usize,
     /// The provider that ran the model, if the model has several.
     pub provider: Option<&'static str>,
+    /// The tenant, once its caller was admitted.
+    pub tenant: Option<Name>,
+    /// The pipeline, once it ran.
+    pub pipeline: Option<Name>,
+    /// The model of the pipeline, or the one that was called itself.
+    pub model: Option<Name>,
+    /// Its batch, if that is traced; the last one if it ran in several.
+    pub batch: Option<Arc<BatchRecord>>,
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -135,6 +143,8 @@ pub struct Receipt {
     record: Record,
     /// The destinations of the record, and since when each is charged.
     sinks: SmallVec<[(Arc<dyn Sink>, Instant); 3]>,
+    /// Takes the request's batches, if they are traced.
+    batches: Option<Arc<dyn BatchSink>>,
 }
 
 impl Receipt {
@@ -150,14 +160,28 @@ impl Receipt {
             request_bytes: 0,
             response_bytes: 0,
             provider: None,
+            tenant: None,
+            pipeline: None,
+            model: None,
+            batch: None,
             outcome: Outcome::default(),
         };
-        Self { record, sinks: SmallVec::new() }
+        Self { record, sinks: SmallVec::new(), batches: None }
     }
 
     /// Send the record to `sink`, too, when the request ends.
     pub fn charge_to(&mut self, sink: Arc<dyn Sink>) {
         self.sinks.push((sink, Instant::now()));
+    }
+
+    /// Let its batches be traced.
+    pub fn trace_batches(&mut self, sink: Arc<dyn BatchSink>) {
+        self.batches = Some(sink);
+    }
+
+    /// What takes its batches, if they are traced.
+    pub fn batches(&self) -> Option<&Arc<dyn BatchSink>> {
+        self.batches.as_ref()
     }
 
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has

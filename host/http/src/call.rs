@@ -1,10 +1,12 @@
 //! A request as the edges over HTTP get it.
 
 use gristmill_core::Receipt;
-use gristmill_serve::{NamedTenant, QuotaError, RequestQuota, Variant};
+use gristmill_serve::{NamedTenant, QuotaError, RequestQuota};
 use gristmill_snapshot::Snapshot;
 use http::request::Parts;
 use hyper::body::Incoming;
+
+use crate::ended::Course;
 
 /// A request over HTTP.
 pub(crate) struct Call<'a> {
@@ -18,8 +20,8 @@ pub(crate) struct Call<'a> {
     pub(crate) receipt: &'a mut Receipt,
     /// The quota of requests of its tenant, for the headers of its answer.
     pub(crate) quota: &'a mut Option<RequestQuota>,
-    /// The variant of its pipeline that ran it, for a header of its answer.
-    pub(crate) variant: &'a mut Option<Variant>,
+    /// Its course, for the headers of its answer and for its trace.
+    pub(crate) course: &'a mut Course,
 }
 
 impl Call<'_> {
@@ -30,6 +32,7 @@ impl Call<'_> {
     pub(crate) fn admitted(&mut self, caller: Option<NamedTenant<'_>>) -> Result<(), QuotaError> {
         self.receipt.admitted();
         let Some(tenant) = caller else { return Ok(()) };
+        self.receipt.note().tenant = Some(tenant.name.clone());
         tenant.count_request(self.receipt.record().arrived, self.quota)
     }
 }

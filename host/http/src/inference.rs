@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
 use gristmill_core::{BufferPool, Deadline, ErrorCode, KeyHash, Name};
-use gristmill_metrics::EdgeFigures;
 use gristmill_serve::Gate;
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::credentials::{self, KeyHasher};
@@ -27,6 +26,8 @@ use gristmill_transport::{LineRate, Offload, Problem, RequestIds, Shutdown};
 use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+
+use crate::ended::{Teller, Telling};
 
 pub(crate) use self::decode::Encoded;
 pub(crate) use self::pipeline::{media_type, query};
@@ -52,8 +53,8 @@ pub struct InferenceConfig {
     pub timeout: Duration,
     /// The threads on which releases are made.
     pub control_threads: Handle,
-    /// Counts all answers.
-    pub edges: Arc<EdgeFigures>,
+    /// What is told of requests that have ended.
+    pub telling: Telling,
 }
 
 /// The state that all protocols of the data plane share; clones share it, too.
@@ -71,7 +72,7 @@ struct Shared {
     message_bytes_max: usize,
     timeout: Duration,
     control_threads: Handle,
-    edges: Arc<EdgeFigures>,
+    teller: Teller,
     /// Of lines about wrong keys.
     wrong_keys: Mutex<LineRate>,
     /// Makes ids for calls over gRPC, which have none.
@@ -93,7 +94,7 @@ impl Inference {
             message_bytes_max,
             timeout,
             control_threads,
-            edges,
+            telling,
         } = config;
         let shared = Shared {
             control,
@@ -104,7 +105,7 @@ impl Inference {
             message_bytes_max,
             timeout,
             control_threads,
-            edges,
+            teller: Teller::new(telling),
             wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
         };
@@ -121,9 +122,9 @@ impl Inference {
         &self.shared.offload
     }
 
-    /// The figures of all answers.
-    pub(crate) fn edges(&self) -> &Arc<EdgeFigures> {
-        &self.shared.edges
+    /// What tells of requests that have ended.
+    pub(crate) fn teller(&self) -> &Teller {
+        &self.shared.teller
     }
 
     /// The rules for callers.
@@ -143,6 +144,11 @@ impl Inference {
             let code = problem.code.as_str();
             tracing::warn!(%client, code, left_out, "a call with a wrong key");
         }
+    }
+
+    /// The id of a request over gRPC in the log: its own, if that is safe there.
+    pub(crate) fn id_of(&self, text: &str) -> String {
+        self.shared.request_ids.of_text(text)
     }
 
     /// The current snapshot.

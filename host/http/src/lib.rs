@@ -21,6 +21,7 @@
 
 mod answers;
 mod call;
+mod ended;
 mod grpc;
 mod inference;
 mod loading;
@@ -33,6 +34,7 @@ mod timing;
 mod v1;
 mod v2;
 
+pub use ended::Telling;
 pub use grpc::{GrpcPlane, MeteredAnswer, grpc_plane};
 pub use inference::{Inference, InferenceConfig};
 pub use loading::Loading;

@@ -3,7 +3,7 @@
 use crate::{v1, v2};
 
 /// The edge that serves a path.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Path<'a> {
     V1(v1::Path<'a>),
     /// The Open Inference Protocol.

@@ -11,10 +11,11 @@ use gristmill_transport::body::{self, Answer, ResponseBody, WriteSink};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, EXPECT};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 
 use crate::call::Call;
+use crate::ended::Ended;
 use crate::inference::Inference;
 use crate::path::{Path, path_of};
 use crate::receipt_header::RECEIPT;
@@ -23,6 +24,7 @@ use crate::{rate_limit, receipt_header, v1, v2};
 
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
+const TRACERESPONSE: HeaderName = HeaderName::from_static("traceresponse");
 const VARIANT: HeaderName = HeaderName::from_static("gristmill-variant");
 
 /// The data plane's handler; clones share everything.
@@ -54,7 +56,7 @@ impl WriteSink for Writes {
 impl DataPlane {
     /// A handler that serves each request from the current snapshot of `cell`.
     pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
-        let edges = inference.edges();
+        let edges = inference.teller().edges();
         let writes = [Edge::V1, Edge::V2]
             .map(|edge| Arc::new(Writes { edges: edges.clone(), edge }) as Arc<dyn WriteSink>);
         let shared = Shared { cell, inference, request_ids: RequestIds::default(), writes };
@@ -68,7 +70,10 @@ impl DataPlane {
         let id = self.shared.request_ids.of(&head.headers);
         let snapshot = self.shared.cell.load();
         let path = path_of(head.uri.path());
-        let (mut quota, mut variant) = (None, None);
+        let mut quota = None;
+        let teller = self.shared.inference.teller();
+        let header = |name: &str| head.headers.get(name)?.to_str().ok();
+        let mut course = teller.begin(&mut receipt, header);
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let call = Call {
             snapshot: &snapshot,
@@ -77,7 +82,7 @@ impl DataPlane {
             id: &id,
             receipt: &mut receipt,
             quota: &mut quota,
-            variant: &mut variant,
+            course: &mut course,
         };
         // Boxed, because it is large and this future is moved several times before it is polled.
         let outcome = Box::pin(self.answer(path, call)).await;
@@ -102,22 +107,38 @@ impl DataPlane {
             }
         };
         let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
-        add_headers(&mut answer, id, snapshot.release, &record);
+        add_headers(&mut answer, &id, snapshot.release, &record);
         // A caller that was not admitted is charged nothing.
         if record.stages.auth.is_some() && receipt_header::is_wanted(&head.headers) {
             add_receipt(&mut answer, &record);
         }
-        if let Some(variant) = variant {
+        if let Some(variant) = course.variant {
             answer.headers_mut().insert(VARIANT, HeaderValue::from_static(variant.as_str()));
         }
         if let Some(quota) = &quota {
             rate_limit::add(answer.headers_mut(), quota);
         }
+        if let Some(trace) = &course.trace
+            && let Ok(value) = HeaderValue::try_from(trace.traceresponse())
+        {
+            answer.headers_mut().insert(TRACERESPONSE, value);
+        }
         let (edge, writes) = match is_protocol {
             true => (Edge::V2, &self.shared.writes[1]),
             false => (Edge::V1, &self.shared.writes[0]),
         };
-        self.shared.inference.edges().answered(edge, failure);
+        teller.ended(Ended {
+            edge,
+            name: span_name(&head, path),
+            method: head.method.as_str(),
+            path: head.uri.path(),
+            id: &id,
+            client: Some(client),
+            status: Some(answer.status().as_u16()),
+            code: failure,
+            record: &record,
+            course,
+        });
         answer = answer.map(|body| body.timed(writes.clone(), Instant::now()));
         if !is_reusable {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -153,7 +174,7 @@ async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> b
     !gives_up && body::drain(body).await
 }
 
-fn add_headers(answer: &mut Answer, id: String, release: u64, record: &Record) {
+fn add_headers(answer: &mut Answer, id: &str, release: u64, record: &Record) {
     let headers = answer.headers_mut();
     if let Ok(id) = HeaderValue::try_from(id) {
         headers.insert(REQUEST_ID, id);
@@ -167,6 +188,20 @@ fn add_headers(answer: &mut Answer, id: String, release: u64, record: &Record) {
     }
     if let Some(times) = server_timing(&record.stages) {
         headers.insert(SERVER_TIMING, times);
+    }
+}
+
+/// The name of a request's span: its method and its route, of which there are few.
+fn span_name(head: &Parts, path: Option<Path<'_>>) -> &'static str {
+    match path {
+        Some(Path::V1(v1::Path::Infer { pipeline: None, .. })) => "POST /v1/{tenant}/infer",
+        Some(Path::V1(v1::Path::Infer { .. })) => "POST /v1/{tenant}/infer/{pipeline}",
+        Some(Path::V2(path)) if head.method == Method::POST && path.path.ends_with("/infer") => {
+            "POST /v2/models/{model}/infer"
+        }
+        Some(Path::V1(_)) => "/v1",
+        Some(Path::V2(_)) => "/v2",
+        None => "unknown path",
     }
 }
 

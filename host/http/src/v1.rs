@@ -79,8 +79,10 @@ pub(crate) async fn answer(
             let Chosen { route, part } = choose(find_pipeline(tenant, pipeline)?, |name| {
                 Some(head.headers.get(name)?.as_bytes())
             });
-            *call.variant = part.as_ref().map(|part| part.variant);
-            let span = request_span(&route, call.id, call.variant.map(Variant::as_str));
+            call.course.variant = part.as_ref().map(|part| part.variant);
+            let (variant, trace_id) = (call.course.variant, call.course.trace_id());
+            let variant = variant.map(Variant::as_str);
+            let span = request_span(&route, call.id, variant, trace_id.as_deref());
             infer(inference, &route, part, call).instrument(span).await
         }
     }
@@ -93,7 +95,7 @@ async fn infer(
     part: Option<Part>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { head, body, receipt, id, .. } = call;
+    let Call { head, body, receipt, id, course, .. } = call;
     let budget = &route.quota.bytes;
     let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;
@@ -113,11 +115,14 @@ async fn infer(
         deadline,
         queueing,
         is_trial: false,
+        is_traced: course.is_sampled(),
         receipt: receipt.take(),
     };
     let PipelineAnswer { outcome, receipt: returned, lines } = run(work, part).await;
     *receipt = returned;
-    let response = outcome.map_err(|error| problem_of(error, route, &lines))?;
+    let response = outcome.map_err(|error| problem_of(error, route, &lines));
+    course.lines = lines;
+    let response = response?;
     let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);
     answer.inspect_err(|problem| {
         let plugin = route.post.plugin.as_str();

@@ -51,8 +51,14 @@ impl Family {
         if !name.ends_with(unit) {
             name.push_str(unit);
         }
-        if self.kind == Kind::Counter {
-            name.push_str("_total");
+        match self.kind {
+            Kind::Counter => name.push_str("_total"),
+            // Only histograms have names with this end.
+            Kind::Gauge if name.ends_with("_count") => {
+                name.truncate(name.len() - "_count".len());
+                name.push('s');
+            }
+            Kind::Gauge | Kind::Histogram => {}
         }
         name
     }
@@ -186,7 +192,9 @@ families! {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{ALL, Kind, PROCESS_CPU, REQUEST_DURATION, REQUESTS, TENANT_BYTES};
+    use super::{
+        ALL, Kind, PROCESS_CPU, PROCESS_THREADS, REQUEST_DURATION, REQUESTS, TENANT_BYTES,
+    };
 
     #[test]
     fn names_follow_the_conventions_of_both_sides() {
@@ -194,6 +202,7 @@ mod tests {
         assert_eq!(REQUEST_DURATION.prometheus_name(), "gristmill_request_duration_seconds");
         assert_eq!(TENANT_BYTES.prometheus_name(), "gristmill_tenant_memory_bytes");
         assert_eq!(PROCESS_CPU.prometheus_name(), "process_cpu_time_seconds_total");
+        assert_eq!(PROCESS_THREADS.prometheus_name(), "process_threads");
         let names: BTreeSet<_> = ALL.iter().map(|family| family.prometheus_name()).collect();
         assert_eq!(names.len(), ALL.len());
         for family in ALL {

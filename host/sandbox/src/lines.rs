@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_core::{ByteBudget, HeldBytes, Name, OverBudget};
 use gristmill_telemetry::timestamp;
@@ -81,28 +82,59 @@ fn text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error
 
 /// The last lines of each plugin of one owner. They outlive versions of the plugin.
 #[derive(Debug, Default)]
-pub struct KeptLines {
+pub struct KeptLines(Mutex<Rings>);
+
+#[derive(Debug, Default)]
+struct Rings {
     /// The plugin that logged last is at the end.
-    rings: Mutex<Vec<(Name, Ring)>>,
+    all: Vec<(Name, Ring)>,
+    /// The number of the last line. Lines are numbered from the time of the first one, in
+    /// microseconds, so that numbers grow over the server's end.
+    last: u64,
 }
 
 impl KeptLines {
     /// The last lines of a plugin, at most `most` of them, in the order in which they came.
     pub fn last(&self, plugin: &Name, most: usize) -> Vec<Line> {
-        let rings = self.rings.lock();
-        let ring = rings.iter().find(|(own, _)| own == plugin);
+        let rings = self.0.lock();
+        let ring = rings.all.iter().find(|(own, _)| own == plugin);
         let lines = ring.map(|(_, ring)| &ring.lines).into_iter().flatten();
         let surplus = ring.map_or(0, |(_, ring)| ring.lines.len().saturating_sub(most));
-        lines.skip(surplus).cloned().collect()
+        lines.skip(surplus).map(|(_, line)| line.clone()).collect()
+    }
+
+    /// Lines of all plugins, or of one, in the order in which they came: at most `most` of those
+    /// after the line with the number `after`, or else the last `most`. Also the number of the last
+    /// one of these, for the next call.
+    pub fn after(
+        &self,
+        after: Option<u64>,
+        plugin: Option<&Name>,
+        most: usize,
+    ) -> (Vec<Line>, u64) {
+        let rings = self.0.lock();
+        let is_asked = |(own, _): &&(Name, Ring)| plugin.is_none_or(|plugin| plugin == own);
+        let lines = rings.all.iter().filter(is_asked).flat_map(|(_, ring)| &ring.lines);
+        let is_later = |(number, _): &&(u64, Line)| after.is_none_or(|after| *number > after);
+        let mut lines: Vec<_> = lines.filter(is_later).collect();
+        lines.sort_unstable_by_key(|(number, _)| *number);
+        match after {
+            Some(_) => lines.truncate(most),
+            None => drop(lines.drain(..lines.len().saturating_sub(most))),
+        }
+        let next = lines.last().map_or(after.unwrap_or(rings.last), |(number, _)| *number);
+        (lines.into_iter().map(|(_, line)| line.clone()).collect(), next)
     }
 
     /// Forget the lines of plugins that the owner does not have any more.
     pub fn retain(&self, has: impl Fn(&Name) -> bool) {
-        self.rings.lock().retain(|(plugin, _)| has(plugin));
+        self.0.lock().all.retain(|(plugin, _)| has(plugin));
     }
 
     fn push(&self, line: Line) {
-        let mut rings = self.rings.lock();
+        let mut locked = self.0.lock();
+        let Rings { all: rings, last } = &mut *locked;
+        *last = if *last == 0 { now_us() } else { *last + 1 };
         match rings.iter().position(|(plugin, _)| *plugin == line.plugin) {
             Some(at) => rings[at..].rotate_left(1),
             None => {
@@ -113,7 +145,7 @@ impl KeptLines {
             }
         }
         if let Some((_, ring)) = rings.last_mut() {
-            ring.push(line, KEPT);
+            ring.push((*last, line), KEPT);
         }
     }
 }
@@ -138,28 +170,36 @@ impl OwnLines {
 
     /// The lines since the last call, in the order in which they came.
     pub fn take(&self) -> Vec<Line> {
-        std::mem::take(&mut *self.ring.lock()).lines.into()
+        let lines = std::mem::take(&mut *self.ring.lock()).lines;
+        lines.into_iter().map(|(_, line)| line).collect()
     }
 }
 
 /// The last lines, the oldest first.
 #[derive(Debug, Default)]
 struct Ring {
-    lines: VecDeque<Line>,
+    /// Each with its number among the lines of its owner.
+    lines: VecDeque<(u64, Line)>,
     bytes: usize,
 }
 
 impl Ring {
     /// Add a line. Older lines give way first, so that there are never more than `most`.
-    fn push(&mut self, line: Line, most: Bounds) {
-        let bytes = line.bytes();
+    fn push(&mut self, line: (u64, Line), most: Bounds) {
+        let bytes = line.1.bytes();
         while self.lines.len() >= most.lines || self.bytes + bytes > most.bytes {
-            let Some(oldest) = self.lines.pop_front() else { break };
+            let Some((_, oldest)) = self.lines.pop_front() else { break };
             self.bytes -= oldest.bytes();
         }
         self.bytes += bytes;
         self.lines.push_back(line);
     }
+}
+
+/// Microseconds since 1970.
+fn now_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_micros() as u64
 }
 
 /// One call of a pipeline's plugin, as the source of lines.
@@ -229,7 +269,7 @@ impl CallLines {
         let mut line = self.source.line(&self.request_id, level, message);
         line.fields = fields.and_then(|fields| RawValue::from_string(fields.into()).ok());
         if let Some(own) = &self.own {
-            own.ring.lock().push(line.clone(), OWN);
+            own.ring.lock().push((0, line.clone()), OWN);
         }
         self.source.kept.push(line);
     }
@@ -269,6 +309,28 @@ mod tests {
         assert!(bytes <= KEPT.bytes && bytes > KEPT.bytes - 2 * 4200, "{bytes}");
         assert_eq!(long.last().unwrap().message, "99".repeat(2000));
         assert_eq!(messages(&kept, "short", usize::MAX).len(), KEPT.lines);
+    }
+
+    #[test]
+    fn lines_of_all_plugins_are_followed_in_their_order() {
+        let kept = Arc::default();
+        keep(&kept, "a", "1");
+        keep(&kept, "b", "2");
+        keep(&kept, "a", "3");
+        let read = |after, plugin: Option<&str>, most| {
+            let (lines, next) = kept.after(after, plugin.map(name).as_ref(), most);
+            (lines.into_iter().map(|line| line.message).collect::<Vec<_>>(), next)
+        };
+        let (all, last) = read(None, None, 9);
+        assert_eq!(all, ["1", "2", "3"]);
+        assert_eq!(read(None, None, 2).0, ["2", "3"]);
+        assert_eq!(read(None, Some("a"), 9).0, ["1", "3"]);
+        assert_eq!(read(Some(last), None, 9), (vec![], last));
+        let (first, next) = read(Some(0), None, 1);
+        assert_eq!(first, ["1"]);
+        assert_eq!(read(Some(next), None, 1).0, ["2"]);
+        keep(&kept, "b", "4");
+        assert_eq!(read(Some(last), None, 9), (vec!["4".to_owned()], last + 1));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Work {
     /// Whether this is a trial of the pipeline, not a client's request: the pipeline does not count
     /// it, and its lines are collected.
     pub is_trial: bool,
+    /// Whether its lines are collected for a trace.
+    pub is_traced: bool,
     /// The receipt of the request.
     pub receipt: Receipt,
 }
@@ -53,7 +55,7 @@ pub struct PipelineAnswer {
     pub outcome: Result<Response, InferError>,
     /// The receipt of the request.
     pub receipt: Receipt,
-    /// The lines of its plugin calls, if the pipeline has `debug` or this is a trial.
+    /// The lines of its plugin calls, if the pipeline has `debug`, or this is a trial or traced.
     pub lines: Vec<Line>,
 }
 
@@ -149,10 +151,16 @@ impl ClientError for InferError {
 }
 
 /// The span of a request's log lines. It has the highest level, so that a filter that passes a line
-/// also passes its request. `variant` is that of a pipeline with a candidate.
-pub fn request_span(route: &Route, id: &str, variant: Option<&'static str>) -> Span {
+/// also passes its request. `variant` is that of a pipeline with a candidate,
+/// `trace_id` that of the request's trace, if it has one.
+pub fn request_span(
+    route: &Route,
+    id: &str,
+    variant: Option<&'static str>,
+    trace_id: Option<&str>,
+) -> Span {
     let (tenant, pipeline) = (route.tenant.as_str(), route.pipeline.as_str());
-    error_span!("request", request_id = id, tenant, pipeline, variant)
+    error_span!("request", request_id = id, tenant, pipeline, variant, trace_id)
 }
 
 impl Work {
@@ -160,7 +168,19 @@ impl Work {
     /// on, even if it fails or its client leaves. Log lines belong to the caller's span
     /// ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
-        let Self { route, request, request_id, deadline, queueing, is_trial, mut receipt } = self;
+        let Self {
+            route,
+            request,
+            request_id,
+            deadline,
+            queueing,
+            is_trial,
+            is_traced,
+            mut receipt,
+        } = self;
+        let record = receipt.note();
+        record.pipeline = Some(route.pipeline.clone());
+        record.model = Some(route.model_name.clone());
         if !is_trial {
             receipt.charge_to(route.figures.clone());
             receipt.charge_to(route.usage.clone());
@@ -176,7 +196,7 @@ impl Work {
         });
         let done = {
             let (context, own, receipt) = (&context, &mut own, &mut receipt);
-            let collects = is_trial || route.debug;
+            let collects = is_trial || is_traced || route.debug;
             let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
@@ -272,6 +292,7 @@ impl PipelineRun<'_> {
             inputs: prepared.inputs,
             arrived: Instant::now(),
             deadline: context.deadline,
+            batches: None,
         };
         let rows = held_rows(&route.quota, rows_of(&route.model, &submission))?;
         let submitting = submit(&route.model, submission, receipt);

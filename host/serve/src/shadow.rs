@@ -94,7 +94,7 @@ impl Shadow {
             return evaluation.note_skipped();
         };
         let Self { request, request_id, held, .. } = self;
-        let span = request_span(&route, &request_id, Some(Variant::Candidate.as_str()));
+        let span = request_span(&route, &request_id, Some(Variant::Candidate.as_str()), None);
         let running = Running { route, evaluation, tolerance, request, request_id, held, _places };
         tokio::spawn(running.run(expected).instrument(span));
     }
@@ -134,6 +134,7 @@ impl Running {
             request_id: request_id.clone(),
             queueing: Queueing::default(),
             is_trial: true,
+            is_traced: false,
             receipt,
         };
         let PipelineAnswer { outcome, receipt, .. } = work.run().await;

@@ -29,11 +29,12 @@ pub(crate) fn rows_of(lane: &Lane, submission: &Submission) -> usize {
 /// Submit a request to a lane, and note its rows, times and provider.
 pub(crate) async fn submit(
     lane: &Lane,
-    submission: Submission,
+    mut submission: Submission,
     receipt: &mut Receipt,
 ) -> Result<Vec<NamedTensor>, SubmitError> {
     let started = Instant::now();
     let rows = rows_of(lane, &submission);
+    submission.batches = receipt.batches().cloned();
     let submitted = lane.submit(submission).await;
     let waited = started.elapsed();
     let record = receipt.note();
@@ -46,5 +47,6 @@ pub(crate) async fn submit(
     record.batch_rows = answered.batch_rows;
     record.model_time = answered.model_time;
     record.provider = answered.provider;
+    record.batch = answered.batch;
     Ok(answered.outputs)
 }

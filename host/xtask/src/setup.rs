@@ -319,6 +319,37 @@ pub(crate) fn install_schemathesis() -> Result<PathBuf> {
     python_environment("schemathesis-python", "host/app/tests/schemathesis/requirements.txt")
 }
 
+/// The folder with Debian's Prometheus and its promtool, which are unpacked and not installed:
+/// installing would start a service.
+pub(crate) fn install_prometheus() -> Result<PathBuf> {
+    let directory = target().join("prometheus");
+    let programs = directory.join("usr/bin");
+    if programs.join("promtool").exists() {
+        return Ok(programs);
+    }
+    step("fetching Debian's Prometheus");
+    fs::create_dir_all(&directory)?;
+    let mut fetch = program("apt-get");
+    fetch.args(["download", "-qq", "prometheus"]).current_dir(&directory);
+    if !succeeds(&mut fetch) {
+        run(program("apt-get").args(["update", "-qq"]))?;
+        run(&mut fetch)?;
+    }
+    for entry in fs::read_dir(&directory)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            run(program("dpkg").arg("--extract").arg(&file).arg(&directory))?;
+            fs::remove_file(file)?;
+        }
+    }
+    Ok(programs)
+}
+
+/// A Python with a collector of traces. Returns the interpreter's path.
+pub(crate) fn install_collector() -> Result<PathBuf> {
+    python_environment("collector-python", "host/app/tests/collector/requirements.txt")
+}
+
 /// The Python environment `target/<name>` with the packages of the file `requirements`. It is made
 /// again when the file has changed. Returns the interpreter's path.
 pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {

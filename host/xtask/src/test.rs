@@ -27,6 +27,8 @@ pub(crate) fn run() -> Result<()> {
     setup::install_clients()?;
     setup::install_s3()?;
     setup::install_schemathesis()?;
+    setup::install_collector()?;
+    setup::install_prometheus()?;
     setup::install_perf_analyzer()?;
     step("clippy");
     shell::run(cargo().args([
@@ -111,6 +113,8 @@ fn host_tests(built: &setup::Built) -> Result<Command> {
         .env("GRISTMILL_TEST_CLIENTS", setup::install_clients()?)
         .env("GRISTMILL_TEST_S3", setup::install_s3()?)
         .env("GRISTMILL_TEST_SCHEMATHESIS", setup::install_schemathesis()?)
+        .env("GRISTMILL_TEST_PROMETHEUS", setup::install_prometheus()?)
+        .env("GRISTMILL_TEST_COLLECTOR", setup::install_collector()?)
         .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
         .env("ORT_DYLIB_PATH", &built.onnxruntime);
     Ok(tests)

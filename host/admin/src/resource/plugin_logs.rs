@@ -34,7 +34,7 @@ struct LogsDocument<'a> {
 /// A line that a plugin logged, or that the host says about one of its calls.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PluginLine)]
-struct LineDocument<'a> {
+pub(super) struct LineDocument<'a> {
     /// When it was logged.
     #[schema(format = DateTime)]
     time: &'a str,
@@ -58,7 +58,7 @@ struct LineDocument<'a> {
 }
 
 impl<'a> LineDocument<'a> {
-    fn of(line: &'a Line) -> Self {
+    pub(super) fn of(line: &'a Line) -> Self {
         Self {
             time: &line.time,
             level: line.level.as_str().to_lowercase(),

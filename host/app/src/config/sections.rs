@@ -10,9 +10,10 @@ use std::time::Duration;
 use gristmill_core::Name;
 use gristmill_store::StoreUrl;
 use gristmill_telemetry::LogFormat;
+use gristmill_traces::Protocol;
 
 use super::section::section;
-use super::value::{AdminToken, Any, LogFilter};
+use super::value::{AdminToken, Any, HttpUrl, LogFilter};
 
 section! {
     /// Where the server keeps its state.
@@ -211,6 +212,23 @@ section! {
 }
 
 section! {
+    /// Traces.
+    Traces {
+        otlp_endpoint: HttpUrl = none, Any,
+            "URL of an OpenTelemetry collector, such as http://collector:4317, to which traces are \
+             sent; if unset, nothing is traced. OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and \
+             OTEL_RESOURCE_ATTRIBUTES are read as OpenTelemetry says";
+        otlp_protocol: Protocol = "grpc", Any,
+            "How traces are sent: grpc, or http (protobuf, to /v1/traces below the URL)";
+        trace_ratio: f64 = "0.01", 0.0..=1.0,
+            "The share of requests that are traced, 0 to 1, if a request brings no traceparent that \
+             decides. Slow and failed requests are kept besides, up to 50 a second";
+        trace_slow_ms: u64 = "1000", 1..=3_600_000,
+            "Milliseconds after which a request is slow enough to be traced in any case";
+    }
+}
+
+section! {
     /// Log lines.
     Logging {
         log: LogFilter = "info,ort=warn", Any,
@@ -218,5 +236,10 @@ section! {
              info,gristmill_http=debug";
         log_format: LogFormat = "text", Any,
             "The format of log lines: text or json";
+        access_log: bool = "false", Any,
+            "Whether each request has a line in the log, with the target access";
+        slow_request_ms: u64 = none, 1..=3_600_000,
+            "Milliseconds after which a request has a line of its own with the times of its stages, \
+             up to ten in ten seconds; if unset, none has";
     }
 }

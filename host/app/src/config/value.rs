@@ -9,6 +9,7 @@ use std::time::Duration;
 use gristmill_core::Name;
 use gristmill_store::{StoreUrl, StoreUrlError};
 use gristmill_telemetry::LogFormat;
+use gristmill_traces::Protocol;
 
 use super::setting::Setting;
 
@@ -71,6 +72,14 @@ macro_rules! numbers {
 
 numbers!(u32, u64, usize);
 
+impl Value for f64 {
+    const KIND: &'static str = "a number";
+
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        text.parse().map_err(|_| Refusal::Value("must be a number".into()))
+    }
+}
+
 /// Whole seconds.
 impl Value for Duration {
     const KIND: &'static str = u64::KIND;
@@ -119,7 +128,7 @@ impl Value for SocketAddr {
         let found: Vec<_> = text.to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
         let address = found.iter().find(|own| own.is_ipv4()).or(found.first());
         address.copied().ok_or_else(|| {
-            let example = setting.default.unwrap_or_default();
+            let example = setting.default.unwrap_or("127.0.0.1:9464");
             Refusal::Value(format!(
                 "must be an address of this machine and a port, such as {example}"
             ))
@@ -160,6 +169,36 @@ impl Value for LogFilter {
         let checked = gristmill_telemetry::check_filter(text);
         checked.map_err(|error| Refusal::Value(error.to_string()))?;
         Ok(Self(text.to_owned()))
+    }
+}
+
+/// The URL of an HTTP server.
+#[derive(Debug)]
+pub(crate) struct HttpUrl(pub(crate) String);
+
+impl Value for HttpUrl {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        let url = url::Url::parse(text).ok();
+        let is_http = |url: &url::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        match url.filter(is_http) {
+            Some(url) if !url.username().is_empty() || url.password().is_some() => {
+                Err(Refusal::Secret("must have no password: headers come from the environment"))
+            }
+            Some(_) => Ok(Self(text.to_owned())),
+            None => {
+                Err(Refusal::Value("must be a URL that begins with http:// or https://".into()))
+            }
+        }
+    }
+}
+
+impl Value for Protocol {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        match text {
+            "grpc" => Ok(Self::Grpc),
+            "http" => Ok(Self::Http),
+            _ => Err(Refusal::Value("must be grpc or http".into())),
+        }
     }
 }
 

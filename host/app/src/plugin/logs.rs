@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
-use serde_json::Value;
 
 use super::admin::{self, Admin};
 use super::output::{self, Output};
+use crate::logs;
 
 pub(crate) fn command() -> Command {
     Command::new("logs")
@@ -51,58 +51,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let mut found =
         admin.get(&path).with_context(|| format!("cannot show the lines of {tenant}/{plugin}"))?;
     let lines = found["lines"].take();
-    match Output::of(matches) {
-        Output::Json => println!("{lines}"),
-        Output::Text => {
-            let lines = lines.as_array().into_iter().flatten();
-            lines.for_each(|line| print!("{}", text(line)));
-        }
-    }
+    logs::print(&lines, Output::of(matches));
     Ok(())
-}
-
-/// A line, and its fields below it. What a terminal would act upon is escaped.
-fn text(line: &Value) -> String {
-    let part = |name: &str| line[name].as_str().unwrap_or_default();
-    let mut text = format!(
-        "{} {:>5} {}/{} {} {}\n",
-        part("time"),
-        part("level"),
-        part("pipeline"),
-        part("call"),
-        part("request_id"),
-        shown(part("message")),
-    );
-    for (name, value) in line["fields"].as_object().into_iter().flatten() {
-        let value = value.as_str().map_or_else(|| value.to_string(), shown);
-        let _ = writeln!(text, "    {}: {value}", shown(name));
-    }
-    text
-}
-
-/// The text without what a terminal would act upon. Its further lines are indented.
-fn shown(text: &str) -> String {
-    output::escaped(text).replace('\n', "\n      ")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::text;
-
-    #[test]
-    fn a_line_shows_all_its_parts_and_changes_no_terminal() {
-        let line = json!({
-            "time": "2026-11-01T10:00:00.000000Z", "level": "warn", "request_id": "order-66",
-            "pipeline": "digits", "plugin": "reader", "call": "preprocess",
-            "message": "red \u{1b}[31m", "fields": { "stack": "a\nb" },
-        });
-        let expected = "\
-2026-11-01T10:00:00.000000Z  warn digits/preprocess order-66 red \\u{1b}[31m
-    stack: a
-      b
-";
-        assert_eq!(text(&line), expected);
-    }
 }

@@ -47,7 +47,7 @@ async fn answer(run: SampleRun<'_>, data_plane: &Handle) -> Result<SampleAnswer,
     held.try_add(body.len())?;
     let body = held.attach_to(body);
     let id = format!("sample-{name}");
-    let (span, route) = (request_span(route, &id, None), route.clone());
+    let (span, route) = (request_span(route, &id, None, None), route.clone());
     let running =
         async move { RequestRun { route: &route, id: &id, head: &head, body: &body }.run().await };
     let running = data_plane.spawn(running.instrument(span));

@@ -12,6 +12,7 @@
 
 mod support;
 
+mod access_log;
 mod admin_calls;
 mod answers;
 mod api_document;
@@ -36,6 +37,7 @@ mod contexts;
 mod contract;
 mod costly_pictures;
 mod costly_uploads;
+mod dashboards;
 mod deletions;
 mod deploy_tokens;
 mod deploys;
@@ -87,6 +89,7 @@ mod tls_clients;
 mod tls_files;
 mod token;
 mod tokens;
+mod traces;
 mod uploads;
 mod usage;
 mod versions;

@@ -1,13 +1,18 @@
 //! A plugin's last lines: what is kept of them, who sees them, and who does not.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
+use crate::support::cli::Cli;
 use crate::support::client::Answer;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::server::Server;
 use crate::support::setup::ADMIN_TOKEN;
 use crate::support::words::assert_names;
+use crate::tokens::make;
 
 /// The bounds on what is kept of a plugin.
 const LINES_MAX: usize = 256;
@@ -313,4 +318,66 @@ fn the_command_line_shows_them() {
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_names(&said, &["globex/hostile", "no tenant \"globex\""]);
+}
+
+/// Lines of all plugins of the tenant `acme`, and where the next ones begin.
+#[track_caller]
+fn of_tenant(server: &Server, query: &str) -> (Vec<String>, u64) {
+    let document = server.admin.get(&format!("/admin/v1/tenants/acme/logs{query}")).ok();
+    let lines = document["lines"].as_array().unwrap();
+    let ids = lines.iter().map(|line| text(line, "request_id").to_owned()).collect();
+    (ids, document["next"].as_u64().unwrap())
+}
+
+#[test]
+fn a_tenant_follows_the_lines_of_all_its_plugins() {
+    let server = server();
+    server.plugin("acme", "second", "hostile");
+    server.pipeline("acme", "second", &processor("second", json!({})));
+    let log = |pipeline, id| assert_eq!(done(&server, pipeline, "log-line", id).status, 200);
+    log("hostile", "order-1");
+    log("second", "order-2");
+    log("hostile", "order-3");
+    let (ids, next) = of_tenant(&server, "");
+    assert_eq!(ids, ["order-1", "order-2", "order-3"]);
+    assert_eq!(of_tenant(&server, "?plugin=second").0, ["order-2"]);
+    assert_eq!(of_tenant(&server, "?limit=2").0, ["order-2", "order-3"]);
+    let since = format!("?after={next}");
+    assert_eq!(of_tenant(&server, &since), (vec![], next));
+    log("second", "order-4");
+    assert_eq!(of_tenant(&server, &since), (vec!["order-4".to_owned()], next + 1));
+
+    server.open_tenant("other");
+    let deploy = json!({ "role": "deploy", "tenants": ["other"] });
+    let other = server.admin.with_token(&make(&server, "ci", &deploy));
+    other.get("/admin/v1/tenants/acme/logs").refused(403, "forbidden", &[]);
+    for (query, named) in [
+        ("after=x", "after is \"x\": must be a whole number"),
+        ("limit=0", "limit is \"0\": must be 1 to 1024"),
+        ("plugin=A", "plugin: \"A\""),
+    ] {
+        let refused = server.admin.get(&format!("/admin/v1/tenants/acme/logs?{query}"));
+        refused.refused(400, "invalid_request", &[named]);
+    }
+}
+
+#[test]
+fn the_command_line_follows_a_tenant() {
+    let server = server();
+    assert_eq!(done(&server, "hostile", "log-line", "order-1").status, 200);
+    let cli = Cli::of(&server);
+    let lines = cli.json(&["logs", "acme"]);
+    assert_eq!(text(&lines[0], "request_id"), "order-1");
+    let mut command = cli.command(&["logs", "acme", "--follow", "--output", "json"]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(following.stdout.take().unwrap());
+    let mut read = output.lines().map(|line| {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        text(&line, "request_id").to_owned()
+    });
+    assert_eq!(read.next().unwrap(), "order-1");
+    assert_eq!(done(&server, "hostile", "log-line", "order-2").status, 200);
+    assert_eq!(read.next().unwrap(), "order-2");
+    following.kill().unwrap();
+    following.wait().unwrap();
 }

@@ -36,6 +36,7 @@ const TABLE: &[(&str, &str, &[Role])] = &[
     ("GET", "tenants/{tenant}", &[Read, Deploy]),
     ("PUT", "tenants/{tenant}", &[]),
     ("DELETE", "tenants/{tenant}", &[]),
+    ("GET", "tenants/{tenant}/logs", &[Read, Deploy]),
     ("GET", "tenants/{tenant}/keys", &[Read, Deploy]),
     ("GET", "tenants/{tenant}/keys/{key}", &[Read, Deploy]),
     ("PUT", "tenants/{tenant}/keys/{key}", &[Deploy]),

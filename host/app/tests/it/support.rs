@@ -1,7 +1,8 @@
 //! The parts that the tests share. In reading order:
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
 //! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands
-//!   between; `tls` has certificates; `s3` is an object store whose calls may fail;
+//!   between; `tls` has certificates; `s3` is an object store whose calls may fail; `collector`
+//!   receives traces;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
@@ -14,6 +15,7 @@ mod wasm;
 
 pub(crate) mod cli;
 pub(crate) mod client;
+pub(crate) mod collector;
 pub(crate) mod deeds;
 pub(crate) mod deploy;
 pub(crate) mod eventually;

@@ -2,9 +2,10 @@
 //!
 //! A request that cannot be answered before its deadline is refused here and not queued.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{Name, NamedTensor};
+use gristmill_core::{BatchSink, Name, NamedTensor};
 use smallvec::SmallVec;
 
 use super::LockedState;
@@ -32,6 +33,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) size: Size,
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
+    /// Takes its batches, if they are traced.
+    pub(crate) batches: Option<&'a Arc<dyn BatchSink>>,
 }
 
 impl LockedState<'_> {
@@ -62,7 +65,7 @@ impl LockedState<'_> {
                 arrived: arrival.at,
                 deadline: arrival.deadline,
                 timeout: arrival.timeout.map(|timeout| arrival.at + timeout),
-                item: Job { inputs, reply },
+                item: Job { inputs, reply, batches: arrival.batches.cloned() },
             });
             waiting.push(wait);
         }

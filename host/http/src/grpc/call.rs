@@ -18,12 +18,13 @@ use gristmill_serve::{
 };
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
+use crate::ended::{Course, Ended};
 use crate::inference::{Asked, Inference, Ran, RepositoryChange};
 use crate::receipt_header;
 
@@ -49,6 +50,30 @@ pub(super) struct Admitted {
     pub(super) arrived: Instant,
     /// How long it took to find the caller.
     pub(super) auth: Duration,
+    /// The trace headers of the call.
+    pub(super) trace: TraceHeaders,
+}
+
+/// `traceparent` and `tracestate` of a call.
+#[derive(Clone, Default)]
+pub(super) struct TraceHeaders([Option<HeaderValue>; 2]);
+
+impl TraceHeaders {
+    fn of(headers: &HeaderMap) -> Self {
+        Self(["traceparent", "tracestate"].map(|name| headers.get(name).cloned()))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let [parent, state] = &self.0;
+        let value = if name == "traceparent" { parent } else { state };
+        value.as_ref()?.to_str().ok()
+    }
+}
+
+/// What is noted of a request while it runs.
+struct Noting<'a> {
+    receipt: &'a mut Receipt,
+    course: &'a mut Course,
 }
 
 /// A request of a call.
@@ -103,7 +128,8 @@ impl Inference {
     ) -> Result<Admitted, Problem> {
         let snapshot = self.snapshot();
         let key = key_of(headers, self.gate(), &snapshot);
-        self.admit_to(snapshot, key, arrived, quota)
+        let admitted = self.admit_to(snapshot, key, arrived, quota)?;
+        Ok(Admitted { trace: TraceHeaders::of(headers), ..admitted })
     }
 
     /// Find the caller with this key, which was admitted before, in the current snapshot, and count
@@ -132,7 +158,8 @@ impl Inference {
             tenant.count_request(arrived, quota)?;
         }
         let caller = caller.owned();
-        Ok(Admitted { snapshot, caller, key, arrived, auth: arrived.elapsed() })
+        let (auth, trace) = (arrived.elapsed(), TraceHeaders::default());
+        Ok(Admitted { snapshot, caller, key, arrived, auth, trace })
     }
 
     /// A request whose client waits until `own`, if it says so.
@@ -151,10 +178,14 @@ impl Inference {
         let record = receipt.note();
         record.stages.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
+        record.tenant = request.admitted.caller().name().cloned();
+        let trace = &request.admitted.trace;
+        let mut course = self.teller().begin(&mut receipt, |name| trace.get(name));
+        let id = message.id.clone();
         let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
-        match self.infer_noting(request, message, &mut receipt).await {
+        let noting = Noting { receipt: &mut receipt, course: &mut course };
+        let (answer, code, record) = match self.infer_noting(request, message, noting).await {
             Ok(mut answer) => {
-                self.edges().answered(Edge::Grpc, None);
                 let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
                 let record = receipt.answered(bytes);
                 if wants_receipt {
@@ -162,21 +193,33 @@ impl Inference {
                     let parameter = InferParameter { parameter_choice: Some(text) };
                     answer.parameters.insert(RECEIPT.into(), parameter);
                 }
-                Ok(answer)
+                (Ok(answer), None, record)
             }
             Err(problem) => {
-                self.edges().answered(Edge::Grpc, Some(problem.code));
-                receipt.failed(problem.code, 0);
-                Err(problem)
+                let code = problem.code;
+                (Err(problem), Some(code), receipt.failed(code, 0))
             }
-        }
+        };
+        self.teller().ended(Ended {
+            edge: Edge::Grpc,
+            name: "inference.GRPCInferenceService/ModelInfer",
+            method: "ModelInfer",
+            path: "/inference.GRPCInferenceService/ModelInfer",
+            id: &self.id_of(&id),
+            client: None,
+            status: None,
+            code,
+            record: &record,
+            course,
+        });
+        answer
     }
 
     async fn infer_noting(
         &self,
         request: &GrpcRequest,
         message: ModelInferRequest,
-        receipt: &mut Receipt,
+        Noting { receipt, course }: Noting<'_>,
     ) -> Result<ModelInferResponse, Problem> {
         let caller = request.admitted.caller();
         let ModelInferRequest {
@@ -219,16 +262,9 @@ impl Inference {
             _ => None,
         };
         receipt.read();
-        let (deadline, mut variant) = (request.deadline, None);
-        let mut asked = Asked {
-            caller,
-            target,
-            id: &id,
-            deadline,
-            sticky: &sticky,
-            variant: &mut variant,
-            receipt,
-        };
+        let deadline = request.deadline;
+        let mut asked =
+            Asked { caller, target, id: &id, deadline, sticky: &sticky, course, receipt };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let named = |variant: Variant| {
             let choice = ParameterChoice::StringParam(variant.as_str().into());
@@ -239,7 +275,7 @@ impl Inference {
             model_name,
             model_version: version.to_string(),
             id,
-            parameters: variant.map(named).into_iter().collect(),
+            parameters: course.variant.map(named).into_iter().collect(),
             outputs,
             raw_output_contents,
         })

@@ -117,7 +117,7 @@ impl GrpcPlane {
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => {
-                self.served.edges().answered(Edge::Grpc, Some(problem.code));
+                self.served.teller().edges().answered(Edge::Grpc, Some(problem.code));
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), quota);
@@ -149,7 +149,10 @@ impl GrpcPlane {
             // The time for reading its message is included.
             let answering = tokio::time::timeout_at((arrived + timeout).into(), answering);
             answering.await.unwrap_or_else(|_| {
-                self.served.edges().answered(Edge::Grpc, Some(ErrorCode::DeadlineExceeded));
+                self.served
+                    .teller()
+                    .edges()
+                    .answered(Edge::Grpc, Some(ErrorCode::DeadlineExceeded));
                 Ok(Status::deadline_exceeded("the call took too long").into_http())
             })
         };

@@ -15,7 +15,7 @@ use gristmill_transport::{Problem, Requests, body};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Status};
 
-use super::call::{Admitted, admitted, client_deadline, hold_contents};
+use super::call::{Admitted, TraceHeaders, admitted, client_deadline, hold_contents};
 use super::status::status_of;
 use crate::inference::Inference;
 
@@ -26,6 +26,8 @@ const FINAL_RESPONSE: &str = "triton_final_response";
 pub(super) struct Requester {
     inference: Inference,
     key: Option<Key>,
+    /// The trace headers of the stream: each of its requests is a part of the same trace.
+    trace: TraceHeaders,
     /// How long it took to find the stream's caller.
     auth: Duration,
     /// The budget of the stream's caller.
@@ -46,6 +48,7 @@ impl Requester {
         Ok(Self {
             inference,
             key: admitted.key,
+            trace: admitted.trace.clone(),
             auth: admitted.auth,
             budget: admitted.caller().budget().cloned(),
             own: client_deadline(stream.metadata(), admitted.arrived),
@@ -68,6 +71,7 @@ impl Requester {
         // Each request sees the models of its own time, and its key must still be valid.
         let admitted = self.inference.admit_again(self.key, Instant::now());
         let (inference, auth, own) = (self.inference.clone(), self.auth, self.own);
+        let trace = self.trace.clone();
         let ongoing = self.connection.as_ref().map(Requests::begin);
         let failed = ModelInferResponse {
             model_name: message.model_name.clone(),
@@ -80,7 +84,7 @@ impl Requester {
         let answering = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ongoing = ongoing;
             counted?;
-            let request = inference.request(Admitted { auth, ..admitted? }, own);
+            let request = inference.request(Admitted { auth, trace, ..admitted? }, own);
             let answer = inference.infer_in(&request, message).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
             body::count(held.as_ref(), bytes)?;

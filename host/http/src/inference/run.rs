@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::Inference;
 use super::models::RESPONSE;
 use super::pipeline::{output_of, plugin_request};
+use crate::ended::Course;
 use crate::plugin_error::problem_of;
 
 /// A request on its way to a model or pipeline that was found.
@@ -27,8 +28,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) deadline: Deadline,
     /// Looks up the value by which a pipeline's candidate can choose its requests.
     pub(crate) sticky: &'a (dyn Fn(&str) -> Option<&'a [u8]> + Sync),
-    /// The variant of the pipeline that runs it, if there are several.
-    pub(crate) variant: &'a mut Option<Variant>,
+    /// Its course, for its answer and its trace.
+    pub(crate) course: &'a mut Course,
     /// The times, rows and provider are noted here.
     pub(crate) receipt: &'a mut Receipt,
 }
@@ -66,9 +67,10 @@ impl Inference {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
                 let id = self.shared.request_ids.of_text(asked.id);
                 let chosen = choose(route, asked.sticky);
-                *asked.variant = chosen.part.as_ref().map(|part| part.variant);
-                let variant = asked.variant.map(Variant::as_str);
-                let span = request_span(&chosen.route, &id, variant);
+                asked.course.variant = chosen.part.as_ref().map(|part| part.variant);
+                let variant = asked.course.variant.map(Variant::as_str);
+                let trace_id = asked.course.trace_id();
+                let span = request_span(&chosen.route, &id, variant, trace_id.as_deref());
                 let work = Box::pin(run_pipeline(asked, chosen, request, id.into()));
                 work.instrument(span).await
             }
@@ -94,10 +96,12 @@ impl Inference {
             inputs,
             arrived: asked.receipt.record().arrived,
             deadline: asked.deadline,
+            batches: None,
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();
         let mut receipt = asked.receipt.take();
+        receipt.note().model = Some(name.clone());
         if let Some(direct) = own.models.get(name) {
             receipt.charge_to(direct.figures.clone());
             receipt.charge_to(direct.usage.clone());
@@ -137,11 +141,14 @@ async fn run_pipeline(
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
         is_trial: false,
+        is_traced: asked.course.is_sampled(),
         receipt: asked.receipt.take(),
     };
     let PipelineAnswer { outcome, receipt, lines } = run(work, part).await;
     *asked.receipt = receipt;
-    let response = outcome.map_err(|error| problem_of(error, &route, &lines))?;
+    let response = outcome.map_err(|error| problem_of(error, &route, &lines));
+    asked.course.lines = lines;
+    let response = response?;
     Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(response)?] })
 }
 

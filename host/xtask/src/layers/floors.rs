@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 22] = [
+const FLOORS: [(&str, u8); 23] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
@@ -19,6 +19,7 @@ const FLOORS: [(&str, u8); 22] = [
     ("gristmill-batch", 1),
     ("gristmill-oip", 1),
     ("gristmill-store", 1),
+    ("gristmill-traces", 1),
     ("gristmill-transport", 1),
     ("gristmill-usage", 1),
     ("gristmill-sandbox", 2),
@@ -33,16 +34,19 @@ const FLOORS: [(&str, u8); 22] = [
 ];
 
 /// The crates that may name each of these libraries.
-const OWNERS: [(&str, &[&str]); 8] = [
+const OWNERS: [(&str, &[&str]); 11] = [
     ("wasmtime", &["gristmill-sandbox"]),
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
     ("reqwest", &["gristmill-store"]),
+    ("opentelemetry", &["gristmill-traces"]),
+    ("opentelemetry_sdk", &["gristmill-traces"]),
+    ("opentelemetry-otlp", &["gristmill-traces"]),
     // `oip` has the messages with their codec, `http` has the service.
     ("tonic", &["gristmill-oip", "gristmill-http"]),
-    // `transport` for servers, `client` for clients, `store` to choose object stores' provider.
-    ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store"]),
+    // `transport` for servers, `client` for clients, `store` and `traces` to choose a provider.
+    ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store", "gristmill-traces"]),
     ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
 

@@ -117,6 +117,7 @@ impl<'a> Simulation<'a> {
             size,
             at: now,
             deadline,
+            batches: None,
         };
         let refused = match self.state.would_take(&arrival) {
             Ok(()) => false,
@@ -134,7 +135,7 @@ impl<'a> Simulation<'a> {
             arrived: now,
             deadline: now + Duration::from_secs(1 << 20),
             timeout: None,
-            item: Job { inputs: Vec::new(), reply },
+            item: Job { inputs: Vec::new(), reply, batches: None },
         });
         self.begin(now);
         refused

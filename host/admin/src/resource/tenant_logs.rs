@@ -1,0 +1,85 @@
+//! `GET /admin/v1/tenants/{tenant}/logs`: the last lines of all plugins of a tenant, in the order
+//! in which they came. `?after=` follows them.
+
+use async_trait::async_trait;
+use gristmill_control::ControlError;
+use gristmill_core::Name;
+use gristmill_sandbox::KEPT_LINES_MAX;
+use gristmill_transport::Allowed;
+use http::Method;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::plugin_logs::LineDocument;
+use super::query::{count_in, invalid, parameters};
+use super::{Resource, name};
+use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
+use crate::permission::Permission;
+use crate::receive::Received;
+use crate::state::State;
+
+/// The most lines of an answer.
+const LIMIT_MAX: usize = 4 * KEPT_LINES_MAX;
+
+pub(crate) struct TenantLogs(String);
+
+/// Lines of a tenant's plugins, the newest at the end.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TenantLogs)]
+struct LogsDocument<'a> {
+    lines: Vec<LineDocument<'a>>,
+    /// The `after` of the lines that come next.
+    next: u64,
+}
+
+impl TenantLogs {
+    pub(crate) fn new(tenant: &str) -> Self {
+        Self(tenant.into())
+    }
+
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let summary = "Read the last lines of all plugins of a tenant, or those that came since";
+        vec![
+            Operation::get("tenants/{tenant}/logs", summary)
+                .text(
+                    "after",
+                    "The value of `next` in the answer before; without it, the last lines",
+                )
+                .number("limit", Some(LIMIT_MAX), "The most lines of the answer")
+                .name("plugin", "Only of this plugin")
+                .answers::<LogsDocument<'_>>()
+                .finds(),
+        ]
+    }
+}
+
+#[async_trait]
+impl Resource for TenantLogs {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::SeeTenant(&self.0)
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        let [after, limit, plugin] = parameters(["after", "limit", "plugin"], received.query)?;
+        let number = |text: &str| {
+            let number = text.parse::<u64>();
+            number.map_err(|_| invalid(format!("after is {text:?}: must be a whole number")))
+        };
+        let after = after.map(number).transpose()?;
+        let limit = limit.map_or(Ok(LIMIT_MAX), |limit| count_in("limit", limit, LIMIT_MAX))?;
+        let plugin: Option<Name> = plugin.map(|plugin| name("plugin", plugin)).transpose()?;
+        let tenant = name("tenant", &self.0)?;
+        let serving = state.control.serving();
+        let own = serving.snapshot.tenants.get(&tenant);
+        let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
+        let (lines, next) = own.quota.lines.after(after, plugin.as_ref(), limit);
+        let lines = lines.iter().map(LineDocument::of).collect();
+        Ok(Answer::of(&LogsDocument { lines, next })?.unkept())
+    }
+}

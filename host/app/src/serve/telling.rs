@@ -1,0 +1,51 @@
+//! What is told of requests, by the settings: traces, the access log, slow requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use gristmill_http::Telling;
+use gristmill_metrics::EdgeFigures;
+use gristmill_traces::{TraceConfig, Tracer};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+use crate::config::{Config, Traces};
+
+/// What is told. `instance` names this server among several. Connections to the collector live on
+/// `threads`.
+pub(super) async fn telling(config: &Config, instance: &str, threads: &Handle) -> Result<Telling> {
+    let tracer = match trace_config(&config.traces, instance) {
+        Some(traces) => {
+            let starting = threads.spawn(async move { Tracer::start(&traces) });
+            Some(Arc::new(starting.await??))
+        }
+        None => None,
+    };
+    Ok(Telling {
+        edges: Arc::new(EdgeFigures::default()),
+        tracer,
+        access_log: config.logging.access_log,
+        slow: config.logging.slow_request_ms.map(Duration::from_millis),
+    })
+}
+
+fn trace_config(traces: &Traces, instance: &str) -> Option<TraceConfig> {
+    let Traces { otlp_endpoint, otlp_protocol, trace_ratio, trace_slow_ms } = traces;
+    Some(TraceConfig {
+        endpoint: otlp_endpoint.as_ref()?.0.clone(),
+        protocol: *otlp_protocol,
+        ratio: *trace_ratio,
+        slow: Duration::from_millis(*trace_slow_ms),
+        version: env!("CARGO_PKG_VERSION"),
+        instance: instance.to_owned(),
+    })
+}
+
+/// Send the traces that wait.
+pub(super) async fn end(telling: &Telling) {
+    if let Some(tracer) = telling.tracer.clone() {
+        // It waits for the collector, but not for long. A panic is logged.
+        let _ = spawn_blocking(move || tracer.shut_down()).await;
+    }
+}

@@ -1,0 +1,99 @@
+//! The access log, and lines about slow requests.
+
+use serde_json::Value;
+
+use crate::support::client::Answer;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+
+const TRACEPARENT: (&str, &str) =
+    ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+
+/// The lines of the log with this text, which are JSON objects.
+fn lines(server: &Server, text: &str) -> Vec<Value> {
+    let log = server.log_with(text);
+    log.lines()
+        .filter(|line| line.contains(text))
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn send(server: &Server, path: &str, id: &str, body: &[u8]) -> Answer {
+    let headers =
+        [("x-request-id", id), ("authorization", "Bearer the-key-of-acme-1"), TRACEPARENT];
+    server.data.send("POST", path, &headers, Some(body))
+}
+
+fn started(setup: Setup) -> Server {
+    let server = setup.flag("--log-format", "json").start();
+    server.keyed_tenant("acme", "the-key-of-acme-1");
+    server.digits_for("acme");
+    server
+}
+
+#[test]
+fn each_request_has_a_line_without_secrets() {
+    let server = started(Setup::new().flag("--access-log", "true"));
+    let answer =
+        send(&server, "/v1/acme/infer/digits?password=hunter2", "order-1", &files::digit(7));
+    assert_eq!(answer.status, 200);
+    send(&server, "/v1/acme/infer/none", "order-2", b"x").refused(404, "pipeline_not_found", &[]);
+    let lines = lines(&server, "\"target\":\"access\"");
+    let of = |id: &str| {
+        let line = lines.iter().find(|line| line["request_id"] == id);
+        line.unwrap_or_else(|| panic!("no {id} in {lines:#?}")).clone()
+    };
+    let served = of("order-1");
+    for (part, expected) in [
+        ("method", "POST"),
+        ("path", "/v1/acme/infer/digits"),
+        ("client", "127.0.0.1"),
+        ("code", "ok"),
+        ("tenant", "acme"),
+        ("pipeline", "digits"),
+        ("model", "digits"),
+        ("level", "INFO"),
+    ] {
+        assert_eq!(served[part], expected, "{part} in {served}");
+    }
+    assert_eq!((&served["status"], &served["rows"]), (&200.into(), &1.into()));
+    assert_eq!(served["received_bytes"], files::digit(7).len());
+    assert_eq!(served["sent_bytes"], answer.body.len());
+    assert!(served["duration_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{served}");
+    let refused = of("order-2");
+    assert_eq!(
+        (&refused["code"], &refused["tenant"]),
+        (&"pipeline_not_found".into(), &"acme".into())
+    );
+    let log = server.log();
+    assert!(!log.contains("hunter2") && !log.contains("the-key-of-acme-1"), "{log}");
+}
+
+#[test]
+fn no_request_has_a_line_unless_it_is_asked_for() {
+    let server = started(Setup::new());
+    assert_eq!(send(&server, "/v1/acme/infer/digits", "order-1", &files::digit(7)).status, 200);
+    server.admin.get("/admin/v1/status?no-such=parameter");
+    let log = server.log_with("no-such");
+    assert!(!log.contains("order-1"), "{log}");
+}
+
+#[test]
+fn a_slow_request_is_logged_with_its_stages() {
+    let server = started(Setup::new().flag("--slow-request-ms", "1"));
+    // The first request of a plugin and of a model is slow by itself.
+    let id = (0..100).map(|number| format!("order-{number}")).find(|id| {
+        assert_eq!(send(&server, "/v1/acme/infer/digits", id, &files::digit(7)).status, 200);
+        server.log().contains("slow request")
+    });
+    assert!(id.is_some());
+    let lines = lines(&server, "slow request");
+    let line = &lines[0];
+    assert_eq!((&line["tenant"], &line["pipeline"]), (&"acme".into(), &"digits".into()));
+    assert_eq!((&line["level"], &line["batch_rows"]), (&"WARN".into(), &1.into()));
+    let ms = |part: &str| line[part].as_f64().unwrap_or_else(|| panic!("no {part} in {line}"));
+    let stages = ["auth_ms", "read_ms", "pre_ms", "queue_ms", "infer_ms", "post_ms"].map(ms);
+    assert!(stages.iter().sum::<f64>() <= ms("duration_ms") + 0.01, "{line}");
+    assert!(ms("duration_ms") >= 1.0, "{line}");
+}

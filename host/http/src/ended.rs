@@ -1,0 +1,209 @@
+//! What is told of a request that has ended, besides its answer: its trace, its line in the access
+//! log, and a line if it was slow.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_core::{BatchSink, ErrorCode, Receipt, Record};
+use gristmill_metrics::{Edge, EdgeFigures};
+use gristmill_sandbox::Line;
+use gristmill_serve::Variant;
+use gristmill_telemetry::stage;
+use gristmill_traces::{EndedRequest, LogEvent, TraceContext, Tracer};
+use gristmill_transport::{LineRate, status_of};
+use parking_lot::Mutex;
+
+/// The target of the access log's lines, by which a filter can choose them.
+const ACCESS: &str = "access";
+
+/// What is told of requests that have ended.
+#[derive(Clone, Debug)]
+pub struct Telling {
+    /// Counts all answers.
+    pub edges: Arc<EdgeFigures>,
+    /// Sends traces.
+    pub tracer: Option<Arc<Tracer>>,
+    /// Whether each request has a line in the log.
+    pub access_log: bool,
+    /// A request that takes longer has a line of its own.
+    pub slow: Option<Duration>,
+}
+
+/// The course of a request, for its answer and its trace.
+#[derive(Default)]
+pub(crate) struct Course {
+    /// The variant of its pipeline that ran it, if there are several.
+    pub(crate) variant: Option<Variant>,
+    /// Its place in a trace.
+    pub(crate) trace: Option<TraceContext>,
+    /// What its plugins logged, if it is traced.
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Course {
+    /// The id of its trace, for the log.
+    pub(crate) fn trace_id(&self) -> Option<String> {
+        self.trace.as_ref().map(TraceContext::trace_id)
+    }
+
+    /// Whether it was sampled, so that its plugins' lines are collected.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.trace.as_ref().is_some_and(TraceContext::is_sampled)
+    }
+}
+
+/// A request that has ended.
+pub(crate) struct Ended<'a> {
+    pub(crate) edge: Edge,
+    /// The name of its span.
+    pub(crate) name: &'static str,
+    /// `GET`, or the name of a method of gRPC.
+    pub(crate) method: &'a str,
+    /// Without the query, which may hold secrets.
+    pub(crate) path: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) client: Option<IpAddr>,
+    /// The status of an answer over HTTP.
+    pub(crate) status: Option<u16>,
+    pub(crate) code: Option<ErrorCode>,
+    pub(crate) record: &'a Record,
+    pub(crate) course: Course,
+}
+
+/// Tells what it was asked to.
+pub(crate) struct Teller {
+    telling: Telling,
+    /// Of lines about slow requests.
+    slow_lines: Mutex<LineRate>,
+}
+
+impl Teller {
+    pub(crate) fn new(telling: Telling) -> Self {
+        Self { telling, slow_lines: Mutex::default() }
+    }
+
+    pub(crate) fn edges(&self) -> &Arc<EdgeFigures> {
+        &self.telling.edges
+    }
+
+    /// The course of a new request, whose headers `header` looks up. Its batches are traced, too.
+    pub(crate) fn begin<'a>(
+        &self,
+        receipt: &mut Receipt,
+        header: impl Fn(&str) -> Option<&'a str> + 'a,
+    ) -> Course {
+        let Some(tracer) = &self.telling.tracer else { return Course::default() };
+        receipt.trace_batches(tracer.clone() as Arc<dyn BatchSink>);
+        Course { trace: Some(tracer.begin(header)), ..Course::default() }
+    }
+
+    /// Tell of a request that has ended.
+    pub(crate) fn ended(&self, ended: Ended<'_>) {
+        self.telling.edges.answered(ended.edge, ended.code);
+        let took = ended.record.arrived.elapsed();
+        if self.telling.access_log {
+            log_access(&ended, took);
+        }
+        if self.telling.slow.is_some_and(|slow| took >= slow)
+            && let Some(left_out) = self.slow_lines.lock().take(Instant::now())
+        {
+            log_slow(&ended, took, left_out);
+        }
+        if let (Some(tracer), Some(trace)) = (&self.telling.tracer, &ended.course.trace) {
+            tracer.end(trace, &traced(&ended));
+        }
+    }
+}
+
+fn millis(time: Option<Duration>) -> Option<f64> {
+    // Whole microseconds.
+    time.map(|time| time.as_micros() as f64 / 1e3)
+}
+
+fn log_access(ended: &Ended<'_>, took: Duration) {
+    let Ended { method, path, id, client, status, code, record, course, .. } = ended;
+    let text = |name: &Option<gristmill_core::Name>| name.as_ref().map(ToString::to_string);
+    tracing::info!(
+        target: ACCESS,
+        request_id = id,
+        trace_id = course.trace_id(),
+        client = client.map(tracing::field::display),
+        method,
+        path,
+        status,
+        code = code.map_or("ok", ErrorCode::as_str),
+        tenant = text(&record.tenant),
+        pipeline = text(&record.pipeline),
+        model = text(&record.model),
+        variant = course.variant.map(Variant::as_str),
+        rows = record.rows,
+        received_bytes = record.request_bytes,
+        sent_bytes = record.response_bytes,
+        duration_ms = millis(Some(took)),
+        "request"
+    );
+}
+
+fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
+    let Ended { method, path, id, record, course, .. } = ended;
+    let stages = &record.stages;
+    let text = |name: &Option<gristmill_core::Name>| name.as_ref().map(ToString::to_string);
+    tracing::warn!(
+        request_id = id,
+        trace_id = course.trace_id(),
+        method,
+        path,
+        tenant = text(&record.tenant),
+        pipeline = text(&record.pipeline),
+        model = text(&record.model),
+        duration_ms = millis(Some(took)),
+        auth_ms = millis(stages.auth),
+        read_ms = millis(stages.read),
+        pre_ms = millis(stages.pre),
+        queue_ms = millis(stages.queue),
+        infer_ms = millis(stages.infer),
+        post_ms = millis(stages.post),
+        rows = record.rows,
+        batch_rows = record.batch_rows,
+        left_out,
+        "slow request"
+    );
+}
+
+fn traced<'a>(ended: &'a Ended<'_>) -> EndedRequest<'a> {
+    let Ended { edge, name, method, path, id, client, status, code, record, course } = ended;
+    let mut protocol = match edge {
+        Edge::Grpc => vec![
+            ("rpc.system", "grpc".to_owned()),
+            ("rpc.service", "inference.GRPCInferenceService".to_owned()),
+            ("rpc.method", (*method).to_owned()),
+        ],
+        Edge::V1 | Edge::V2 => {
+            vec![("http.request.method", (*method).to_owned()), ("url.path", (*path).to_owned())]
+        }
+    };
+    protocol.extend(status.map(|status| ("http.response.status_code", status.to_string())));
+    protocol.extend(client.map(|client| ("client.address", client.to_string())));
+    // Anyone can provoke refusals: those of callers who were not admitted are not kept.
+    let is_admitted = record.stages.auth.is_some();
+    EndedRequest {
+        name,
+        record,
+        id,
+        protocol,
+        code: code.map(ErrorCode::as_str),
+        is_error: code.is_some() && is_admitted,
+        is_fault: code.is_some_and(|code| status_of(code).is_server_error()),
+        events: course.lines.iter().map(event).collect(),
+    }
+}
+
+fn event(line: &Line) -> LogEvent {
+    LogEvent {
+        stage: if line.call == "preprocess" { stage::PRE } else { stage::POST },
+        time: line.time.clone(),
+        level: line.level.as_str().to_lowercase(),
+        message: line.message.clone(),
+    }
+}

@@ -1,0 +1,281 @@
+//! Spans of requests and batches, made of their records.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant, SystemTime};
+
+use gristmill_core::{BatchRecord, CallUsage, Record, SpanRef};
+use opentelemetry::trace::{
+    Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
+};
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks};
+
+use crate::context::TraceContext;
+
+/// The most lines of a plugin that become events of a span.
+const EVENTS_MAX: usize = 64;
+
+/// A request that has ended.
+pub struct EndedRequest<'a> {
+    /// The name of its span, such as `POST /v1/{tenant}/infer`.
+    pub name: &'static str,
+    /// Its record.
+    pub record: &'a Record,
+    /// Its id, as in the log.
+    pub id: &'a str,
+    /// Attributes that its protocol has.
+    pub protocol: Vec<(&'static str, String)>,
+    /// The error code, if it has one.
+    pub code: Option<&'static str>,
+    /// Whether the server or a plugin failed, or the request was refused.
+    pub is_error: bool,
+    /// Whether the error is not the client's.
+    pub is_fault: bool,
+    /// What its plugins logged.
+    pub events: Vec<LogEvent>,
+}
+
+/// A line that a plugin logged.
+#[derive(Clone, Debug)]
+pub struct LogEvent {
+    /// The stage in which it was logged: `pre` or `post`.
+    pub stage: &'static str,
+    /// When it was logged, by RFC 3339.
+    pub time: String,
+    /// Such as `warn`.
+    pub level: String,
+    /// The text.
+    pub message: String,
+}
+
+/// Makes spans.
+pub(crate) struct Spans {
+    scope: InstrumentationScope,
+}
+
+/// The parts of a span that differ.
+struct Parts {
+    span_id: SpanId,
+    parent: SpanId,
+    is_remote: bool,
+    kind: SpanKind,
+    name: &'static str,
+    time: (SystemTime, SystemTime),
+    attributes: Vec<KeyValue>,
+}
+
+impl Spans {
+    pub(crate) fn new(version: &'static str) -> Self {
+        Self { scope: InstrumentationScope::builder("gristmill").with_version(version).build() }
+    }
+
+    /// The ids of a new span for the model's run of a request.
+    pub(crate) fn infer_span(&self, context: &TraceContext) -> SpanRef {
+        let span_id = RandomIdGenerator::default().new_span_id().to_bytes();
+        SpanRef { trace_id: context.trace_id.to_bytes(), span_id }
+    }
+
+    /// The spans of a request: its own, and one for each stage. `infer` is the id of that of the
+    /// model's run.
+    pub(crate) fn of_request(
+        &self,
+        context: &TraceContext,
+        request: &EndedRequest<'_>,
+        infer: [u8; 8],
+        mut send: impl FnMut(SpanData),
+    ) {
+        let record = request.record;
+        let began = time_of(record.arrived);
+        let mut root = self.span(
+            context,
+            Parts {
+                span_id: context.span_id,
+                parent: context.parent.unwrap_or(SpanId::INVALID),
+                is_remote: context.parent.is_some(),
+                kind: SpanKind::Server,
+                name: request.name,
+                time: (began, SystemTime::now()),
+                attributes: attributes_of(request),
+            },
+        );
+        if request.is_fault {
+            root.status = Status::error(request.code.unwrap_or_default());
+        }
+        let mut at = began;
+        for (name, took) in stages_of(record) {
+            let Some(took) = took else { continue };
+            let is_infer = name == "infer";
+            let span_id = match is_infer {
+                true => SpanId::from_bytes(infer),
+                false => RandomIdGenerator::default().new_span_id(),
+            };
+            let mut span = self.span(
+                context,
+                Parts {
+                    span_id,
+                    parent: context.span_id,
+                    is_remote: false,
+                    kind: SpanKind::Internal,
+                    name,
+                    time: (at, at + took),
+                    attributes: stage_attributes(name, record),
+                },
+            );
+            at += took;
+            span.events = events_of(name, request);
+            if is_infer && let Some(batch) = &record.batch {
+                span.links = links_to(&[batch.span]);
+            }
+            send(span);
+        }
+        send(root);
+    }
+
+    /// The span of a batch, with links to its requests.
+    pub(crate) fn of_batch(&self, batch: &BatchRecord, requests: &[SpanRef]) -> SpanData {
+        let figures = &batch.figures;
+        let began = time_of(figures.began);
+        let all = figures.input + figures.run + figures.output;
+        let context = TraceContext {
+            trace_id: TraceId::from_bytes(batch.span.trace_id),
+            span_id: SpanId::from_bytes(batch.span.span_id),
+            parent: None,
+            state: TraceState::NONE,
+            is_sampled: true,
+        };
+        let mut span = self.span(
+            &context,
+            Parts {
+                span_id: context.span_id,
+                parent: SpanId::INVALID,
+                is_remote: false,
+                kind: SpanKind::Internal,
+                name: "batch",
+                time: (began, began + all),
+                attributes: vec![
+                    KeyValue::new("gristmill.batch.rows", figures.rows as i64),
+                    KeyValue::new("gristmill.batch.requests", figures.requests as i64),
+                    KeyValue::new("gristmill.batch.input_us", figures.input.as_micros() as i64),
+                    KeyValue::new("gristmill.batch.run_us", figures.run.as_micros() as i64),
+                    KeyValue::new("gristmill.batch.output_us", figures.output.as_micros() as i64),
+                ],
+            },
+        );
+        span.links = links_to(requests);
+        span
+    }
+
+    fn span(&self, context: &TraceContext, parts: Parts) -> SpanData {
+        let Parts { span_id, parent, is_remote, kind, name, time: (start, end), attributes } =
+            parts;
+        let state = context.state.clone();
+        let span_context =
+            SpanContext::new(context.trace_id, span_id, TraceFlags::SAMPLED, false, state);
+        SpanData {
+            span_context,
+            parent_span_id: parent,
+            parent_span_is_remote: is_remote,
+            span_kind: kind,
+            name: Cow::Borrowed(name),
+            start_time: start,
+            end_time: end,
+            attributes,
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: Status::Unset,
+            instrumentation_scope: self.scope.clone(),
+        }
+    }
+}
+
+/// The stages in the order in which they run. Staging is a part of the time in the model.
+fn stages_of(record: &Record) -> [(&'static str, Option<Duration>); 7] {
+    let stages = &record.stages;
+    let infer = stages.infer.map(|all| all.saturating_sub(stages.staging.unwrap_or_default()));
+    [
+        ("auth", stages.auth),
+        ("read", stages.read),
+        ("pre", stages.pre),
+        ("queue", stages.queue),
+        ("staging", stages.staging),
+        ("infer", infer),
+        ("post", stages.post),
+    ]
+}
+
+fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
+    let record = request.record;
+    let mut all = vec![KeyValue::new("gristmill.request.id", request.id.to_owned())];
+    all.extend(request.protocol.iter().map(|(name, value)| KeyValue::new(*name, value.clone())));
+    let names = [
+        ("gristmill.tenant", &record.tenant),
+        ("gristmill.pipeline", &record.pipeline),
+        ("gristmill.model", &record.model),
+    ];
+    for (key, name) in names {
+        all.extend(name.as_ref().map(|name| KeyValue::new(key, name.as_str().to_owned())));
+    }
+    all.extend(record.provider.map(|provider| KeyValue::new("gristmill.provider", provider)));
+    all.extend(request.code.map(|code| KeyValue::new("error.type", code)));
+    all.push(KeyValue::new("http.request.body.size", record.request_bytes as i64));
+    all.push(KeyValue::new("http.response.body.size", record.response_bytes as i64));
+    all
+}
+
+fn stage_attributes(stage: &str, record: &Record) -> Vec<KeyValue> {
+    let call = |usage: Option<CallUsage>| {
+        let figures = usage.map(|CallUsage { cpu, memory_bytes, host_memory_bytes }| {
+            let memory = (memory_bytes + host_memory_bytes) as i64;
+            [
+                KeyValue::new("gristmill.plugin.cpu_us", cpu.as_micros() as i64),
+                KeyValue::new("gristmill.plugin.memory_bytes", memory),
+            ]
+        });
+        figures.into_iter().flatten().collect()
+    };
+    match stage {
+        "pre" => call(record.calls.pre),
+        "post" => call(record.calls.post),
+        "infer" => vec![
+            KeyValue::new("gristmill.rows", record.rows as i64),
+            KeyValue::new("gristmill.batch.rows", record.batch_rows as i64),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+fn events_of(stage: &str, request: &EndedRequest<'_>) -> SpanEvents {
+    let own = request.events.iter().filter(|event| event.stage == stage);
+    let mut events = SpanEvents::default();
+    let all = own.clone().count();
+    for event in own.take(EVENTS_MAX) {
+        let time = humantime::parse_rfc3339(&event.time).unwrap_or_else(|_| SystemTime::now());
+        let attributes = vec![
+            KeyValue::new("level", event.level.clone()),
+            KeyValue::new("message", event.message.clone()),
+        ];
+        events.events.push(Event::new("log", time, attributes, 0));
+    }
+    events.dropped_count = all.saturating_sub(EVENTS_MAX) as u32;
+    events
+}
+
+fn links_to(spans: &[SpanRef]) -> SpanLinks {
+    let mut links = SpanLinks::default();
+    links.links.extend(spans.iter().map(|SpanRef { trace_id, span_id }| {
+        let (trace, span) = (TraceId::from_bytes(*trace_id), SpanId::from_bytes(*span_id));
+        let context = SpanContext::new(trace, span, TraceFlags::SAMPLED, true, TraceState::NONE);
+        Link::new(context, Vec::new(), 0)
+    }));
+    links
+}
+
+/// The time of day of a moment.
+fn time_of(moment: Instant) -> SystemTime {
+    let (now, time) = (Instant::now(), SystemTime::now());
+    match moment.checked_duration_since(now) {
+        Some(later) => time + later,
+        None => time - now.duration_since(moment),
+    }
+}
