@@ -173,6 +173,8 @@ fn a_child_has_a_low_priority_and_nothing_of_the_server() {
     // The nineteenth field of the line is its nice value, the seventeenth after its name.
     let nice = || read("stat").rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned();
     assert_eq!(nice(), "10", "from its first instruction on");
+    // Until then it is a copy of the server.
+    eventually("it runs its own program", || read("cmdline").split('\0').nth(1) == Some("child"));
     assert_eq!(read("environ"), "MIMALLOC_ARENA_EAGER_COMMIT=0\0");
     assert_eq!(fs::read_link(format!("/proc/{child}/cwd")).unwrap().to_str(), Some("/"));
     let data = server.data_dir().to_string_lossy().into_owned();
