@@ -27,9 +27,10 @@ pub(crate) use self::setting::Setting;
 
 /// Variables that are not settings, without `GRISTMILL_`: the path of the file, and those of
 /// commands that call a server or build plugins.
-const OTHER_VARIABLES: [&str; 8] = [
+const OTHER_VARIABLES: [&str; 9] = [
     "CONFIG",
     "ADMIN_URL",
+    "API_KEY",
     "CA_FILE",
     "CLIENT_CERTIFICATE",
     "CLIENT_KEY",

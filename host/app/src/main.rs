@@ -3,6 +3,7 @@
 //! earlier release, to end the trial of a candidate, to check a store, and for admin tokens.
 
 mod ask;
+mod bench;
 mod candidate;
 mod child;
 mod completions;
@@ -66,6 +67,7 @@ fn main() -> ! {
 fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
     match name {
         "serve" => serve::run(matches),
+        "bench" => bench::run(matches),
         "candidate" => candidate::run(matches),
         "child" => child::run(),
         "completions" => completions::run(matches, command()),
@@ -144,6 +146,7 @@ fn command() -> Command {
         .subcommand(get::command())
         .subcommand(releases::command())
         .subcommand(usage::command())
+        .subcommand(bench::command())
         .subcommand(logs::command())
         .subcommand(rollback::command())
         .subcommand(candidate::command())

@@ -7,8 +7,9 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 23] = [
+const FLOORS: [(&str, u8); 24] = [
     ("gristmill-compare", 0),
+    ("gristmill-load", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-thread", 0),

@@ -1,0 +1,186 @@
+//! The requests of a measurement, from the command line or a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::ArgMatches;
+use gristmill_client::{Address, BinaryTensor, Client, HEADER_LENGTH, block_on, infer_body};
+use gristmill_load::{Target, Url};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The requests, and what is said of them.
+pub(super) struct Requests {
+    pub(super) targets: Vec<Target>,
+    pub(super) what: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetsFile {
+    target: Vec<TargetEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TargetEntry {
+    url: String,
+    method: Option<String>,
+    #[serde(default)]
+    headers: Vec<String>,
+    body: Option<PathBuf>,
+    json: Option<Value>,
+    #[serde(default = "one")]
+    weight: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The requests that the command line asks for.
+pub(super) fn read(matches: &ArgMatches) -> Result<Requests> {
+    if let Some(path) = matches.get_one::<PathBuf>("targets") {
+        return of_file(path, &headers(matches));
+    }
+    let text = matches.get_one::<String>("url").context("URL is missing")?;
+    let url: Url = text.parse()?;
+    let mut headers = headers(matches);
+    let target = match matches.get_one::<u32>("rows") {
+        Some(rows) => inference(&url, *rows as usize, headers)?,
+        None => {
+            let body = match matches.get_one::<PathBuf>("body") {
+                Some(path) => read_body(path, &mut headers)?,
+                None => Vec::new(),
+            };
+            let method = matches.get_one::<String>("method").map(String::as_str);
+            let method = method.unwrap_or(if body.is_empty() { "GET" } else { "POST" });
+            Target::new(&url, method, &headers, &body)?
+        }
+    };
+    Ok(Requests { targets: vec![target], what: text.clone() })
+}
+
+fn headers(matches: &ArgMatches) -> Vec<String> {
+    let given = matches.get_many::<String>("header").into_iter().flatten().cloned();
+    let key = matches.get_one::<String>("key");
+    given.chain(key.map(|key| format!("authorization: Bearer {key}"))).collect()
+}
+
+fn of_file(path: &Path, headers: &[String]) -> Result<Requests> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let file: TargetsFile =
+        toml::from_str(&text).with_context(|| format!("{shown} is not valid"))?;
+    if file.target.is_empty() {
+        bail!("{shown} has no [[target]]");
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut targets = Vec::new();
+    for (at, entry) in file.target.into_iter().enumerate() {
+        let target = target(entry, folder, headers);
+        targets.push(target.with_context(|| format!("{shown}: target {}", at + 1))?);
+    }
+    Ok(Requests { targets, what: shown.to_string() })
+}
+
+fn target(entry: TargetEntry, folder: &Path, headers: &[String]) -> Result<Target> {
+    let TargetEntry { url, method, headers: own, body, json, weight } = entry;
+    if !(1..=1_000_000).contains(&weight) {
+        bail!("weight is {weight}: must be 1 to 1000000");
+    }
+    let mut headers = [headers, &own].concat();
+    let body = match (body, json) {
+        (Some(_), Some(_)) => bail!("body and json are both given: one is enough"),
+        (Some(path), None) => read_body(&folder.join(path), &mut headers)?,
+        (None, Some(json)) => {
+            add_content_type(&mut headers, "application/json");
+            json.to_string().into_bytes()
+        }
+        (None, None) => Vec::new(),
+    };
+    let method = method.as_deref().unwrap_or(if body.is_empty() { "GET" } else { "POST" });
+    Ok(Target::new(&url.parse()?, method, &headers, &body)?.weighted(weight))
+}
+
+/// The body in a file. If no header says what it is, its name does.
+fn read_body(path: &Path, headers: &mut Vec<String>) -> Result<Vec<u8>> {
+    let body = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let known = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json") => "application/json",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("webp") => "image/webp",
+        _ => "application/octet-stream",
+    };
+    add_content_type(headers, known);
+    Ok(body)
+}
+
+fn add_content_type(headers: &mut Vec<String>, known: &str) {
+    let is_it = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
+    if !headers.iter().any(is_it) {
+        headers.push(format!("content-type: {known}"));
+    }
+}
+
+/// An inference of so many rows of zeros, of the model at this URL.
+fn inference(url: &Url, rows: usize, mut headers: Vec<String>) -> Result<Target> {
+    let model = url.path.trim_end_matches('/');
+    let model = model.strip_suffix("/infer").unwrap_or(model);
+    let address: Address = format!("http://{}", url.authority).parse()?;
+    let mut client = Client::new(address);
+    let key = headers.iter().find_map(|header| header.strip_prefix("authorization: Bearer "));
+    if let Some(key) = key {
+        client = client.with_token(key)?;
+    }
+    let answer = block_on(client.get(model))?;
+    if !answer.status.is_success() {
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        bail!("{model} cannot be described: {}: {body}", answer.status);
+    }
+    let metadata: Value = serde_json::from_slice(&answer.body)
+        .with_context(|| format!("{model} is not a model of the Open Inference Protocol"))?;
+    let inputs = metadata["inputs"].as_array().map_or(&[][..], Vec::as_slice);
+    if inputs.is_empty() {
+        bail!("{model} has no inputs: --rows needs a model of the Open Inference Protocol");
+    }
+    let described: Vec<_> = inputs.iter().map(|input| zeros(input, rows)).collect::<Result<_>>()?;
+    let tensors: Vec<_> = described
+        .iter()
+        .map(|(name, datatype, shape, data)| BinaryTensor { name, datatype, shape, data })
+        .collect();
+    let body = infer_body(&tensors, json!({ "parameters": { "binary_data_output": true } }));
+    headers.push(format!("{HEADER_LENGTH}: {}", body.header_length));
+    add_content_type(&mut headers, "application/octet-stream");
+    let url = Url { path: format!("{model}/infer"), ..url.clone() };
+    Ok(Target::new(&url, "POST", &headers, &body.bytes)?)
+}
+
+/// The name, datatype, shape and bytes of an input of zeros.
+type Zeros = (String, String, Vec<usize>, Vec<u8>);
+
+fn zeros(input: &Value, rows: usize) -> Result<Zeros> {
+    let name = input["name"].as_str().unwrap_or_default().to_owned();
+    let datatype = input["datatype"].as_str().unwrap_or_default().to_owned();
+    let bytes = match &*datatype {
+        "BOOL" | "INT8" | "UINT8" => 1,
+        "INT16" | "UINT16" | "FP16" | "BF16" => 2,
+        "INT32" | "UINT32" | "FP32" => 4,
+        "INT64" | "UINT64" | "FP64" => 8,
+        other => bail!("the input {name:?} is {other}: --rows makes no such zeros, use --body"),
+    };
+    let dims = input["shape"].as_array().map_or(&[][..], Vec::as_slice);
+    let size = |(at, size): (usize, &Value)| match size.as_i64() {
+        Some(size) if size >= 0 => size as usize,
+        // The first open dimension is that of the rows.
+        _ if at == 0 => rows,
+        _ => 1,
+    };
+    let shape: Vec<usize> = dims.iter().enumerate().map(size).collect();
+    let elements = shape.iter().try_fold(1_usize, |all, size| all.checked_mul(*size));
+    let all = elements.and_then(|all| all.checked_mul(bytes)).filter(|all| *all <= 1 << 30);
+    let all = all.with_context(|| format!("the input {name:?} of shape {shape:?} is too large"))?;
+    Ok((name, datatype, shape, vec![0; all]))
+}

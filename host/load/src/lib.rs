@@ -1,0 +1,33 @@
+//! A load generator: sends requests over HTTP/1.1, and measures how long their answers take.
+//!
+//! In reading order: `target` is a request to send, `arrivals` says when requests are sent,
+//! `decode` reads answers, `connection` is one connection, `generator` drives many of them on one
+//! thread, `measured` is what comes out, `compare` compares two of those, and `plot` draws one.
+//!
+//! It is written for little processor time of its own, because on a shared machine the client is
+//! half of what is measured: sockets without a runtime between, requests that are made once, and
+//! one call of the system for each direction of a request.
+//!
+//! Refuses to know the command line, and what the requests mean.
+//!
+//! Invariant: in an open loop a request's time counts from the moment at which it should have been
+//! sent, also if no connection was free then (no coordinated omission).
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod arrivals;
+mod compare;
+mod connection;
+mod decode;
+mod generator;
+mod measured;
+mod plot;
+mod target;
+
+pub use self::arrivals::{Arrivals, Pace};
+pub use self::compare::{Change, compare};
+pub use self::generator::{Load, LoadError, Progress, run};
+pub use self::measured::{Latencies, Measured, Second};
+pub use self::plot::plot;
+pub use self::target::{Target, TargetError, Url};
