@@ -43,7 +43,9 @@ impl MetricsPlane {
         if let Checked::Options = Allowed::Get.check(request.method())? {
             return Ok(Allowed::Get.options::<Bytes>().map(AdminBody::from));
         }
-        let mut answer = Response::new(AdminBody::from(self.scrapes.text().await));
+        let failed = || Problem::new(ErrorCode::Internal, "the metrics cannot be collected");
+        let text = self.scrapes.text().await.ok_or_else(failed)?;
+        let mut answer = Response::new(AdminBody::from(text));
         let media_type = HeaderValue::from_static(CONTENT_TYPE);
         answer.headers_mut().insert(CONTENT_TYPE_HEADER, media_type);
         Ok(answer)

@@ -17,6 +17,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::answer::Noted;
 use crate::attempts::Attempts;
@@ -91,7 +92,15 @@ impl AdminPlane {
             parts;
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
-        let state = Arc::new(State { control, tokens, limits, log, scrapes, tls });
+        let state = Arc::new(State {
+            control,
+            tokens,
+            limits,
+            log,
+            scrapes,
+            usage_turns: Arc::new(Semaphore::new(1)),
+            tls,
+        });
         let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Self { state, pages, request_ids, audit, attempts, busy: Busy::default() })
     }

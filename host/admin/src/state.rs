@@ -7,6 +7,7 @@ use gristmill_control::Control;
 use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
 use gristmill_transport::Tls;
+use tokio::sync::Semaphore;
 
 use crate::caller::Tokens;
 
@@ -26,6 +27,8 @@ pub(crate) struct State {
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
     pub(crate) scrapes: Scrapes,
+    /// Answers about usage that are made at the same time: each may read many files.
+    pub(crate) usage_turns: Arc<Semaphore>,
     /// The TLS of each plane that has it, by the plane's name.
     pub(crate) tls: Vec<(&'static str, Tls)>,
 }

@@ -260,7 +260,7 @@ async fn run_server(
     let keys = AdminKeys { root, hasher };
     let observer = Observer::new(Parts {
         control: control.clone(),
-        edges: telling.edges.clone(),
+        edges: telling.edges,
         connections,
         log: log.clone(),
         tenant_bytes_max: config.requests.tenant_bytes_max,

@@ -30,7 +30,7 @@ pub(crate) struct Job {
     pub(crate) inputs: Vec<NamedTensor>,
     pub(crate) reply: Reply,
     /// Takes its batches, if they are traced.
-    pub(crate) batches: Option<Arc<dyn BatchSink>>,
+    pub(crate) batches: Option<&'static dyn BatchSink>,
 }
 
 /// Requests on their way through an instance. An emptied batch is used again, to save allocations.
@@ -43,6 +43,8 @@ pub(crate) struct Batch {
     /// How long each request was queued. Set when the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
+    /// The share of each request of the time that its runs took.
+    shares: Vec<Duration>,
     /// The provider that ran it.
     provider: Option<&'static str>,
     /// When it began to run.
@@ -117,10 +119,12 @@ impl Batch {
         self.queued.extend(requests.iter().map(|entry| started - entry.arrived));
         let was_staged = !self.staged.is_empty();
         let staged = &mut self.staged;
-        let outcomes = &mut self.outcomes;
+        let (outcomes, shares) = (&mut self.outcomes, &mut self.shares);
         let (model, stop) = (instance.model.as_mut(), &*instance.stop);
-        let mut run = Run { model, stop, pool, staged, outcomes, ran: Ran::default() };
+        let (ran, failing) = (Ran::default(), Duration::ZERO);
+        let mut run = Run { model, stop, pool, staged, outcomes, shares, failing, ran };
         run.solve(requests);
+        run.charge_failures(requests);
         let mut ran = run.ran;
         self.provider = run.model.provider();
         self.times = ran.times;
@@ -141,21 +145,21 @@ impl Batch {
 
     /// The batch for traces, if one of its requests may be traced.
     fn record(&self, rows: usize) -> Option<Arc<BatchRecord>> {
-        let sink = self.requests().iter().find_map(|entry| entry.item.batches.as_ref())?;
+        let sink = self.requests().iter().find_map(|entry| entry.item.batches)?;
         let Times { input, run, output } = self.times;
         let requests = self.requests().len();
         let figures = BatchFigures { began: self.began?, input, run, output, rows, requests };
-        Some(BatchRecord::new(figures, sink.clone()))
+        Some(BatchRecord::new(figures, sink))
     }
 
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
         let Self { provider, times, .. } = *self;
-        let (rows, all) = (self.rows().max(1), times.total());
+        let rows = self.rows();
         let batch = self.record(rows);
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
-        for (entry, (outcome, queued)) in self.taken.batch.drain(..).zip(waited) {
-            let share = all.mul_f64(entry.rows as f64 / rows as f64);
+        let waited = waited.zip(self.shares.drain(..));
+        for (entry, ((outcome, queued), share)) in self.taken.batch.drain(..).zip(waited) {
             let served = outcome.map(|outputs| Served {
                 outputs,
                 queued,
@@ -165,7 +169,7 @@ impl Batch {
                 provider,
                 batch: batch.clone(),
             });
-            entry.item.reply.answer(served);
+            entry.item.reply.answer(served.map_err(|error| error.charged(share)));
         }
     }
 }
@@ -178,6 +182,9 @@ struct Run<'a> {
     /// The staged inputs; empty if the batch is not staged.
     staged: &'a mut Vec<Tensor>,
     outcomes: &'a mut Vec<Outputs>,
+    shares: &'a mut Vec<Duration>,
+    /// The time of runs that failed.
+    failing: Duration,
     ran: Ran,
 }
 
@@ -189,8 +196,12 @@ impl Run<'_> {
             Ok(()) => {}
             Err(_) if self.stop.is_ordered() => {
                 self.outcomes.extend(requests.iter().map(|_| Err(SubmitError::GivenUp)));
+                self.shares.extend(requests.iter().map(|_| Duration::ZERO));
             }
-            Err(error) if requests.len() <= 1 => self.outcomes.push(Err(error)),
+            Err(error) if requests.len() <= 1 => {
+                self.outcomes.push(Err(error));
+                self.shares.push(Duration::ZERO);
+            }
             Err(error) => {
                 let count = requests.len();
                 tracing::warn!(%error, requests = count, "batch failed: trying its halves");
@@ -202,8 +213,38 @@ impl Run<'_> {
         }
     }
 
-    /// Run `requests` together. Pushes an outcome for each of them; if it fails, it pushes none.
+    /// Run `requests` together. Pushes an outcome and a share of the time for each of them; if it
+    /// fails, it pushes none.
     fn together(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
+        let before = self.ran.times.total();
+        let attempted = self.attempt(requests);
+        let took = self.ran.times.total() - before;
+        match attempted {
+            Ok(()) => self.shares.extend(shares_of(took, requests)),
+            Err(_) => self.failing += took,
+        }
+        attempted
+    }
+
+    /// Charge the time of runs that failed to the requests that made them fail, by rows: those that
+    /// were in the same batch pay for their own run alone.
+    fn charge_failures(&mut self, requests: &[Entry<Job>]) {
+        let failed = self.outcomes.iter().map(Result::is_err);
+        let pays: SmallVec<[bool; 16]> = match self.outcomes.iter().any(Result::is_err) {
+            true => failed.collect(),
+            // All succeeded in the end.
+            false => requests.iter().map(|_| true).collect(),
+        };
+        let paying = requests.iter().zip(&pays).filter(|(_, pays)| **pays);
+        let rows: usize = paying.map(|(entry, _)| entry.rows).sum();
+        for ((entry, pays), share) in requests.iter().zip(pays).zip(self.shares.iter_mut()) {
+            if pays {
+                *share += part_of(self.failing, entry.rows, rows);
+            }
+        }
+    }
+
+    fn attempt(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
         if self.stop.is_ordered() {
             return Err(SubmitError::GivenUp);
         }
@@ -227,6 +268,16 @@ impl Run<'_> {
         self.ran.times.output += now() - ran;
         Ok(())
     }
+}
+
+/// The share of each request of the time of a run, by rows.
+fn shares_of(took: Duration, requests: &[Entry<Job>]) -> impl Iterator<Item = Duration> {
+    let all: usize = requests.iter().map(|entry| entry.rows).sum();
+    requests.iter().map(move |entry| part_of(took, entry.rows, all))
+}
+
+fn part_of(time: Duration, rows: usize, all: usize) -> Duration {
+    time.mul_f64(rows as f64 / all.max(1) as f64)
 }
 
 /// Copy the inputs of all `requests` together into `staged`, which must be empty.

@@ -39,8 +39,13 @@ pub enum SubmitError {
     #[error("the deadline passed while the request was queued")]
     Expired,
     /// The model ran and failed.
-    #[error(transparent)]
-    Failed(#[from] RunError),
+    #[error("{source}")]
+    Failed {
+        /// Why.
+        source: RunError,
+        /// The request's share of the time of the runs that failed.
+        share: Duration,
+    },
     /// The run went on after the deadline and was told to end.
     #[error("the model did not answer in time, its run was given up")]
     GivenUp,
@@ -75,6 +80,14 @@ pub enum RunError {
 }
 
 impl SubmitError {
+    /// The same error, with the request's share of the time of the runs that failed.
+    pub(crate) fn charged(self, share: Duration) -> Self {
+        match self {
+            Self::Failed { source, .. } => Self::Failed { source, share },
+            other => other,
+        }
+    }
+
     /// The code that clients see.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -83,20 +96,26 @@ impl SubmitError {
             Self::QueueFull(_) => ErrorCode::QueueFull,
             Self::TooBusy { .. } => ErrorCode::Overloaded,
             Self::Expired | Self::GivenUp => ErrorCode::DeadlineExceeded,
-            Self::Failed(_) => ErrorCode::ModelFailed,
+            Self::Failed { .. } => ErrorCode::ModelFailed,
             Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
         }
     }
 }
 
+impl From<RunError> for SubmitError {
+    fn from(source: RunError) -> Self {
+        Self::Failed { source, share: Duration::ZERO }
+    }
+}
+
 impl From<ModelError> for SubmitError {
     fn from(error: ModelError) -> Self {
-        Self::Failed(error.into())
+        RunError::from(error).into()
     }
 }
 
 impl From<TensorError> for SubmitError {
     fn from(error: TensorError) -> Self {
-        Self::Failed(error.into())
+        RunError::from(error).into()
     }
 }

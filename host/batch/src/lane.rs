@@ -41,7 +41,7 @@ pub struct Submission {
     /// When its submitter stops waiting.
     pub deadline: Deadline,
     /// Takes its batches, if they are traced.
-    pub batches: Option<Arc<dyn BatchSink>>,
+    pub batches: Option<&'static dyn BatchSink>,
 }
 
 /// The answer to a request.
@@ -243,7 +243,7 @@ impl Lane {
             size: Size { rows, bytes, shape_key: shape_key(&inputs) },
             at: now(),
             deadline: submission.deadline.instant(),
-            batches: submission.batches.as_ref(),
+            batches: submission.batches,
         };
         let parts = split(inputs, rows, self.config.max_batch_size)?;
         let expires_at = expires_at(policy, timeout);

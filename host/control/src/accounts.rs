@@ -140,12 +140,12 @@ impl Accounts {
     /// What counts the use of requests to a pipeline with this model, or to the model itself.
     pub(crate) fn usage(
         &self,
-        (tenant, _): &TenantId,
+        (tenant, since): &TenantId,
         pipeline: Option<&Name>,
         model: &Name,
     ) -> Arc<Counter> {
         let (tenant, pipeline, model) = (tenant.clone(), pipeline.cloned(), model.clone());
-        self.figures.book.counter(&Key { tenant, pipeline, model })
+        self.figures.book.counter(&Key { tenant, since: *since, pipeline, model })
     }
 
     /// What the tenant's shadows share.

@@ -61,7 +61,7 @@ pub(crate) async fn follow(releases: Weak<Releases>, replicas: Arc<Replicas>) {
             follower.replicas.note(&looked);
         }
         if looked.is_ok() {
-            follower.replicas.is_current();
+            follower.replicas.note_current();
             follower.keep_up(&releases).await;
         }
         drop(releases);

@@ -137,7 +137,7 @@ impl Replicas {
     }
 
     /// Note that this server serves the newest release.
-    pub(crate) fn is_current(&self) {
+    pub(crate) fn note_current(&self) {
         *self.current_at.lock() = Instant::now();
     }
 

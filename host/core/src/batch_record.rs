@@ -16,7 +16,8 @@ pub struct SpanRef {
     pub span_id: [u8; 8],
 }
 
-/// Takes the batches whose requests have all ended.
+/// Takes the batches whose requests have all ended. It lives as long as the process: a count of
+/// its users would be changed by all threads for each request.
 pub trait BatchSink: Send + Sync {
     /// The ids of a new batch's span.
     fn new_span(&self) -> SpanRef;
@@ -50,12 +51,12 @@ pub struct BatchRecord {
     /// Its own span.
     pub span: SpanRef,
     requests: Mutex<Vec<SpanRef>>,
-    sink: Arc<dyn BatchSink>,
+    sink: &'static dyn BatchSink,
 }
 
 impl BatchRecord {
     /// A batch with these figures.
-    pub fn new(figures: BatchFigures, sink: Arc<dyn BatchSink>) -> Arc<Self> {
+    pub fn new(figures: BatchFigures, sink: &'static dyn BatchSink) -> Arc<Self> {
         let span = sink.new_span();
         Arc::new(Self { figures, span, requests: Mutex::default(), sink })
     }

@@ -47,6 +47,8 @@ pub use model::{
 pub use name::{InvalidName, Name};
 pub use pool::BufferPool;
 pub use rate::{Empty, Left, Rate, RateLimit};
-pub use receipt::{CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Stages};
+pub use receipt::{
+    CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Stages, Subject, SubjectNames,
+};
 pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};

@@ -86,14 +86,14 @@ pub struct Record {
     pub response_bytes: usize,
     /// The provider that ran the model, if the model has several.
     pub provider: Option<&'static str>,
-    /// The tenant, once its caller was admitted.
+    /// The tenant, once its caller was admitted, if the request is told of.
     pub tenant: Option<Name>,
-    /// The pipeline, once it ran.
-    pub pipeline: Option<Name>,
-    /// The model of the pipeline, or the one that was called itself.
-    pub model: Option<Name>,
+    /// What it was for, once it has ended.
+    pub subject: Option<Subject>,
     /// Its batch, if that is traced; the last one if it ran in several.
     pub batch: Option<Arc<BatchRecord>>,
+    /// Whether it is charged to a pipeline or a model.
+    pub is_charged: bool,
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -116,6 +116,25 @@ pub struct Charge {
 }
 
 impl Record {
+    fn begin(arrived: Instant) -> Self {
+        Self {
+            arrived,
+            stages: Stages::default(),
+            calls: Calls::default(),
+            rows: 0,
+            batch_rows: 0,
+            model_time: Duration::ZERO,
+            request_bytes: 0,
+            response_bytes: 0,
+            provider: None,
+            tenant: None,
+            subject: None,
+            batch: None,
+            is_charged: false,
+            outcome: Outcome::default(),
+        }
+    }
+
     /// What the request is charged.
     pub fn charge(&self) -> Charge {
         let us = |time: Duration| u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX);
@@ -131,11 +150,42 @@ impl Record {
     }
 }
 
+/// What a request is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubjectNames<'a> {
+    /// The pipeline, if it is one.
+    pub pipeline: Option<&'a Name>,
+    /// The model of the pipeline, or the one that was called itself.
+    pub model: Option<&'a Name>,
+}
+
+/// A sink, as what a request was for.
+#[derive(Clone)]
+pub struct Subject(Arc<dyn Sink>);
+
+impl Subject {
+    /// Its names.
+    pub fn names(&self) -> SubjectNames<'_> {
+        self.0.names()
+    }
+}
+
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Subject").field(&self.names()).finish()
+    }
+}
+
 /// Takes the records of requests that ended.
 pub trait Sink: Send + Sync {
     /// Take the record of a request that has ended, `took` after it was charged to this sink. This
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
+
+    /// What the requests are for, if this sink knows it.
+    fn names(&self) -> SubjectNames<'_> {
+        SubjectNames::default()
+    }
 }
 
 /// The record of a request under way. Dropping it closes it.
@@ -144,44 +194,29 @@ pub struct Receipt {
     /// The destinations of the record, and since when each is charged.
     sinks: SmallVec<[(Arc<dyn Sink>, Instant); 3]>,
     /// Takes the request's batches, if they are traced.
-    batches: Option<Arc<dyn BatchSink>>,
+    batches: Option<&'static dyn BatchSink>,
 }
 
 impl Receipt {
     /// Open the receipt of a request that arrived at `arrived`.
     pub fn open(arrived: Instant) -> Self {
-        let record = Record {
-            arrived,
-            stages: Stages::default(),
-            calls: Calls::default(),
-            rows: 0,
-            batch_rows: 0,
-            model_time: Duration::ZERO,
-            request_bytes: 0,
-            response_bytes: 0,
-            provider: None,
-            tenant: None,
-            pipeline: None,
-            model: None,
-            batch: None,
-            outcome: Outcome::default(),
-        };
-        Self { record, sinks: SmallVec::new(), batches: None }
+        Self { record: Record::begin(arrived), sinks: SmallVec::new(), batches: None }
     }
 
     /// Send the record to `sink`, too, when the request ends.
     pub fn charge_to(&mut self, sink: Arc<dyn Sink>) {
+        self.record.is_charged = true;
         self.sinks.push((sink, Instant::now()));
     }
 
     /// Let its batches be traced.
-    pub fn trace_batches(&mut self, sink: Arc<dyn BatchSink>) {
+    pub fn trace_batches(&mut self, sink: &'static dyn BatchSink) {
         self.batches = Some(sink);
     }
 
     /// What takes its batches, if they are traced.
-    pub fn batches(&self) -> Option<&Arc<dyn BatchSink>> {
-        self.batches.as_ref()
+    pub fn batches(&self) -> Option<&'static dyn BatchSink> {
+        self.batches
     }
 
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has
@@ -228,13 +263,18 @@ impl Receipt {
     fn close(&mut self, outcome: Outcome) -> Record {
         self.record.outcome = outcome;
         self.send();
-        self.record.clone()
+        std::mem::replace(&mut self.record, Record::begin(Instant::now()))
     }
 
     fn send(&mut self) {
+        let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
             sink.record(&self.record, since.elapsed());
+            if first.is_none() && sink.names() != SubjectNames::default() {
+                first = Some(sink);
+            }
         }
+        self.record.subject = self.record.subject.take().or(first.map(Subject));
     }
 }
 

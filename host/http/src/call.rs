@@ -32,7 +32,9 @@ impl Call<'_> {
     pub(crate) fn admitted(&mut self, caller: Option<NamedTenant<'_>>) -> Result<(), QuotaError> {
         self.receipt.admitted();
         let Some(tenant) = caller else { return Ok(()) };
-        self.receipt.note().tenant = Some(tenant.name.clone());
+        if self.course.is_told {
+            self.receipt.note().tenant = Some(tenant.name.clone());
+        }
         tenant.count_request(self.receipt.record().arrived, self.quota)
     }
 }

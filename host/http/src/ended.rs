@@ -2,10 +2,9 @@
 //! log, and a line if it was slow.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BatchSink, ErrorCode, Receipt, Record};
+use gristmill_core::{ErrorCode, Name, Receipt, Record, Subject, SubjectNames};
 use gristmill_metrics::{Edge, EdgeFigures};
 use gristmill_sandbox::Line;
 use gristmill_serve::Variant;
@@ -21,9 +20,9 @@ const ACCESS: &str = "access";
 #[derive(Clone, Debug)]
 pub struct Telling {
     /// Counts all answers.
-    pub edges: Arc<EdgeFigures>,
+    pub edges: &'static EdgeFigures,
     /// Sends traces.
-    pub tracer: Option<Arc<Tracer>>,
+    pub tracer: Option<&'static Tracer>,
     /// Whether each request has a line in the log.
     pub access_log: bool,
     /// A request that takes longer has a line of its own.
@@ -35,6 +34,8 @@ pub struct Telling {
 pub(crate) struct Course {
     /// The variant of its pipeline that ran it, if there are several.
     pub(crate) variant: Option<Variant>,
+    /// Whether it is told of, so that its tenant's name is noted.
+    pub(crate) is_told: bool,
     /// Its place in a trace.
     pub(crate) trace: Option<TraceContext>,
     /// What its plugins logged, if it is traced.
@@ -42,9 +43,14 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// The id of its trace, for the log.
+    /// Its trace, if somebody else may know it: it came from the client, or is sampled.
+    pub(crate) fn known_trace(&self) -> Option<&TraceContext> {
+        self.trace.as_ref().filter(|trace| trace.is_known())
+    }
+
+    /// The id of this trace, for the log.
     pub(crate) fn trace_id(&self) -> Option<String> {
-        self.trace.as_ref().map(TraceContext::trace_id)
+        self.known_trace().map(TraceContext::trace_id)
     }
 
     /// Whether it was sampled, so that its plugins' lines are collected.
@@ -68,6 +74,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) status: Option<u16>,
     pub(crate) code: Option<ErrorCode>,
     pub(crate) record: &'a Record,
+    /// From its arrival until its answer was ready.
+    pub(crate) took: Duration,
     pub(crate) course: Course,
 }
 
@@ -83,8 +91,8 @@ impl Teller {
         Self { telling, slow_lines: Mutex::default() }
     }
 
-    pub(crate) fn edges(&self) -> &Arc<EdgeFigures> {
-        &self.telling.edges
+    pub(crate) fn edges(&self) -> &'static EdgeFigures {
+        self.telling.edges
     }
 
     /// The course of a new request, whose headers `header` looks up. Its batches are traced, too.
@@ -93,27 +101,36 @@ impl Teller {
         receipt: &mut Receipt,
         header: impl Fn(&str) -> Option<&'a str> + 'a,
     ) -> Course {
-        let Some(tracer) = &self.telling.tracer else { return Course::default() };
-        receipt.trace_batches(tracer.clone() as Arc<dyn BatchSink>);
-        Course { trace: Some(tracer.begin(header)), ..Course::default() }
+        let Telling { tracer, access_log, slow, .. } = &self.telling;
+        let is_told = tracer.is_some() || *access_log || slow.is_some();
+        let Some(tracer) = tracer else { return Course { is_told, ..Course::default() } };
+        receipt.trace_batches(*tracer);
+        Course { is_told, trace: Some(tracer.begin(header)), ..Course::default() }
     }
 
     /// Tell of a request that has ended.
     pub(crate) fn ended(&self, ended: Ended<'_>) {
         self.telling.edges.answered(ended.edge, ended.code);
-        let took = ended.record.arrived.elapsed();
+        let took = ended.took;
         if self.telling.access_log {
             log_access(&ended, took);
         }
-        if self.telling.slow.is_some_and(|slow| took >= slow)
+        // Not of callers who were not admitted: they can be slow at will.
+        if self.telling.slow.is_some_and(|slow| took >= slow && ended.record.tenant.is_some())
             && let Some(left_out) = self.slow_lines.lock().take(Instant::now())
         {
             log_slow(&ended, took, left_out);
         }
-        if let (Some(tracer), Some(trace)) = (&self.telling.tracer, &ended.course.trace) {
+        if let (Some(tracer), Some(trace)) = (&self.telling.tracer, &ended.course.trace)
+            && tracer.keeps(trace, ended.record, took)
+        {
             tracer.end(trace, &traced(&ended));
         }
     }
+}
+
+fn names_of(record: &Record) -> SubjectNames<'_> {
+    record.subject.as_ref().map(Subject::names).unwrap_or_default()
 }
 
 fn millis(time: Option<Duration>) -> Option<f64> {
@@ -123,7 +140,7 @@ fn millis(time: Option<Duration>) -> Option<f64> {
 
 fn log_access(ended: &Ended<'_>, took: Duration) {
     let Ended { method, path, id, client, status, code, record, course, .. } = ended;
-    let text = |name: &Option<gristmill_core::Name>| name.as_ref().map(ToString::to_string);
+    let SubjectNames { pipeline, model } = names_of(record);
     tracing::info!(
         target: ACCESS,
         request_id = id,
@@ -133,9 +150,9 @@ fn log_access(ended: &Ended<'_>, took: Duration) {
         path,
         status,
         code = code.map_or("ok", ErrorCode::as_str),
-        tenant = text(&record.tenant),
-        pipeline = text(&record.pipeline),
-        model = text(&record.model),
+        tenant = record.tenant.as_ref().map(Name::as_str),
+        pipeline = pipeline.map(Name::as_str),
+        model = model.map(Name::as_str),
         variant = course.variant.map(Variant::as_str),
         rows = record.rows,
         received_bytes = record.request_bytes,
@@ -148,15 +165,15 @@ fn log_access(ended: &Ended<'_>, took: Duration) {
 fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
     let Ended { method, path, id, record, course, .. } = ended;
     let stages = &record.stages;
-    let text = |name: &Option<gristmill_core::Name>| name.as_ref().map(ToString::to_string);
+    let SubjectNames { pipeline, model } = names_of(record);
     tracing::warn!(
         request_id = id,
         trace_id = course.trace_id(),
         method,
         path,
-        tenant = text(&record.tenant),
-        pipeline = text(&record.pipeline),
-        model = text(&record.model),
+        tenant = record.tenant.as_ref().map(Name::as_str),
+        pipeline = pipeline.map(Name::as_str),
+        model = model.map(Name::as_str),
         duration_ms = millis(Some(took)),
         auth_ms = millis(stages.auth),
         read_ms = millis(stages.read),
@@ -172,7 +189,7 @@ fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
 }
 
 fn traced<'a>(ended: &'a Ended<'_>) -> EndedRequest<'a> {
-    let Ended { edge, name, method, path, id, client, status, code, record, course } = ended;
+    let Ended { edge, name, method, path, id, client, status, code, record, course, .. } = ended;
     let mut protocol = match edge {
         Edge::Grpc => vec![
             ("rpc.system", "grpc".to_owned()),
@@ -185,15 +202,12 @@ fn traced<'a>(ended: &'a Ended<'_>) -> EndedRequest<'a> {
     };
     protocol.extend(status.map(|status| ("http.response.status_code", status.to_string())));
     protocol.extend(client.map(|client| ("client.address", client.to_string())));
-    // Anyone can provoke refusals: those of callers who were not admitted are not kept.
-    let is_admitted = record.stages.auth.is_some();
     EndedRequest {
         name,
         record,
         id,
         protocol,
         code: code.map(ErrorCode::as_str),
-        is_error: code.is_some() && is_admitted,
         is_fault: code.is_some_and(|code| status_of(code).is_server_error()),
         events: course.lines.iter().map(event).collect(),
     }

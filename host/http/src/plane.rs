@@ -37,13 +37,14 @@ struct Shared {
     cell: Arc<SnapshotCell>,
     inference: Inference,
     request_ids: RequestIds,
-    /// Take the times in which answers are written, of `/v1` and of `/v2`.
-    writes: [Arc<dyn WriteSink>; 2],
+    /// Take the times in which answers are written, of `/v1` and of `/v2`. They live as long as the
+    /// process.
+    writes: [&'static dyn WriteSink; 2],
 }
 
 /// Takes the times in which the answers of one edge are written.
 struct Writes {
-    edges: Arc<EdgeFigures>,
+    edges: &'static EdgeFigures,
     edge: Edge,
 }
 
@@ -58,7 +59,7 @@ impl DataPlane {
     pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
         let edges = inference.teller().edges();
         let writes = [Edge::V1, Edge::V2]
-            .map(|edge| Arc::new(Writes { edges: edges.clone(), edge }) as Arc<dyn WriteSink>);
+            .map(|edge| &*Box::leak(Box::new(Writes { edges, edge })) as &dyn WriteSink);
         let shared = Shared { cell, inference, request_ids: RequestIds::default(), writes };
         Self { shared: Arc::new(shared) }
     }
@@ -106,10 +107,11 @@ impl DataPlane {
                 (answer, receipt.failed(code, bytes))
             }
         };
+        // Before the rest of a body is read, for which the client can take its time.
+        let took = record.arrived.elapsed();
         let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
         add_headers(&mut answer, &id, snapshot.release, &record);
-        // A caller that was not admitted is charged nothing.
-        if record.stages.auth.is_some() && receipt_header::is_wanted(&head.headers) {
+        if record.is_charged && receipt_header::is_wanted(&head.headers) {
             add_receipt(&mut answer, &record);
         }
         if let Some(variant) = course.variant {
@@ -118,14 +120,14 @@ impl DataPlane {
         if let Some(quota) = &quota {
             rate_limit::add(answer.headers_mut(), quota);
         }
-        if let Some(trace) = &course.trace
+        if let Some(trace) = course.known_trace()
             && let Ok(value) = HeaderValue::try_from(trace.traceresponse())
         {
             answer.headers_mut().insert(TRACERESPONSE, value);
         }
         let (edge, writes) = match is_protocol {
-            true => (Edge::V2, &self.shared.writes[1]),
-            false => (Edge::V1, &self.shared.writes[0]),
+            true => (Edge::V2, self.shared.writes[1]),
+            false => (Edge::V1, self.shared.writes[0]),
         };
         teller.ended(Ended {
             edge,
@@ -137,9 +139,10 @@ impl DataPlane {
             status: Some(answer.status().as_u16()),
             code: failure,
             record: &record,
+            took,
             course,
         });
-        answer = answer.map(|body| body.timed(writes.clone(), Instant::now()));
+        answer = answer.map(|body| body.timed(writes, Instant::now()));
         if !is_reusable {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 /// How load is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Closed loop: each connection sends the next request when it has the answer to the one before.
+    /// Closed loop: each connection sends the next request when it has the answer to the one
+    /// before.
     Closed {
         /// The connections.
         connections: usize,

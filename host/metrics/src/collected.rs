@@ -1,18 +1,13 @@
 //! The values of all metrics at one moment.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
 use crate::family::{ALL, Family, Kind};
 
 /// The values of all metrics at one moment, by metric.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Collected {
     points: BTreeMap<&'static str, Vec<Point>>,
-    /// Since when counters count.
-    pub since: SystemTime,
-    /// The moment.
-    pub at: SystemTime,
 }
 
 /// A value with its attributes.
@@ -93,11 +88,6 @@ impl Distribution {
 }
 
 impl Collected {
-    /// No values yet, of counters that count since `since`.
-    pub fn new(since: SystemTime) -> Self {
-        Self { points: BTreeMap::new(), since, at: SystemTime::now() }
-    }
-
     /// Add the value of `family` with these values of its attributes.
     pub fn add(&mut self, family: &'static Family, attributes: &[&str], value: impl Into<Value>) {
         let value = value.into();

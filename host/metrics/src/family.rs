@@ -137,7 +137,7 @@ families! {
     TENANT_BYTES_LIMIT Gauge "gristmill.tenant.memory.limit" ["By"] ()
         "The most bytes that one tenant may hold (tenant_bytes_max).";
     TENANT_REFUSED Counter "gristmill.tenant.refused" ["{request}"] (tenant)
-        "Requests refused because the tenant's quota was used up.";
+        "Requests refused because the tenant's quota was used up; of tenants with labels of their own.";
     TENANT_PLACES Gauge "gristmill.tenant.plugin.calls" ["{call}"] (tenant)
         "Plugin calls of the tenant under way.";
     PLUGIN_INSTANCES Gauge "gristmill.plugin.instances" ["{instance}"] (state)
@@ -152,7 +152,7 @@ families! {
     RELEASE Gauge "gristmill.release" ["{release}"] ()
         "Number of the release that serves.";
     RELEASES Counter "gristmill.releases" ["{release}"] ()
-        "Releases that this server put in force since it started.";
+        "Times that this server put a state in force since it started: one for releases that were made together.";
     SWAP_DURATION Histogram "gristmill.release.swap.duration" ["s"] ()
         "Time to put a release in force, once its snapshot is built.";
     BUILD_DURATION Histogram "gristmill.release.build.duration" ["s"] ()

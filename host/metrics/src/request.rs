@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((totals.success, totals.fail), (1, 2));
         assert_eq!(totals.infer, Duration::from_millis(3));
 
-        let mut collected = Collected::new(SystemTime::now());
+        let mut collected = Collected::default();
         figures.collect(&mut collected);
         places.collect_other(&mut collected);
         let value = |family, attributes: &[&str]| {

@@ -73,15 +73,13 @@ fn escape(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::to_text;
     use crate::collected::{Collected, Distribution};
     use crate::family::{BATCH_FILL, LOG_DROPPED, SWAP_DURATION, TENANT_BYTES};
 
     #[test]
     fn counters_gauges_and_histograms_are_written_as_prometheus_reads_them() {
-        let mut collected = Collected::new(SystemTime::now());
+        let mut collected = Collected::default();
         collected.add(LOG_DROPPED, &[], 3_u64);
         collected.add(TENANT_BYTES, &["a\"\\\n"], 0.5);
         let mut fill = Distribution::of(&[0.5, 1.0]);

@@ -12,7 +12,7 @@ pub struct Parts {
     /// The control plane, with the snapshot that serves.
     pub control: Arc<Control>,
     /// The figures of all answers.
-    pub edges: Arc<EdgeFigures>,
+    pub edges: &'static EdgeFigures,
     /// The connections of each plane, by the plane's name.
     pub connections: [(&'static str, Connections); 2],
     /// The log.

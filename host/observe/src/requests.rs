@@ -17,7 +17,6 @@ const OTHER: &str = "_other";
 #[derive(Default)]
 struct Use {
     bytes: usize,
-    refused: u64,
     calls: usize,
 }
 
@@ -44,16 +43,15 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     let named: BTreeSet<&Name> = all.iter().filter(with_place).map(|(name, ..)| *name).collect();
     let mut other = Use::default();
     for (name, tenant, _) in &all {
-        let own = Use {
-            bytes: tenant.quota.bytes.held(),
-            refused: tenant.quota.refused.load(Relaxed),
-            calls: tenant.quota.calls.calls_under_way(),
-        };
+        let own =
+            Use { bytes: tenant.quota.bytes.held(), calls: tenant.quota.calls.calls_under_way() };
         if named.contains(name) {
             own.collect(name.as_str(), collected);
+            // Not of the others together: a sum over tenants that change would not only grow.
+            let refused = tenant.quota.refused.load(Relaxed);
+            collected.add(family::TENANT_REFUSED, &[name.as_str()], refused);
         } else {
             other.bytes += own.bytes;
-            other.refused += own.refused;
             other.calls += own.calls;
         }
     }
@@ -66,7 +64,6 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
 impl Use {
     fn collect(&self, tenant: &str, collected: &mut Collected) {
         collected.add(family::TENANT_BYTES, &[tenant], self.bytes);
-        collected.add(family::TENANT_REFUSED, &[tenant], self.refused);
         collected.add(family::TENANT_PLACES, &[tenant], self.calls);
     }
 }

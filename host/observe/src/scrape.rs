@@ -32,19 +32,20 @@ impl Scrapes {
         Self { observer, last: Arc::default() }
     }
 
-    /// The text of now, or of a moment ago. Made on a thread for blocking work, one at a time.
-    pub async fn text(&self) -> Bytes {
-        let mut last = self.last.lock().await;
-        if let Some(made) = &*last
-            && made.at.elapsed() < FRESH
-        {
-            return made.text.clone();
-        }
+    /// The text of now, or of a moment ago. Made on a thread for blocking work, one at a time, to
+    /// its end even if its reader leaves. None if that panicked, which is logged.
+    pub async fn text(&self) -> Option<Bytes> {
+        let mut last = self.last.clone().lock_owned().await;
         let observer = self.observer.clone();
-        let made = spawn_blocking(move || Bytes::from(to_text(&observer.collect()))).await;
-        // A panic was logged. The next reader tries again.
-        let text = made.unwrap_or_default();
-        *last = Some(Made { at: Instant::now(), text: text.clone() });
-        text
+        let making = spawn_blocking(move || {
+            let fresh = last.as_ref().filter(|made| made.at.elapsed() < FRESH);
+            if let Some(made) = fresh {
+                return made.text.clone();
+            }
+            let text = Bytes::from(to_text(&observer.collect()));
+            *last = Some(Made { at: Instant::now(), text: text.clone() });
+            text
+        });
+        making.await.ok()
     }
 }

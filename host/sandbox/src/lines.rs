@@ -100,7 +100,7 @@ impl KeptLines {
         let ring = rings.all.iter().find(|(own, _)| own == plugin);
         let lines = ring.map(|(_, ring)| &ring.lines).into_iter().flatten();
         let surplus = ring.map_or(0, |(_, ring)| ring.lines.len().saturating_sub(most));
-        lines.skip(surplus).map(|(_, line)| line.clone()).collect()
+        lines.skip(surplus).map(|(_, line)| Line::clone(line)).collect()
     }
 
     /// Lines of all plugins, or of one, in the order in which they came: at most `most` of those
@@ -111,19 +111,22 @@ impl KeptLines {
         after: Option<u64>,
         plugin: Option<&Name>,
         most: usize,
-    ) -> (Vec<Line>, u64) {
-        let rings = self.0.lock();
-        let is_asked = |(own, _): &&(Name, Ring)| plugin.is_none_or(|plugin| plugin == own);
-        let lines = rings.all.iter().filter(is_asked).flat_map(|(_, ring)| &ring.lines);
-        let is_later = |(number, _): &&(u64, Line)| after.is_none_or(|after| *number > after);
-        let mut lines: Vec<_> = lines.filter(is_later).collect();
+    ) -> (Vec<Arc<Line>>, u64) {
+        let is_later = |number: u64| after.is_none_or(|after| number > after);
+        // Nothing is copied or sorted under the lock: serving threads wait for it.
+        let (mut lines, last): (Vec<(u64, Arc<Line>)>, u64) = {
+            let rings = self.0.lock();
+            let is_asked = |(own, _): &&(Name, Ring)| plugin.is_none_or(|plugin| plugin == own);
+            let lines = rings.all.iter().filter(is_asked).flat_map(|(_, ring)| &ring.lines);
+            (lines.filter(|(number, _)| is_later(*number)).cloned().collect(), rings.last)
+        };
         lines.sort_unstable_by_key(|(number, _)| *number);
         match after {
             Some(_) => lines.truncate(most),
             None => drop(lines.drain(..lines.len().saturating_sub(most))),
         }
-        let next = lines.last().map_or(after.unwrap_or(rings.last), |(number, _)| *number);
-        (lines.into_iter().map(|(_, line)| line.clone()).collect(), next)
+        let next = lines.last().map_or(after.unwrap_or(last), |(number, _)| *number);
+        (lines.into_iter().map(|(_, line)| line).collect(), next)
     }
 
     /// Forget the lines of plugins that the owner does not have any more.
@@ -145,7 +148,7 @@ impl KeptLines {
             }
         }
         if let Some((_, ring)) = rings.last_mut() {
-            ring.push((*last, line), KEPT);
+            ring.push((*last, line.into()), KEPT);
         }
     }
 }
@@ -171,7 +174,7 @@ impl OwnLines {
     /// The lines since the last call, in the order in which they came.
     pub fn take(&self) -> Vec<Line> {
         let lines = std::mem::take(&mut *self.ring.lock()).lines;
-        lines.into_iter().map(|(_, line)| line).collect()
+        lines.into_iter().map(|(_, line)| Arc::unwrap_or_clone(line)).collect()
     }
 }
 
@@ -179,13 +182,13 @@ impl OwnLines {
 #[derive(Debug, Default)]
 struct Ring {
     /// Each with its number among the lines of its owner.
-    lines: VecDeque<(u64, Line)>,
+    lines: VecDeque<(u64, Arc<Line>)>,
     bytes: usize,
 }
 
 impl Ring {
     /// Add a line. Older lines give way first, so that there are never more than `most`.
-    fn push(&mut self, line: (u64, Line), most: Bounds) {
+    fn push(&mut self, line: (u64, Arc<Line>), most: Bounds) {
         let bytes = line.1.bytes();
         while self.lines.len() >= most.lines || self.bytes + bytes > most.bytes {
             let Some((_, oldest)) = self.lines.pop_front() else { break };
@@ -269,7 +272,7 @@ impl CallLines {
         let mut line = self.source.line(&self.request_id, level, message);
         line.fields = fields.and_then(|fields| RawValue::from_string(fields.into()).ok());
         if let Some(own) = &self.own {
-            own.ring.lock().push((0, line.clone()), OWN);
+            own.ring.lock().push((0, line.clone().into()), OWN);
         }
         self.source.kept.push(line);
     }
@@ -319,7 +322,7 @@ mod tests {
         keep(&kept, "a", "3");
         let read = |after, plugin: Option<&str>, most| {
             let (lines, next) = kept.after(after, plugin.map(name).as_ref(), most);
-            (lines.into_iter().map(|line| line.message).collect::<Vec<_>>(), next)
+            (lines.into_iter().map(|line| line.message.clone()).collect::<Vec<_>>(), next)
         };
         let (all, last) = read(None, None, 9);
         assert_eq!(all, ["1", "2", "3"]);

@@ -178,12 +178,8 @@ impl Work {
             is_traced,
             mut receipt,
         } = self;
-        let record = receipt.note();
-        record.pipeline = Some(route.pipeline.clone());
-        record.model = Some(route.model_name.clone());
         if !is_trial {
-            receipt.charge_to(route.figures.clone());
-            receipt.charge_to(route.usage.clone());
+            receipt.charge_to(route.clone());
         }
         let mut own = None;
         let context = Arc::new(Context {
@@ -196,7 +192,11 @@ impl Work {
         });
         let done = {
             let (context, own, receipt) = (&context, &mut own, &mut receipt);
-            let collects = is_trial || is_traced || route.debug;
+            let collects = match (is_trial || route.debug, is_traced) {
+                (true, _) => Collects::Always,
+                (false, true) => Collects::IfThereIsRoom,
+                (false, false) => Collects::No,
+            };
             let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
@@ -240,13 +240,21 @@ pub fn source_of<'a>(stage: &str, route: &'a Route) -> &'a Arc<LineSource> {
     if stage == stage::PRE { &route.pre } else { &route.post }
 }
 
+/// Whether the request's own lines are collected, for which its tenant's budget needs room.
+#[derive(Clone, Copy)]
+enum Collects {
+    No,
+    /// For a trace: no request fails because it is traced.
+    IfThereIsRoom,
+    Always,
+}
+
 /// One run of a pipeline, apart from its request.
 struct PipelineRun<'a> {
     route: &'a Route,
     context: &'a Arc<Context>,
     queueing: Queueing,
-    /// Whether the request's own lines are collected.
-    collects: bool,
+    collects: Collects,
     /// These lines.
     own: &'a mut Option<Arc<OwnLines>>,
     receipt: &'a mut Receipt,
@@ -255,8 +263,10 @@ struct PipelineRun<'a> {
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
         let Self { route, context, queueing, collects, own, receipt } = self;
-        if collects {
-            *own = Some(OwnLines::hold(&route.quota.bytes)?);
+        match collects {
+            Collects::No => {}
+            Collects::IfThereIsRoom => *own = OwnLines::hold(&route.quota.bytes).ok(),
+            Collects::Always => *own = Some(OwnLines::hold(&route.quota.bytes)?),
         }
         let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);

@@ -34,15 +34,18 @@ pub(crate) async fn submit(
 ) -> Result<Vec<NamedTensor>, SubmitError> {
     let started = Instant::now();
     let rows = rows_of(lane, &submission);
-    submission.batches = receipt.batches().cloned();
+    submission.batches = receipt.batches();
     let submitted = lane.submit(submission).await;
     let waited = started.elapsed();
     let record = receipt.note();
-    record.rows = rows;
     let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
     record.stages.queue = Some(queued);
     record.stages.infer = Some(waited.saturating_sub(queued));
+    if let Err(SubmitError::Failed { share, .. }) = &submitted {
+        (record.rows, record.model_time) = (rows, *share);
+    }
     let answered = submitted?;
+    record.rows = rows;
     record.stages.staging = Some(answered.staging);
     record.batch_rows = answered.batch_rows;
     record.model_time = answered.model_time;

@@ -1,9 +1,10 @@
 //! A pipeline with everything resolved that a request needs, and its candidate likewise.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{Name, PipelineLimits};
+use gristmill_core::{Name, PipelineLimits, Record, Sink, SubjectNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::{LineSource, PluginPair};
 use gristmill_usage::Counter;
@@ -91,4 +92,16 @@ pub enum Takes {
         /// and as the share of the number.
         tolerance: f64,
     },
+}
+
+/// Requests are charged to the pipeline.
+impl Sink for Route {
+    fn record(&self, record: &Record, took: Duration) {
+        self.figures.record(record, took);
+        self.usage.record(record, took);
+    }
+
+    fn names(&self) -> SubjectNames<'_> {
+        SubjectNames { pipeline: Some(&self.pipeline), model: Some(&self.model_name) }
+    }
 }

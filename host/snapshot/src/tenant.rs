@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{Digest, Name, Record, Sink, SubjectNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::Plugin;
 use gristmill_usage::Counter;
@@ -18,7 +19,7 @@ pub struct Tenant {
     /// Who may call it.
     pub access: Access,
     /// The models it may run directly.
-    pub models: BTreeMap<Name, Direct>,
+    pub models: BTreeMap<Name, Arc<Direct>>,
     /// Its share of contended batches, against the weights of others.
     pub weight: u32,
     /// The places and the memory that all of its requests share, and what they have used.
@@ -34,12 +35,24 @@ pub struct Tenant {
 }
 
 /// What a tenant's requests to a model add to.
-#[derive(Clone)]
 pub struct Direct {
+    /// The model.
+    pub model: Name,
     /// Their figures, which are the same in every snapshot.
     pub figures: Arc<RequestFigures>,
     /// Counts what they use.
     pub usage: Arc<Counter>,
+}
+
+impl Sink for Direct {
+    fn record(&self, record: &Record, took: Duration) {
+        self.figures.record(record, took);
+        self.usage.record(record, took);
+    }
+
+    fn names(&self) -> SubjectNames<'_> {
+        SubjectNames { pipeline: None, model: Some(&self.model) }
+    }
 }
 
 /// A plugin and whether it is loaded.

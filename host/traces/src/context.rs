@@ -6,6 +6,9 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceId, TraceS
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
 
+/// The longest `tracestate` that is passed on, as the specification asks for.
+const STATE_BYTES_MAX: usize = 512;
+
 /// The place of a request in a trace.
 #[derive(Clone, Debug)]
 pub struct TraceContext {
@@ -31,7 +34,7 @@ impl TraceContext {
                 trace_id: parent.trace_id(),
                 span_id,
                 parent: Some(parent.span_id()),
-                state: parent.trace_state().clone(),
+                state: short(parent.trace_state()),
                 is_sampled: parent.is_sampled(),
             },
             None => Self {
@@ -54,11 +57,22 @@ impl TraceContext {
         self.is_sampled
     }
 
+    /// Whether somebody else may know the trace: it came from the client, or is sampled.
+    pub fn is_known(&self) -> bool {
+        self.is_sampled || self.parent.is_some()
+    }
+
     /// The value of the header `traceresponse`, with the request's own span.
     pub fn traceresponse(&self) -> String {
         let Self { trace_id, span_id, is_sampled, .. } = self;
         format!("00-{trace_id}-{span_id}-{:02x}", u8::from(*is_sampled))
     }
+}
+
+/// The state, if it is not too long: it waits to be sent, and belongs to no tenant's budget.
+fn short(state: &TraceState) -> TraceState {
+    let is_short = state.header().len() <= STATE_BYTES_MAX;
+    if is_short { state.clone() } else { TraceState::NONE }
 }
 
 /// Looks up a header by its name in lower case.

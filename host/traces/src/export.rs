@@ -7,12 +7,12 @@ use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanProcessor};
 
-/// Spans that wait to be sent; further ones are dropped.
+/// Spans that wait to be sent; further ones are dropped. Each has a few KiB at most.
 const WAITING_MAX: usize = 8192;
 
 /// The time between two messages to the collector, and the most spans of one.
 const INTERVAL: Duration = Duration::from_secs(1);
-const MESSAGE_SPANS_MAX: usize = 1024;
+const MESSAGE_SPANS_MAX: usize = 256;
 
 /// The time that a message may take.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};
 
-use gristmill_core::{BatchRecord, CallUsage, Record, SpanRef};
+use gristmill_core::{BatchRecord, CallUsage, Record, SpanRef, Subject, SubjectNames};
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -12,8 +12,13 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEve
 
 use crate::context::TraceContext;
 
-/// The most lines of a plugin that become events of a span.
-const EVENTS_MAX: usize = 64;
+/// The most lines of a plugin that become events of a span, and the most bytes of them: what waits
+/// to be sent belongs to no tenant's budget.
+const EVENTS_MAX: usize = 32;
+const EVENT_BYTES_MAX: usize = 4 << 10;
+
+/// The longest attribute that a client can choose.
+const TEXT_BYTES_MAX: usize = 512;
 
 /// A request that has ended.
 pub struct EndedRequest<'a> {
@@ -27,8 +32,6 @@ pub struct EndedRequest<'a> {
     pub protocol: Vec<(&'static str, String)>,
     /// The error code, if it has one.
     pub code: Option<&'static str>,
-    /// Whether the server or a plugin failed, or the request was refused.
-    pub is_error: bool,
     /// Whether the error is not the client's.
     pub is_fault: bool,
     /// What its plugins logged.
@@ -168,7 +171,8 @@ impl Spans {
     fn span(&self, context: &TraceContext, parts: Parts) -> SpanData {
         let Parts { span_id, parent, is_remote, kind, name, time: (start, end), attributes } =
             parts;
-        let state = context.state.clone();
+        let is_root = span_id == context.span_id;
+        let state = if is_root { context.state.clone() } else { TraceState::NONE };
         let span_context =
             SpanContext::new(context.trace_id, span_id, TraceFlags::SAMPLED, false, state);
         SpanData {
@@ -207,14 +211,17 @@ fn stages_of(record: &Record) -> [(&'static str, Option<Duration>); 7] {
 fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
     let record = request.record;
     let mut all = vec![KeyValue::new("gristmill.request.id", request.id.to_owned())];
-    all.extend(request.protocol.iter().map(|(name, value)| KeyValue::new(*name, value.clone())));
+    let cut = |text: &str| text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
+    all.extend(request.protocol.iter().map(|(name, value)| KeyValue::new(*name, cut(value))));
+    let SubjectNames { pipeline, model } =
+        record.subject.as_ref().map(Subject::names).unwrap_or_default();
     let names = [
-        ("gristmill.tenant", &record.tenant),
-        ("gristmill.pipeline", &record.pipeline),
-        ("gristmill.model", &record.model),
+        ("gristmill.tenant", record.tenant.as_ref()),
+        ("gristmill.pipeline", pipeline),
+        ("gristmill.model", model),
     ];
     for (key, name) in names {
-        all.extend(name.as_ref().map(|name| KeyValue::new(key, name.as_str().to_owned())));
+        all.extend(name.map(|name| KeyValue::new(key, name.as_str().to_owned())));
     }
     all.extend(record.provider.map(|provider| KeyValue::new("gristmill.provider", provider)));
     all.extend(request.code.map(|code| KeyValue::new("error.type", code)));
@@ -249,7 +256,12 @@ fn events_of(stage: &str, request: &EndedRequest<'_>) -> SpanEvents {
     let own = request.events.iter().filter(|event| event.stage == stage);
     let mut events = SpanEvents::default();
     let all = own.clone().count();
-    for event in own.take(EVENTS_MAX) {
+    let mut bytes = 0;
+    let fits = |event: &&LogEvent| {
+        bytes += event.message.len();
+        bytes <= EVENT_BYTES_MAX
+    };
+    for event in own.take(EVENTS_MAX).take_while(fits) {
         let time = humantime::parse_rfc3339(&event.time).unwrap_or_else(|_| SystemTime::now());
         let attributes = vec![
             KeyValue::new("level", event.level.clone()),
@@ -257,7 +269,7 @@ fn events_of(stage: &str, request: &EndedRequest<'_>) -> SpanEvents {
         ];
         events.events.push(Event::new("log", time, attributes, 0));
     }
-    events.dropped_count = all.saturating_sub(EVENTS_MAX) as u32;
+    events.dropped_count = all.saturating_sub(events.events.len()) as u32;
     events
 }
 

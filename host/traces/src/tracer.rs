@@ -1,21 +1,33 @@
 //! What is traced.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BatchRecord, BatchSink, Rate, RateLimit, SpanRef};
+use gristmill_core::{BatchRecord, BatchSink, Name, Outcome, Rate, RateLimit, Record, SpanRef};
 use opentelemetry_sdk::trace::{
     BatchSpanProcessor, IdGenerator, RandomIdGenerator, SpanData, SpanProcessor,
 };
+use parking_lot::Mutex;
 
 use crate::context::TraceContext;
 use crate::export::{TraceConfig, TraceSetupError, processor};
 use crate::spans::{EndedRequest, Spans};
 
-/// Requests that are kept a second although they were not sampled, because they were slow or
-/// failed. One client that provokes failures does not displace the traces of all others.
-const KEPT: RateLimit = RateLimit { tokens: 50, every: Duration::from_secs(1), burst: 100 };
+/// Of one tenant: requests that are kept a second although nobody sampled them, because they were
+/// slow or failed, and those that are kept because their client says so. A client that provokes
+/// failures, or samples all that it sends, does not displace the traces of others.
+const REMARKABLE: RateLimit = RateLimit { tokens: 20, every: Duration::from_secs(1), burst: 50 };
+const SAMPLED: RateLimit = RateLimit { tokens: 500, every: Duration::from_secs(1), burst: 1000 };
+
+/// The most tenants whose rates are remembered.
+const TENANTS_MAX: usize = 4096;
+
+/// The rates of one tenant.
+struct Rates {
+    remarkable: Rate,
+    sampled: Rate,
+}
 
 /// Decides what is traced, and sends it.
 pub struct Tracer {
@@ -24,9 +36,8 @@ pub struct Tracer {
     /// The share of new traces that are sampled, of 2^64.
     sampled_below: u64,
     slow: Duration,
-    kept: Rate,
-    /// Requests that were not kept for want of [`KEPT`].
-    not_kept: AtomicU64,
+    /// By tenant. Locked only for requests that are to be kept.
+    rates: Mutex<HashMap<Name, Rates>>,
 }
 
 impl fmt::Debug for Tracer {
@@ -45,15 +56,12 @@ impl Tracer {
             ratio if ratio >= 1.0 => u64::MAX,
             ratio => (ratio.max(0.0) * u64::MAX as f64) as u64,
         };
-        let kept = Rate::default();
-        kept.set(Some(KEPT), Instant::now());
         Ok(Self {
             sender: processor(config)?,
             spans: Spans::new(config.version),
             sampled_below,
             slow: config.slow,
-            kept,
-            not_kept: AtomicU64::new(0),
+            rates: Mutex::default(),
         })
     }
 
@@ -68,26 +76,35 @@ impl Tracer {
         TraceContext::of(&header, is_sampled)
     }
 
-    /// Take a request that has ended. It is sent if it was sampled, was slow, or failed.
-    pub fn end(&self, context: &TraceContext, request: &EndedRequest<'_>) {
-        let is_remarkable = request.is_error || request.record.arrived.elapsed() >= self.slow;
-        let is_kept = context.is_sampled || is_remarkable && self.may_keep();
-        if !is_kept {
-            return;
+    /// Whether a request that has ended is to be sent: it was sampled, was slow, or failed. One of
+    /// a caller who was not admitted is sent only if it was sampled here.
+    pub fn keeps(&self, context: &TraceContext, record: &Record, took: Duration) -> bool {
+        let is_own = context.is_sampled && context.parent.is_none();
+        if is_own {
+            return true;
         }
+        let Some(tenant) = &record.tenant else { return false };
+        let is_remarkable = took >= self.slow || matches!(record.outcome, Outcome::Failed(_));
+        if !(context.is_sampled || is_remarkable) {
+            return false;
+        }
+        let mut rates = self.rates.lock();
+        if rates.len() >= TENANTS_MAX && !rates.contains_key(tenant) {
+            rates.clear();
+        }
+        let now = Instant::now();
+        let rates = rates.entry(tenant.clone()).or_insert_with(|| Rates::new(now));
+        let rate = if context.is_sampled { &rates.sampled } else { &rates.remarkable };
+        rate.take(1, now).is_ok()
+    }
+
+    /// Send a request that is [kept](Self::keeps).
+    pub fn end(&self, context: &TraceContext, request: &EndedRequest<'_>) {
         let SpanRef { trace_id, span_id } = self.spans.infer_span(context);
         if let Some(batch) = &request.record.batch {
             batch.link(SpanRef { trace_id, span_id });
         }
         self.spans.of_request(context, request, span_id, |span| self.send(span));
-    }
-
-    fn may_keep(&self) -> bool {
-        let may = self.kept.take(1, Instant::now()).is_ok();
-        if !may {
-            self.not_kept.fetch_add(1, Relaxed);
-        }
-        may
     }
 
     fn send(&self, span: SpanData) {
@@ -100,6 +117,17 @@ impl Tracer {
         if let Err(error) = self.sender.shutdown() {
             tracing::warn!(%error, "some traces were not sent");
         }
+    }
+}
+
+impl Rates {
+    fn new(now: Instant) -> Self {
+        let [remarkable, sampled] = [REMARKABLE, SAMPLED].map(|limit| {
+            let rate = Rate::default();
+            rate.set(Some(limit), now);
+            rate
+        });
+        Self { remarkable, sampled }
     }
 }
 

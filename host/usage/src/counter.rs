@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Key {
     /// The tenant.
     pub tenant: Name,
+    /// The release that made the tenant: a later one of the same name is another one.
+    pub since: u64,
     /// The pipeline. None if the tenant called the model itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Name>,
@@ -22,7 +24,7 @@ macro_rules! sums {
     ($($field:ident: $help:literal,)*) => {
         /// What requests used, summed over them.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
+        #[serde(default)]
         pub struct Use {
             $(#[doc = $help] pub $field: u64,)*
         }

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 
 use crate::counter::{Key, Use};
 use crate::hour::Hour;
+
+/// What begins the names of files that are being written.
+const TEMPORARY: &str = ".new-";
 
 /// The sums of one hour.
 pub(crate) type Sums = BTreeMap<Key, Use>;
@@ -47,15 +50,15 @@ fn path_of(folder: &Path, hour: Hour) -> PathBuf {
 /// logged.
 pub(crate) fn read(folder: &Path, hour: Hour) -> Result<Sums, UsageError> {
     let path = path_of(folder, hour);
-    let file = match File::open(&path) {
-        Ok(file) => file,
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Sums::new()),
         Err(error) => return Err(UsageError::at(&path)(error)),
     };
     let mut sums = Sums::new();
-    for (at, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(UsageError::at(&path))?;
-        match serde_json::from_str::<Line>(&line) {
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    for (at, line) in lines.enumerate() {
+        match serde_json::from_slice::<Line>(line) {
             Ok(Line { key, used }) => sums.entry(key).or_default().add(&used),
             Err(error) => {
                 let (file, line) = (path.display(), at + 1);
@@ -70,7 +73,7 @@ pub(crate) fn read(folder: &Path, hour: Hour) -> Result<Sums, UsageError> {
 pub(crate) fn write(folder: &Path, hour: Hour, sums: &Sums) -> Result<(), UsageError> {
     let path = path_of(folder, hour);
     let replace = || {
-        let mut file = NamedTempFile::new_in(folder)?;
+        let mut file = Builder::new().prefix(TEMPORARY).tempfile_in(folder)?;
         let mut out = BufWriter::new(file.as_file_mut());
         for (key, used) in sums {
             serde_json::to_writer(&mut out, &Line { key: key.clone(), used: *used })?;
@@ -83,6 +86,17 @@ pub(crate) fn write(folder: &Path, hour: Hour, sums: &Sums) -> Result<(), UsageE
         File::open(folder)?.sync_all()
     };
     replace().map_err(UsageError::at(&path))
+}
+
+/// Remove files that a killed server was writing.
+pub(crate) fn remove_temporary(folder: &Path) -> Result<(), UsageError> {
+    for entry in fs::read_dir(folder).map_err(UsageError::at(folder))? {
+        let entry = entry.map_err(UsageError::at(folder))?;
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            fs::remove_file(entry.path()).map_err(UsageError::at(&entry.path()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Remove the files of hours before `first`.

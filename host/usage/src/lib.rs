@@ -18,7 +18,7 @@ mod counter;
 mod file;
 mod hour;
 
-pub use self::book::{Book, Filter, Row};
+pub use self::book::{Book, Filter, Row, Rows};
 pub use self::counter::{Counter, Key, Use};
 pub use self::file::UsageError;
 pub use self::hour::{Hour, InvalidHour};

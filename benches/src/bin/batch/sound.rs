@@ -150,7 +150,7 @@ async fn client(
                 }
                 count(&tally.answered);
             }
-            Ok(Err(SubmitError::Failed(_))) => {
+            Ok(Err(SubmitError::Failed { .. })) => {
                 if !poisoned {
                     count(&tally.wrong);
                 }

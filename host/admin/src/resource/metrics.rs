@@ -1,8 +1,9 @@
 //! `GET /metrics`, and the same at `GET /admin/v1/metrics`: all metrics as Prometheus reads them.
 
 use async_trait::async_trait;
+use gristmill_core::ErrorCode;
 use gristmill_metrics::CONTENT_TYPE;
-use gristmill_transport::Allowed;
+use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::Resource;
@@ -35,6 +36,8 @@ impl Resource for Metrics {
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
-        Ok(Answer::text(state.scrapes.text().await, CONTENT_TYPE))
+        let text = state.scrapes.text().await;
+        let failed = || Problem::new(ErrorCode::Internal, "the metrics cannot be collected");
+        Ok(Answer::text(text.ok_or_else(failed)?, CONTENT_TYPE))
     }
 }

@@ -79,7 +79,7 @@ impl Resource for TenantLogs {
         let own = serving.snapshot.tenants.get(&tenant);
         let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
         let (lines, next) = own.quota.lines.after(after, plugin.as_ref(), limit);
-        let lines = lines.iter().map(LineDocument::of).collect();
+        let lines = lines.iter().map(|line| LineDocument::of(line)).collect();
         Ok(Answer::of(&LogsDocument { lines, next })?.unkept())
     }
 }

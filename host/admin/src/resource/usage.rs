@@ -6,11 +6,10 @@ use async_trait::async_trait;
 use gristmill_control::NameText;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
-use gristmill_usage::{Filter, Hour, Row, Use};
+use gristmill_usage::{Filter, Hour, Key, Row, Rows, UsageError, Use};
 use http::Method;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
-use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
@@ -31,9 +30,6 @@ const HOURS_MAX: u64 = 24 * 366;
 /// The most rows of an answer, by default and at all.
 const LIMIT: usize = 1000;
 const LIMIT_MAX: usize = 10_000;
-
-/// Answers that are made at the same time: each may read many files.
-static TURNS: Semaphore = Semaphore::const_new(1);
 
 pub(crate) struct Usage;
 
@@ -60,6 +56,8 @@ struct UsageRow {
     hour: Option<String>,
     #[schema(value_type = NameText)]
     tenant: Name,
+    /// The release that made the tenant: a later one of the same name is another one.
+    since: u64,
     /// None if the tenant called the model itself.
     #[schema(value_type = Option<NameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +95,7 @@ impl UsageRow {
         Self {
             hour: row.hour.map(|hour| hour.to_string()),
             tenant: row.key.tenant,
+            since: row.key.since,
             pipeline: row.key.pipeline,
             model: row.key.model,
             requests,
@@ -162,14 +161,6 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The row's place among all rows. Texts of earlier rows are smaller, because a comma is
-/// smaller than every character of a name.
-fn place(row: &Row) -> String {
-    let hour = row.hour.map(|hour| hour.to_string()).unwrap_or_default();
-    let pipeline = row.key.pipeline.as_ref().map(Name::as_str).unwrap_or_default();
-    [&*hour, row.key.tenant.as_str(), pipeline, row.key.model.as_str()].join(",")
-}
-
 impl Usage {
     /// Its operations, for the description of the API.
     pub(crate) fn operations() -> Vec<Operation> {
@@ -198,30 +189,34 @@ impl Resource for Usage {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let asked = Asked::read(received.query, Hour::of(SystemTime::now()))?;
         let Asked { from, to, by_hour, tenant, limit, after } = asked;
-        let reach = received.caller.reach();
-        let is_seen = move |owner: &Name| {
-            reach.has_tenant(owner.as_str()) && tenant.as_ref().is_none_or(|tenant| tenant == owner)
+        let (reach, desired) = (received.caller.reach(), state.control.desired());
+        // A tenant's own people see nothing of an earlier tenant of the same name.
+        let is_own = move |key: &Key| {
+            let now = desired.tenants.get(&key.tenant);
+            reach.is_server()
+                || now.is_some_and(|now| now.since == key.since)
+                    && reach.has_tenant(key.tenant.as_str())
+        };
+        let is_seen = move |key: &Key| {
+            tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant) && is_own(key)
         };
         let book = state.control.usage().clone();
+        let filter = Filter { from, to, by_hour, limit, after };
+        // Held until the work has ended, also if the caller leaves.
+        let turn = state.usage_turns.clone().acquire_owned().await;
+        let reading = spawn_blocking(move || {
+            let _turn = turn;
+            let Rows { rows, next } = book.rows(&filter, is_seen)?;
+            let items = rows.into_iter().map(UsageRow::of).collect();
+            let (from, to) = (from.to_string(), to.to_string());
+            Ok::<_, UsageError>(Answer::of(&UsageDocument { from, to, items, next }))
+        });
         let failed = |error: String| {
             tracing::error!(error, "usage cannot be read");
             Problem::new(ErrorCode::Internal, "usage cannot be read: the log says why")
         };
-        let turn = TURNS.acquire().await;
-        let read = spawn_blocking(move || book.rows(Filter { from, to, by_hour }, is_seen));
-        let rows = read.await.map_err(|error| failed(error.to_string()))?;
-        drop(turn);
-        let rows = rows.map_err(|error| failed(error.to_string()))?;
-        let is_later = |row: &Row| after.as_ref().is_none_or(|after| place(row) > *after);
-        let mut rows = rows.into_iter().filter(is_later).peekable();
-        let (mut items, mut last) = (Vec::new(), None);
-        for row in rows.by_ref().take(limit) {
-            last = Some(place(&row));
-            items.push(UsageRow::of(row));
-        }
-        let next = last.filter(|_| rows.peek().is_some());
-        let (from, to) = (from.to_string(), to.to_string());
-        let answer = Answer::of(&UsageDocument { from, to, items, next })?;
+        let read = reading.await.map_err(|error| failed(error.to_string()))?;
+        let answer = read.map_err(|error| failed(error.to_string()))??;
         Ok(answer.unkept())
     }
 }

@@ -222,7 +222,7 @@ section! {
             "How traces are sent: grpc, or http (protobuf, to /v1/traces below the URL)";
         trace_ratio: f64 = "0.01", 0.0..=1.0,
             "The share of requests that are traced, 0 to 1, if a request brings no traceparent that \
-             decides. Slow and failed requests are kept besides, up to 50 a second";
+             decides. Slow and failed requests are kept besides, up to 20 a second of each tenant";
         trace_slow_ms: u64 = "1000", 1..=3_600_000,
             "Milliseconds after which a request is slow enough to be traced in any case";
     }

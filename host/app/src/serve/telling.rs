@@ -1,29 +1,27 @@
 //! What is told of requests, by the settings: traces, the access log, slow requests.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use gristmill_http::Telling;
-use gristmill_metrics::EdgeFigures;
 use gristmill_traces::{TraceConfig, Tracer};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
 use crate::config::{Config, Traces};
 
-/// What is told. `instance` names this server among several. Connections to the collector live on
-/// `threads`.
+/// What is told. Parts of it live as long as the process. `instance` names this server among
+/// several. Connections to the collector live on `threads`.
 pub(super) async fn telling(config: &Config, instance: &str, threads: &Handle) -> Result<Telling> {
     let tracer = match trace_config(&config.traces, instance) {
         Some(traces) => {
             let starting = threads.spawn(async move { Tracer::start(&traces) });
-            Some(Arc::new(starting.await??))
+            Some(&*Box::leak(Box::new(starting.await??)))
         }
         None => None,
     };
     Ok(Telling {
-        edges: Arc::new(EdgeFigures::default()),
+        edges: Box::leak(Box::default()),
         tracer,
         access_log: config.logging.access_log,
         slow: config.logging.slow_request_ms.map(Duration::from_millis),
@@ -44,7 +42,7 @@ fn trace_config(traces: &Traces, instance: &str) -> Option<TraceConfig> {
 
 /// Send the traces that wait.
 pub(super) async fn end(telling: &Telling) {
-    if let Some(tracer) = telling.tracer.clone() {
+    if let Some(tracer) = telling.tracer {
         // It waits for the collector, but not for long. A panic is logged.
         let _ = spawn_blocking(move || tracer.shut_down()).await;
     }

@@ -26,6 +26,7 @@ mod bad_plugins;
 mod bad_requests;
 mod bad_uploads;
 mod batching;
+mod bench;
 mod blobs;
 mod candidates;
 mod captured;

@@ -115,8 +115,9 @@ fn the_client_decides_and_failed_requests_are_kept() {
     let own = answer.header("traceresponse").split('-').nth(1).unwrap().to_owned();
     collector.trace_with(&own, name);
     assert!(!collector.spans().iter().any(|span| span.trace_id == unsampled));
+    // Not even if its client says that it is sampled.
     let wrong = "3".repeat(32);
-    ask(&server, "/v1/none/infer", &traceparent(&wrong, "00"), b"", 401);
+    ask(&server, "/v1/none/infer", &traceparent(&wrong, "01"), b"", 401);
     ask(&server, "/v1/acme/infer/digits", &traceparent(TRACE, "01"), &files::digit(7), 200);
     collector.trace_with(TRACE, name);
     assert!(!collector.spans().iter().any(|span| span.trace_id == wrong), "nobody was admitted");

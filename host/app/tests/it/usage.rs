@@ -146,6 +146,19 @@ fn a_deploy_token_sees_the_usage_of_its_tenants() {
 }
 
 #[test]
+fn a_later_tenant_of_the_same_name_sees_nothing_of_the_earlier_one() {
+    let server = server();
+    server.assert_reads("acme", 1);
+    let deploy = json!({ "role": "deploy", "tenants": ["acme"] });
+    let deploy = server.admin.with_token(&make(&server, "ci", &deploy));
+    assert_eq!(usage(&deploy, "").len(), 1);
+    assert_eq!(server.admin.delete("/admin/v1/tenants/acme?cascade=true").status, 200);
+    server.open_tenant("acme");
+    assert_eq!(usage(&deploy, "").len(), 0);
+    assert_eq!(usage(&server.admin, "").len(), 1);
+}
+
+#[test]
 fn a_query_that_cannot_be_understood_is_refused() {
     let server = Server::start();
     for (query, named) in [

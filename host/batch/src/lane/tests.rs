@@ -242,7 +242,7 @@ async fn a_batch_that_fails_is_cut_in_half_until_only_the_guilty_fail() {
     for (task, value) in good.into_iter().zip([2.0, 4.0, 6.0]) {
         assert_eq!(task.await.unwrap().unwrap(), [value]);
     }
-    assert!(matches!(bad.await.unwrap(), Err(SubmitError::Failed(_))));
+    assert!(matches!(bad.await.unwrap(), Err(SubmitError::Failed { .. })));
     let statistics = bench.lane.statistics();
     assert_eq!((statistics.total.success, statistics.total.fail, statistics.bisections), (4, 1, 2));
 }

@@ -2,7 +2,6 @@
 //!
 //! A request that cannot be answered before its deadline is refused here and not queued.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{BatchSink, Name, NamedTensor};
@@ -34,7 +33,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
     /// Takes its batches, if they are traced.
-    pub(crate) batches: Option<&'a Arc<dyn BatchSink>>,
+    pub(crate) batches: Option<&'static dyn BatchSink>,
 }
 
 impl LockedState<'_> {
@@ -65,7 +64,7 @@ impl LockedState<'_> {
                 arrived: arrival.at,
                 deadline: arrival.deadline,
                 timeout: arrival.timeout.map(|timeout| arrival.at + timeout),
-                item: Job { inputs, reply, batches: arrival.batches.cloned() },
+                item: Job { inputs, reply, batches: arrival.batches },
             });
             waiting.push(wait);
         }

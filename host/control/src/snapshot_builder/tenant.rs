@@ -93,13 +93,14 @@ impl TenantBuilder<'_> {
         let spec = &self.own.spec;
         let keys = || spec.keys.values().copied().collect();
         let direct = |name: &Name| Direct {
+            model: name.clone(),
             figures: self.accounts.figures(self.id, Target::Model(name.clone())),
             usage: self.accounts.usage(self.id, None, name),
         };
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         Tenant {
             access: if spec.open { Access::Open } else { Access::Keys(keys()) },
-            models: spec.models.iter().map(|name| (name.clone(), direct(name))).collect(),
+            models: spec.models.iter().map(|name| (name.clone(), Arc::new(direct(name)))).collect(),
             weight: spec.weight,
             quota: self.quota,
             limits: spec.quota.limits(),

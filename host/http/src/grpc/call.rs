@@ -74,6 +74,8 @@ impl TraceHeaders {
 struct Noting<'a> {
     receipt: &'a mut Receipt,
     course: &'a mut Course,
+    /// The request's id in the log.
+    id: &'a str,
 }
 
 /// A request of a call.
@@ -178,12 +180,14 @@ impl Inference {
         let record = receipt.note();
         record.stages.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
-        record.tenant = request.admitted.caller().name().cloned();
         let trace = &request.admitted.trace;
         let mut course = self.teller().begin(&mut receipt, |name| trace.get(name));
-        let id = message.id.clone();
+        if course.is_told {
+            receipt.note().tenant = request.admitted.caller().name().cloned();
+        }
+        let id = self.id_of(&message.id);
         let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
-        let noting = Noting { receipt: &mut receipt, course: &mut course };
+        let noting = Noting { receipt: &mut receipt, course: &mut course, id: &id };
         let (answer, code, record) = match self.infer_noting(request, message, noting).await {
             Ok(mut answer) => {
                 let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
@@ -205,11 +209,12 @@ impl Inference {
             name: "inference.GRPCInferenceService/ModelInfer",
             method: "ModelInfer",
             path: "/inference.GRPCInferenceService/ModelInfer",
-            id: &self.id_of(&id),
+            id: &id,
             client: None,
             status: None,
             code,
             record: &record,
+            took: record.arrived.elapsed(),
             course,
         });
         answer
@@ -219,7 +224,7 @@ impl Inference {
         &self,
         request: &GrpcRequest,
         message: ModelInferRequest,
-        Noting { receipt, course }: Noting<'_>,
+        Noting { receipt, course, id: log_id }: Noting<'_>,
     ) -> Result<ModelInferResponse, Problem> {
         let caller = request.admitted.caller();
         let ModelInferRequest {
@@ -264,7 +269,7 @@ impl Inference {
         receipt.read();
         let deadline = request.deadline;
         let mut asked =
-            Asked { caller, target, id: &id, deadline, sticky: &sticky, course, receipt };
+            Asked { caller, target, id: log_id, deadline, sticky: &sticky, course, receipt };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let named = |variant: Variant| {
             let choice = ParameterChoice::StringParam(variant.as_str().into());

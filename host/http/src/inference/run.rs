@@ -101,10 +101,8 @@ impl Inference {
         let lane = served.lane.clone();
         let quota = own.quota.clone();
         let mut receipt = asked.receipt.take();
-        receipt.note().model = Some(name.clone());
         if let Some(direct) = own.models.get(name) {
-            receipt.charge_to(direct.figures.clone());
-            receipt.charge_to(direct.usage.clone());
+            receipt.charge_to(direct.clone());
         }
         let work = ModelWork { lane, submission, quota, receipt };
         let ModelAnswer { outcome, receipt } = work.run().await;

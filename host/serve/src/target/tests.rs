@@ -45,7 +45,8 @@ fn snapshot() -> Snapshot {
     let granted = |model: &str| {
         let target = gristmill_metrics::Target::Model(name(model));
         let figures = Places::new(0).figures(name("acme"), target);
-        (name(model), Direct { figures: figures.into(), usage: Arc::default() })
+        let (model, figures) = (name(model), figures.into());
+        (model.clone(), Arc::new(Direct { model, figures, usage: Arc::default() }))
     };
     acme.models.extend(["ready", "broken", "multiple"].map(granted));
     for pipeline in ["second", "first"] {

@@ -35,7 +35,7 @@ pub trait WriteSink: Send + Sync {
 }
 
 struct WriteTimer {
-    sink: Arc<dyn WriteSink>,
+    sink: &'static dyn WriteSink,
     since: Instant,
 }
 
@@ -73,7 +73,7 @@ impl ResponseBody {
     }
 
     /// The same body. `sink` takes the time from `since` until it is written or dropped.
-    pub fn timed(self, sink: Arc<dyn WriteSink>, since: Instant) -> Self {
+    pub fn timed(self, sink: &'static dyn WriteSink, since: Instant) -> Self {
         Self { _timer: Some(WriteTimer { sink, since }), ..self }
     }
 

@@ -166,11 +166,11 @@ async fn a_model_that_panics_fails_that_request_and_the_lane_goes_on() {
     assert_eq!(good.await.unwrap().unwrap(), [2.0]);
     let bad = bad.await.unwrap().unwrap_err();
     assert_eq!(bad.to_string(), "model failed: panicked");
-    assert!(matches!(&bad, SubmitError::Failed(_)), "{bad:?}");
+    assert!(matches!(&bad, SubmitError::Failed { .. }), "{bad:?}");
     let statistics = bench.lane.statistics();
     assert_eq!((statistics.total.success, statistics.total.fail), (2, 1));
     bench.finish(2);
     let alone = bench.lane.submit(bench.submission("b", &[-2.0], PATIENCE)).await;
-    assert!(matches!(alone, Err(SubmitError::Failed(_))));
+    assert!(matches!(alone, Err(SubmitError::Failed { .. })));
     bench.lane.submit(bench.submission("b", &[3.0], PATIENCE)).await.unwrap();
 }
