@@ -22,6 +22,15 @@ pub enum Pace {
     },
 }
 
+impl Pace {
+    /// The most connections.
+    pub(crate) fn connections(self) -> usize {
+        match self {
+            Self::Closed { connections } | Self::Open { connections, .. } => connections,
+        }
+    }
+}
+
 /// How the requests of an open loop are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {

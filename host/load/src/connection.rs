@@ -45,6 +45,20 @@ impl Connection {
         Self { stream: None, address: None, left: Vec::new(), under_way: None }
     }
 
+    /// Open the connection to a target, if it does not lead there already. Returns the stream if
+    /// it was opened; it must be watched.
+    pub(crate) fn open(&mut self, target: &Target) -> io::Result<Option<&TcpStream>> {
+        let address = target.address;
+        if self.stream.is_some() && self.address == Some(address) {
+            return Ok(None);
+        }
+        let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        (self.stream, self.address) = (Some(stream), Some(address));
+        Ok(self.stream.as_ref())
+    }
+
     pub(crate) fn is_free(&self) -> bool {
         self.under_way.is_none()
     }
@@ -61,14 +75,7 @@ impl Connection {
         target: usize,
         intended: Instant,
     ) -> io::Result<Option<&TcpStream>> {
-        let address = targets[target].address;
-        let is_reused = self.stream.is_some() && self.address == Some(address);
-        if !is_reused {
-            let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
-            (self.stream, self.address) = (Some(stream), Some(address));
-        }
+        let is_reused = self.open(&targets[target])?.is_none();
         self.left.clear();
         let decoder = Decoder::new(targets[target].is_head);
         self.under_way = Some(UnderWay { target, intended, sent: 0, decoder, is_reused });

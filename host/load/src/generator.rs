@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -81,8 +82,11 @@ pub struct Progress {
 }
 
 /// What all threads count for [`Progress`].
-#[derive(Default)]
 struct Shared {
+    /// All threads wait for each other until their connections are open.
+    opened: Barrier,
+    /// When load is made from.
+    begin: OnceLock<Instant>,
     answered: AtomicU64,
     failed: AtomicU64,
     stops: AtomicBool,
@@ -93,18 +97,24 @@ struct Shared {
 /// # Errors
 /// The server cannot be reached at the begin, or the system refuses something.
 pub fn run(load: &Load, mut report: impl FnMut(Progress)) -> Result<Measured, LoadError> {
-    let shared = Arc::new(Shared::default());
     let threads = load.threads.max(1);
-    let begin = Instant::now() + Duration::from_millis(10);
+    let shared = Arc::new(Shared {
+        opened: Barrier::new(threads + 1),
+        begin: OnceLock::new(),
+        answered: AtomicU64::new(0),
+        failed: AtomicU64::new(0),
+        stops: AtomicBool::new(false),
+    });
     let whole = load.warm_up + load.duration;
     let tallies = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for number in 0..threads {
             let shared = shared.clone();
-            let worker = move || Worker::new(load, number, threads, begin, &shared)?.run();
+            let worker = move || Worker::new(load, (number, threads), &shared)?.run();
             running
                 .push(std::thread::Builder::new().name("load".into()).spawn_scoped(scope, worker)?);
         }
+        let begin = shared.begin();
         let mut last = 0;
         while running.iter().any(|thread| !thread.is_finished()) {
             let next = begin.elapsed().as_secs() + 1;
@@ -164,18 +174,55 @@ struct Open {
     waiting: VecDeque<Instant>,
 }
 
+impl Shared {
+    /// Wait until all connections are open. Returns the time from which load is made.
+    fn begin(&self) -> Instant {
+        self.opened.wait();
+        *self.begin.get_or_init(Instant::now)
+    }
+}
+
+/// Connections to the first target, and what tells of events on them.
+fn open_connections(load: &Load, count: usize) -> Result<(OwnedFd, Vec<Connection>), LoadError> {
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    let mut connections = Vec::with_capacity(count);
+    for number in 0..count {
+        let mut connection = Connection::new();
+        if let Some(target) = load.targets.first() {
+            let opened = connection.open(target).map_err(LoadError::Connect)?;
+            if let Some(stream) = opened {
+                watch(&epoll, stream, number)?;
+            }
+        }
+        connections.push(connection);
+    }
+    Ok((epoll, connections))
+}
+
+/// Let events on the stream tell the number of its connection.
+fn watch(epoll: &OwnedFd, stream: &TcpStream, number: usize) -> io::Result<()> {
+    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+    Ok(epoll::add(epoll, stream.as_fd(), EventData::new_u64(number as u64), flags)?)
+}
+
 impl<'a> Worker<'a> {
     fn new(
         load: &'a Load,
-        number: usize,
-        threads: usize,
-        begin: Instant,
+        (number, threads): (usize, usize),
         shared: &'a Shared,
     ) -> Result<Self, LoadError> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let (all, open) = match load.pace {
-            Pace::Closed { connections } => (connections, None),
-            Pace::Open { rate, arrivals, connections } => {
+        // The first threads have one more if they do not share equally.
+        let all = load.pace.connections();
+        let own = all / threads + usize::from(number < all % threads);
+        let opened = open_connections(load, own);
+        if opened.is_err() {
+            shared.stops.store(true, Relaxed);
+        }
+        let begin = shared.begin();
+        let (epoll, connections) = opened?;
+        let open = match load.pace {
+            Pace::Closed { .. } => None,
+            Pace::Open { rate, arrivals, .. } => {
                 let mut times = Times::new(rate / threads as f64, arrivals, number as u64 + 1);
                 let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?;
                 epoll::add(
@@ -185,16 +232,14 @@ impl<'a> Worker<'a> {
                     EventFlags::IN | EventFlags::ET,
                 )?;
                 let next = begin + times.next();
-                (connections, Some(Open { times, timer, begin, next, waiting: VecDeque::new() }))
+                Some(Open { times, timer, begin, next, waiting: VecDeque::new() })
             }
         };
-        // The first threads have one more if they do not share equally.
-        let own = all / threads + usize::from(number < all % threads);
         Ok(Self {
             load,
             shared,
             epoll,
-            connections: (0..own).map(|_| Connection::new()).collect(),
+            connections,
             free: (0..own).rev().collect(),
             open,
             random: Random::new(number as u64),
@@ -219,9 +264,8 @@ impl<'a> Worker<'a> {
         let (_, end) = self.measures;
         match &self.open {
             None => {
-                for connection in (0..self.connections.len()).rev() {
-                    self.free.pop();
-                    self.begin(connection, Instant::now()).map_err(LoadError::Connect)?;
+                for connection in std::mem::take(&mut self.free) {
+                    self.begin_or_count(connection, Instant::now());
                 }
             }
             Some(_) => self.arm()?,
@@ -324,9 +368,7 @@ impl<'a> Worker<'a> {
         let target = self.choose();
         let own = &mut self.connections[connection];
         if let Some(stream) = own.begin(&self.load.targets, target, intended)? {
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            let data = EventData::new_u64(connection as u64);
-            epoll::add(&self.epoll, stream.as_fd(), data, flags)?;
+            watch(&self.epoll, stream, connection)?;
         }
         // The request goes out at once; its answer is an event.
         match own.send(&self.load.targets) {
