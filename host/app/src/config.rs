@@ -180,6 +180,10 @@ impl Config {
         if self.data.store.is_some() && self.data.hash_key_file.is_none() {
             faults.push(Fault::Missing { missing: "hash_key_file", given: "store" });
         }
+        if self.metrics.push_metrics_s.is_some() && self.traces.otlp_endpoint.is_none() {
+            let (missing, given) = ("otlp_endpoint", "push_metrics_s");
+            faults.push(Fault::Missing { missing, given });
+        }
         let Tls { tls_certificate, tls_key, admin_tls_certificate, admin_tls_key, .. } = &self.tls;
         for (certificate, key) in [
             (("tls_certificate", tls_certificate), ("tls_key", tls_key)),

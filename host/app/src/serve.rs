@@ -6,6 +6,7 @@
 
 mod limits;
 mod opening;
+mod pushing;
 mod samples;
 mod stop;
 mod store;
@@ -266,7 +267,9 @@ async fn run_server(
         tenant_bytes_max: config.requests.tenant_bytes_max,
         version: env!("CARGO_PKG_VERSION"),
     });
-    let scrapes = Scrapes::new(observer.into());
+    let observer = Arc::new(observer);
+    pushing::start(&config, &addresses.data, observer.clone(), &control_threads).await?;
+    let scrapes = Scrapes::new(observer);
     let metrics = MetricsPlane::new(scrapes.clone());
     let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), scrapes, tls };
     let admin = AdminPlane::new(admin)?;

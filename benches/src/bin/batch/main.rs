@@ -36,6 +36,14 @@ const SCENARIOS: [(&str, Scenario); 9] = [
     ("sound", sound::run),
 ];
 
+/// Scenarios whose figures vary with the state of the machine, with the figure by which the median
+/// of their rounds is found. Their rounds are interleaved, so that all of them meet the same state.
+const VARYING: [(&str, &str); 2] =
+    [("digits_throughput", "ratio"), ("fairness", "grown_by_batches")];
+
+/// Odd, so that there is a median.
+const ROUNDS: usize = 5;
+
 /// Scenarios that run only if they are named.
 const ON_DEMAND: [(&str, Scenario); 1] = [("staging", staging::run)];
 
@@ -54,14 +62,45 @@ fn main() -> Result<()> {
         }
         ref wanted => {
             let unasked = if wanted.is_empty() { SCENARIOS.len() } else { 0 };
-            for (at, (name, scenario)) in SCENARIOS.into_iter().chain(ON_DEMAND).enumerate() {
-                if at < unasked || wanted.contains(&name) {
-                    let mut figures = scenario(&harness)?;
-                    figures["what"] = name.into();
-                    println!("{figures}");
+            let all = SCENARIOS.into_iter().chain(ON_DEMAND).enumerate();
+            let asked = all.filter(|(at, (name, _))| *at < unasked || wanted.contains(name));
+            let (varying, steady): (Vec<_>, Vec<_>) = asked
+                .map(|(_, scenario)| scenario)
+                .partition(|(name, _)| figure_of(name).is_some());
+            for (name, scenario) in steady {
+                print(name, scenario(&harness)?);
+            }
+            let mut rounds = vec![Vec::new(); varying.len()];
+            for _ in 0..ROUNDS {
+                for ((_, scenario), round) in varying.iter().zip(&mut rounds) {
+                    round.push(scenario(&harness)?);
                 }
+            }
+            for ((name, _), rounds) in varying.into_iter().zip(rounds) {
+                print(name, median(rounds, figure_of(name).unwrap_or_default()));
             }
         }
     }
     Ok(())
+}
+
+fn print(name: &str, mut figures: Value) {
+    figures["what"] = name.into();
+    println!("{figures}");
+}
+
+/// The figure by which the median of a scenario's rounds is found, if it varies.
+fn figure_of(name: &str) -> Option<&'static str> {
+    VARYING.iter().find(|(varying, _)| *varying == name).map(|(_, figure)| *figure)
+}
+
+/// The round with the median of this figure, and the range of all rounds.
+fn median(mut rounds: Vec<Value>, figure: &str) -> Value {
+    let value = |round: &Value| round[figure].as_f64().unwrap_or_default();
+    rounds.sort_by(|one, other| value(one).total_cmp(&value(other)));
+    let range = [value(&rounds[0]), value(&rounds[rounds.len() - 1])];
+    let mut median = rounds.swap_remove(rounds.len() / 2);
+    median["range"] = range.to_vec().into();
+    median["rounds"] = ROUNDS.into();
+    median
 }

@@ -206,6 +206,9 @@ section! {
         metrics_pipelines_max: usize = "100", 0..=10_000,
             "Pipelines with metrics of their own: those with the most requests. All others stand \
              together as _other. Each takes about 25 KB of a scrape";
+        push_metrics_s: u64 = none, 1..=3600,
+            "Seconds between two pushes of all metrics to otlp_endpoint, by otlp_protocol; if unset, none \
+             are pushed";
         keep_usage_days: u64 = "366", 1..=3660,
             "Days for which the usage of tenants is kept, hour by hour";
     }
@@ -215,11 +218,11 @@ section! {
     /// Traces.
     Traces {
         otlp_endpoint: HttpUrl = none, Any,
-            "URL of an OpenTelemetry collector, such as http://collector:4317, to which traces are \
-             sent; if unset, nothing is traced. OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and \
+            "URL of an OpenTelemetry collector, such as http://collector:4317, to which traces, and \
+             metrics with push_metrics_s, are sent; if unset, nothing is traced. OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and \
              OTEL_RESOURCE_ATTRIBUTES are read as OpenTelemetry says";
         otlp_protocol: Protocol = "grpc", Any,
-            "How traces are sent: grpc, or http (protobuf, to /v1/traces below the URL)";
+            "How they are sent: grpc, or http (protobuf, to /v1/traces and /v1/metrics below the URL)";
         trace_ratio: f64 = "0.01", 0.0..=1.0,
             "The share of requests that are traced, 0 to 1, if a request brings no traceparent that \
              decides. Slow and failed requests are kept besides, up to 20 a second of each tenant";

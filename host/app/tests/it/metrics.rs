@@ -6,11 +6,14 @@ use serde_json::json;
 
 use crate::support::cli::Cli;
 use crate::support::client::Answer;
+use crate::support::collector::Collector;
 use crate::support::deploy::processor;
+use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::grpc;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::support::words::assert_names;
 use crate::tokens::make;
 
 /// A name with its labels as they are written, and the value.
@@ -229,4 +232,40 @@ fn pipelines_beyond_the_most_stand_together() {
     assert_eq!(answered("tenant=\"_other\",pipeline=\"_other\",model=\"_other\""), 2.0);
     assert_eq!(of(&values, "gristmill_metrics_pipelines{state=\"own\"}"), 1.0);
     assert_eq!(of(&values, "gristmill_metrics_pipelines{state=\"other\"}"), 2.0);
+}
+
+fn metrics_are_pushed(endpoint: &str, protocol: &str, collector: &Collector) {
+    let setup = Setup::new().flag("--otlp-endpoint", endpoint).flag("--otlp-protocol", protocol);
+    let server = setup.flag("--push-metrics-s", "1").flag("--trace-ratio", "0").start();
+    server.digits("acme");
+    server.assert_reads("acme", 7);
+    eventually("the request is pushed", || {
+        let text = collector.text();
+        ["gristmill.requests", "gristmill.request.stage.duration", "gristmill.tenant", "acme"]
+            .iter()
+            .all(|part| text.contains(part))
+    });
+    assert!(collector.text().contains("service.name: Str(gristmill)"));
+}
+
+#[test]
+fn metrics_are_pushed_over_grpc() {
+    let collector = Collector::start();
+    metrics_are_pushed(&collector.grpc(), "grpc", &collector);
+}
+
+#[test]
+fn metrics_are_pushed_over_http() {
+    let collector = Collector::start();
+    metrics_are_pushed(&collector.http(), "http", &collector);
+}
+
+#[test]
+fn pushing_needs_a_collector_and_one_that_is_away_is_logged_once() {
+    let said = Setup::new().flag("--push-metrics-s", "1").start_refused();
+    assert_names(&said, &["otlp_endpoint", "push_metrics_s"]);
+    let setup = Setup::new().flag("--otlp-endpoint", "http://127.0.0.1:9");
+    let server = setup.flag("--push-metrics-s", "1").start();
+    let log = server.log_with("metrics cannot be pushed");
+    assert_eq!(log.matches("metrics cannot be pushed").count(), 1, "{log}");
 }

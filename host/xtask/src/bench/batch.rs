@@ -109,7 +109,7 @@ const TARGETS: [Target; 11] = [
 pub(crate) fn run() -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
     resnet50::make("fp32")?;
-    step("measuring the batcher (about two minutes)");
+    step("measuring the batcher (about five minutes)");
     let mut batch = program(target().join("release/batch"));
     let scenarios = json_lines(batch.env("ORT_DYLIB_PATH", onnxruntime))?;
     let mut table = Table::new("batch", "cargo xtask bench batch");
@@ -124,7 +124,12 @@ pub(crate) fn run() -> Result<()> {
             AtMost(most) => value <= *most,
         };
         let verdict = Verdict::new(*words, reached);
-        table.row_to_reach(*what, format!("{value:.2}"), figures.clone(), verdict);
+        let range = figures["range"].as_array().map(|range| {
+            let [least, most] = [0, 1].map(|at| range[at].as_f64().unwrap_or_default());
+            format!(" ({least:.2} to {most:.2} in {} rounds)", figures["rounds"])
+        });
+        let text = format!("{value:.2}{}", range.unwrap_or_default());
+        table.row_to_reach(*what, text, figures.clone(), verdict);
     }
     table.finish()
 }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 24] = [
+const FLOORS: [(&str, u8); 25] = [
     ("gristmill-compare", 0),
     ("gristmill-load", 0),
     ("gristmill-core", 0),
@@ -23,6 +23,7 @@ const FLOORS: [(&str, u8); 24] = [
     ("gristmill-traces", 1),
     ("gristmill-transport", 1),
     ("gristmill-usage", 1),
+    ("gristmill-push", 2),
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),
     ("gristmill-serve", 4),
@@ -35,19 +36,29 @@ const FLOORS: [(&str, u8); 24] = [
 ];
 
 /// The crates that may name each of these libraries.
-const OWNERS: [(&str, &[&str]); 11] = [
+const OWNERS: [(&str, &[&str]); 12] = [
     ("wasmtime", &["gristmill-sandbox"]),
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
-    ("reqwest", &["gristmill-store"]),
+    ("reqwest", &["gristmill-store", "gristmill-push"]),
+    ("opentelemetry-proto", &["gristmill-push"]),
     ("opentelemetry", &["gristmill-traces"]),
     ("opentelemetry_sdk", &["gristmill-traces"]),
     ("opentelemetry-otlp", &["gristmill-traces"]),
-    // `oip` has the messages with their codec, `http` has the service.
-    ("tonic", &["gristmill-oip", "gristmill-http"]),
-    // `transport` for servers, `client` for clients, `store` and `traces` to choose a provider.
-    ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store", "gristmill-traces"]),
+    // `oip` has the messages with their codec, `http` has the service; `push` is a client.
+    ("tonic", &["gristmill-oip", "gristmill-http", "gristmill-push"]),
+    // `transport` for servers, `client` for clients; `store`, `traces` and `push` choose a provider.
+    (
+        "rustls",
+        &[
+            "gristmill-transport",
+            "gristmill-client",
+            "gristmill-store",
+            "gristmill-traces",
+            "gristmill-push",
+        ],
+    ),
     ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
 

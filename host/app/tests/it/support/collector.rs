@@ -48,8 +48,8 @@ impl Collector {
         let (grpc, http) = (free(), free());
         let [grpc, http] = [grpc, http].map(|listener| listener.local_addr().unwrap());
         let process = Command::new(agent)
-            .args(["start", "--exporter", "blackhole", "--debug-log", "traces"])
-            .args(["--debug-log-verbosity", "detailed"])
+            .args(["start", "--exporter", "blackhole", "--debug-log-verbosity", "detailed"])
+            .args(["--debug-log", "traces", "--debug-log", "metrics"])
             .args(["--otlp-grpc-endpoint", &grpc.to_string()])
             .args(["--otlp-http-endpoint", &http.to_string()])
             .stdout(File::create(directory.path().join("spans")).unwrap())

@@ -16,6 +16,11 @@ use crate::shell::{output, program, step, target};
 /// The target: the time of a request without its model's, in microseconds.
 const OVERHEAD_US_MAX: f64 = 40.0;
 
+/// The target: the throughput over that of a server that replays one recorded answer. The client
+/// alone takes about 84 us of processor time for a request, so an absolute figure says more about
+/// it than about the server.
+const RATIO_MIN: f64 = 0.9;
+
 /// The address of the replaying server.
 const REPLAY: &str = "127.0.0.1:18096";
 
@@ -27,8 +32,8 @@ pub(super) struct Run {
     scenario: &'static Scenario,
     protocol: Protocol,
     concurrency: u32,
-    /// The target: inferences a second.
-    per_s_min: Option<f64>,
+    /// Whether it is compared with a server that replays an answer.
+    is_compared: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -58,24 +63,24 @@ impl Protocol {
 
 /// The runs of the benchmark.
 pub(super) const RUNS: [Run; 9] = [
-    run_of(&RANKER, Http, 1, Some(9_000.0)),
-    run_of(&RANKER, Http, 16, Some(35_000.0)),
-    run_of(&RANKER, Http, 64, None),
-    run_of(&RANKER, Grpc, 1, None),
-    run_of(&RANKER, Grpc, 16, Some(25_000.0)),
-    run_of(&RANKER, Grpc, 64, None),
-    run_of(&DIGITS, Http, 1, None),
-    run_of(&DIGITS, Http, 16, None),
-    run_of(&DIGITS, Http, 64, None),
+    run_of(&RANKER, Http, 1, true),
+    run_of(&RANKER, Http, 16, true),
+    run_of(&RANKER, Http, 64, false),
+    run_of(&RANKER, Grpc, 1, false),
+    run_of(&RANKER, Grpc, 16, true),
+    run_of(&RANKER, Grpc, 64, false),
+    run_of(&DIGITS, Http, 1, false),
+    run_of(&DIGITS, Http, 16, false),
+    run_of(&DIGITS, Http, 64, false),
 ];
 
 const fn run_of(
     scenario: &'static Scenario,
     protocol: Protocol,
     concurrency: u32,
-    per_s_min: Option<f64>,
+    is_compared: bool,
 ) -> Run {
-    Run { scenario, protocol, concurrency, per_s_min }
+    Run { scenario, protocol, concurrency, is_compared }
 }
 
 impl Run {
@@ -103,19 +108,19 @@ impl Run {
         let before = Statistics::read(server, self.scenario)?;
         let per_s = self.inferences_per_second(address, perf_analyzer)?;
         let after = Statistics::read(server, self.scenario)?;
-        match self.per_s_min {
-            Some(least) => {
+        match self.is_compared {
+            true => {
                 let replay = self.replayed_per_second(address, perf_analyzer)?;
                 let ratio = per_s / replay;
-                let verdict = Verdict::new(format!("at least {least:.0}/s"), per_s >= least);
+                let verdict = Verdict::new("at least 0.90 x replay", ratio >= RATIO_MIN);
                 table.row_to_reach(
                     self.name(),
-                    format!("{per_s:6.0}/s   ({ratio:4.2} x replay, replay {replay:6.0}/s)"),
+                    format!("{ratio:4.2} x replay ({per_s:6.0}/s, replay {replay:6.0}/s)"),
                     json!({ "per_s": per_s, "replay_per_s": replay, "ratio_to_replay": ratio }),
                     verdict,
                 );
             }
-            None => table.row(self.name(), format!("{per_s:6.0}/s"), json!({ "per_s": per_s })),
+            false => table.row(self.name(), format!("{per_s:6.0}/s"), json!({ "per_s": per_s })),
         }
         if (self.scenario.model, self.protocol, self.concurrency) == ("ranker", Http, 1) {
             overhead(&before, &after, table)?;

@@ -1,0 +1,148 @@
+//! The way to the collector.
+
+use std::error::Error;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::MetricsServiceClient;
+use percent_encoding::percent_decode_str;
+use prost::Message;
+use tokio::time::timeout;
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+
+/// The time that a message may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The variable with headers of each message: `name=value`, with commas between.
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+
+/// How metrics travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushProtocol {
+    /// OTLP over gRPC.
+    Grpc,
+    /// OTLP over HTTP, as protobuf.
+    Http,
+}
+
+/// Where metrics go.
+#[derive(Clone, Debug)]
+pub struct SenderConfig {
+    /// The collector's URL, such as `http://collector:4317`. Over HTTP, `/v1/metrics` is added.
+    pub endpoint: String,
+    /// How they travel.
+    pub protocol: PushProtocol,
+}
+
+/// Why metrics were not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The collector did not answer in time.
+    #[error("the collector did not answer within {} s", TIMEOUT.as_secs())]
+    Timeout,
+    /// The collector refused them, or cannot be reached.
+    #[error("the collector did not take the metrics")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl PushError {
+    fn of(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The way to the collector.
+pub struct Sender {
+    headers: HeaderMap,
+    way: Way,
+}
+
+enum Way {
+    Grpc(Box<MetricsServiceClient<Channel>>),
+    Http { client: reqwest::Client, url: String },
+}
+
+impl Sender {
+    /// A way that is taken when something is sent. Call this on a thread of a tokio runtime.
+    ///
+    /// # Errors
+    /// The endpoint is not a URL, or no client can be made.
+    pub fn new(config: &SenderConfig) -> Result<Self, PushError> {
+        // The HTTP client takes the provider that the process has. It may have one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let headers = headers(&std::env::var(HEADERS).unwrap_or_default());
+        let base = config.endpoint.trim_end_matches('/').to_owned();
+        let way = match config.protocol {
+            PushProtocol::Grpc => {
+                let is_https = base.starts_with("https:");
+                let mut endpoint = Endpoint::from_shared(base).map_err(PushError::of)?;
+                if is_https {
+                    let tls = ClientTlsConfig::new().with_native_roots();
+                    endpoint = endpoint.tls_config(tls).map_err(PushError::of)?;
+                }
+                Way::Grpc(Box::new(MetricsServiceClient::new(endpoint.connect_lazy())))
+            }
+            PushProtocol::Http => {
+                let client = reqwest::Client::builder().build().map_err(PushError::of)?;
+                Way::Http { client, url: format!("{base}/v1/metrics") }
+            }
+        };
+        Ok(Self { headers, way })
+    }
+
+    /// Send a message.
+    ///
+    /// # Errors
+    /// The collector does not take it in time.
+    pub(crate) async fn send(&self, message: ExportMetricsServiceRequest) -> Result<(), PushError> {
+        let sending = async {
+            match &self.way {
+                Way::Grpc(client) => {
+                    let metadata = MetadataMap::from_headers(self.headers.clone());
+                    let request = tonic::Request::from_parts(metadata, Default::default(), message);
+                    client.as_ref().clone().export(request).await.map_err(PushError::of)?;
+                }
+                Way::Http { client, url } => {
+                    let request = client.post(url).headers(self.headers.clone());
+                    let request = request.header("content-type", "application/x-protobuf");
+                    let answer = request.body(message.encode_to_vec()).send().await;
+                    let answer = answer.and_then(reqwest::Response::error_for_status);
+                    answer.map_err(PushError::of)?;
+                }
+            }
+            Ok(())
+        };
+        timeout(TIMEOUT, sending).await.map_err(|_| PushError::Timeout)?
+    }
+}
+
+/// The headers in the variable's text. What is not a header is left out.
+fn headers(text: &str) -> HeaderMap {
+    let header = |pair: &str| {
+        let (name, value) = pair.split_once('=')?;
+        let name = HeaderName::try_from(name.trim()).ok()?;
+        let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
+        let mut value = HeaderValue::from_str(&value).ok()?;
+        value.set_sensitive(true);
+        Some((name, value))
+    };
+    text.split(',').filter_map(header).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::headers;
+
+    #[test]
+    fn headers_are_read_as_opentelemetry_says() {
+        let found = headers("api-key=a%20b, x-other = c,,=d,bad name=e");
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            (&found["api-key"], &found["x-other"]),
+            (&"a b".parse().unwrap(), &"c".parse().unwrap())
+        );
+        assert!(!format!("{found:?}").contains("a b"), "a secret is not shown");
+    }
+}
