@@ -48,7 +48,7 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("opentelemetry-otlp", &["gristmill-traces"]),
     // `oip` has the messages with their codec, `http` has the service; `push` is a client.
     ("tonic", &["gristmill-oip", "gristmill-http", "gristmill-push"]),
-    // `transport` for servers, `client` for clients; `store`, `traces` and `push` choose a provider.
+    // `transport` for servers, `client` for clients; the others choose a provider.
     (
         "rustls",
         &[
