@@ -120,7 +120,7 @@ pub fn submission(tenant: &Name, input: &Arc<str>, tensor: &Tensor) -> Submissio
         inputs: vec![NamedTensor { name: input.clone(), tensor: tensor.clone() }],
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + PATIENCE),
-        batches: None,
+        follow: Default::default(),
     }
 }
 

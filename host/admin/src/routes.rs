@@ -9,8 +9,8 @@ use percent_encoding::percent_decode_str;
 use crate::operation::{Operation, PREFIX};
 use crate::resource::{
     Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model, ModelConfig,
-    OwnToken, Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation,
-    Status, Tenant, TenantLogs, Token, Usage,
+    OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases, Requests, Resource,
+    Rollback, Rotation, Status, Tenant, TenantLogs, Token, Usage,
 };
 
 /// The resource at `path`.
@@ -34,6 +34,8 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     Ok(match segments[..] {
         ["status"] => Box::new(Status),
         ["metrics"] => Box::new(Metrics),
+        ["debug", "profile"] => Box::new(Profile),
+        ["requests"] => Box::new(Requests),
         ["usage"] => Box::new(Usage),
         ["self"] => Box::new(OwnToken),
         ["tokens"] => Box::new(List::Tokens),
@@ -82,6 +84,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         Status::operations(),
         Metrics::operations(),
         Usage::operations(),
+        Requests::operations(),
+        Profile::operations(),
         OwnToken::operations(),
         Token::operations(),
         Releases::operations(),

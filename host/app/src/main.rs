@@ -23,11 +23,13 @@ mod logs;
 mod model;
 mod plugin;
 mod process;
+mod profile;
 mod progress;
 mod reference;
 mod release_flags;
 mod releases;
 mod request_run;
+mod requests;
 mod rollback;
 mod samples;
 mod serve;
@@ -74,6 +76,8 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "context" => context::run(matches),
         "get" => get::run(matches),
         "model" => model::run(matches),
+        "profile" => profile::run(matches),
+        "requests" => requests::run(matches),
         "plugin" => run_plugin(matches),
         "fsck" => fsck::run(matches),
         "releases" => releases::run(matches),
@@ -146,6 +150,8 @@ fn command() -> Command {
         .subcommand(get::command())
         .subcommand(releases::command())
         .subcommand(usage::command())
+        .subcommand(requests::command())
+        .subcommand(profile::command())
         .subcommand(bench::command())
         .subcommand(logs::command())
         .subcommand(rollback::command())

@@ -4,6 +4,8 @@
 
 use std::io::Write;
 
+use gristmill_observe::Heap;
+
 /// Set variables that libraries read from the environment. Must be called before another thread
 /// starts.
 ///
@@ -13,6 +15,41 @@ pub(crate) fn prepare_environment() {
     // SAFETY: `main` calls this first. There is only one thread, so no other thread reads or writes
     // the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
+}
+
+// Of mimalloc, which is this program's allocator. Its package declares it only with a feature.
+unsafe extern "C" {
+    fn mi_process_info(
+        elapsed_ms: *mut usize,
+        user_ms: *mut usize,
+        system_ms: *mut usize,
+        resident: *mut usize,
+        resident_peak: *mut usize,
+        committed: *mut usize,
+        committed_peak: *mut usize,
+        page_faults: *mut usize,
+    );
+}
+
+/// The memory of the allocator.
+pub(crate) fn heap() -> Heap {
+    let mut figures = [0_usize; 8];
+    let [elapsed, user, system, resident, resident_peak, committed, committed_peak, faults] =
+        &mut figures;
+    // SAFETY: each pointer leads to a number of its own, which may be written.
+    unsafe {
+        mi_process_info(
+            elapsed,
+            user,
+            system,
+            resident,
+            resident_peak,
+            committed,
+            committed_peak,
+            faults,
+        );
+    }
+    Heap { committed: *committed as u64, committed_peak: *committed_peak as u64 }
 }
 
 /// End the process without running destructors, because threads may still use what the destructors

@@ -5,6 +5,7 @@
 //! the drain timeout.
 
 mod limits;
+mod listeners;
 mod opening;
 mod pushing;
 mod samples;
@@ -15,30 +16,28 @@ mod tls;
 mod usage;
 
 use std::convert::Infallible;
-use std::future::ready;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{ArgMatches, Command};
 use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, MetricsPlane, UploadLimits};
 use gristmill_client::Addresses;
 use gristmill_control::{Control, FigureParts, Progress};
 use gristmill_core::BufferPool;
-use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
+use gristmill_http::{DataPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_metrics::Places;
 use gristmill_observe::{Observer, Parts, Scrapes};
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
+use gristmill_transport::Shutdown;
 use gristmill_transport::credentials::KeyHasher;
-use gristmill_transport::{Connections, ListenerConfig, Listening, Protocol, Shutdown, Tls, serve};
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::{JoinHandle, JoinSet};
-use tokio_util::either::Either;
+use tokio::task::JoinHandle;
 
-use self::limits::{Limits, limits};
+use self::limits::limits;
+use self::listeners::{Listeners, Planes};
 use self::opening::{Children, OpeningParts, open_control};
 use self::stop::{Signals, end, end_within};
 use self::tls::PlanesTls;
@@ -53,9 +52,6 @@ const RETAINED_BYTES_MAX: usize = 256 << 20;
 /// The fewest threads of the control plane: while one of them reads a large document, another one
 /// renews the server's lease.
 const CONTROL_THREADS_MIN: usize = 2;
-
-/// The most connections of the listener for metrics.
-const METRICS_CONNECTIONS_MAX: usize = 32;
 
 /// The interval at which a long start logs its progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
@@ -139,26 +135,6 @@ fn control_runtime() -> std::io::Result<Runtime> {
         .build()
 }
 
-/// The planes, once the state is loaded.
-struct Planes {
-    data: DataPlane,
-    grpc: GrpcPlane,
-    admin: AdminPlane,
-    metrics: MetricsPlane,
-}
-
-/// The planes' listeners.
-struct Listeners {
-    data: TcpListener,
-    grpc: TcpListener,
-    admin: TcpListener,
-    /// If it is not a part of the admin plane alone.
-    metrics: Option<TcpListener>,
-    tls: PlanesTls,
-    /// The threads of the admin plane. The others are served by the runtime of the caller.
-    control_threads: Handle,
-}
-
 /// Serve until a signal, drain, and end the process. The calling runtime serves the data plane.
 async fn run_server(
     config: Arc<Config>,
@@ -169,17 +145,7 @@ async fn run_server(
 ) -> Result<Infallible> {
     // The order matters: no token is made before the addresses and the directory can be used, and a
     // new token is shown before anything else can fail.
-    let listeners = Listeners {
-        data: bind("listen", config.listeners.listen).await?,
-        grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
-        admin: bind("admin_listen", config.listeners.admin_listen).await?,
-        metrics: match config.metrics.metrics_listen {
-            Some(address) => Some(bind("metrics_listen", address).await?),
-            None => None,
-        },
-        tls: tls.clone(),
-        control_threads: control_threads.clone(),
-    };
+    let listeners = Listeners::bind(&config, tls.clone(), control_threads.clone()).await?;
     // The directory is held until the process has ended, because remaining work may still write.
     std::mem::forget(data_dir::lock(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
@@ -262,6 +228,8 @@ async fn run_server(
     let observer = Observer::new(Parts {
         control: control.clone(),
         edges: telling.edges,
+        requests: telling.requests,
+        heap: process::heap,
         connections,
         log: log.clone(),
         tenant_bytes_max: config.requests.tenant_bytes_max,
@@ -297,90 +265,6 @@ async fn run_server(
     end(&log)
 }
 
-impl Listeners {
-    fn addresses(&self) -> Result<Addresses> {
-        let Self { data, grpc, admin, metrics, tls, .. } = self;
-        let url = |listener: &TcpListener, tls: &Option<Tls>| -> Result<String> {
-            let scheme = if tls.is_some() { "https" } else { "http" };
-            Ok(format!("{scheme}://{}", listener.local_addr()?))
-        };
-        Ok(Addresses {
-            data: url(data, &tls.data)?,
-            grpc: url(grpc, &tls.data)?,
-            metrics: metrics.as_ref().map(|metrics| url(metrics, &tls.admin)).transpose()?,
-            admin: url(admin, &tls.admin)?,
-        })
-    }
-
-    /// Serve all planes. Each task returns whether all of its connections finished in time.
-    fn serve(
-        self,
-        limits: Limits,
-        planes: Arc<OnceLock<Planes>>,
-        loading: Loading,
-        shutdown: Shutdown,
-    ) -> JoinSet<bool> {
-        let mut serving = JoinSet::new();
-        let (opened, not_yet) = (planes.clone(), loading.clone());
-        let data = move |request, client| match opened.get() {
-            Some(planes) => Either::Left(planes.data.clone().handle(request, client)),
-            None => Either::Right(ready(not_yet.answer(&request))),
-        };
-        serving.spawn(serve(Listening {
-            listener: self.data,
-            protocol: Protocol::Http1,
-            tls: self.tls.data.clone(),
-            config: limits.data.clone(),
-            shutdown: shutdown.clone(),
-            handler: data,
-        }));
-        let (opened, not_yet) = (planes.clone(), loading.clone());
-        let grpc = move |call, client| match opened.get() {
-            Some(planes) => Either::Left(planes.grpc.clone().handle(call, client)),
-            None => Either::Right(ready(not_yet.answer_grpc())),
-        };
-        serving.spawn(serve(Listening {
-            listener: self.grpc,
-            protocol: Protocol::Http2,
-            tls: self.tls.data,
-            config: limits.data,
-            shutdown: shutdown.clone(),
-            handler: grpc,
-        }));
-        if let Some(listener) = self.metrics {
-            let (opened, not_yet) = (planes.clone(), loading.clone());
-            let metrics = move |request, _| match opened.get() {
-                Some(planes) => Either::Left(planes.metrics.clone().handle(request)),
-                None => Either::Right(ready(not_yet.answer(&request))),
-            };
-            let connections = Connections::new(METRICS_CONNECTIONS_MAX, None);
-            let metrics = serve(Listening {
-                listener,
-                protocol: Protocol::Http1,
-                tls: self.tls.admin.clone(),
-                config: ListenerConfig { connections, ..limits.admin.clone() },
-                shutdown: shutdown.clone(),
-                handler: metrics,
-            });
-            serving.spawn_on(metrics, &self.control_threads);
-        }
-        let admin = move |request, client| match planes.get() {
-            Some(planes) => Either::Left(planes.admin.clone().handle(request, client)),
-            None => Either::Right(ready(loading.answer(&request))),
-        };
-        let admin = serve(Listening {
-            listener: self.admin,
-            protocol: Protocol::Http1,
-            tls: self.tls.admin,
-            config: limits.admin,
-            shutdown,
-            handler: admin,
-        });
-        serving.spawn_on(admin, &self.control_threads);
-        serving
-    }
-}
-
 /// Wait for `opening`, and log its progress now and then.
 async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) -> Result<Control> {
     loop {
@@ -389,13 +273,6 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
             () = tokio::time::sleep(PROGRESS_INTERVAL) => tracing::info!("loading: {progress}"),
         }
     }
-}
-
-async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener> {
-    let flag = setting.replace('_', "-");
-    TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {setting} {address}: choose another address with --{flag}")
-    })
 }
 
 /// Print the server's addresses on standard output, for the people and scripts that started it.

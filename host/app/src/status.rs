@@ -106,6 +106,7 @@ fn page(status: &Value, address: &str) -> String {
     let mut head = vec![format!("{address}: release {release}"), format!("gristmill {version}")];
     head.extend(backends);
     let mut page = escaped(&format!("{}\n", head.join(", ")));
+    page += &process_line(status);
     if let Some(lines) = status["log"]["dropped_lines"].as_u64().filter(|lines| *lines > 0) {
         let _ = writeln!(page, "{lines} lines of the log were dropped");
     }
@@ -127,6 +128,25 @@ fn page(status: &Value, address: &str) -> String {
         page += &table(columns, rows);
     }
     page
+}
+
+/// How the server's process does. Empty if the caller may not see it.
+fn process_line(status: &Value) -> String {
+    let process = &status["process"];
+    let (Some(uptime), Some(resident)) =
+        (process["uptime_s"].as_u64(), process["resident_bytes"].as_u64())
+    else {
+        return String::new();
+    };
+    let under_way = status["requests"]["under_way"].as_u64().unwrap_or_default();
+    let oldest = status["requests"]["oldest_ms"].as_f64();
+    let oldest = oldest.map(|ms| format!(" (the oldest since {ms:.0} ms)")).unwrap_or_default();
+    let uptime = humantime::format_duration(Duration::from_secs(uptime));
+    let requests = if under_way == 1 { "request" } else { "requests" };
+    format!(
+        "up for {uptime}, {} MiB of memory, {under_way} {requests} under way{oldest}\n",
+        resident >> 20
+    )
 }
 
 /// Why releases of other replicas are not seen.

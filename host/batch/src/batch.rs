@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchFigures, BatchRecord, BatchSink, BufferPool, Model, Name, NamedTensor, Tensor, run_guarded,
+    BatchFigures, BatchRecord, BufferPool, Follow, Model, Name, NamedTensor, Tensor, run_guarded,
+    stage as request_stage,
 };
 use smallvec::SmallVec;
 
@@ -29,8 +30,8 @@ type Outputs = Result<Vec<Tensor>, SubmitError>;
 pub(crate) struct Job {
     pub(crate) inputs: Vec<NamedTensor>,
     pub(crate) reply: Reply,
-    /// Takes its batches, if they are traced.
-    pub(crate) batches: Option<&'static dyn BatchSink>,
+    /// Follows the request into its batches.
+    pub(crate) follow: Follow,
 }
 
 /// Requests on their way through an instance. An emptied batch is used again, to save allocations.
@@ -116,7 +117,12 @@ impl Batch {
         if requests.is_empty() {
             return None;
         }
-        self.queued.extend(requests.iter().map(|entry| started - entry.arrived));
+        for entry in requests {
+            self.queued.push(started - entry.arrived);
+            if let Some(progress) = entry.item.follow.progress {
+                progress.enters(request_stage::INFER);
+            }
+        }
         let was_staged = !self.staged.is_empty();
         let staged = &mut self.staged;
         let (outcomes, shares) = (&mut self.outcomes, &mut self.shares);
@@ -145,7 +151,7 @@ impl Batch {
 
     /// The batch for traces, if one of its requests may be traced.
     fn record(&self, rows: usize) -> Option<Arc<BatchRecord>> {
-        let sink = self.requests().iter().find_map(|entry| entry.item.batches)?;
+        let sink = self.requests().iter().find_map(|entry| entry.item.follow.traces)?;
         let Times { input, run, output } = self.times;
         let requests = self.requests().len();
         let figures = BatchFigures { began: self.began?, input, run, output, rows, requests };

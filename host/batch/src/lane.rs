@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchRecord, BatchSink, BufferPool, Deadline, Model, ModelInfo, Name, NamedTensor,
+    BatchRecord, BufferPool, Deadline, Follow, Model, ModelInfo, Name, NamedTensor,
 };
 use smallvec::SmallVec;
 
@@ -40,8 +40,8 @@ pub struct Submission {
     pub arrived: Instant,
     /// When its submitter stops waiting.
     pub deadline: Deadline,
-    /// Takes its batches, if they are traced.
-    pub batches: Option<&'static dyn BatchSink>,
+    /// Follows it into its batches.
+    pub follow: Follow,
 }
 
 /// The answer to a request.
@@ -243,7 +243,7 @@ impl Lane {
             size: Size { rows, bytes, shape_key: shape_key(&inputs) },
             at: now(),
             deadline: submission.deadline.instant(),
-            batches: submission.batches,
+            follow: submission.follow,
         };
         let parts = split(inputs, rows, self.config.max_batch_size)?;
         let expires_at = expires_at(policy, timeout);

@@ -1,4 +1,4 @@
-//! Calls of the admin API, which answer with a JSON document each.
+//! Calls of the admin API, which answer with a JSON document or a file each.
 //!
 //! A call fails if the server sends no answer, refuses the call, or sends an answer that the admin
 //! API never sends. Callers decide what to say about it.
@@ -8,6 +8,7 @@ use http::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use http::{Request, StatusCode};
 use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::client::Client;
 use crate::error::ClientError;
 
@@ -63,6 +64,18 @@ impl AdminClient {
         self.call(Request::get(url(path)).body(Bytes::new())).await
     }
 
+    /// Sends `GET`. Returns the answer's file.
+    ///
+    /// # Errors
+    /// As [`Self::get`], and if the answer has another media type.
+    pub async fn get_file(&self, path: &str, media_type: &str) -> Result<Bytes, AdminError> {
+        let request = Request::get(url(path)).body(Bytes::new()).map_err(ClientError::from)?;
+        let answer = self.client.send(request).await?;
+        let own = answer.headers.get(CONTENT_TYPE);
+        let is_file = own.is_some_and(|own| own.as_bytes() == media_type.as_bytes());
+        if answer.status.is_success() && is_file { Ok(answer.body) } else { Err(refusal(&answer)) }
+    }
+
     /// Sends `PUT` with a file. Returns the answer's document.
     ///
     /// # Errors
@@ -115,17 +128,23 @@ impl AdminClient {
         request: http::Result<Request<Bytes>>,
     ) -> Result<Value, AdminError> {
         let answer = self.client.send(request.map_err(ClientError::from)?).await?;
-        let mut document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let status = answer.status;
-        if status.is_success() && document.is_object() {
+        let document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if answer.status.is_success() && document.is_object() {
             return Ok(document);
         }
-        let Value::String(detail) = document["detail"].take() else {
-            return Err(AdminError::Foreign { status, beginning: answer.beginning() });
-        };
-        let code = document["code"].as_str().unwrap_or_default().to_owned();
-        Err(AdminError::Refused { status, code, detail })
+        Err(refusal(&answer))
     }
+}
+
+/// Why a call did not succeed.
+fn refusal(answer: &Answer) -> AdminError {
+    let mut document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let status = answer.status;
+    let Value::String(detail) = document["detail"].take() else {
+        return AdminError::Foreign { status, beginning: answer.beginning() };
+    };
+    let code = document["code"].as_str().unwrap_or_default().to_owned();
+    AdminError::Refused { status, code, detail }
 }
 
 /// The path of a request.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::Progress;
+
 /// A span of a trace, by its ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanRef {
@@ -23,8 +25,17 @@ pub trait BatchSink: Send + Sync {
     fn new_span(&self) -> SpanRef;
 
     /// Take a batch, and the spans of those of its requests that are traced. This runs on a serving
-    /// thread, so it must be quick. It is not called if there are no such spans.
+    /// thread, so it must be quick. A batch without traced requests is not passed here.
     fn ended(&self, batch: &BatchRecord, requests: &[SpanRef]);
+}
+
+/// Follows a request into its batches.
+#[derive(Clone, Copy, Default)]
+pub struct Follow {
+    /// Takes the batches, if they are traced.
+    pub traces: Option<&'static dyn BatchSink>,
+    /// Its stage, if it is tracked.
+    pub progress: Option<Progress>,
 }
 
 /// The figures of a batch that ran.

@@ -22,14 +22,18 @@ mod key_hash;
 mod limits;
 mod model;
 mod name;
+mod named;
 mod pool;
 mod rate;
 mod receipt;
+mod requests;
 mod serde_as_text;
+mod shards;
+mod stages;
 mod tensor;
 mod texts;
 
-pub use batch_record::{BatchFigures, BatchRecord, BatchSink, SpanRef};
+pub use batch_record::{BatchFigures, BatchRecord, BatchSink, Follow, SpanRef};
 pub use block::{MemoryBlock, MemorySource};
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
 pub use buffer::{Buffer, BufferMut};
@@ -45,10 +49,12 @@ pub use model::{
     TensorInfo, run_guarded,
 };
 pub use name::{InvalidName, Name};
+pub use named::{Named, SinkNames};
 pub use pool::BufferPool;
 pub use rate::{Empty, Left, Rate, RateLimit};
-pub use receipt::{
-    CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Stages, Subject, SubjectNames,
-};
+pub use receipt::{CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Subject};
+pub use requests::{Progress, Requests, Tracked, Underway};
+pub use shards::Shards;
+pub use stages::{Stages, stage};
 pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};

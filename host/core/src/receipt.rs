@@ -11,26 +11,9 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-use crate::{BatchRecord, BatchSink, ErrorCode, Name};
-
-/// How long each stage of a request took. A stage that was not reached has no time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
-    /// From arrival until the caller was admitted.
-    pub auth: Option<Duration>,
-    /// Reading and decoding its body.
-    pub read: Option<Duration>,
-    /// In the preprocessor.
-    pub pre: Option<Duration>,
-    /// In the model's queue.
-    pub queue: Option<Duration>,
-    /// Copying its batch together. This is a part of `infer`.
-    pub staging: Option<Duration>,
-    /// In the model. This includes copying its batch together and taking it apart.
-    pub infer: Option<Duration>,
-    /// In the postprocessor.
-    pub post: Option<Duration>,
-}
+use crate::named::{Named, SinkNames};
+use crate::stages::{Stages, stage};
+use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked};
 
 /// The use that one call of a plugin made of its limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +71,7 @@ pub struct Record {
     pub provider: Option<&'static str>,
     /// The tenant, once its caller was admitted, if the request is told of.
     pub tenant: Option<Name>,
-    /// What it was for, once it has ended.
+    /// Its pipeline or model. Set when it has ended.
     pub subject: Option<Subject>,
     /// Its batch, if that is traced; the last one if it ran in several.
     pub batch: Option<Arc<BatchRecord>>,
@@ -98,7 +81,7 @@ pub struct Record {
     pub outcome: Outcome,
 }
 
-/// What a request is charged, in whole numbers: sums of charges are exact.
+/// The use of the server by one request, in whole numbers, so that sums are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// Rows that the model ran.
@@ -135,7 +118,12 @@ impl Record {
         }
     }
 
-    /// What the request is charged.
+    /// The names of its pipeline and model, once it has ended.
+    pub fn names(&self) -> SinkNames<'_> {
+        self.subject.as_ref().map(Subject::names).unwrap_or_default()
+    }
+
+    /// The use of the server by this request.
     pub fn charge(&self) -> Charge {
         let us = |time: Duration| u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX);
         let calls = [self.calls.pre, self.calls.post].into_iter().flatten();
@@ -150,22 +138,13 @@ impl Record {
     }
 }
 
-/// What a request is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SubjectNames<'a> {
-    /// The pipeline, if it is one.
-    pub pipeline: Option<&'a Name>,
-    /// The model of the pipeline, or the one that was called itself.
-    pub model: Option<&'a Name>,
-}
-
-/// A sink, as what a request was for.
+/// The pipeline or model of a request: one of its sinks, which knows the names.
 #[derive(Clone)]
 pub struct Subject(Arc<dyn Sink>);
 
 impl Subject {
     /// Its names.
-    pub fn names(&self) -> SubjectNames<'_> {
+    pub fn names(&self) -> SinkNames<'_> {
         self.0.names()
     }
 }
@@ -177,15 +156,10 @@ impl fmt::Debug for Subject {
 }
 
 /// Takes the records of requests that ended.
-pub trait Sink: Send + Sync {
+pub trait Sink: Named {
     /// Take the record of a request that has ended, `took` after it was charged to this sink. This
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
-
-    /// What the requests are for, if this sink knows it.
-    fn names(&self) -> SubjectNames<'_> {
-        SubjectNames::default()
-    }
 }
 
 /// The record of a request under way. Dropping it closes it.
@@ -195,16 +169,35 @@ pub struct Receipt {
     sinks: SmallVec<[(Arc<dyn Sink>, Instant); 3]>,
     /// Takes the request's batches, if they are traced.
     batches: Option<&'static dyn BatchSink>,
+    tracked: Option<Tracked>,
 }
 
 impl Receipt {
     /// Open the receipt of a request that arrived at `arrived`.
     pub fn open(arrived: Instant) -> Self {
-        Self { record: Record::begin(arrived), sinks: SmallVec::new(), batches: None }
+        let record = Record::begin(arrived);
+        Self { record, sinks: SmallVec::new(), batches: None, tracked: None }
+    }
+
+    /// Show the request among those that are under way, until the receipt is closed.
+    pub fn track(&mut self, requests: &'static Requests, id: &str) {
+        self.tracked = Some(requests.track(id, self.record.arrived));
+    }
+
+    /// Note that the request begins this stage, one of [`Stages::NAMES`].
+    pub fn enters(&self, stage: &'static str) {
+        if let Some(tracked) = &self.tracked {
+            tracked.progress().enters(stage);
+        }
     }
 
     /// Send the record to `sink`, too, when the request ends.
     pub fn charge_to(&mut self, sink: Arc<dyn Sink>) {
+        if let Some(tracked) = &self.tracked
+            && sink.names() != SinkNames::default()
+        {
+            tracked.charged_to(sink.clone());
+        }
         self.record.is_charged = true;
         self.sinks.push((sink, Instant::now()));
     }
@@ -214,9 +207,10 @@ impl Receipt {
         self.batches = Some(sink);
     }
 
-    /// What takes its batches, if they are traced.
-    pub fn batches(&self) -> Option<&'static dyn BatchSink> {
-        self.batches
+    /// What follows the request into its batches.
+    pub fn follow(&self) -> Follow {
+        let progress = self.tracked.as_ref().map(Tracked::progress);
+        Follow { traces: self.batches, progress }
     }
 
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has
@@ -239,6 +233,7 @@ impl Receipt {
     /// Note that the caller was admitted now.
     pub fn admitted(&mut self) {
         self.record.stages.auth = Some(self.record.arrived.elapsed());
+        self.enters(stage::READ);
     }
 
     /// Note that the body was read and decoded now, after the caller was admitted.
@@ -262,6 +257,7 @@ impl Receipt {
 
     fn close(&mut self, outcome: Outcome) -> Record {
         self.record.outcome = outcome;
+        self.tracked = None;
         self.send();
         std::mem::replace(&mut self.record, Record::begin(Instant::now()))
     }
@@ -270,7 +266,7 @@ impl Receipt {
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
             sink.record(&self.record, since.elapsed());
-            if first.is_none() && sink.names() != SubjectNames::default() {
+            if first.is_none() && sink.names() != SinkNames::default() {
                 first = Some(sink);
             }
         }
@@ -298,6 +294,8 @@ mod tests {
 
     #[derive(Default)]
     struct Outcomes(Mutex<Vec<Outcome>>);
+
+    impl Named for Outcomes {}
 
     impl Sink for Outcomes {
         fn record(&self, record: &Record, _: Duration) {

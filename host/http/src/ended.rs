@@ -4,11 +4,10 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{ErrorCode, Name, Receipt, Record, Subject, SubjectNames};
+use gristmill_core::{ErrorCode, Name, Receipt, Record, Requests, SinkNames, stage};
 use gristmill_metrics::{Edge, EdgeFigures};
 use gristmill_sandbox::Line;
 use gristmill_serve::Variant;
-use gristmill_telemetry::stage;
 use gristmill_traces::{EndedRequest, LogEvent, TraceContext, Tracer};
 use gristmill_transport::{LineRate, status_of};
 use parking_lot::Mutex;
@@ -21,6 +20,8 @@ const ACCESS: &str = "access";
 pub struct Telling {
     /// Counts all answers.
     pub edges: &'static EdgeFigures,
+    /// Shows the requests that are under way.
+    pub requests: &'static Requests,
     /// Sends traces.
     pub tracer: Option<&'static Tracer>,
     /// Whether each request has a line in the log.
@@ -95,12 +96,15 @@ impl Teller {
         self.telling.edges
     }
 
-    /// The course of a new request, whose headers `header` looks up. Its batches are traced, too.
+    /// The course of a new request with this id, whose headers `header` looks up. Until it ends, it
+    /// is among those that are under way. Its batches are traced, too.
     pub(crate) fn begin<'a>(
         &self,
         receipt: &mut Receipt,
+        id: &str,
         header: impl Fn(&str) -> Option<&'a str> + 'a,
     ) -> Course {
+        receipt.track(self.telling.requests, id);
         let Telling { tracer, access_log, slow, .. } = &self.telling;
         let is_told = tracer.is_some() || *access_log || slow.is_some();
         let Some(tracer) = tracer else { return Course { is_told, ..Course::default() } };
@@ -129,10 +133,6 @@ impl Teller {
     }
 }
 
-fn names_of(record: &Record) -> SubjectNames<'_> {
-    record.subject.as_ref().map(Subject::names).unwrap_or_default()
-}
-
 fn millis(time: Option<Duration>) -> Option<f64> {
     // Whole microseconds.
     time.map(|time| time.as_micros() as f64 / 1e3)
@@ -140,7 +140,7 @@ fn millis(time: Option<Duration>) -> Option<f64> {
 
 fn log_access(ended: &Ended<'_>, took: Duration) {
     let Ended { method, path, id, client, status, code, record, course, .. } = ended;
-    let SubjectNames { pipeline, model } = names_of(record);
+    let SinkNames { pipeline, model, .. } = record.names();
     tracing::info!(
         target: ACCESS,
         request_id = id,
@@ -165,7 +165,7 @@ fn log_access(ended: &Ended<'_>, took: Duration) {
 fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
     let Ended { method, path, id, record, course, .. } = ended;
     let stages = &record.stages;
-    let SubjectNames { pipeline, model } = names_of(record);
+    let SinkNames { pipeline, model, .. } = record.names();
     tracing::warn!(
         request_id = id,
         trace_id = course.trace_id(),

@@ -74,7 +74,7 @@ impl DataPlane {
         let mut quota = None;
         let teller = self.shared.inference.teller();
         let header = |name: &str| head.headers.get(name)?.to_str().ok();
-        let mut course = teller.begin(&mut receipt, header);
+        let mut course = teller.begin(&mut receipt, &id, header);
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let call = Call {
             snapshot: &snapshot,

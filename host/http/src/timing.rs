@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use gristmill_core::Stages;
-use gristmill_telemetry::stage;
+use gristmill_core::{Stages, stage};
 use http::{HeaderName, HeaderValue};
 use smallvec::SmallVec;
 

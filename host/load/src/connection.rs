@@ -152,7 +152,7 @@ impl Connection {
             let bad = |_| io::Error::from(ErrorKind::InvalidData);
             let decoded = own.decoder.read(bytes).map_err(bad)?;
             if let Some(head) = decoded.complete {
-                // An answer that nobody asked for would be taken for the next one's.
+                // Bytes after the answer would be read as the answer to the next request.
                 let is_whole = decoded.used == bytes.len();
                 self.under_way = None;
                 left.clear();

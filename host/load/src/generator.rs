@@ -1,72 +1,12 @@
-//! Driving many connections on one thread, and several such threads.
+//! Making load with one or more threads, and reporting while they run.
 
-use std::collections::VecDeque;
-use std::io;
-use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
-};
-
-use crate::arrivals::{Pace, Random, Times};
-use crate::connection::{Connection, Ended};
+use crate::arrivals::Pace;
+use crate::load::{Load, LoadError};
 use crate::measured::{Measured, Tally};
-use crate::target::Target;
-
-/// The most bytes that one call of the system reads.
-const READ_BYTES: usize = 256 << 10;
-
-/// The most events of one look.
-const EVENTS_MAX: usize = 256;
-
-/// The longest wait for an event, after which the time is looked at.
-const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-
-/// The event of the timer. Connections have their numbers.
-const TIMER: u64 = u64::MAX;
-
-/// The load to make.
-#[derive(Clone, Debug)]
-pub struct Load {
-    /// The requests. Each is chosen at random by its weight.
-    pub targets: Vec<Target>,
-    /// When they are sent.
-    pub pace: Pace,
-    /// The threads; at least 1.
-    pub threads: usize,
-    /// The time before it measures.
-    pub warm_up: Duration,
-    /// How long it measures.
-    pub duration: Duration,
-    /// How long answers may take after the end. Requests without one by then count as failed.
-    pub patience: Duration,
-}
-
-/// Why no load can be made.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// A thread, a timer or the like cannot be made.
-    #[error("cannot make load")]
-    System(#[from] io::Error),
-    /// The server cannot be reached.
-    #[error("cannot connect to the server")]
-    Connect(#[source] io::Error),
-    /// A thread has panicked.
-    #[error("a thread of the load generator has panicked")]
-    Panicked,
-}
-
-impl From<rustix::io::Errno> for LoadError {
-    fn from(error: rustix::io::Errno) -> Self {
-        Self::System(error.into())
-    }
-}
+use crate::worker::{Counts, Opened, Worker};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -81,52 +21,41 @@ pub struct Progress {
     pub is_warm_up: bool,
 }
 
-/// What all threads count for [`Progress`].
-struct Shared {
-    /// All threads wait for each other until their connections are open.
-    opened: Barrier,
-    /// When load is made from.
-    begin: OnceLock<Instant>,
-    answered: AtomicU64,
-    failed: AtomicU64,
-    stops: AtomicBool,
-}
-
 /// Make the load, and report about each second.
 ///
 /// # Errors
 /// The server cannot be reached at the begin, or the system refuses something.
 pub fn run(load: &Load, mut report: impl FnMut(Progress)) -> Result<Measured, LoadError> {
     let threads = load.threads.max(1);
-    let shared = Arc::new(Shared {
-        opened: Barrier::new(threads + 1),
-        begin: OnceLock::new(),
-        answered: AtomicU64::new(0),
-        failed: AtomicU64::new(0),
-        stops: AtomicBool::new(false),
-    });
-    let whole = load.warm_up + load.duration;
+    let opened = (0..threads).map(|number| Opened::open(load, number));
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+
+    let counts = Counts::default();
+    let begin = Instant::now();
+    let workers = opened.into_iter().map(|opened| Worker::new(load, &counts, opened, begin));
+    let workers = workers.collect::<Result<Vec<_>, _>>()?;
+
     let tallies = std::thread::scope(|scope| {
         let mut running = Vec::new();
-        for number in 0..threads {
-            let shared = shared.clone();
-            let worker = move || Worker::new(load, (number, threads), &shared)?.run();
-            running
-                .push(std::thread::Builder::new().name("load".into()).spawn_scoped(scope, worker)?);
+        for worker in workers {
+            let thread = std::thread::Builder::new().name("load".into());
+            let spawned = thread.spawn_scoped(scope, move || worker.run());
+            // The scope waits for the threads that run already.
+            running.push(spawned.inspect_err(|_| counts.stops.store(true, Relaxed))?);
         }
-        let begin = shared.begin();
+        let is_running = || running.iter().any(|thread| !thread.is_finished());
         let mut last = 0;
-        while running.iter().any(|thread| !thread.is_finished()) {
+        while is_running() {
             let next = begin.elapsed().as_secs() + 1;
-            while begin.elapsed().as_secs() < next && running.iter().any(|own| !own.is_finished()) {
+            while begin.elapsed().as_secs() < next && is_running() {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            let answered = shared.answered.load(Relaxed);
+            let answered = counts.answered.load(Relaxed);
             let elapsed = begin.elapsed();
             report(Progress {
-                elapsed: elapsed.min(whole),
+                elapsed: elapsed.min(load.warm_up + load.duration),
                 answered: answered - last,
-                failed: shared.failed.load(Relaxed),
+                failed: counts.failed.load(Relaxed),
                 is_warm_up: elapsed < load.warm_up,
             });
             last = answered;
@@ -135,302 +64,11 @@ pub fn run(load: &Load, mut report: impl FnMut(Progress)) -> Result<Measured, Lo
             running.into_iter().map(|thread| thread.join().map_err(|_| LoadError::Panicked)?);
         ended.collect::<Result<Vec<Tally>, LoadError>>()
     })?;
-    let mut all = Tally::new(seconds_of(load.duration));
+    let mut all = Tally::new(load.duration);
     tallies.iter().for_each(|tally| all.add(tally));
     let measured = all.measured(load.duration);
     Ok(match load.pace {
         Pace::Closed { connections } => Measured { connections: Some(connections), ..measured },
         Pace::Open { rate, .. } => Measured { rate: Some(rate), ..measured },
     })
-}
-
-fn seconds_of(duration: Duration) -> usize {
-    duration.as_secs_f64().ceil() as usize
-}
-
-/// One thread.
-struct Worker<'a> {
-    load: &'a Load,
-    shared: &'a Shared,
-    epoll: OwnedFd,
-    connections: Vec<Connection>,
-    /// Connections without a request.
-    free: Vec<usize>,
-    open: Option<Open>,
-    random: Random,
-    weights: u32,
-    measures: (Instant, Instant),
-    tally: Tally,
-    buffer: Vec<u8>,
-}
-
-/// The requests of an open loop.
-struct Open {
-    times: Times,
-    timer: OwnedFd,
-    begin: Instant,
-    next: Instant,
-    /// Requests that wait for a connection, by the time at which they should have been sent.
-    waiting: VecDeque<Instant>,
-}
-
-impl Shared {
-    /// Wait until all connections are open. Returns the time from which load is made.
-    fn begin(&self) -> Instant {
-        self.opened.wait();
-        *self.begin.get_or_init(Instant::now)
-    }
-}
-
-/// Connections to the first target, and what tells of events on them.
-fn open_connections(load: &Load, count: usize) -> Result<(OwnedFd, Vec<Connection>), LoadError> {
-    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    let mut connections = Vec::with_capacity(count);
-    for number in 0..count {
-        let mut connection = Connection::new();
-        if let Some(target) = load.targets.first() {
-            let opened = connection.open(target).map_err(LoadError::Connect)?;
-            if let Some(stream) = opened {
-                watch(&epoll, stream, number)?;
-            }
-        }
-        connections.push(connection);
-    }
-    Ok((epoll, connections))
-}
-
-/// Let events on the stream tell the number of its connection.
-fn watch(epoll: &OwnedFd, stream: &TcpStream, number: usize) -> io::Result<()> {
-    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-    Ok(epoll::add(epoll, stream.as_fd(), EventData::new_u64(number as u64), flags)?)
-}
-
-impl<'a> Worker<'a> {
-    fn new(
-        load: &'a Load,
-        (number, threads): (usize, usize),
-        shared: &'a Shared,
-    ) -> Result<Self, LoadError> {
-        // The first threads have one more if they do not share equally.
-        let all = load.pace.connections();
-        let own = all / threads + usize::from(number < all % threads);
-        let opened = open_connections(load, own);
-        if opened.is_err() {
-            shared.stops.store(true, Relaxed);
-        }
-        let begin = shared.begin();
-        let (epoll, connections) = opened?;
-        let open = match load.pace {
-            Pace::Closed { .. } => None,
-            Pace::Open { rate, arrivals, .. } => {
-                let mut times = Times::new(rate / threads as f64, arrivals, number as u64 + 1);
-                let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?;
-                epoll::add(
-                    &epoll,
-                    &timer,
-                    EventData::new_u64(TIMER),
-                    EventFlags::IN | EventFlags::ET,
-                )?;
-                let next = begin + times.next();
-                Some(Open { times, timer, begin, next, waiting: VecDeque::new() })
-            }
-        };
-        Ok(Self {
-            load,
-            shared,
-            epoll,
-            connections,
-            free: (0..own).rev().collect(),
-            open,
-            random: Random::new(number as u64),
-            weights: load.targets.iter().map(|target| target.weight).sum(),
-            measures: (begin + load.warm_up, begin + load.warm_up + load.duration),
-            tally: Tally::new(seconds_of(load.duration)),
-            buffer: vec![0; READ_BYTES],
-        })
-    }
-
-    fn run(mut self) -> Result<Tally, LoadError> {
-        let result = self.drive();
-        if result.is_err() {
-            // The other threads end, too.
-            self.shared.stops.store(true, Relaxed);
-        }
-        self.tally.used(cpu_time());
-        result.map(|()| self.tally)
-    }
-
-    fn drive(&mut self) -> Result<(), LoadError> {
-        let (_, end) = self.measures;
-        match &self.open {
-            None => {
-                for connection in std::mem::take(&mut self.free) {
-                    self.begin_or_count(connection, Instant::now());
-                }
-            }
-            Some(_) => self.arm()?,
-        }
-        let mut events = Vec::with_capacity(EVENTS_MAX);
-        loop {
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&WAIT))
-            {
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            }
-            for event in &events {
-                match event.data.u64() {
-                    TIMER => {}
-                    connection => self.look_at(connection as usize),
-                }
-            }
-            let now = Instant::now();
-            if self.open.is_some() {
-                self.send_due(now)?;
-            }
-            let is_idle = self.connections.iter().all(Connection::is_free);
-            let is_over = now >= end + self.load.patience || now >= end && is_idle;
-            if is_over || self.shared.stops.load(Relaxed) {
-                self.count_unanswered(now);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Something has come on a connection, or it takes more.
-    fn look_at(&mut self, connection: usize) {
-        let Some(ended) = self.connections[connection].drive(&self.load.targets, &mut self.buffer)
-        else {
-            return;
-        };
-        let (_, end) = self.measures;
-        if self.connections[connection].was_closed_idle(&ended) {
-            // A server may close connections that are not used.
-            return self.begin_or_count(connection, ended.intended);
-        }
-        self.connections[connection].forget();
-        let now = Instant::now();
-        self.count(&ended, now);
-        let next = match &mut self.open {
-            None if now < end => Some(now),
-            None => None,
-            Some(open) => open.waiting.pop_front(),
-        };
-        match next {
-            Some(intended) => self.begin_or_count(connection, intended),
-            None => self.free.push(connection),
-        }
-    }
-
-    /// Send the requests of an open loop whose time has come, and set the timer.
-    fn send_due(&mut self, now: Instant) -> Result<(), LoadError> {
-        let (_, end) = self.measures;
-        let mut is_changed = false;
-        while let Some(open) = &mut self.open
-            && open.next <= now
-            && open.next < end
-        {
-            let intended = open.next;
-            open.next = open.begin + open.times.next();
-            is_changed = true;
-            match self.free.pop() {
-                Some(connection) => self.begin_or_count(connection, intended),
-                None => open.waiting.push_back(intended),
-            }
-        }
-        if is_changed { self.arm() } else { Ok(()) }
-    }
-
-    /// Let the timer end at the time of the next request.
-    fn arm(&self) -> Result<(), LoadError> {
-        let Some(open) = &self.open else { return Ok(()) };
-        // At least a nanosecond, because 0 turns the timer off.
-        let wait = open.next.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
-        let it_value =
-            Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
-        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let when = Itimerspec { it_interval, it_value };
-        timerfd_settime(&open.timer, TimerfdTimerFlags::empty(), &when)?;
-        Ok(())
-    }
-
-    /// Begin a request, or count it as failed if its connection cannot be opened.
-    fn begin_or_count(&mut self, connection: usize, intended: Instant) {
-        if self.begin(connection, intended).is_err() {
-            self.connections[connection].abandon();
-            self.count(&Ended { intended, status: None }, Instant::now());
-            self.free.push(connection);
-        }
-    }
-
-    fn begin(&mut self, connection: usize, intended: Instant) -> io::Result<()> {
-        let target = self.choose();
-        let own = &mut self.connections[connection];
-        if let Some(stream) = own.begin(&self.load.targets, target, intended)? {
-            watch(&self.epoll, stream, connection)?;
-        }
-        // The request goes out at once; its answer is an event.
-        match own.send(&self.load.targets) {
-            // The server may have closed a connection that was not used; that is an event, too.
-            Err(error) if is_closed(&error) => Ok(()),
-            sent => sent,
-        }
-    }
-
-    /// A target, by the weights.
-    fn choose(&mut self) -> usize {
-        if self.load.targets.len() == 1 {
-            return 0;
-        }
-        let mut left = self.random.below(self.weights as usize) as u32;
-        let fits = |target: &Target| match left.checked_sub(target.weight) {
-            Some(rest) => {
-                left = rest;
-                false
-            }
-            None => true,
-        };
-        self.load.targets.iter().position(fits).unwrap_or_default()
-    }
-
-    fn count(&mut self, ended: &Ended, now: Instant) {
-        let (from, end) = self.measures;
-        let took = now.saturating_duration_since(ended.intended);
-        self.shared.answered.fetch_add(u64::from(ended.status.is_some()), Relaxed);
-        let is_ok = ended.status.is_some_and(|status| (200..300).contains(&status));
-        if !is_ok {
-            self.shared.failed.fetch_add(1, Relaxed);
-        }
-        if ended.intended >= from && ended.intended < end {
-            self.tally.time(took);
-            if !is_ok {
-                let what = ended.status.map(|status| status.to_string());
-                self.tally.error(what.unwrap_or_else(|| "no answer".to_owned()));
-            }
-        }
-        if ended.status.is_some() && now >= from && now < end {
-            self.tally.answer(Some((now - from).as_secs() as usize), took);
-        }
-    }
-
-    /// Count the requests whose answers have not come, with the time for which they have waited.
-    fn count_unanswered(&mut self, now: Instant) {
-        let under_way = self.connections.iter().filter_map(Connection::intended);
-        let waiting = self.open.iter().flat_map(|open| open.waiting.iter().copied());
-        let all: Vec<_> = under_way.chain(waiting).collect();
-        for intended in all {
-            self.count(&Ended { intended, status: None }, now);
-        }
-    }
-}
-
-fn is_closed(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-/// The processor time of the calling thread.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

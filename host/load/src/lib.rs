@@ -1,8 +1,9 @@
 //! A load generator: sends requests over HTTP/1.1, and measures how long their answers take.
 //!
 //! In reading order: `target` is a request to send, `arrivals` says when requests are sent,
-//! `decode` reads answers, `connection` is one connection, `generator` drives many of them on one
-//! thread, `measured` is what comes out, `compare` compares two of those, and `plot` draws one.
+//! `decode` reads answers, `connection` is one connection, `load` says what load is made, `worker`
+//! drives many connections on one thread, `generator` runs such threads, `measured` is what comes
+//! out, `compare` compares two of those, and `plot` draws one.
 //!
 //! It is written for little processor time of its own, because on a shared machine the client is
 //! half of what is measured: sockets without a runtime between, requests that are made once, and
@@ -21,13 +22,16 @@ mod compare;
 mod connection;
 mod decode;
 mod generator;
+mod load;
 mod measured;
 mod plot;
 mod target;
+mod worker;
 
 pub use self::arrivals::{Arrivals, Pace};
 pub use self::compare::{Change, compare};
-pub use self::generator::{Load, LoadError, Progress, run};
+pub use self::generator::{Progress, run};
+pub use self::load::{Load, LoadError};
 pub use self::measured::{Latencies, Measured, Second};
 pub use self::plot::plot;
 pub use self::target::{Target, TargetError, Url};

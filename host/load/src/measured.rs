@@ -82,7 +82,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(seconds: usize) -> Self {
+    /// An empty one for a load that measures for `duration`.
+    pub(crate) fn new(duration: Duration) -> Self {
+        let seconds = duration.as_secs_f64().ceil() as usize;
         Self {
             all: histogram(3),
             seconds: (0..seconds).map(|_| histogram(2)).collect(),

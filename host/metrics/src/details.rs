@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
 
-use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Stages};
+use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Stages, stage};
 
 use crate::collected::{Collected, Distribution};
 use crate::family;
 use crate::histogram::{DURATION_BOUNDS_S, Durations, nanos};
-use crate::shards::Shards;
-
-/// The stages of a request, in order.
-pub const STAGES: [&str; 7] = ["auth", "read", "pre", "queue", "staging", "infer", "post"];
+use gristmill_core::Shards;
 
 /// The name under which the pipelines without details of their own stand together. It is not the
 /// name of any tenant.
@@ -45,7 +41,7 @@ const ABANDONED: usize = ANSWERED + 1;
 struct Shard {
     outcomes: [AtomicU64; OUTCOMES],
     total: Durations,
-    stages: [Durations; STAGES.len()],
+    stages: [Durations; Stages::NAMES.len()],
     rows: AtomicU64,
     received: AtomicU64,
     sent: AtomicU64,
@@ -90,7 +86,7 @@ impl Details {
         };
         shard.outcomes[outcome].fetch_add(1, Relaxed);
         shard.total.add(record.arrived.elapsed());
-        for (durations, time) in shard.stages.iter().zip(stages_of(&record.stages)) {
+        for (durations, time) in shard.stages.iter().zip(record.stages.times()) {
             if let Some(time) = time {
                 durations.add(time);
             }
@@ -149,7 +145,7 @@ impl Details {
             all
         };
         collected.add(family::REQUEST_DURATION, &whose, durations(&|shard| &shard.total));
-        for (at, stage) in STAGES.into_iter().enumerate() {
+        for (at, stage) in Stages::NAMES.into_iter().enumerate() {
             let stages = durations(&|shard| &shard.stages[at]);
             if stages.count() > 0 {
                 let attributes = [tenant, pipeline, model, stage];
@@ -165,7 +161,7 @@ impl Details {
         }
         let model_time = seconds(sum(&|shard| load(&shard.model_ns)));
         collected.add(family::REQUEST_MODEL_TIME, &whose, model_time);
-        for (at, stage) in ["pre", "post"].into_iter().enumerate() {
+        for (at, stage) in [stage::PRE, stage::POST].into_iter().enumerate() {
             let cpu = sum(&|shard| load(&shard.calls[at].cpu_ns));
             if cpu == 0 {
                 continue;
@@ -177,11 +173,4 @@ impl Details {
             collected.add(family::PLUGIN_MEMORY_PEAK, &attributes, peak);
         }
     }
-}
-
-/// The times of [`STAGES`]. Staging is a part of the time in the model.
-fn stages_of(stages: &Stages) -> [Option<Duration>; STAGES.len()] {
-    let Stages { auth, read, pre, queue, staging, infer, post } = *stages;
-    let infer = infer.map(|infer| infer.saturating_sub(staging.unwrap_or_default()));
-    [auth, read, pre, queue, staging, infer, post]
 }

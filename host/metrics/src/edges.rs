@@ -8,7 +8,7 @@ use gristmill_core::ErrorCode;
 use crate::collected::Collected;
 use crate::family;
 use crate::histogram::Durations;
-use crate::shards::Shards;
+use gristmill_core::Shards;
 
 /// A protocol of the data plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,6 +84,8 @@ families! {
         "Requests that reached a pipeline or a model and ended, by outcome: answered, abandoned by their client, or an error code.";
     REQUEST_DURATION Histogram "gristmill.request.duration" ["s"] (tenant, pipeline, model)
         "Time from a request's arrival to its answer, or to its end without one.";
+    REQUESTS_ACTIVE Gauge "gristmill.request.active" ["{request}"] (stage)
+        "Requests that are under way, by the stage that they have reached.";
     STAGE_DURATION Histogram "gristmill.request.stage.duration" ["s"] (tenant, pipeline, model, stage)
         "Time of a request in each stage that it reached: auth (finding the caller), read (its body), pre (the preprocessor), queue (the model's queue), staging (copying its batch together), infer (the model's run), post (the postprocessor).";
     REQUEST_ROWS Counter "gristmill.request.rows" ["{row}"] (tenant, pipeline, model)
@@ -176,6 +178,8 @@ families! {
         "Processor time of the server's process, user and system; children are not included.";
     PROCESS_MEMORY Gauge "process.memory.usage" ["By"] ()
         "Resident memory of the server's process.";
+    PROCESS_HEAP Gauge "gristmill.process.heap" ["By"] ()
+        "Memory that the server's allocator has from the system, whether it is in use or not.";
     PROCESS_THREADS Gauge "process.thread.count" ["{thread}"] ()
         "Threads of the server's process.";
     PROCESS_FILES Gauge "process.unix.file_descriptor.count" ["{file_descriptor}"] ()

@@ -25,11 +25,9 @@ pub mod family;
 mod histogram;
 mod places;
 mod request;
-mod shards;
 mod text;
 
 pub use self::collected::{Collected, Distribution, Point, Value};
-pub use self::details::STAGES;
 pub use self::edges::{Edge, EdgeFigures};
 pub use self::family::{Family, Kind};
 pub use self::histogram::{DURATION_BOUNDS_S, Durations};

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use gristmill_core::{Name, Outcome, Record, Sink, Stages};
+use gristmill_core::{Name, Named, Outcome, Record, Sink, Stages};
 
 use crate::collected::Collected;
 use crate::details::Details;
 use crate::histogram::nanos;
 
-/// What requests are for.
+/// The pipeline or model that requests go to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A pipeline, by its name.
@@ -137,6 +137,8 @@ impl RequestFigures {
         }
     }
 }
+
+impl Named for RequestFigures {}
 
 impl Sink for RequestFigures {
     fn record(&self, record: &Record, took: Duration) {

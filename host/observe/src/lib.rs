@@ -21,5 +21,6 @@ mod scrape;
 mod server;
 
 pub use self::observer::Observer;
-pub use self::parts::Parts;
+pub use self::parts::{Heap, Parts};
+pub use self::process::ProcessFigures;
 pub use self::scrape::Scrapes;

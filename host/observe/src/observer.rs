@@ -1,22 +1,24 @@
 //! All values at one moment.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
+use gristmill_core::Underway;
 use gristmill_metrics::Collected;
 
 use crate::parts::Parts;
-use crate::{models, process, requests, server};
+use crate::process::ProcessFigures;
+use crate::{models, requests, server};
 
 /// Asks the parts of a server for their figures.
 pub struct Observer {
     parts: Parts,
-    started: Instant,
+    started: (Instant, SystemTime),
 }
 
 impl Observer {
     /// An observer of a server that starts now.
     pub fn new(parts: Parts) -> Self {
-        Self { parts, started: Instant::now() }
+        Self { parts, started: (Instant::now(), SystemTime::now()) }
     }
 
     /// The values of all metrics now. This takes some milliseconds for thousands of pipelines, so
@@ -27,7 +29,19 @@ impl Observer {
         requests::collect(&self.parts, &serving.snapshot, &mut collected);
         models::collect(&serving.snapshot, &mut collected);
         server::collect(&self.parts, &serving.snapshot, &mut collected);
-        process::collect(self.started, &mut collected);
+        self.process().collect(&mut collected);
         collected
+    }
+
+    /// The figures of the process now. This reads some files of the system.
+    pub fn process(&self) -> ProcessFigures {
+        ProcessFigures::read(self.started, (self.parts.heap)())
+    }
+
+    /// The requests that are under way, the oldest first.
+    pub fn requests(&self) -> Vec<Underway> {
+        let mut all = self.parts.requests.underway();
+        all.sort_by_key(|own| own.arrived);
+        all
     }
 }

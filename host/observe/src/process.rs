@@ -1,33 +1,66 @@
 //! The server's process, as Linux shows it.
 
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use gristmill_metrics::{Collected, family};
+
+use crate::parts::Heap;
 
 /// The unit of processor times in `/proc`, per second. Linux has the same on all machines on which
 /// this server runs.
 const USER_HZ: f64 = 100.0;
 
-pub(crate) fn collect(started: Instant, collected: &mut Collected) {
-    collected.add(family::PROCESS_UPTIME, &[], started.elapsed().as_secs_f64());
-    if let Some([user, system]) = cpu_times() {
-        collected.add(family::PROCESS_CPU, &["user"], user);
-        collected.add(family::PROCESS_CPU, &["system"], system);
+/// The figures of the process. Those that the system does not show are 0.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessFigures {
+    /// When the server was started.
+    pub started: SystemTime,
+    /// How long ago that was.
+    pub uptime: Duration,
+    /// Processor time in user and in system mode, in seconds.
+    pub cpu_s: [f64; 2],
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// The most of it, in bytes.
+    pub resident_peak_bytes: u64,
+    /// The allocator's part.
+    pub heap: Heap,
+    /// Threads.
+    pub threads: u64,
+    /// Open files.
+    pub files: u64,
+}
+
+impl ProcessFigures {
+    pub(crate) fn read((started, time): (Instant, SystemTime), heap: Heap) -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let number = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let bytes = |key: &str| number(key).unwrap_or_default() << 10;
+        Self {
+            started: time,
+            uptime: started.elapsed(),
+            cpu_s: cpu_times().unwrap_or_default(),
+            resident_bytes: bytes("VmRSS:"),
+            resident_peak_bytes: bytes("VmHWM:"),
+            heap,
+            threads: number("Threads:").unwrap_or_default(),
+            files: open_files().unwrap_or_default(),
+        }
     }
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let number = |key: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    if let Some(kib) = number("VmRSS:") {
-        collected.add(family::PROCESS_MEMORY, &[], kib << 10);
-    }
-    if let Some(threads) = number("Threads:") {
-        collected.add(family::PROCESS_THREADS, &[], threads);
-    }
-    if let Some(files) = open_files() {
-        collected.add(family::PROCESS_FILES, &[], files);
+
+    pub(crate) fn collect(&self, collected: &mut Collected) {
+        collected.add(family::PROCESS_UPTIME, &[], self.uptime.as_secs_f64());
+        for (mode, seconds) in ["user", "system"].into_iter().zip(self.cpu_s) {
+            collected.add(family::PROCESS_CPU, &[mode], seconds);
+        }
+        collected.add(family::PROCESS_MEMORY, &[], self.resident_bytes);
+        collected.add(family::PROCESS_HEAP, &[], self.heap.committed);
+        collected.add(family::PROCESS_THREADS, &[], self.threads);
+        collected.add(family::PROCESS_FILES, &[], self.files);
     }
 }
 

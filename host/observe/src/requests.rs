@@ -1,10 +1,10 @@
 //! Tenants, and the requests to their pipelines and models.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use gristmill_core::Name;
+use gristmill_core::{Name, Stages};
 use gristmill_metrics::{Collected, RequestFigures, family};
 use gristmill_snapshot::{Pipeline, Snapshot, Tenant};
 
@@ -36,6 +36,13 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     places.collect_other(collected);
     places.collect(&figures, collected);
     parts.edges.collect(collected);
+    let mut active: BTreeMap<&str, u64> = Stages::NAMES.map(|stage| (stage, 0)).into();
+    for request in parts.requests.underway() {
+        *active.entry(request.stage).or_default() += 1;
+    }
+    for (stage, count) in active {
+        collected.add(family::REQUESTS_ACTIVE, &[stage], count);
+    }
 
     // Tenants have labels of their own if one of their pipelines has.
     let with_place =

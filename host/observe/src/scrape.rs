@@ -32,6 +32,11 @@ impl Scrapes {
         Self { observer, last: Arc::default() }
     }
 
+    /// The one that sees them.
+    pub fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
     /// The text of now, or of a moment ago. Made on a thread for blocking work, one at a time, to
     /// its end even if its reader leaves. None if that panicked, which is logged.
     pub async fn text(&self) -> Option<Bytes> {

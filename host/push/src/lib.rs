@@ -17,4 +17,4 @@ mod sender;
 
 pub use self::message::Source;
 pub use self::push::push;
-pub use self::sender::{PushError, PushProtocol, Sender, SenderConfig};
+pub use self::sender::{PushError, Sender, SenderConfig};

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use gristmill_telemetry::OtlpProtocol;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::MetricsServiceClient;
@@ -18,22 +19,13 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The variable with headers of each message: `name=value`, with commas between.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
-/// How metrics travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PushProtocol {
-    /// OTLP over gRPC.
-    Grpc,
-    /// OTLP over HTTP, as protobuf.
-    Http,
-}
-
 /// Where metrics go.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
     /// The collector's URL, such as `http://collector:4317`. Over HTTP, `/v1/metrics` is added.
     pub endpoint: String,
     /// How they travel.
-    pub protocol: PushProtocol,
+    pub protocol: OtlpProtocol,
 }
 
 /// Why metrics were not sent.
@@ -75,7 +67,7 @@ impl Sender {
         let headers = headers(&std::env::var(HEADERS).unwrap_or_default());
         let base = config.endpoint.trim_end_matches('/').to_owned();
         let way = match config.protocol {
-            PushProtocol::Grpc => {
+            OtlpProtocol::Grpc => {
                 let is_https = base.starts_with("https:");
                 let mut endpoint = Endpoint::from_shared(base).map_err(PushError::of)?;
                 if is_https {
@@ -84,7 +76,7 @@ impl Sender {
                 }
                 Way::Grpc(Box::new(MetricsServiceClient::new(endpoint.connect_lazy())))
             }
-            PushProtocol::Http => {
+            OtlpProtocol::Http => {
                 let client = reqwest::Client::builder().build().map_err(PushError::of)?;
                 Way::Http { client, url: format!("{base}/v1/metrics") }
             }

@@ -33,6 +33,7 @@ use crate::idle::{IdleGuests, TenantReuse};
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
+use crate::opaque::Opaque;
 
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
@@ -68,8 +69,8 @@ pub struct Instances {
 /// Runs the calls of all plugins.
 pub(crate) struct PluginEngine {
     config: SandboxConfig,
-    engine: Engine,
-    linker: Linker<StoreData>,
+    engine: Opaque<Engine>,
+    linker: Opaque<Linker<StoreData>>,
     pool: BufferPool,
     permits: Arc<Semaphore>,
     resting: Resting,
@@ -93,6 +94,7 @@ impl PluginEngine {
         let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
         let resting = Resting::new(config.concurrent_calls as usize);
         let (config, long_calls, idle) = (config.clone(), LongCalls::new()?, Mutex::default());
+        let (engine, linker) = (Opaque::new(engine), Opaque::new(linker));
         let own =
             Self { config, engine, linker, pool, permits, resting, idle, long_calls, ticking };
         let own = Arc::new(own);

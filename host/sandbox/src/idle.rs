@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::account::{Account, Resting};
 use crate::guest::Guest;
+use crate::opaque::Opaque;
 
 /// How the guests of a tenant are used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Drop for OneGuest {
 /// The idle guests of one plugin in one pipeline.
 pub(crate) struct IdleGuests {
     reuse: TenantReuse,
-    idle: Mutex<VecDeque<Idle>>,
+    idle: Opaque<Mutex<VecDeque<Idle>>>,
     account: Account,
     resting: Resting,
     long: Handle,
@@ -117,7 +118,7 @@ impl IdleGuests {
         resting: Resting,
         long: Handle,
     ) -> Self {
-        Self { reuse, idle: Mutex::default(), account, resting, long }
+        Self { reuse, idle: Opaque::new(Mutex::default()), account, resting, long }
     }
 
     /// The guest that served a call last.

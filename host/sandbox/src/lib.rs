@@ -12,7 +12,7 @@
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
 //! CPU time, [`Account`] has the places and the memory that the calls of one owner share,
 //! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer,
-//! `lines` keeps the last lines that plugins logged.
+//! `lines` keeps the last lines that plugins logged. `opaque` keeps builds short.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
@@ -44,6 +44,7 @@ mod limiter;
 mod lines;
 mod long_calls;
 mod meter;
+mod opaque;
 mod pace;
 mod pair;
 mod plugin;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use gristmill_profile::{Code, Function};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::types::ComponentItem;
@@ -19,6 +20,7 @@ use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall};
 use crate::meter::Meter;
+use crate::opaque::Opaque;
 use crate::pace::StaysLong;
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
@@ -26,7 +28,7 @@ use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess
 /// A loaded plugin. Calls run side by side, in different instances.
 pub struct Plugin {
     engine: Arc<PluginEngine>,
-    instance: InstancePre<StoreData>,
+    instance: Opaque<InstancePre<StoreData>>,
     preprocess: Option<ComponentExportIndex>,
     postprocess: Option<ComponentExportIndex>,
     imports: Vec<String>,
@@ -77,6 +79,7 @@ impl Plugin {
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
+        let instance = Opaque::new(instance);
         let plugin =
             Self { engine, instance, preprocess, postprocess, imports, contract, has_wasi };
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
@@ -117,6 +120,25 @@ impl Plugin {
         let needed = self.instance.component().resources_required();
         let pages = needed.and_then(|needed| needed.max_initial_memory_size);
         pages.unwrap_or(0).saturating_mul(64 << 10)
+    }
+
+    /// Its compiled code in this process, for profiles, under this name. A function without a name
+    /// in the plugin is called by its number.
+    pub fn code(self: &Arc<Self>, name: String) -> Code {
+        let text = self.instance.component().text();
+        let begin = text.as_ptr() as u64;
+        let (plugin, prefix) = (self.clone(), name.clone());
+        let functions = move || {
+            let functions = plugin.instance.component().functions().map(|own| {
+                let from = begin + own.offset as u64;
+                let number = || format!("{prefix}[{}]", own.index.as_u32());
+                let addresses = from..from + own.len as u64;
+                Function { addresses, name: own.name.unwrap_or_else(number) }
+            });
+            functions.collect()
+        };
+        let addresses = begin..begin + text.len() as u64;
+        Code { name, addresses, functions: Box::new(functions) }
     }
 
     /// The interfaces that it imports.

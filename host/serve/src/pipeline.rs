@@ -6,13 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
-use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt};
+use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt, stage};
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, Line, LineSource, Lines, OwnLines, Request, Response,
     Results,
 };
 use gristmill_snapshot::Route;
-use gristmill_telemetry::stage;
 use tokio::time::timeout_at;
 use tracing::{Instrument, Level, Span, debug_span, error_span};
 
@@ -282,6 +281,7 @@ impl PipelineRun<'_> {
             }
         };
 
+        receipt.enters(stage::PRE);
         let started = Instant::now();
         let prepared = route
             .plugins
@@ -302,7 +302,7 @@ impl PipelineRun<'_> {
             inputs: prepared.inputs,
             arrived: Instant::now(),
             deadline: context.deadline,
-            batches: None,
+            follow: Default::default(),
         };
         let rows = held_rows(&route.quota, rows_of(&route.model, &submission))?;
         let submitting = submit(&route.model, submission, receipt);
@@ -311,6 +311,7 @@ impl PipelineRun<'_> {
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 
+        receipt.enters(stage::POST);
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
         let grant = grant(&route.post, &post_usage);

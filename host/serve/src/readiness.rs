@@ -3,6 +3,9 @@
 //! Anyone may ask. So the answer counts the parts that do not serve, but does not name them; the
 //! admin status names them.
 
+use std::error::Error;
+use std::fmt;
+
 use gristmill_core::{ClientError, ErrorCode};
 use gristmill_snapshot::{Pipeline, Snapshot};
 use serde::Serialize;
@@ -16,19 +19,33 @@ pub struct Unavailable {
     pub models: usize,
 }
 
-/// The reason why a server is not ready.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotReady {
+/// Why a server is not ready: all reasons.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotReady {
     /// The shutdown has begun.
-    #[error("the server is shutting down")]
-    ShuttingDown,
+    pub is_shutting_down: bool,
     /// Nothing that is configured can serve.
-    #[error(
-        "nothing can serve: all pipelines ({}) and all models ({}) are unavailable; \
-         GET /admin/v1/status says why", .0.pipelines, .0.models
-    )]
-    NothingServes(Unavailable),
+    pub nothing_serves: Option<Unavailable>,
 }
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_shutting_down {
+            f.write_str("the server is shutting down")?;
+        }
+        let Some(Unavailable { pipelines, models }) = &self.nothing_serves else { return Ok(()) };
+        if self.is_shutting_down {
+            f.write_str("; ")?;
+        }
+        write!(
+            f,
+            "nothing can serve: all pipelines ({pipelines}) and all models ({models}) are \
+             unavailable; GET /admin/v1/status says why"
+        )
+    }
+}
+
+impl Error for NotReady {}
 
 impl ClientError for NotReady {
     fn code(&self) -> ErrorCode {
@@ -46,11 +63,8 @@ impl Unavailable {
 /// Whether the server is ready. A server without pipelines and models is ready.
 ///
 /// # Errors
-/// The server is shutting down, or it has pipelines or models and none of them can serve.
+/// The server is shutting down, or it has pipelines or models and none of them can serve, or both.
 pub fn readiness(snapshot: &Snapshot, is_shutting_down: bool) -> Result<Unavailable, NotReady> {
-    if is_shutting_down {
-        return Err(NotReady::ShuttingDown);
-    }
     let mut unavailable = Unavailable::default();
     let mut serves = false;
     for pipeline in snapshot.tenants.values().flat_map(|tenant| tenant.pipelines.values()) {
@@ -63,10 +77,11 @@ pub fn readiness(snapshot: &Snapshot, is_shutting_down: bool) -> Result<Unavaila
         serves |= model.versions().any(|(_, served)| served.is_ok());
         unavailable.models += usize::from(model.versions().any(|(_, served)| served.is_err()));
     }
-    if serves || unavailable.is_none() {
+    let is_serving = serves || unavailable.is_none();
+    if is_serving && !is_shutting_down {
         return Ok(unavailable);
     }
-    Err(NotReady::NothingServes(unavailable))
+    Err(NotReady { is_shutting_down, nothing_serves: (!is_serving).then_some(unavailable) })
 }
 
 #[cfg(test)]
@@ -88,7 +103,10 @@ mod tests {
         };
         snapshot.models.insert("digits".parse().unwrap(), failed);
         let why = readiness(&snapshot, false).unwrap_err().to_string();
-        assert!(why.contains("nothing can serve") && !why.contains("digits"), "{why}");
-        assert_eq!(readiness(&Snapshot::default(), true), Err(NotReady::ShuttingDown));
+        assert!(why.starts_with("nothing can serve") && !why.contains("digits"), "{why}");
+        let both = readiness(&snapshot, true).unwrap_err().to_string();
+        assert_eq!(both, format!("the server is shutting down; {why}"));
+        let only = NotReady { is_shutting_down: true, nothing_serves: None };
+        assert_eq!(readiness(&Snapshot::default(), true), Err(only));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, Submission, SubmitError};
-use gristmill_core::{Deadline, NamedTensor, Receipt};
+use gristmill_core::{Deadline, NamedTensor, Receipt, stage};
 
 /// The time after which a client may try again, if the model was too busy.
 pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
@@ -34,7 +34,8 @@ pub(crate) async fn submit(
 ) -> Result<Vec<NamedTensor>, SubmitError> {
     let started = Instant::now();
     let rows = rows_of(lane, &submission);
-    submission.batches = receipt.batches();
+    submission.follow = receipt.follow();
+    receipt.enters(stage::QUEUE);
     let submitted = lane.submit(submission).await;
     let waited = started.elapsed();
     let record = receipt.note();

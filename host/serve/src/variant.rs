@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gristmill_core::{ErrorCode, Outcome, Record, Sink};
+use gristmill_core::{ErrorCode, Named, Outcome, Record, Sink};
 use gristmill_sandbox::Response;
 use gristmill_snapshot::{Candidate, Evaluation, Observed, Route, Takes};
 use gristmill_transport::status_of;
@@ -80,6 +80,8 @@ impl Counted {
         self.is_error.store(is_error, Ordering::Relaxed);
     }
 }
+
+impl Named for Counted {}
 
 impl Sink for Counted {
     fn record(&self, record: &Record, took: Duration) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{Name, PipelineLimits, Record, Sink, SubjectNames};
+use gristmill_core::{Name, Named, PipelineLimits, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::{LineSource, PluginPair};
 use gristmill_usage::Counter;
@@ -100,8 +100,14 @@ impl Sink for Route {
         self.figures.record(record, took);
         self.usage.record(record, took);
     }
+}
 
-    fn names(&self) -> SubjectNames<'_> {
-        SubjectNames { pipeline: Some(&self.pipeline), model: Some(&self.model_name) }
+impl Named for Route {
+    fn names(&self) -> SinkNames<'_> {
+        SinkNames {
+            tenant: Some(&self.tenant),
+            pipeline: Some(&self.pipeline),
+            model: Some(&self.model_name),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{Digest, Name, Record, Sink, SubjectNames};
+use gristmill_core::{Digest, Name, Named, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::Plugin;
 use gristmill_usage::Counter;
@@ -36,6 +36,8 @@ pub struct Tenant {
 
 /// What a tenant's requests to a model add to.
 pub struct Direct {
+    /// The tenant.
+    pub tenant: Name,
     /// The model.
     pub model: Name,
     /// Their figures, which are the same in every snapshot.
@@ -49,9 +51,11 @@ impl Sink for Direct {
         self.figures.record(record, took);
         self.usage.record(record, took);
     }
+}
 
-    fn names(&self) -> SubjectNames<'_> {
-        SubjectNames { pipeline: None, model: Some(&self.model) }
+impl Named for Direct {
+    fn names(&self) -> SinkNames<'_> {
+        SinkNames { tenant: Some(&self.tenant), pipeline: None, model: Some(&self.model) }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Names of spans and stages, the set-up of `tracing`, and the log: the format of its lines and
-//! their writer.
+//! The set-up of `tracing`, and the log: the format of its lines and their writer.
 //!
 //! Refuses to know the subject of what it measures.
 //!
@@ -33,18 +32,13 @@ pub use self::plugin::{PLUGIN_TARGET, PluginFields};
 use self::queue::Queue;
 pub use self::text::escaped_len;
 
-/// A request's stages: the names of its spans and of its `Server-Timing` entries.
-pub mod stage {
-    /// Finding the tenant and checking the key.
-    pub const AUTH: &str = "auth";
-    /// The call of `preprocess`.
-    pub const PRE: &str = "pre";
-    /// The wait in the model's queue.
-    pub const QUEUE: &str = "queue";
-    /// The model's run.
-    pub const INFER: &str = "infer";
-    /// The call of `postprocess`.
-    pub const POST: &str = "post";
+/// How traces and metrics travel to a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtlpProtocol {
+    /// OTLP over gRPC.
+    Grpc,
+    /// OTLP over HTTP, as protobuf.
+    Http,
 }
 
 /// Why the log cannot be set up.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gristmill_telemetry::OtlpProtocol;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
@@ -17,22 +18,13 @@ const MESSAGE_SPANS_MAX: usize = 256;
 /// The time that a message may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How spans travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// OTLP over gRPC.
-    Grpc,
-    /// OTLP over HTTP, as protobuf.
-    Http,
-}
-
 /// What is traced, and where spans go.
 #[derive(Clone, Debug)]
 pub struct TraceConfig {
     /// The collector's URL, such as `http://collector:4317`. Over HTTP, `/v1/traces` is added.
     pub endpoint: String,
     /// How spans travel.
-    pub protocol: Protocol,
+    pub protocol: OtlpProtocol,
     /// The share of requests without a context of their own that are sampled, from 0 to 1.
     pub ratio: f64,
     /// Requests that take longer are kept, sampled or not.
@@ -58,10 +50,10 @@ pub(crate) fn processor(config: &TraceConfig) -> Result<BatchSpanProcessor, Trac
     let _ = rustls::crypto::ring::default_provider().install_default();
     let base = config.endpoint.trim_end_matches('/');
     let exporter = match config.protocol {
-        Protocol::Grpc => {
+        OtlpProtocol::Grpc => {
             SpanExporter::builder().with_tonic().with_endpoint(base).with_timeout(TIMEOUT).build()
         }
-        Protocol::Http => {
+        OtlpProtocol::Http => {
             let endpoint = format!("{base}/v1/traces");
             SpanExporter::builder()
                 .with_http()

@@ -21,6 +21,6 @@ mod spans;
 mod tracer;
 
 pub use self::context::TraceContext;
-pub use self::export::{Protocol, TraceConfig, TraceSetupError};
+pub use self::export::{TraceConfig, TraceSetupError};
 pub use self::spans::{EndedRequest, LogEvent};
 pub use self::tracer::Tracer;

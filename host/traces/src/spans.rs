@@ -1,9 +1,9 @@
 //! Spans of requests and batches, made of their records.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use gristmill_core::{BatchRecord, CallUsage, Record, SpanRef, Subject, SubjectNames};
+use gristmill_core::{BatchRecord, CallUsage, Record, SinkNames, SpanRef, Stages, stage};
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -105,9 +105,9 @@ impl Spans {
             root.status = Status::error(request.code.unwrap_or_default());
         }
         let mut at = began;
-        for (name, took) in stages_of(record) {
+        for (name, took) in Stages::NAMES.into_iter().zip(record.stages.times()) {
             let Some(took) = took else { continue };
-            let is_infer = name == "infer";
+            let is_infer = name == stage::INFER;
             let span_id = match is_infer {
                 true => SpanId::from_bytes(infer),
                 false => RandomIdGenerator::default().new_span_id(),
@@ -193,28 +193,12 @@ impl Spans {
     }
 }
 
-/// The stages in the order in which they run. Staging is a part of the time in the model.
-fn stages_of(record: &Record) -> [(&'static str, Option<Duration>); 7] {
-    let stages = &record.stages;
-    let infer = stages.infer.map(|all| all.saturating_sub(stages.staging.unwrap_or_default()));
-    [
-        ("auth", stages.auth),
-        ("read", stages.read),
-        ("pre", stages.pre),
-        ("queue", stages.queue),
-        ("staging", stages.staging),
-        ("infer", infer),
-        ("post", stages.post),
-    ]
-}
-
 fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
     let record = request.record;
     let mut all = vec![KeyValue::new("gristmill.request.id", request.id.to_owned())];
     let cut = |text: &str| text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
     all.extend(request.protocol.iter().map(|(name, value)| KeyValue::new(*name, cut(value))));
-    let SubjectNames { pipeline, model } =
-        record.subject.as_ref().map(Subject::names).unwrap_or_default();
+    let SinkNames { pipeline, model, .. } = record.names();
     let names = [
         ("gristmill.tenant", record.tenant.as_ref()),
         ("gristmill.pipeline", pipeline),
@@ -230,7 +214,7 @@ fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
     all
 }
 
-fn stage_attributes(stage: &str, record: &Record) -> Vec<KeyValue> {
+fn stage_attributes(name: &str, record: &Record) -> Vec<KeyValue> {
     let call = |usage: Option<CallUsage>| {
         let figures = usage.map(|CallUsage { cpu, memory_bytes, host_memory_bytes }| {
             let memory = (memory_bytes + host_memory_bytes) as i64;
@@ -241,10 +225,10 @@ fn stage_attributes(stage: &str, record: &Record) -> Vec<KeyValue> {
         });
         figures.into_iter().flatten().collect()
     };
-    match stage {
-        "pre" => call(record.calls.pre),
-        "post" => call(record.calls.post),
-        "infer" => vec![
+    match name {
+        stage::PRE => call(record.calls.pre),
+        stage::POST => call(record.calls.post),
+        stage::INFER => vec![
             KeyValue::new("gristmill.rows", record.rows as i64),
             KeyValue::new("gristmill.batch.rows", record.batch_rows as i64),
         ],

@@ -14,9 +14,9 @@ use crate::context::TraceContext;
 use crate::export::{TraceConfig, TraceSetupError, processor};
 use crate::spans::{EndedRequest, Spans};
 
-/// Of one tenant: requests that are kept a second although nobody sampled them, because they were
-/// slow or failed, and those that are kept because their client says so. A client that provokes
-/// failures, or samples all that it sends, does not displace the traces of others.
+/// The most traces of one tenant that are kept: of requests that were slow or failed, and of those
+/// that their clients sampled. A client that provokes failures, or samples all of its requests,
+/// does not displace the traces of others.
 const REMARKABLE: RateLimit = RateLimit { tokens: 20, every: Duration::from_secs(1), burst: 50 };
 const SAMPLED: RateLimit = RateLimit { tokens: 500, every: Duration::from_secs(1), burst: 1000 };
 

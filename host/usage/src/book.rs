@@ -97,7 +97,7 @@ impl Book {
 
     /// Add what was counted since the last time to the hour that was current then, write what has
     /// changed, and go on with the hour of `time`, which may be an earlier one. Counters that
-    /// nobody holds any more are forgotten.
+    /// are not in use any more are forgotten.
     ///
     /// # Errors
     /// Something cannot be written or read. Nothing is lost: the next call tries again.

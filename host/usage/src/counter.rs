@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use gristmill_core::{Charge, Name, Outcome, Record, Sink};
+use gristmill_core::{Charge, Name, Named, Outcome, Record, Sink};
 use serde::{Deserialize, Serialize};
 
-/// What usage is summed by.
+/// Requests with the same key are summed together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// The tenant.
@@ -84,6 +84,8 @@ impl Use {
         }
     }
 }
+
+impl Named for Counter {}
 
 impl Sink for Counter {
     fn record(&self, record: &Record, _: Duration) {

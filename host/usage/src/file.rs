@@ -11,13 +11,13 @@ use tempfile::Builder;
 use crate::counter::{Key, Use};
 use crate::hour::Hour;
 
-/// What begins the names of files that are being written.
+/// The beginning of the names of files that are not yet complete.
 const TEMPORARY: &str = ".new-";
 
 /// The sums of one hour.
 pub(crate) type Sums = BTreeMap<Key, Use>;
 
-/// What ends the names of these files.
+/// The end of the names of complete files.
 const EXTENSION: &str = "jsonl";
 
 /// Why usage cannot be read or written.

@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 
 pub(super) use self::model::ServedDocument;
 use self::model::{ConfigDocument, ModelDocument};
-use self::server::{JobDocument, LogDocument, ServerDocument};
+use self::server::{JobDocument, LogDocument, ProcessDocument, RequestsSummary, ServerDocument};
 use self::tenant::TenantDocument;
 use super::Resource;
 use super::replicas::{self, ReplicasDocument};
@@ -67,6 +67,8 @@ impl Resource for Status {
             version: env!("CARGO_PKG_VERSION"),
             release: snapshot.release,
             server: reach.is_server().then(|| ServerDocument {
+                process: ProcessDocument::of(&state.scrapes.observer().process()),
+                requests: RequestsSummary::of(&state.scrapes.observer().requests()),
                 backends: state.control.backends(),
                 log: LogDocument { dropped_lines: state.log.dropped() },
                 tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report().into())).collect(),

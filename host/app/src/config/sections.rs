@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use gristmill_core::Name;
 use gristmill_store::StoreUrl;
-use gristmill_telemetry::LogFormat;
-use gristmill_traces::Protocol;
+use gristmill_telemetry::{LogFormat, OtlpProtocol};
 
 use super::section::section;
 use super::value::{AdminToken, Any, HttpUrl, LogFilter};
@@ -221,7 +220,7 @@ section! {
             "URL of an OpenTelemetry collector, such as http://collector:4317, to which traces, and \
              metrics with push_metrics_s, are sent; if unset, nothing is traced. OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME and \
              OTEL_RESOURCE_ATTRIBUTES are read as OpenTelemetry says";
-        otlp_protocol: Protocol = "grpc", Any,
+        otlp_protocol: OtlpProtocol = "grpc", Any,
             "How they are sent: grpc, or http (protobuf, to /v1/traces and /v1/metrics below the URL)";
         trace_ratio: f64 = "0.01", 0.0..=1.0,
             "The share of requests that are traced, 0 to 1, if a request brings no traceparent that \

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use gristmill_core::Name;
 use gristmill_store::{StoreUrl, StoreUrlError};
-use gristmill_telemetry::LogFormat;
-use gristmill_traces::Protocol;
+use gristmill_telemetry::{LogFormat, OtlpProtocol};
 
 use super::setting::Setting;
 
@@ -192,7 +191,7 @@ impl Value for HttpUrl {
     }
 }
 
-impl Value for Protocol {
+impl Value for OtlpProtocol {
     fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
         match text {
             "grpc" => Ok(Self::Grpc),

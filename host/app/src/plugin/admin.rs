@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command};
 use gristmill_client::http::StatusCode;
 use gristmill_client::{
@@ -60,6 +61,11 @@ impl Admin {
     /// `GET` a document.
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         self.answered(block_on(self.client.get(path)))
+    }
+
+    /// `GET` a file of this media type.
+    pub(crate) fn file(&self, path: &str, media_type: &str) -> Result<Bytes> {
+        self.answered(block_on(self.client.get_file(path, media_type)))
     }
 
     /// `GET` a document; none if the thing is not there.
@@ -144,7 +150,7 @@ impl Admin {
 
     /// The document, or an error that says what to do. Replicas that a change has waited for in
     /// vain are a warning: the release is made.
-    fn answered(&self, answer: Result<Value, AdminError>) -> Result<Value> {
+    fn answered<T>(&self, answer: Result<T, AdminError>) -> Result<T> {
         let document = answer.map_err(|error| self.failed(error))?;
         if let Some(warning) = behind(&document) {
             eprintln!("warning: {}", escaped(&warning));

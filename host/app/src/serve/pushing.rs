@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use gristmill_observe::Observer;
-use gristmill_push::{PushProtocol, Sender, SenderConfig, Source, push};
-use gristmill_traces::Protocol;
+use gristmill_push::{Sender, SenderConfig, Source, push};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
@@ -24,11 +23,8 @@ pub(super) async fn start(
     else {
         return Ok(());
     };
-    let protocol = match config.traces.otlp_protocol {
-        Protocol::Grpc => PushProtocol::Grpc,
-        Protocol::Http => PushProtocol::Http,
-    };
-    let sender = SenderConfig { endpoint: endpoint.0.clone(), protocol };
+    let sender =
+        SenderConfig { endpoint: endpoint.0.clone(), protocol: config.traces.otlp_protocol };
     // Its connections live on the threads on which it is made.
     let sender = threads.spawn(async move { Sender::new(&sender) }).await??;
     let source = Source {

@@ -22,6 +22,7 @@ pub(super) async fn telling(config: &Config, instance: &str, threads: &Handle) -
     };
     Ok(Telling {
         edges: Box::leak(Box::default()),
+        requests: Box::leak(Box::default()),
         tracer,
         access_log: config.logging.access_log,
         slow: config.logging.slow_request_ms.map(Duration::from_millis),

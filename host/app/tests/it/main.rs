@@ -49,6 +49,7 @@ mod fsck;
 mod fuzz_inputs;
 mod http2_floods;
 mod init;
+mod inside;
 mod instance_reuse;
 mod kept_releases;
 mod languages;

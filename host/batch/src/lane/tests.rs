@@ -94,7 +94,7 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + patience),
-        batches: None,
+        follow: Default::default(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BatchSink, Name, NamedTensor};
+use gristmill_core::{Follow, Name, NamedTensor};
 use smallvec::SmallVec;
 
 use super::LockedState;
@@ -32,8 +32,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) size: Size,
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
-    /// Takes its batches, if they are traced.
-    pub(crate) batches: Option<&'static dyn BatchSink>,
+    /// Follows it into its batches.
+    pub(crate) follow: Follow,
 }
 
 impl LockedState<'_> {
@@ -64,7 +64,7 @@ impl LockedState<'_> {
                 arrived: arrival.at,
                 deadline: arrival.deadline,
                 timeout: arrival.timeout.map(|timeout| arrival.at + timeout),
-                item: Job { inputs, reply, batches: arrival.batches },
+                item: Job { inputs, reply, follow: arrival.follow },
             });
             waiting.push(wait);
         }

@@ -93,6 +93,7 @@ impl TenantBuilder<'_> {
         let spec = &self.own.spec;
         let keys = || spec.keys.values().copied().collect();
         let direct = |name: &Name| Direct {
+            tenant: self.id.0.clone(),
             model: name.clone(),
             figures: self.accounts.figures(self.id, Target::Model(name.clone())),
             usage: self.accounts.usage(self.id, None, name),

@@ -181,11 +181,11 @@ impl Inference {
         record.stages.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
         let trace = &request.admitted.trace;
-        let mut course = self.teller().begin(&mut receipt, |name| trace.get(name));
+        let id = self.id_of(&message.id);
+        let mut course = self.teller().begin(&mut receipt, &id, |name| trace.get(name));
         if course.is_told {
             receipt.note().tenant = request.admitted.caller().name().cloned();
         }
-        let id = self.id_of(&message.id);
         let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
         let noting = Noting { receipt: &mut receipt, course: &mut course, id: &id };
         let (answer, code, record) = match self.infer_noting(request, message, noting).await {

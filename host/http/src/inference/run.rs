@@ -96,7 +96,7 @@ impl Inference {
             inputs,
             arrived: asked.receipt.record().arrived,
             deadline: asked.deadline,
-            batches: None,
+            follow: Default::default(),
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();

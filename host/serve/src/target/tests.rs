@@ -46,7 +46,10 @@ fn snapshot() -> Snapshot {
         let target = gristmill_metrics::Target::Model(name(model));
         let figures = Places::new(0).figures(name("acme"), target);
         let (model, figures) = (name(model), figures.into());
-        (model.clone(), Arc::new(Direct { model, figures, usage: Arc::default() }))
+        (
+            model.clone(),
+            Arc::new(Direct { tenant: name("acme"), model, figures, usage: Arc::default() }),
+        )
     };
     acme.models.extend(["ready", "broken", "multiple"].map(granted));
     for pipeline in ["second", "first"] {

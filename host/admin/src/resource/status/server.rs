@@ -1,8 +1,11 @@
 //! The server in the status.
 
 use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
 
-use gristmill_control::JobStatus;
+use gristmill_control::{JobStatus, rfc3339};
+use gristmill_core::Underway;
+use gristmill_observe::ProcessFigures;
 use gristmill_transport::TlsReport;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,6 +15,8 @@ use crate::schemas::maybe;
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct ServerDocument<'a> {
+    pub(super) process: ProcessDocument,
+    pub(super) requests: RequestsSummary,
     /// The backends that can run models, the best first.
     #[schema(value_type = Vec<String>)]
     pub(super) backends: Vec<&'static str>,
@@ -26,6 +31,56 @@ pub(super) struct ServerDocument<'a> {
     #[schema(schema_with = maybe::<ReplicasDocument>)]
     #[serde(flatten)]
     pub(super) replicas: Option<ReplicasDocument>,
+}
+
+/// The server's process.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ProcessStatus)]
+pub(super) struct ProcessDocument {
+    /// When it was started.
+    #[schema(format = DateTime)]
+    started: String,
+    uptime_s: u64,
+    resident_bytes: u64,
+    resident_peak_bytes: u64,
+    /// Memory that the allocator has from the system, whether it is in use or not.
+    heap_bytes: u64,
+    heap_peak_bytes: u64,
+    threads: u64,
+    open_files: u64,
+}
+
+impl ProcessDocument {
+    pub(super) fn of(figures: &ProcessFigures) -> Self {
+        let since_epoch = figures.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            started: rfc3339(since_epoch.as_millis() as u64),
+            uptime_s: figures.uptime.as_secs(),
+            resident_bytes: figures.resident_bytes,
+            resident_peak_bytes: figures.resident_peak_bytes,
+            heap_bytes: figures.heap.committed,
+            heap_peak_bytes: figures.heap.committed_peak,
+            threads: figures.threads,
+            open_files: figures.files,
+        }
+    }
+}
+
+/// The requests that are under way; `GET /admin/v1/requests` names them.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RequestsStatus)]
+pub(super) struct RequestsSummary {
+    under_way: usize,
+    /// The age of the oldest of them.
+    oldest_ms: Option<f64>,
+}
+
+impl RequestsSummary {
+    /// The summary of requests of which the first is the oldest.
+    pub(super) fn of(requests: &[Underway]) -> Self {
+        let age = |request: &Underway| request.arrived.elapsed().as_micros() as f64 / 1e3;
+        Self { under_way: requests.len(), oldest_ms: requests.first().map(age) }
+    }
 }
 
 /// The server's log.

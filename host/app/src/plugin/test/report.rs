@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use gristmill_control::{Mismatch, SampleAnswer, SampleFailure};
-use gristmill_core::{CallUsage, PluginLimits, Stages};
+use gristmill_core::{CallUsage, PluginLimits, Stages, stage};
 use gristmill_sandbox::Line;
-use gristmill_telemetry::stage;
 use serde_json::{Map, Value, json};
 
 use super::round::Tested;

@@ -87,7 +87,7 @@ fn submission_of(values: &[u8], patience: Duration) -> Submission {
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         arrived: now(),
         deadline: Deadline::at(now() + patience),
-        batches: None,
+        follow: Default::default(),
     }
 }
 

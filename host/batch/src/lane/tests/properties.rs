@@ -117,7 +117,7 @@ impl<'a> Simulation<'a> {
             size,
             at: now,
             deadline,
-            batches: None,
+            follow: Default::default(),
         };
         let refused = match self.state.would_take(&arrival) {
             Ok(()) => false,
@@ -135,7 +135,7 @@ impl<'a> Simulation<'a> {
             arrived: now,
             deadline: now + Duration::from_secs(1 << 20),
             timeout: None,
-            item: Job { inputs: Vec::new(), reply, batches: None },
+            item: Job { inputs: Vec::new(), reply, follow: Default::default() },
         });
         self.begin(now);
         refused

@@ -9,7 +9,7 @@ const SHARDS_MAX: usize = 8;
 
 /// One copy for each of several groups of threads.
 #[derive(Debug)]
-pub(crate) struct Shards<T>(Box<[Aligned<T>]>);
+pub struct Shards<T>(Box<[Aligned<T>]>);
 
 /// A copy on cache lines of its own.
 #[derive(Debug, Default)]
@@ -24,13 +24,13 @@ impl<T: Default> Default for Shards<T> {
 
 impl<T> Shards<T> {
     /// The copy of the calling thread.
-    pub(crate) fn own(&self) -> &T {
+    pub fn own(&self) -> &T {
         // The number of copies is a power of two.
         &self.0[thread() & (self.0.len() - 1)].0
     }
 
     /// All copies.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
+    pub fn all(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|shard| &shard.0)
     }
 }

@@ -1,0 +1,128 @@
+//! `GET /admin/v1/debug/profile`: where the server spends its processor time, as a flame graph or
+//! for pprof.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use gristmill_control::Control;
+use gristmill_core::ErrorCode;
+use gristmill_profile::{Code, ProfileError, record};
+use gristmill_transport::{Allowed, Problem};
+use http::HeaderValue;
+use http::Method;
+use http::header::CONTENT_SECURITY_POLICY;
+use tokio::task::spawn_blocking;
+
+use super::Resource;
+use super::query::{count_in, invalid, parameters};
+use crate::answer::{Answer, Outcome};
+use crate::operation::{Operation, text};
+use crate::permission::Permission;
+use crate::receive::Received;
+use crate::state::State;
+
+/// The time that is recorded by default, and at most.
+const SECONDS: usize = 10;
+const SECONDS_MAX: usize = 60;
+
+const SVG: &str = "image/svg+xml";
+const PPROF: &str = "application/vnd.google.protobuf+gzip";
+
+pub(crate) struct Profile;
+
+/// Ends the recording when its caller leaves.
+struct StopsWhenDropped(Arc<AtomicBool>);
+
+impl Drop for StopsWhenDropped {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+impl Profile {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let summary = "Record where the server spends its processor time";
+        let operation = Operation::get("debug/profile", summary)
+            .about(
+                "One profile is recorded at a time. Functions of plugins have their names, if the \
+                 plugins do.",
+            )
+            .number("seconds", Some(SECONDS_MAX), "How long to record; 10 by default")
+            .text("format", "`svg`, a flame graph, or `pprof`; `svg` by default")
+            .problems(&[ErrorCode::Conflict]);
+        vec![operation.reads_as(SVG, text())]
+    }
+}
+
+#[async_trait]
+impl Resource for Profile {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::Administer
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        let [seconds, format] = parameters(["seconds", "format"], received.query)?;
+        let seconds =
+            seconds.map_or(Ok(SECONDS), |seconds| count_in("seconds", seconds, SECONDS_MAX))?;
+        let is_pprof = match format {
+            None | Some("svg") => false,
+            Some("pprof") => true,
+            Some(other) => {
+                return Err(invalid(format!("format is {other:?}: must be svg or pprof")));
+            }
+        };
+        let stops = Arc::new(AtomicBool::new(false));
+        let _stops = StopsWhenDropped(stops.clone());
+        let control = state.control.clone();
+        let recording = spawn_blocking(move || {
+            let time = Duration::from_secs(seconds as u64);
+            let profile = record(time, || stops.load(Relaxed), || code(&control))?;
+            Ok(match is_pprof {
+                true => Bytes::from(profile.pprof()),
+                false => Bytes::from(profile.flame_graph().map_err(ProfileError::System)?),
+            })
+        });
+        let recorded = recording.await.map_err(|error| failed(&error.to_string()))?;
+        let answer = match recorded {
+            Ok(bytes) => Answer::text(bytes, if is_pprof { PPROF } else { SVG }),
+            Err(error @ ProfileError::Busy) => {
+                return Err(Problem::new(ErrorCode::Conflict, error.to_string()));
+            }
+            Err(ProfileError::System(error)) => return Err(failed(&error.to_string())),
+        };
+        // Names in the picture are those that tenants gave to functions.
+        let policy = HeaderValue::from_static("sandbox allow-scripts; default-src 'unsafe-inline'");
+        Ok(answer.with_header(CONTENT_SECURITY_POLICY, policy).unkept())
+    }
+}
+
+fn failed(error: &str) -> Problem {
+    tracing::error!(error, "the profile cannot be recorded");
+    Problem::new(ErrorCode::Internal, "the profile cannot be recorded: the log says why")
+}
+
+/// The compiled code of all plugins that are loaded. Code that several tenants share has the name
+/// of one of them.
+fn code(control: &Control) -> Vec<Code> {
+    let serving = control.serving();
+    let tenants = serving.snapshot.tenants.iter();
+    let plugins = tenants.flat_map(|(tenant, own)| {
+        own.plugins.iter().flat_map(move |(name, state)| {
+            let newest =
+                state.plugin.as_ref().ok().map(|plugin| (format!("{tenant}/{name}"), plugin));
+            let kept = state.kept.iter().filter_map(move |(version, kept)| {
+                Some((format!("{tenant}/{name}@{version}"), kept.loaded.as_ref().ok()?))
+            });
+            newest.into_iter().chain(kept)
+        })
+    });
+    plugins.map(|(name, plugin)| plugin.code(name)).collect()
+}

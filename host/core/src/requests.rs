@@ -1,0 +1,215 @@
+//! The requests that are under way, for operators: each has a place that says what the request is
+//! and which stage it has reached.
+//!
+//! Invariant: a request waits for another thread here only if that thread takes a place from the
+//! same list, or reads this very request, in that moment. Places are made as they are needed and
+//! live as long as the process; there are as many as there were requests at the same time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::named::{Named, SinkNames};
+use crate::stages::Stages;
+use crate::{Name, Shards};
+
+/// The most bytes of a request's id that are kept.
+const ID_BYTES_MAX: usize = 128;
+
+/// The requests that are under way.
+#[derive(Default)]
+pub struct Requests {
+    free: Shards<Mutex<Vec<&'static Place>>>,
+    all: Mutex<Vec<&'static Place>>,
+}
+
+/// The place of one request.
+struct Place {
+    /// The number of requests that had this place, and in the lowest byte the stage.
+    state: AtomicU64,
+    about: Mutex<About>,
+}
+
+#[derive(Default)]
+struct About {
+    id: String,
+    /// None while the place is free.
+    arrived: Option<Instant>,
+    /// Knows the names of the request's pipeline and model.
+    sink: Option<Arc<dyn Named>>,
+}
+
+/// A request that is under way. Dropping it ends that.
+pub struct Tracked {
+    requests: &'static Requests,
+    progress: Progress,
+}
+
+/// The stage of a request. It does nothing once the request has ended.
+#[derive(Clone, Copy)]
+pub struct Progress {
+    place: &'static Place,
+    turn: u64,
+}
+
+/// A request that is under way, as it was a moment ago.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Underway {
+    /// Its id.
+    pub id: String,
+    /// When it arrived.
+    pub arrived: Instant,
+    /// The stage that it has reached, one of [`Stages::NAMES`].
+    pub stage: &'static str,
+    /// Its tenant, once it is charged to it.
+    pub tenant: Option<Name>,
+    /// Its pipeline, if it has one.
+    pub pipeline: Option<Name>,
+    /// Its model.
+    pub model: Option<Name>,
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests").finish_non_exhaustive()
+    }
+}
+
+impl Requests {
+    /// Track a request with this id.
+    pub fn track(&'static self, id: &str, arrived: Instant) -> Tracked {
+        let free = self.free.own().lock().pop();
+        let place = free.unwrap_or_else(|| {
+            let about = Mutex::new(About::default());
+            let place = &*Box::leak(Box::new(Place { state: AtomicU64::new(0), about }));
+            self.all.lock().push(place);
+            place
+        });
+        {
+            let mut about = place.about.lock();
+            about.id.clear();
+            about.id.push_str(&id[..id.floor_char_boundary(ID_BYTES_MAX)]);
+            about.arrived = Some(arrived);
+        }
+        let turn = place.state.load(Relaxed) >> 8;
+        Tracked { requests: self, progress: Progress { place, turn } }
+    }
+
+    /// The requests that are under way, in no order.
+    pub fn underway(&self) -> Vec<Underway> {
+        // Not held while places are read.
+        let all = self.all.lock().clone();
+        all.into_iter().filter_map(Place::underway).collect()
+    }
+}
+
+impl Place {
+    fn underway(&'static self) -> Option<Underway> {
+        let about = self.about.lock();
+        let stage = (self.state.load(Relaxed) & 0xff) as usize;
+        let SinkNames { tenant, pipeline, model } =
+            about.sink.as_ref().map(|sink| sink.names()).unwrap_or_default();
+        Some(Underway {
+            id: about.id.clone(),
+            arrived: about.arrived?,
+            stage: Stages::NAMES.get(stage).copied().unwrap_or_default(),
+            tenant: tenant.cloned(),
+            pipeline: pipeline.cloned(),
+            model: model.cloned(),
+        })
+    }
+}
+
+impl Tracked {
+    /// Its stage, for those who do not have the request itself.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Note the sink that knows the names of its pipeline and model.
+    pub(crate) fn charged_to(&self, sink: Arc<dyn Named>) {
+        self.progress.place.about.lock().sink = Some(sink);
+    }
+}
+
+impl Progress {
+    /// The request begins this stage, one of [`Stages::NAMES`].
+    pub fn enters(self, stage: &'static str) {
+        let Some(stage) = Stages::NAMES.iter().position(|own| *own == stage) else { return };
+        let next = self.turn << 8 | stage as u64;
+        let state = &self.place.state;
+        // Another request may have the place by now.
+        let is_own = |state: u64| (state >> 8 == self.turn).then_some(next);
+        let _ = state.fetch_update(Relaxed, Relaxed, is_own);
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        let Progress { place, turn } = self.progress;
+        let sink = {
+            let mut about = place.about.lock();
+            about.arrived = None;
+            place.state.store((turn + 1) << 8, Relaxed);
+            about.sink.take()
+        };
+        // What this may free, it frees without the lock.
+        drop(sink);
+        self.requests.free.own().lock().push(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::receipt::{Receipt, Record, Sink};
+    use crate::stages::stage;
+
+    struct Acme(Name);
+
+    impl Sink for Acme {
+        fn record(&self, _: &Record, _: Duration) {}
+    }
+
+    impl Named for Acme {
+        fn names(&self) -> SinkNames<'_> {
+            SinkNames { tenant: Some(&self.0), ..SinkNames::default() }
+        }
+    }
+
+    #[test]
+    fn a_request_is_seen_with_its_stage_until_it_ends() {
+        let requests: &'static Requests = Box::leak(Box::default());
+        let arrived = Instant::now();
+        let mut receipt = Receipt::open(arrived);
+        receipt.track(requests, "one");
+        receipt.charge_to(Arc::new(Acme("acme".parse().unwrap())));
+        receipt.enters(stage::PRE);
+        // It travels with the receipt.
+        let receipt = receipt.take();
+        let expected = Underway {
+            id: "one".into(),
+            arrived,
+            stage: stage::PRE,
+            tenant: Some("acme".parse().unwrap()),
+            pipeline: None,
+            model: None,
+        };
+        assert_eq!(requests.underway(), [expected]);
+        let late = receipt.follow().progress.unwrap();
+        drop(receipt);
+        assert_eq!(requests.underway(), []);
+        // The next request takes its place, and is not changed by what still follows the first.
+        let next = requests.track("two", arrived);
+        late.enters(stage::INFER);
+        let seen = requests.underway();
+        assert_eq!((&*seen[0].id, seen[0].stage), ("two", stage::AUTH));
+        drop(next);
+        assert_eq!(requests.all.lock().len(), 1);
+    }
+}

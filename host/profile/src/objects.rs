@@ -1,0 +1,109 @@
+//! The files of code that are loaded in this process: their addresses, how their functions are
+//! unwound, and the names of these.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::ops::Range;
+
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+
+use crate::names::Function;
+
+/// A loaded file of code.
+pub(crate) struct LoadedObject {
+    path: String,
+    /// The file's name, without its folder.
+    pub(crate) name: String,
+    /// Its addresses in this process.
+    pub(crate) addresses: Range<u64>,
+    /// Its address in this process less the one that the file states.
+    pub(crate) bias: u64,
+    pub(crate) unwinding: Unwinding,
+}
+
+/// The sections that say how functions are unwound, with the addresses that the file states.
+#[derive(Default)]
+pub(crate) struct Unwinding {
+    pub(crate) text: Option<Range<u64>>,
+    pub(crate) eh_frame: Option<(Range<u64>, Vec<u8>)>,
+    pub(crate) eh_frame_hdr: Option<(Range<u64>, Vec<u8>)>,
+    pub(crate) got: Option<Range<u64>>,
+}
+
+impl LoadedObject {
+    /// Its functions. None if the file cannot be read.
+    pub(crate) fn functions(&self) -> Vec<Function> {
+        let Ok(file) = File::open(&self.path) else { return Vec::new() };
+        let cache = ReadCache::new(file);
+        let Ok(file) = object::File::parse(&cache) else { return Vec::new() };
+        // A stripped file still names what it exports.
+        let symbols = file.symbols().chain(file.dynamic_symbols());
+        let defined = symbols.filter(|own| own.kind() == SymbolKind::Text && own.address() != 0);
+        let function = |own: object::Symbol<'_, '_, &ReadCache<File>>| {
+            let from = own.address().wrapping_add(self.bias);
+            let addresses = from..from.saturating_add(own.size());
+            Some(Function { addresses, name: own.name().ok()?.to_owned() })
+        };
+        defined.filter_map(function).collect()
+    }
+}
+
+/// All loaded files. A file that cannot be read is left out.
+pub(crate) fn loaded() -> Vec<LoadedObject> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut files: BTreeMap<&str, Vec<(Range<u64>, u64)>> = BTreeMap::new();
+    for line in maps.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(rights), Some(offset)) = (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let path = words.nth(2).unwrap_or_default();
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let range = range.split_once('-').and_then(|(from, to)| Some(number(from)?..number(to)?));
+        if rights.contains('x')
+            && path.starts_with('/')
+            && let (Some(range), Some(offset)) = (range, number(offset))
+        {
+            files.entry(path).or_default().push((range, offset));
+        }
+    }
+    files.into_iter().filter_map(|(path, mapped)| object_of(path, &mapped)).collect()
+}
+
+/// The file at `path`, of which these ranges of addresses with code are mapped, each from an
+/// offset on.
+fn object_of(path: &str, mapped: &[(Range<u64>, u64)]) -> Option<LoadedObject> {
+    // Only the parts that are needed are read: the file can be large.
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
+    let (range, offset) = mapped.first()?;
+    let holds = |segment: &object::Segment<'_, '_, &ReadCache<File>>| {
+        let (start, length) = segment.file_range();
+        (start..start + length).contains(offset)
+    };
+    let segment = file.segments().find(holds)?;
+    let stated = segment.address() + (offset - segment.file_range().0);
+    let bias = range.start.wrapping_sub(stated);
+    let span = |name: &str| {
+        let section = file.section_by_name(name)?;
+        Some(section.address()..section.address() + section.size())
+    };
+    let data = |name: &str| {
+        let data = file.section_by_name(name)?.uncompressed_data().ok()?;
+        Some((span(name)?, data.into_owned()))
+    };
+    let end = mapped.iter().map(|(range, _)| range.end).max()?;
+    Some(LoadedObject {
+        path: path.to_owned(),
+        name: path.rsplit('/').next().unwrap_or(path).to_owned(),
+        addresses: range.start..end,
+        bias,
+        unwinding: Unwinding {
+            text: span(".text"),
+            eh_frame: data(".eh_frame"),
+            eh_frame_hdr: data(".eh_frame_hdr"),
+            got: span(".got"),
+        },
+    })
+}
