@@ -1,89 +1,48 @@
-"""The comparison peer: both benchmark services as a FastAPI application, written for speed."""
+"""The comparison peer: the benchmark services as a FastAPI application, written for speed."""
 
 import io
-import os
-from itertools import chain
+import sys
 from pathlib import Path
 
-# Read when ONNX Runtime is loaded; without it 1.31 writes to the home directory.
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import onnxruntime as ort
 import orjson
-from fastapi import FastAPI, HTTPException, Request, Response
+import work
+from fastapi import FastAPI, Request, Response
 from PIL import Image, UnidentifiedImageError
 
-MODELS = Path(os.environ.get("MODELS") or Path(__file__).resolve().parents[3] / "models")
-FEATURES = 32
-SIDE = 28
+DIGIT_SIDE = 28
 TOP = 3
-NUMBERS = frozenset((float, int))  # exact types: a bool is not a number here
 
-
-def load(name: str) -> ort.InferenceSession:
-    """Open a model; each worker process imports this module and so has its own sessions."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    path = MODELS / name / f"{name}.onnx"
-    return ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-ranker = load("ranker")
-digits = load("digits")
+# Each worker process imports this module and so has its own sessions.
+ranker = work.load_ranker()
+digits = work.load(work.ROOT / "models/digits/digits.onnx")
+# The benchmark `peers` makes this model; `load` does without.
+photos = work.load_photos() if work.PHOTOS.exists() else None
 
 # Without openapi_url there are no documentation routes to match before ours.
 app = FastAPI(openapi_url=None)
 
 
-def bad_request(detail: str) -> HTTPException:
-    return HTTPException(status_code=400, detail=detail)
+def to_json(value: object, status: int = 200) -> Response:
+    return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-def to_json(value: object) -> Response:
-    return Response(orjson.dumps(value), media_type="application/json")
+@app.exception_handler(work.Refused)
+async def refuse(_request: Request, refused: work.Refused) -> Response:
+    return to_json({"detail": str(refused)}, 400)
 
 
-def parse_items(body: bytes) -> tuple[list[str], np.ndarray]:
-    """Check a ranker request; return the ids and the features, [N,32]."""
-    try:
-        request = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise bad_request(f"body is not JSON: {error}") from None
-    items = request.get("items") if type(request) is dict else None
-    if type(items) is not list or not items:
-        raise bad_request("`items` must be a non-empty list")
-    ids = []
-    rows = []
-    for position, item in enumerate(items):
-        if type(item) is not dict:
-            raise bad_request(f"items[{position}] must be an object")
-        name = item.get("id")
-        if type(name) is not str:
-            raise bad_request(f"items[{position}].id must be a string")
-        row = item.get("features")
-        if type(row) is not list or len(row) != FEATURES or not NUMBERS.issuperset(map(type, row)):
-            raise bad_request(f"items[{position}].features must be a list of {FEATURES} numbers")
-        ids.append(name)
-        rows.append(row)
-    with np.errstate(over="ignore"):
-        # A third faster than np.array(rows), as every row is known to be of the same length.
-        features = np.fromiter(chain.from_iterable(rows), np.float32, len(rows) * FEATURES)
-    if not np.isfinite(features).all():
-        raise bad_request("a feature is out of the range of a 32-bit float")
-    return ids, features.reshape(-1, FEATURES)
-
-
-def preprocess(body: bytes) -> np.ndarray:
+def digit_row(body: bytes) -> np.ndarray:
     """Decode an image and prepare it as models/digits/README.md says; return [1,1,28,28]."""
     try:
         image = Image.open(io.BytesIO(body), formats=("PNG", "JPEG"))
-        small = image.convert("L").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+        small = image.convert("L").resize((DIGIT_SIDE, DIGIT_SIDE), Image.Resampling.BILINEAR)
     except UnidentifiedImageError:
-        raise bad_request("body is not a PNG or JPEG image") from None
+        raise work.Refused("body is not a PNG or JPEG image") from None
     except Exception as error:  # Pillow's decoders raise many kinds for a broken image
-        raise bad_request(f"the image cannot be read: {error}") from None
+        raise work.Refused(f"the image cannot be read: {error}") from None
     pixels = np.asarray(small, dtype=np.float32) / np.float32(255)
     if pixels.mean() > 0.5:
         pixels = 1 - pixels
@@ -91,17 +50,7 @@ def preprocess(body: bytes) -> np.ndarray:
     peak = pixels.max()
     if peak > 0:
         pixels /= peak
-    return pixels.reshape(1, 1, SIDE, SIDE)
-
-
-def classify(body: bytes) -> Response:
-    """Read one digit: image bytes in, JSON response out."""
-    (logits,) = digits.run(["output"], {"input": preprocess(body)})
-    odds = np.exp(logits[0] - logits[0].max())
-    odds = (odds / odds.sum()).tolist()
-    best = sorted(range(len(odds)), key=odds.__getitem__, reverse=True)[:TOP]
-    top = [{"label": label, "probability": odds[label]} for label in best]
-    return to_json({**top[0], "top": top})
+    return pixels.reshape(1, 1, DIGIT_SIDE, DIGIT_SIDE)
 
 
 @app.get("/livez")
@@ -111,14 +60,21 @@ async def livez() -> Response:
 
 @app.post("/ranker")
 async def rank(request: Request) -> Response:
-    ids, features = parse_items(await request.body())
-    (output,) = ranker.run(["output"], {"input": features})
-    scores = output[:, 0].tolist()
-    # Sorting is stable with reverse=True too: equal scores stay in the order of the request.
-    order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
-    return to_json({"items": [{"id": ids[i], "score": scores[i]} for i in order]})
+    ids, features = work.ranker_rows(work.parse_json(await request.body()))
+    return to_json(work.ranking(ids, work.infer(ranker, features)))
 
 
 @app.post("/digits")
 async def digit(request: Request) -> Response:
-    return classify(await request.body())
+    (logits,) = work.infer(digits, digit_row(await request.body()))
+    odds = np.exp(logits - logits.max())
+    odds = (odds / odds.sum()).tolist()
+    best = sorted(range(len(odds)), key=odds.__getitem__, reverse=True)[:TOP]
+    top = [{"label": label, "probability": odds[label]} for label in best]
+    return to_json({**top[0], "top": top})
+
+
+@app.post("/photos")
+async def photo(request: Request) -> Response:
+    (logits,) = work.infer(photos, work.photo_row(await request.body()))
+    return to_json(work.classification(logits))

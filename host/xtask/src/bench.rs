@@ -12,6 +12,7 @@ mod gpu;
 mod load;
 mod neighbour;
 mod oip;
+mod peers;
 mod sandbox;
 
 mod median;
@@ -34,11 +35,12 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 8] = [
+    let all: [(&str, Benchmark); 9] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),
+        ("peers", peers::run),
         ("neighbour", neighbour::run),
         ("control", control::run),
         ("compare", compare::run),

@@ -62,7 +62,8 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 5] = [
+const TEST_PLUGINS: [Plugin; 6] = [
+    Plugin { folder: "plugins/rust/photos", component: "photos" },
     Plugin { folder: "plugins/hostile", component: "hostile" },
     Plugin { folder: "plugins/hostile/wasi", component: "hostile-wasi" },
     Plugin { folder: "plugins/bench", component: "bench-guest" },

@@ -92,8 +92,7 @@ fn fastapi(python: &Path) -> Command {
     command
         .args(["-m", "uvicorn", "app:app", "--workers", "2", "--no-access-log"])
         .args(["--log-level", "warning", "--host", host, "--port", port])
-        .current_dir(root().join("benches/peers/fastapi"))
-        .env("MODELS", root().join("models"));
+        .current_dir(root().join("benches/peers/fastapi"));
     command
 }
 

@@ -11,8 +11,8 @@ pub(super) struct Options {
     pub(super) build: bool,
     /// The folder whose binaries are measured in place of release binaries.
     pub(super) binaries: Option<PathBuf>,
-    /// Cases of `neighbour`, `control` or `compare`, or their beginnings. All cases if none is
-    /// given.
+    /// Cases of `neighbour`, `control` or `compare`, or their beginnings, or peers of `peers`. All
+    /// if none is given.
     pub(super) only: Vec<String>,
     /// The first of the servers that `compare` compares.
     pub(super) before: Option<PathBuf>,

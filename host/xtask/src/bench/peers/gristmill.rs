@@ -1,0 +1,46 @@
+//! Gristmill with the services of the benchmark.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::bench::processes::start_server;
+use crate::bench::shipped::Shipped;
+use crate::server::Server;
+use crate::setup;
+use crate::shell::{program, root, run, step, target};
+
+/// The configuration of the picture classifier: as many sessions of one thread as the peers have.
+pub(super) fn photos_config() -> Value {
+    json!({ "threads": 1, "instances": 2 })
+}
+
+/// The file of the picture classifier. It is made if it is missing.
+pub(super) fn make_photos() -> Result<PathBuf> {
+    let path = target().join("models/photos.onnx");
+    if !path.exists() {
+        let python = setup::python_environment("photos-python", "models/photos/requirements.txt")?;
+        step("making the picture classifier");
+        run(program(python).arg(root().join("models/photos/make.py")).arg(&path))?;
+    }
+    Ok(path)
+}
+
+/// Start the server as it ships, with the demo's tenants. The tenant `demo` gets the picture
+/// classifier and its pipeline as well.
+pub(super) fn start(shipped: &Shipped) -> Result<Server> {
+    let photos = make_photos()?;
+    step("starting Gristmill");
+    let server = start_server(shipped)?;
+    let admin = &server.admin;
+    admin.put_file("models/photos", &photos)?;
+    admin.put_json("models/photos/config", &photos_config())?;
+    let models = ["digits", "ranker", "photos"];
+    let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });
+    admin.put_json("tenants/demo", &tenant)?;
+    admin.put_file("tenants/demo/plugins/photos", &shipped.components.join("photos.wasm"))?;
+    let pipeline = json!({ "pre": "photos", "model": "photos", "post": "photos" });
+    admin.put_json("tenants/demo/pipelines/photos", &pipeline)?;
+    Ok(server)
+}
