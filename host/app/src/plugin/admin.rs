@@ -65,7 +65,8 @@ impl Admin {
 
     /// `GET` a file of this media type.
     pub(crate) fn file(&self, path: &str, media_type: &str) -> Result<Bytes> {
-        self.answered(block_on(self.client.get_file(path, media_type)))
+        let file = block_on(self.client.get_file(path, media_type));
+        file.map_err(|error| self.failed(error))
     }
 
     /// `GET` a document; none if the thing is not there.
@@ -150,7 +151,7 @@ impl Admin {
 
     /// The document, or an error that says what to do. Replicas that a change has waited for in
     /// vain are a warning: the release is made.
-    fn answered<T>(&self, answer: Result<T, AdminError>) -> Result<T> {
+    fn answered(&self, answer: Result<Value, AdminError>) -> Result<Value> {
         let document = answer.map_err(|error| self.failed(error))?;
         if let Some(warning) = behind(&document) {
             eprintln!("warning: {}", escaped(&warning));
