@@ -1,8 +1,9 @@
 //! `gristmill bench`: measuring a server, and comparing two measurements.
 //!
 //! In reading order: `requests` reads what is sent, `modes` what is measured, `file` keeps the
-//! measurements, and `table` shows them.
+//! measurements, `table` shows them, and `explain` predicts a load from its parts.
 
+mod explain;
 mod file;
 mod modes;
 mod requests;
@@ -18,6 +19,8 @@ use gristmill_load::{Arrivals, Load, Pace, compare, plot};
 
 use self::file::Saved;
 use self::modes::{Mode, Objective};
+use self::requests::Requests;
+use crate::plugin::admin;
 use crate::plugin::output::{self, Output};
 
 pub(crate) fn command() -> Command {
@@ -38,7 +41,8 @@ pub(crate) fn command() -> Command {
              gristmill bench URL --body a.json --rate 2000 --arrivals poisson\n  \
              gristmill bench URL --body a.json --mode sustained --p99-ms 20 --plot load.svg\n  \
              gristmill bench URL --body a.json --save before.json\n  \
-             gristmill bench compare before.json after.json\n\n\
+             gristmill bench compare before.json after.json\n  \
+             gristmill bench http://127.0.0.1:8080/v1/demo/infer --body seven.png --explain\n\n\
              Without --rate it is a closed loop: each connection sends the next request when it has \
              its answer. With --rate it is an open loop: requests are sent at their times whether or \
              not answers come, and their time counts from then on, also while they wait for a \
@@ -46,6 +50,11 @@ pub(crate) fn command() -> Command {
              MODES: quick measures once. matrix measures with 1, 4, 16, 64 and 256 connections. \
              sustained looks for the highest rate at which 99 of 100 requests take no longer than \
              --p99-ms and none fails.\n\n\
+             --explain needs the admin plane of the server, which runs on this machine. It measures \
+             the parts of a request alone (client, HTTP, preprocess, batches of the model by their \
+             size, postprocess), predicts throughput and latency of the load by simulating the \
+             cores and the batcher, measures the load, prints both side by side, and says what \
+             bounds the throughput and what to change first. The machine should do nothing else.\n\n\
              A file of --targets has one or more tables [[target]] with url, and method, headers (a \
              list of \"name: value\"), body (a file) or json, and weight. The URL is plain HTTP; gRPC \
              and TLS are not supported yet.",
@@ -140,6 +149,14 @@ pub(crate) fn command() -> Command {
                 .default_value("10")
                 .help("The requests of one burst"),
         )
+        .arg(
+            Arg::new("explain")
+                .long("explain")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["mode", "rate", "targets", "plot"])
+                .help("Predict the load from its parts, and say what to change first"),
+        )
+        .args(admin::arguments())
         .arg(seconds("duration", "10", "How long each measurement takes"))
         .arg(seconds("warm-up", "2", "The time before it that is not measured"))
         .arg(seconds("patience", "5", "How long answers may take after the end"))
@@ -186,9 +203,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let time = Duration::try_from_secs_f64(seconds);
         time.map_err(|_| anyhow::anyhow!("--{name} is {seconds}: must be seconds, at least 0"))
     };
-    let requests = requests::read(matches)?;
+    let Requests { targets, what } = requests::read(matches)?;
     let load = Load {
-        targets: requests.targets,
+        targets,
         pace: pace(matches)?,
         threads: number("threads").unwrap_or(1),
         warm_up: time("warm-up")?,
@@ -207,7 +224,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Some("sustained") => Mode::Sustained(Objective { p99_us: (p99_ms * 1e3) as u64 }),
         _ => Mode::Quick,
     };
-    let saved = Saved::new(requests.what, modes::measure(mode, &load)?);
+    let explains = matches.get_flag("explain");
+    let measured = match explains {
+        true => vec![explain::run(matches, &load)?],
+        false => modes::measure(mode, &load)?,
+    };
+    let saved = Saved::new(what, measured);
     if let Some(path) = matches.get_one::<PathBuf>("save") {
         saved.write(path)?;
     }
@@ -216,6 +238,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match Output::of(matches) {
+        // An explanation has the measurement in it.
+        _ if explains => {}
         Output::Json => println!("{}", saved.to_json()?),
         Output::Text => print!("{}", table::measured(&saved)),
     }

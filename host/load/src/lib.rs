@@ -28,7 +28,7 @@ mod plot;
 mod target;
 mod worker;
 
-pub use self::arrivals::{Arrivals, Pace};
+pub use self::arrivals::{Arrivals, Pace, Random};
 pub use self::compare::{Change, compare};
 pub use self::generator::{Progress, run};
 pub use self::load::{Load, LoadError};

@@ -18,6 +18,8 @@ pub enum Share {
     Ordinary,
     /// Long work: a tenth of a serving thread's share.
     Long,
+    /// Only what no other thread of the machine wants.
+    Rest,
 }
 
 impl Share {
@@ -29,12 +31,13 @@ impl Share {
     /// The kernel refuses, for example because a sandbox around the process forbids the call.
     pub fn apply(self) -> io::Result<()> {
         let own = rustix::process::getpriority_process(None)?;
-        let (nice, slice) = match self {
-            Self::Serving => (own, SHORT_SLICE),
-            Self::Ordinary => (own, LONG_SLICE),
-            Self::Long => (own.saturating_add(10).min(NICEST), LONG_SLICE),
+        let (policy, nice, slice) = match self {
+            Self::Serving => (libc::SCHED_OTHER, own, SHORT_SLICE),
+            Self::Ordinary => (libc::SCHED_OTHER, own, LONG_SLICE),
+            Self::Long => (libc::SCHED_OTHER, own.saturating_add(10).min(NICEST), LONG_SLICE),
+            Self::Rest => (libc::SCHED_IDLE, own, LONG_SLICE),
         };
-        set(nice, slice)
+        set(policy, nice, slice)
     }
 
     /// As [`apply`](Self::apply), for a thread that goes on also if the kernel refuses. The log
@@ -58,7 +61,7 @@ const SHORT_SLICE: Duration = Duration::from_micros(500);
 const LONG_SLICE: Duration = Duration::from_millis(10);
 
 #[allow(unsafe_code, reason = "libc has no safe way to it")]
-fn set(nice: i32, slice: Duration) -> io::Result<()> {
+fn set(policy: i32, nice: i32, slice: Duration) -> io::Result<()> {
     /// As of `sched_setattr(2)`, in its first form.
     #[repr(C)]
     #[derive(Default)]
@@ -75,6 +78,7 @@ fn set(nice: i32, slice: Duration) -> io::Result<()> {
     }
     let attributes = Attributes {
         size: size_of::<Attributes>() as u32,
+        policy: policy as u32,
         nice,
         runtime_ns: slice.as_nanos() as u64,
         ..Attributes::default()

@@ -86,7 +86,8 @@ fn sustained(objective: Objective, closed: &Load) -> Result<Vec<Measured>> {
     Ok(tried)
 }
 
-fn once(load: &Load, what: &str) -> Result<Measured> {
+/// One load. Progress is shown on a terminal, after `what`.
+pub(super) fn once(load: &Load, what: &str) -> Result<Measured> {
     let shows = stderr().is_terminal();
     let whole = load.warm_up + load.duration;
     let measured = run(load, |progress| {

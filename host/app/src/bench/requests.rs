@@ -16,6 +16,23 @@ pub(super) struct Requests {
     pub(super) what: String,
 }
 
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) url: Url,
+    pub(super) method: String,
+    /// Each `name: value`.
+    pub(super) headers: Vec<String>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Asked {
+    /// The same for the load generator.
+    pub(super) fn target(&self) -> Result<Target> {
+        Ok(Target::new(&self.url, &self.method, &self.headers, &self.body)?)
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TargetsFile {
@@ -44,22 +61,24 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Requests> {
     if let Some(path) = matches.get_one::<PathBuf>("targets") {
         return of_file(path, &headers(matches));
     }
-    let text = matches.get_one::<String>("url").context("URL is missing")?;
-    let url: Url = text.parse()?;
+    let what = matches.get_one::<String>("url").cloned().unwrap_or_default();
+    Ok(Requests { targets: vec![asked(matches)?.target()?], what })
+}
+
+/// The one request that the command line asks for.
+pub(super) fn asked(matches: &ArgMatches) -> Result<Asked> {
+    let url: Url = matches.get_one::<String>("url").context("URL is missing")?.parse()?;
     let mut headers = headers(matches);
-    let target = match matches.get_one::<u32>("rows") {
-        Some(rows) => inference(&url, *rows as usize, headers)?,
-        None => {
-            let body = match matches.get_one::<PathBuf>("body") {
-                Some(path) => read_body(path, &mut headers)?,
-                None => Vec::new(),
-            };
-            let method = matches.get_one::<String>("method").map(String::as_str);
-            let method = method.unwrap_or(if body.is_empty() { "GET" } else { "POST" });
-            Target::new(&url, method, &headers, &body)?
-        }
+    if let Some(rows) = matches.get_one::<u32>("rows") {
+        return inference(&url, *rows as usize, headers);
+    }
+    let body = match matches.get_one::<PathBuf>("body") {
+        Some(path) => read_body(path, &mut headers)?,
+        None => Vec::new(),
     };
-    Ok(Requests { targets: vec![target], what: text.clone() })
+    let method = matches.get_one::<String>("method").map(String::as_str);
+    let method = method.unwrap_or(if body.is_empty() { "GET" } else { "POST" }).to_owned();
+    Ok(Asked { url, method, headers, body })
 }
 
 fn headers(matches: &ArgMatches) -> Vec<String> {
@@ -126,7 +145,7 @@ fn add_content_type(headers: &mut Vec<String>, known: &str) {
 }
 
 /// An inference of so many rows of zeros, of the model at this URL.
-fn inference(url: &Url, rows: usize, mut headers: Vec<String>) -> Result<Target> {
+pub(super) fn inference(url: &Url, rows: usize, mut headers: Vec<String>) -> Result<Asked> {
     let model = url.path.trim_end_matches('/');
     let model = model.strip_suffix("/infer").unwrap_or(model);
     let address: Address = format!("http://{}", url.authority).parse()?;
@@ -155,7 +174,7 @@ fn inference(url: &Url, rows: usize, mut headers: Vec<String>) -> Result<Target>
     headers.push(format!("{HEADER_LENGTH}: {}", body.header_length));
     add_content_type(&mut headers, "application/octet-stream");
     let url = Url { path: format!("{model}/infer"), ..url.clone() };
-    Ok(Target::new(&url, "POST", &headers, &body.bytes)?)
+    Ok(Asked { url, method: "POST".to_owned(), headers, body: body.bytes.into() })
 }
 
 /// The name, datatype, shape and bytes of an input of zeros.

@@ -77,6 +77,14 @@ impl Admin {
         }
     }
 
+    /// All metrics, in Prometheus' text format.
+    pub(crate) fn metrics(&self) -> Result<String> {
+        let answer = block_on(self.client.client().get("/metrics"));
+        let answer = answer.map_err(|error| self.explain(error))?;
+        let answer = answer.ok().with_context(|| format!("cannot read {}/metrics", self.address()));
+        Ok(String::from_utf8_lossy(&answer?.body).into_owned())
+    }
+
     /// All items of a list, page by page.
     pub(crate) fn items(&self, list: &str) -> Result<Vec<Value>> {
         let mut items = Vec::new();

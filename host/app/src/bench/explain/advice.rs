@@ -1,0 +1,245 @@
+//! What bounds the throughput, and what each change of a part would bring. Pure.
+
+use super::machine::{LaneModel, Machine};
+use super::simulation::{Prediction, simulate};
+
+/// A resource that is busy for this share of the time bounds the throughput.
+const FULL: f64 = 0.9;
+
+/// A change that brings less is not worth it.
+const GAIN_MIN: f64 = 1.02;
+
+/// A part of a request's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Client,
+    Http,
+    Pre,
+    Infer,
+    Post,
+}
+
+/// What bounds the throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bottleneck {
+    /// The processor, most of which this part takes.
+    Processor(Part),
+    /// The client's threads.
+    Client,
+    /// The model's instances, while cores are idle.
+    Instances,
+    /// Nothing is busy all the time: requests wait for each other, or there are too few.
+    Waiting,
+}
+
+/// A change, and the throughput and latency with it.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) what: &'static str,
+    pub(super) how: &'static str,
+    /// Whether it needs another machine.
+    pub(super) needs_machine: bool,
+    pub(super) prediction: Prediction,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Client, Self::Http, Self::Pre, Self::Infer, Self::Post];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Http => "http",
+            Self::Pre => "pre",
+            Self::Infer => "infer",
+            Self::Post => "post",
+        }
+    }
+
+    /// Its processor time for each request, in microseconds.
+    pub(super) fn cost_us(self, machine: &Machine, prediction: &Prediction) -> f64 {
+        let costs = &machine.costs;
+        match self {
+            Self::Client => costs.client_us,
+            Self::Http => costs.http_us,
+            Self::Pre => costs.pre_us.mean(),
+            Self::Infer => infer_us(&machine.lane, prediction),
+            Self::Post => costs.post_us.mean(),
+        }
+    }
+
+    /// Its share of all cores.
+    pub(super) fn share(self, machine: &Machine, prediction: &Prediction) -> f64 {
+        if self == Self::Client && !machine.client_is_here {
+            return 0.0;
+        }
+        self.cost_us(machine, prediction) * prediction.per_second / 1e6 / machine.cores as f64
+    }
+}
+
+/// The processor time of the model for each request, at the predicted size of a batch.
+fn infer_us(lane: &LaneModel, prediction: &Prediction) -> f64 {
+    prediction.used.instances * lane.instances as f64 * lane.threads as f64 / prediction.per_second
+        * 1e6
+}
+
+impl Bottleneck {
+    pub(super) fn of(machine: &Machine, prediction: &Prediction) -> Self {
+        let used = prediction.used;
+        let largest = Part::ALL.into_iter().max_by(|one, other| {
+            let cost = |part: &Part| part.share(machine, prediction);
+            cost(one).total_cmp(&cost(other))
+        });
+        match largest {
+            Some(largest) if used.cores >= FULL => Self::Processor(largest),
+            _ if used.client >= FULL => Self::Client,
+            _ if used.instances >= FULL => Self::Instances,
+            _ => Self::Waiting,
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Processor(part) => part.as_str(),
+            Self::Client => "client",
+            Self::Instances => "instances",
+            Self::Waiting => "waiting",
+        }
+    }
+
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Processor(Part::Client) => {
+                "the cores are busy, and the client takes most of them"
+            }
+            Self::Processor(Part::Http) => {
+                "the cores are busy, and reading and answering requests takes most of them"
+            }
+            Self::Processor(Part::Pre) => {
+                "the cores are busy, and preprocessing takes most of them"
+            }
+            Self::Processor(Part::Infer) => "the cores are busy, and the model takes most of them",
+            Self::Processor(Part::Post) => {
+                "the cores are busy, and postprocessing takes most of them"
+            }
+            Self::Client => "the client's threads are busy: the server could do more",
+            Self::Instances => "all instances of the model are busy while cores are idle",
+            Self::Waiting => "nothing is busy all the time: requests wait, or there are too few",
+        }
+    }
+}
+
+/// All changes that apply, the one that brings most first.
+pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
+    let mut all = Vec::new();
+    let mut add = |what, how, change: &dyn Fn(&mut Machine)| {
+        let mut changed = machine.clone();
+        change(&mut changed);
+        let needs_machine =
+            changed.cores > machine.cores || changed.client_is_here != machine.client_is_here;
+        all.push(Change { what, how, needs_machine, prediction: simulate(&changed) });
+    };
+    if machine.client_is_here {
+        let how = "measure from another machine; users are not on this one either";
+        add("the client elsewhere", how, &|own| own.client_is_here = false);
+    }
+    let how = "send smaller bodies; ask for less in the answer";
+    add("half the time in HTTP", how, &|own| own.costs.http_us /= 2.0);
+    if machine.costs.pre_us.mean() > 0.0 {
+        let how = "let preprocess do less, or keep instances with instance_reuse";
+        let half = |own: &mut Machine| own.costs.pre_us = own.costs.pre_us.times(0.5);
+        add("half the time in preprocess", how, &half);
+    }
+    let how = "a smaller or quantised model, or a faster provider";
+    let half = |own: &mut Machine| own.lane.service = own.lane.service.times(0.5);
+    add("half the time in the model", how, &half);
+    if machine.costs.post_us.mean() > 0.0 {
+        let how = "let postprocess do less, or keep instances with instance_reuse";
+        let half = |own: &mut Machine| own.costs.post_us = own.costs.post_us.times(0.5);
+        add("half the time in postprocess", how, &half);
+    }
+    let how = "set instances in the model's configuration; each takes memory";
+    add("one more instance", how, &|own| own.lane.instances += 1);
+    if now.batch_rows >= 0.8 * machine.lane.max_rows as f64 && machine.lane.max_rows > 1 {
+        let how = "set max_batch_size in the model's configuration";
+        add("batches twice as large", how, &|own| own.lane.max_rows *= 2);
+    }
+    if machine.lane.delay_us > 0.0 {
+        let how = "set max_queue_delay_us to 0 in the model's configuration";
+        add("no waiting for larger batches", how, &|own| own.lane.delay_us = 0.0);
+    }
+    let how = "a machine with more cores";
+    add("one more core", how, &|own| (own.cores, own.server_threads) = more_cores(own));
+    if now.used.cores < FULL {
+        let how = "let clients send more at a time";
+        add("twice the connections", how, &|own| own.connections *= 2);
+    }
+    all.sort_by(|one, other| other.prediction.per_second.total_cmp(&one.prediction.per_second));
+    all
+}
+
+fn more_cores(machine: &Machine) -> (usize, usize) {
+    (machine.cores + 1, machine.server_threads + 1)
+}
+
+/// The change to make first: the one that brings most without another machine, if it is worth it.
+pub(super) fn first<'a>(changes: &'a [Change], now: &Prediction) -> Option<&'a Change> {
+    let best = changes.iter().find(|change| !change.needs_machine);
+    best.filter(|best| best.prediction.per_second >= now.per_second * GAIN_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bottleneck, Part, changes, first};
+    use crate::bench::explain::machine::{Costs, LaneModel, Machine, Samples, Service};
+    use crate::bench::explain::simulation::simulate;
+
+    fn machine([client_us, http_us, pre_us, infer_us, post_us]: [f64; 5]) -> Machine {
+        let us = |us| Samples::new(vec![us]);
+        Machine {
+            cores: 2,
+            connections: 16,
+            client_threads: 1,
+            client_is_here: true,
+            server_threads: 2,
+            costs: Costs { client_us, http_us, pre_us: us(pre_us), post_us: us(post_us) },
+            lane: LaneModel {
+                instances: 1,
+                threads: 1,
+                rows: 1,
+                max_rows: 1,
+                preferred_rows: Vec::new(),
+                delay_us: 0.0,
+                service: Service::new(vec![(1, infer_us)]),
+            },
+        }
+    }
+
+    #[test]
+    fn the_part_that_takes_most_is_named_and_changed_first() {
+        let cases = [
+            ([10.0, 20.0, 200.0, 30.0, 20.0], Bottleneck::Processor(Part::Pre), "preprocess"),
+            ([10.0, 20.0, 30.0, 30.0, 200.0], Bottleneck::Processor(Part::Post), "postprocess"),
+            ([10.0, 20.0, 30.0, 900.0, 20.0], Bottleneck::Instances, "in the model"),
+            ([300.0, 20.0, 30.0, 10.0, 20.0], Bottleneck::Client, "none"),
+        ];
+        for (costs, bottleneck, named) in cases {
+            let machine = machine(costs);
+            let now = simulate(&machine);
+            assert_eq!(Bottleneck::of(&machine, &now), bottleneck, "{now:?}");
+            let all = changes(&machine, &now);
+            match first(&all, &now) {
+                Some(first) => assert!(first.what.contains(named), "{}: {all:?}", first.what),
+                None => assert_eq!(named, "none"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_parts_take_all_of_the_cores_that_are_busy() {
+        let machine = machine([10.0, 20.0, 60.0, 30.0, 20.0]);
+        let now = simulate(&machine);
+        let shares: f64 = Part::ALL.into_iter().map(|part| part.share(&machine, &now)).sum();
+        assert!((shares - now.used.cores).abs() < 0.03, "{shares} {now:?}");
+    }
+}

@@ -1,0 +1,116 @@
+//! Single requests over one connection, and what the server says about each in `Server-Timing` and
+//! `Gristmill-Receipt`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use gristmill_client::http::{HeaderName, HeaderValue, Request};
+use gristmill_client::{Answer, Connection, block_on};
+
+use crate::bench::requests::Asked;
+
+/// What the server says about one request, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// The time of its stages.
+    pub(super) pre_us: f64,
+    pub(super) post_us: f64,
+    /// The time of its batch, in which it was alone.
+    pub(super) model_us: f64,
+    pub(super) rows: usize,
+}
+
+/// How often to ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count {
+    pub(super) least: usize,
+    pub(super) most: usize,
+}
+
+/// The first answers do not count.
+pub(super) const NOT_COUNTED: usize = 5;
+
+/// Ask again and again, for this time.
+pub(super) fn ask(asked: &Asked, time: Duration, count: Count) -> Result<Vec<Told>> {
+    let Count { least, most } = count;
+    block_on::<_, anyhow::Error>(async {
+        let mut connection = Connection::open(&asked.url.authority).await?;
+        let request = request(asked)?;
+        let mut told = Vec::new();
+        let begin = Instant::now();
+        for number in 0.. {
+            let answer = connection.send(request.clone()).await?;
+            if number >= NOT_COUNTED {
+                told.push(Told::of(&answer)?);
+            }
+            if told.len() >= most || told.len() >= least && begin.elapsed() >= time {
+                break;
+            }
+        }
+        Ok(told)
+    })
+}
+
+fn request(asked: &Asked) -> Result<Request<bytes::Bytes>> {
+    let mut request = Request::builder().method(&*asked.method).uri(&asked.url.path);
+    for header in &asked.headers {
+        let (name, value) = header.split_once(':').context("a header has no colon")?;
+        let name: HeaderName = name.trim().parse()?;
+        request = request.header(name, HeaderValue::from_str(value.trim())?);
+    }
+    Ok(request.header("gristmill-receipt", "true").body(asked.body.clone().into())?)
+}
+
+impl Told {
+    fn of(answer: &Answer) -> Result<Self> {
+        if !answer.status.is_success() {
+            bail!("the server answers {}: {}", answer.status, answer.beginning());
+        }
+        let (timing, receipt) =
+            (answer.header("server-timing"), answer.header("gristmill-receipt"));
+        if receipt.is_empty() {
+            bail!("the answer has no Gristmill-Receipt: is the server Gristmill, and up to date?");
+        }
+        let stage = |name: &str| {
+            let text = timing
+                .split(", ")
+                .find_map(|stage| stage.strip_prefix(name)?.strip_prefix(";dur="));
+            text.and_then(|text| text.parse::<f64>().ok()).unwrap_or_default() * 1e3
+        };
+        let charge = |name: &str| {
+            let text =
+                receipt.split(", ").find_map(|charge| charge.strip_prefix(name)?.strip_prefix('='));
+            text.and_then(|text| text.parse::<f64>().ok()).unwrap_or_default()
+        };
+        let (rows, model_us) = (charge("rows"), charge("model-us"));
+        Ok(Self { pre_us: stage("pre"), post_us: stage("post"), model_us, rows: rows as usize })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_client::Answer;
+    use gristmill_client::http::{HeaderMap, StatusCode};
+
+    use super::Told;
+
+    #[test]
+    fn headers_say_what_a_request_took() {
+        let mut headers = HeaderMap::new();
+        let timing =
+            "auth;dur=0.010, pre;dur=0.123, queue;dur=0.002, infer;dur=0.030, post;dur=0.040";
+        headers.insert("server-timing", timing.parse().unwrap());
+        let mut answer = Answer { status: StatusCode::OK, headers, body: "".into() };
+        let said = Told::of(&answer).unwrap_err().to_string();
+        assert!(said.contains("no Gristmill-Receipt"), "{said}");
+        let receipt = "rows=3, batch-rows=3, plugin-cpu-us=127, model-us=33, queue-us=5";
+        answer.headers.insert("gristmill-receipt", receipt.parse().unwrap());
+        let told = Told::of(&answer).unwrap();
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-6;
+        assert!(near(told.pre_us, 123.0) && near(told.post_us, 40.0), "{told:?}");
+        assert_eq!((told.model_us, told.rows), (33.0, 3));
+        answer.status = StatusCode::NOT_FOUND;
+        let said = Told::of(&answer).unwrap_err().to_string();
+        assert!(said.contains("the server answers 404"), "{said}");
+    }
+}

@@ -1,0 +1,283 @@
+//! What a machine does under a closed loop, by simulating its events. Pure, and the same each time.
+//!
+//! Three kinds of threads share the cores equally, as a fair scheduler lets them: those of the
+//! client, those of the server that run requests, and those of the model. A thread does one job at
+//! a time. A job of the client reads an answer and sends the next request. A job of the server
+//! takes a request until the model's queue, or from the model's answer to the client's. A short
+//! batch is run by a thread of the server, another one by a thread of the model
+//! ([`Lane`](lane::Lane)).
+//!
+//! What it leaves out: the kernel's time slices, waking threads, caches, and other work of the
+//! machine. So the middle of the latencies can be predicted, and their end only roughly.
+
+mod lane;
+
+use std::collections::VecDeque;
+
+use gristmill_load::Random;
+
+use self::lane::{Lane, Lead};
+use super::machine::Machine;
+
+/// The batches that one thread of the server runs one after the other.
+const LED_BATCHES_MAX: usize = 4;
+
+/// Answers that are counted, and those before them that are not.
+const COUNTED: usize = 10_000;
+const NOT_COUNTED: usize = 2_000;
+
+/// What the machine is expected to do.
+#[derive(Clone, Debug)]
+pub(super) struct Prediction {
+    pub(super) per_second: f64,
+    pub(super) p50_us: f64,
+    pub(super) p99_us: f64,
+    /// The mean rows of a batch.
+    pub(super) batch_rows: f64,
+    pub(super) used: Used,
+}
+
+/// The share of the time in which each is busy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    /// Of all cores.
+    pub(super) cores: f64,
+    /// Of the client's threads.
+    pub(super) client: f64,
+    /// Of the model's instances.
+    pub(super) instances: f64,
+}
+
+/// What a thread does.
+#[derive(Debug)]
+enum Job {
+    /// The client reads an answer and sends the next request of this connection.
+    Client(usize),
+    /// The server reads the request and preprocesses it.
+    Begin(usize),
+    /// The server postprocesses and answers it.
+    Finish(usize),
+    /// A thread of the server runs a batch, after so many others.
+    Led(Vec<usize>, usize),
+    /// A thread of the model runs a batch.
+    Batch(Vec<usize>),
+}
+
+/// What waits for a thread of the server.
+#[derive(Debug)]
+enum Waiting {
+    Begin(usize),
+    /// A task has let others go first, and now runs a batch if there is one.
+    Lead,
+    Finish(usize),
+}
+
+#[derive(Debug)]
+struct Running {
+    job: Job,
+    left_us: f64,
+}
+
+struct Simulation<'a> {
+    machine: &'a Machine,
+    now: f64,
+    /// Answers that the client has to read.
+    answers: VecDeque<usize>,
+    waiting: VecDeque<Waiting>,
+    lane: Lane<'a>,
+    running: Vec<Running>,
+    /// When each connection sent its request.
+    sent: Vec<f64>,
+    random: Random,
+    tally: Tally,
+}
+
+/// What is counted.
+#[derive(Default)]
+struct Tally {
+    answered: usize,
+    since: f64,
+    times: Vec<f64>,
+    /// Time of cores, of threads of the client and of instances.
+    busy: Used,
+    batches: usize,
+    batch_rows: usize,
+}
+
+/// Let the machine run for a while.
+pub(super) fn simulate(machine: &Machine) -> Prediction {
+    let connections = machine.connections.max(1);
+    let mut own = Simulation {
+        machine,
+        now: 0.0,
+        answers: (0..connections).collect(),
+        waiting: VecDeque::new(),
+        lane: Lane::new(&machine.lane),
+        running: Vec::new(),
+        sent: vec![0.0; connections],
+        random: Random::new(1),
+        tally: Tally::default(),
+    };
+    own.run(NOT_COUNTED);
+    own.tally = Tally { since: own.now, ..Tally::default() };
+    own.run(COUNTED);
+    own.prediction()
+}
+
+impl Simulation<'_> {
+    fn run(&mut self, answers: usize) {
+        while self.tally.answered < answers {
+            self.start();
+            let next = self.running.iter().map(|own| own.left_us / self.rate(&own.job));
+            let timer = self.lane.due_at().map(|at| at - self.now).filter(|wait| *wait > 0.0);
+            let Some(step) = next.chain(timer).min_by(f64::total_cmp) else { return };
+            self.advance(step);
+        }
+    }
+
+    /// Give jobs to idle threads.
+    fn start(&mut self) {
+        let Machine { client_threads, server_threads, costs, lane, .. } = self.machine;
+        while self.count(|job| matches!(job, Job::Client(_))) < *client_threads
+            && let Some(connection) = self.answers.pop_front()
+        {
+            self.begin(Job::Client(connection), costs.client_us);
+        }
+        let is_servers = |job: &Job| matches!(job, Job::Begin(_) | Job::Finish(_) | Job::Led(..));
+        while self.count(is_servers) < *server_threads
+            && let Some(next) = self.waiting.pop_front()
+        {
+            match next {
+                Waiting::Begin(request) => {
+                    let us = costs.http_us / 2.0 + costs.pre_us.draw(&mut self.random);
+                    self.begin(Job::Begin(request), us);
+                }
+                Waiting::Finish(request) => {
+                    let us = costs.http_us / 2.0 + costs.post_us.draw(&mut self.random);
+                    self.begin(Job::Finish(request), us);
+                }
+                Waiting::Lead => {
+                    self.lane.gathering -= 1;
+                    self.lead(0);
+                }
+            }
+        }
+        while let Some(batch) = self.lane.take_for_worker(self.now) {
+            let us = lane.batch_us(batch.len());
+            self.begin(Job::Batch(batch), us);
+        }
+    }
+
+    fn begin(&mut self, job: Job, us: f64) {
+        if let Job::Led(batch, _) | Job::Batch(batch) = &job {
+            self.tally.batches += 1;
+            self.tally.batch_rows += batch.len() * self.machine.lane.rows;
+        }
+        self.running.push(Running { job, left_us: us });
+    }
+
+    /// A thread of the server runs the next batch, if it may.
+    fn lead(&mut self, led: usize) {
+        if led < LED_BATCHES_MAX
+            && let Some(batch) = self.lane.take_for_leader(self.now)
+        {
+            let us = self.machine.lane.batch_us(batch.len());
+            self.begin(Job::Led(batch, led + 1), us);
+        }
+    }
+
+    fn count(&self, is_meant: impl Fn(&Job) -> bool) -> usize {
+        self.running.iter().filter(|own| is_meant(&own.job)).count()
+    }
+
+    /// The threads of a job on the cores.
+    fn threads(&self, job: &Job) -> usize {
+        match job {
+            Job::Client(_) => usize::from(self.machine.client_is_here),
+            Job::Batch(_) => self.machine.lane.threads,
+            _ => 1,
+        }
+    }
+
+    /// The threads of all jobs on the cores.
+    fn all_threads(&self) -> usize {
+        self.running.iter().map(|own| self.threads(&own.job)).sum()
+    }
+
+    /// How fast a job runs: at most at the pace of a core, and slower if threads share the cores.
+    fn rate(&self, job: &Job) -> f64 {
+        match self.threads(job) {
+            0 => 1.0,
+            _ => (self.machine.cores as f64 / self.all_threads() as f64).min(1.0),
+        }
+    }
+
+    fn advance(&mut self, step: f64) {
+        let cores = self.all_threads().min(self.machine.cores);
+        let clients = self.count(|job| matches!(job, Job::Client(_)));
+        let busy = &mut self.tally.busy;
+        busy.cores += step * cores as f64;
+        busy.client += step * clients as f64;
+        busy.instances += step * self.lane.busy() as f64;
+        let rates: Vec<f64> = self.running.iter().map(|own| self.rate(&own.job)).collect();
+        self.now += step;
+        for (own, rate) in self.running.iter_mut().zip(rates) {
+            own.left_us -= step * rate;
+        }
+        let is_done = |own: &mut Running| own.left_us <= 1e-6;
+        let done: Vec<_> = self.running.extract_if(.., is_done).collect();
+        done.into_iter().for_each(|own| self.end(own.job));
+    }
+
+    fn end(&mut self, job: Job) {
+        match job {
+            Job::Client(connection) => {
+                let took = self.now - self.sent[connection];
+                self.sent[connection] = self.now;
+                self.tally.answered += 1;
+                self.tally.times.push(took);
+                self.waiting.push_back(Waiting::Begin(connection));
+            }
+            Job::Begin(request) => match self.lane.submit(self.now, request) {
+                Lead::Now => self.lead(0),
+                Lead::AfterOthers => self.waiting.push_back(Waiting::Lead),
+                Lead::No => {}
+            },
+            Job::Finish(request) => self.answers.push_back(request),
+            Job::Led(batch, led) => {
+                self.lane.ended(self.now, batch.len());
+                self.waiting.extend(batch.into_iter().map(Waiting::Finish));
+                self.lead(led);
+            }
+            Job::Batch(batch) => {
+                self.lane.ended(self.now, batch.len());
+                self.waiting.extend(batch.into_iter().map(Waiting::Finish));
+            }
+        }
+    }
+
+    fn prediction(self) -> Prediction {
+        let Self { machine, now, tally, .. } = self;
+        let Tally { since, mut times, busy, batches, batch_rows, .. } = tally;
+        let passed = now - since;
+        times.sort_by(f64::total_cmp);
+        let quantile = |share: f64| {
+            let at = (times.len() as f64 * share) as usize;
+            times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+        };
+        Prediction {
+            per_second: times.len() as f64 / passed * 1e6,
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            batch_rows: batch_rows as f64 / batches.max(1) as f64,
+            used: Used {
+                cores: busy.cores / passed / machine.cores as f64,
+                client: busy.client / passed / machine.client_threads as f64,
+                instances: busy.instances / passed / machine.lane.instances as f64,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
