@@ -25,5 +25,6 @@ mod ring;
 mod signal;
 mod stacks;
 
-pub use self::names::{Code, Function};
+pub use self::names::Code;
+pub use self::objects::Function;
 pub use self::record::{Profile, ProfileError, Stack, record};

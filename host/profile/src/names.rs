@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::objects::LoadedObject;
+use crate::objects::{Function, LoadedObject};
 
 /// The most characters of a name: plugins choose theirs.
 const NAME_CHARS_MAX: usize = 200;
@@ -18,15 +18,6 @@ pub struct Code {
     pub addresses: Range<u64>,
     /// Its functions, in any order. This is asked only if it was seen running.
     pub functions: Box<dyn Fn() -> Vec<Function> + Send>,
-}
-
-/// A function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Its addresses in this process. Empty if its end is not known.
-    pub addresses: Range<u64>,
-    /// Its name, which may be mangled.
-    pub name: String,
 }
 
 /// The name of an address.

@@ -7,7 +7,14 @@ use std::ops::Range;
 
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
 
-use crate::names::Function;
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its addresses in this process. Empty if its end is not known.
+    pub addresses: Range<u64>,
+    /// Its name, which may be mangled.
+    pub name: String,
+}
 
 /// A loaded file of code.
 pub(crate) struct LoadedObject {

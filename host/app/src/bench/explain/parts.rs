@@ -2,8 +2,8 @@
 //!
 //! - The plugins' stages and the model's time of a request are what the server says about single
 //!   requests over one connection.
-//! - The processor time of client and server for each request is that of a load over one connection.
-//!   From the server's, the stages and the model are taken off; the rest is HTTP.
+//! - The processor time of client and server for each request is that of a load over one
+//!   connection. From the server's, the stages and the model are taken off; the rest is HTTP.
 //! - With many connections, a wake-up of a thread serves several requests. How much that saves is
 //!   measured with other requests, over one connection and over all of them: inferences of a
 //!   pipeline's model, or requests that do nothing (`/livez`).
