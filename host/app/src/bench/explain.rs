@@ -3,8 +3,8 @@
 //!
 //! In reading order: `subject` finds the pipeline and its model, `parts` measures each part alone
 //! (`probe` asks one request at a time, `awake` keeps the cores from sleeping, `figures` are the
-//! server's own), `machine` puts the costs together, `simulation` predicts from them, `advice` names
-//! the bottleneck and tries changes, and `report` shows all of it.
+//! server's own), `machine` puts the costs together, `simulation` predicts from them, `advice`
+//! names the bottleneck and tries changes, and `report` shows all of it.
 //!
 //! Invariant: the prediction is made before the load that it is about runs.
 
