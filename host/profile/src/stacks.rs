@@ -17,10 +17,10 @@ type Native = UnwinderAarch64<Vec<u8>>;
 type Native = UnwinderX86_64<Vec<u8>>;
 
 /// The most functions of one stack, from the innermost on.
-const DEPTH_MAX: usize = 256;
+const DEPTH_MAX: usize = 128;
 
 /// The most different stacks that are kept; further ones count as lost.
-const STACKS_MAX: usize = 100_000;
+const STACKS_MAX: usize = 20_000;
 
 /// A thread and the addresses on its stack, the innermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
