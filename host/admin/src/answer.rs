@@ -121,7 +121,7 @@ impl Answer {
     }
 
     /// The same with one more header.
-    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }

@@ -130,7 +130,7 @@ fn page(status: &Value, address: &str) -> String {
     page
 }
 
-/// How the server's process does. Empty if the caller may not see it.
+/// The time that the server is up, its memory and its requests. Empty if the caller may not see it.
 fn process_line(status: &Value) -> String {
     let process = &status["process"];
     let (Some(uptime), Some(resident)) =
@@ -140,7 +140,7 @@ fn process_line(status: &Value) -> String {
     };
     let under_way = status["requests"]["under_way"].as_u64().unwrap_or_default();
     let oldest = status["requests"]["oldest_ms"].as_f64();
-    let oldest = oldest.map(|ms| format!(" (the oldest since {ms:.0} ms)")).unwrap_or_default();
+    let oldest = oldest.map(|ms| format!(" (the oldest for {ms:.0} ms)")).unwrap_or_default();
     let uptime = humantime::format_duration(Duration::from_secs(uptime));
     let requests = if under_way == 1 { "request" } else { "requests" };
     format!(

@@ -80,8 +80,8 @@ error_codes! {
     RequestTimeout "request_timeout": "The client took too long to send the request."
     Conflict "conflict":
         "The change conflicts with the current state: something uses what it would remove, it goes \
-         over a limit of its tenant, or a part of a file does not follow the one before it. Or a \
-         profile is being recorded already."
+         over a limit of its tenant, or a part of a file does not follow the one before it. It \
+         is also the answer while another profile is being recorded."
     PreconditionFailed "precondition_failed":
         "`If-Match`, `If-None-Match` or `expected_release` does not fit what is there: it was \
          changed, made or deleted meanwhile."

@@ -1,9 +1,10 @@
 //! The requests that are under way, for operators: each has a place that says what the request is
 //! and which stage it has reached.
 //!
-//! Invariant: a request waits for another thread here only if that thread takes a place from the
-//! same list, or reads this very request, in that moment. Places are made as they are needed and
-//! live as long as the process; there are as many as there were requests at the same time.
+//! Invariant: a request waits for another thread here only if that thread takes or gives back a
+//! place of the same list, or reads this very request, in that moment. Places are made as they are
+//! needed and live as long as the process. Each goes back to the list that it came from, so a list
+//! has as many as it had requests at the same time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const ID_BYTES_MAX: usize = 128;
 /// The requests that are under way.
 #[derive(Default)]
 pub struct Requests {
-    free: Shards<Mutex<Vec<&'static Place>>>,
+    free: Shards<FreeList>,
     all: Mutex<Vec<&'static Place>>,
 }
 
@@ -42,9 +43,13 @@ struct About {
     sink: Option<Arc<dyn Named>>,
 }
 
+/// A list of places without a request.
+type FreeList = Mutex<Vec<&'static Place>>;
+
 /// A request that is under way. Dropping it ends that.
 pub struct Tracked {
-    requests: &'static Requests,
+    /// Where its place is from.
+    home: &'static FreeList,
     progress: Progress,
 }
 
@@ -81,7 +86,8 @@ impl fmt::Debug for Requests {
 impl Requests {
     /// Track a request with this id.
     pub fn track(&'static self, id: &str, arrived: Instant) -> Tracked {
-        let free = self.free.own().lock().pop();
+        let home = self.free.own();
+        let free = home.lock().pop();
         let place = free.unwrap_or_else(|| {
             let about = Mutex::new(About::default());
             let place = &*Box::leak(Box::new(Place { state: AtomicU64::new(0), about }));
@@ -95,7 +101,7 @@ impl Requests {
             about.arrived = Some(arrived);
         }
         let turn = place.state.load(Relaxed) >> 8;
-        Tracked { requests: self, progress: Progress { place, turn } }
+        Tracked { home, progress: Progress { place, turn } }
     }
 
     /// The requests that are under way, in no order.
@@ -129,9 +135,9 @@ impl Tracked {
         self.progress
     }
 
-    /// Note the sink that knows the names of its pipeline and model.
+    /// Note the sink that knows the names of its pipeline and model, unless it has one.
     pub(crate) fn charged_to(&self, sink: Arc<dyn Named>) {
-        self.progress.place.about.lock().sink = Some(sink);
+        self.progress.place.about.lock().sink.get_or_insert(sink);
     }
 }
 
@@ -158,7 +164,7 @@ impl Drop for Tracked {
         };
         // What this may free, it frees without the lock.
         drop(sink);
-        self.requests.free.own().lock().push(place);
+        self.home.lock().push(place);
     }
 }
 
@@ -211,5 +217,20 @@ mod tests {
         assert_eq!((&*seen[0].id, seen[0].stage), ("two", stage::AUTH));
         drop(next);
         assert_eq!(requests.all.lock().len(), 1);
+    }
+
+    #[test]
+    fn requests_that_end_on_another_thread_leave_their_places() {
+        let requests: &'static Requests = Box::leak(Box::default());
+        let (sender, receiver) = std::sync::mpsc::sync_channel::<Tracked>(1);
+        std::thread::scope(|scope| {
+            scope.spawn(move || receiver.into_iter().for_each(drop));
+            for _ in 0..10_000 {
+                sender.send(requests.track("one", Instant::now())).unwrap();
+            }
+            drop(sender);
+        });
+        // Those of the channel, of the thread that drops, and one that is being sent.
+        assert!(requests.all.lock().len() <= 3, "{}", requests.all.lock().len());
     }
 }

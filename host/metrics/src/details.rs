@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Stages, stage};
+use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Shards, Stages, stage};
 
 use crate::collected::{Collected, Distribution};
 use crate::family;
 use crate::histogram::{DURATION_BOUNDS_S, Durations, nanos};
-use gristmill_core::Shards;
 
 /// The name under which the pipelines without details of their own stand together. It is not the
 /// name of any tenant.

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, Shards};
 
 use crate::collected::Collected;
 use crate::family;
 use crate::histogram::Durations;
-use gristmill_core::Shards;
 
 /// A protocol of the data plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use gristmill_core::{Name, Stages};
+use gristmill_core::{Name, Stages, stage};
 use gristmill_metrics::{Collected, RequestFigures, family};
 use gristmill_snapshot::{Pipeline, Snapshot, Tenant};
 
@@ -36,7 +36,9 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     places.collect_other(collected);
     places.collect(&figures, collected);
     parts.edges.collect(collected);
-    let mut active: BTreeMap<&str, u64> = Stages::NAMES.map(|stage| (stage, 0)).into();
+    // Staging is a part of a batch's run.
+    let stages = Stages::NAMES.into_iter().filter(|own| *own != stage::STAGING);
+    let mut active: BTreeMap<&str, u64> = stages.map(|stage| (stage, 0)).collect();
     for request in parts.requests.underway() {
         *active.entry(request.stage).or_default() += 1;
     }

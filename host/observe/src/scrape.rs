@@ -32,7 +32,7 @@ impl Scrapes {
         Self { observer, last: Arc::default() }
     }
 
-    /// The one that sees them.
+    /// The observer whose values they are.
     pub fn observer(&self) -> &Observer {
         &self.observer
     }

@@ -179,6 +179,7 @@ mod tests {
             period: Duration::from_millis(5),
             stacks: vec![stack(&["run", "<script>alert(1)</script>"], 3), stack(&["run"], 1)],
             lost: 2,
+            _turn: None,
         };
         let picture = profile.flame_graph();
         assert!(picture.contains("4 samples in 1.0 s") && picture.contains("; 2 lost"));

@@ -25,6 +25,6 @@ mod ring;
 mod signal;
 mod stacks;
 
-pub use self::names::Code;
+pub use self::names::{Code, Functions};
 pub use self::objects::Function;
 pub use self::record::{Profile, ProfileError, Stack, record};

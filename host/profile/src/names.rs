@@ -1,13 +1,15 @@
 //! Names of addresses: functions of the files that are loaded, and of code that the caller names.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::objects::{Function, LoadedObject};
 
-/// The most characters of a name: plugins choose theirs.
-const NAME_CHARS_MAX: usize = 200;
+/// The most bytes of a name: plugins choose theirs, and a short mangled name can stand for a very
+/// long one.
+const NAME_BYTES_MAX: usize = 120;
 
 /// Code that is not in a file that the system loaded, such as a compiled plugin. It must stay
 /// loaded as long as this lives.
@@ -16,9 +18,12 @@ pub struct Code {
     pub name: String,
     /// Its addresses in this process.
     pub addresses: Range<u64>,
-    /// Its functions, in any order. This is asked only if it was seen running.
-    pub functions: Box<dyn Fn() -> Vec<Function> + Send>,
+    /// Shows its functions one by one, in any order. This is asked only if it was seen running.
+    pub functions: Functions,
 }
+
+/// Shows functions one by one.
+pub type Functions = Box<dyn Fn(&mut dyn FnMut(Function)) + Send>;
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,8 +34,8 @@ pub(crate) struct Named {
     pub(crate) object: Arc<str>,
 }
 
-/// The names of these addresses. If two codes have an address, because one was unloaded, the later
-/// one of the list names it.
+/// The names of these addresses. Functions are looked at one by one, and only the names of those
+/// that were seen are kept.
 pub(crate) fn names_of(
     addresses: &BTreeSet<u64>,
     loaded: &[LoadedObject],
@@ -40,22 +45,31 @@ pub(crate) fn names_of(
     let unknown = Named { function: unknown.clone(), object: unknown };
     let mut names: HashMap<u64, Named> =
         addresses.iter().map(|address| (*address, unknown.clone())).collect();
-    let mut add = |name: &str, own: &Range<u64>, functions: &dyn Fn() -> Vec<Function>| {
-        let mut seen = addresses.range(own.clone()).peekable();
-        if seen.peek().is_none() {
+    let mut add = |name: &str, own: &Range<u64>, functions: &dyn Fn(&mut dyn FnMut(Function))| {
+        let seen: Vec<u64> = addresses.range(own.clone()).copied().collect();
+        if seen.is_empty() {
             return;
         }
-        let mut functions = functions();
-        functions.sort_unstable_by_key(|function| function.addresses.start);
         let object: Arc<str> = name.into();
+        let nameless: Arc<str> = format!("[{name}]").into();
         for address in seen {
-            let function = name_in(&functions, *address).unwrap_or_else(|| format!("[{name}]"));
-            let named = Named { function: function.into(), object: object.clone() };
-            names.insert(*address, named);
+            let named = Named { function: nameless.clone(), object: object.clone() };
+            names.insert(address, named);
         }
+        functions(&mut |Function { addresses: around, name }| {
+            let mut seen = addresses.range(around).peekable();
+            if seen.peek().is_none() {
+                return;
+            }
+            let function: Arc<str> = readable(&name).into();
+            for address in seen {
+                let named = Named { function: function.clone(), object: object.clone() };
+                names.insert(*address, named);
+            }
+        });
     };
     for object in loaded {
-        add(&object.name, &object.addresses, &|| object.functions());
+        add(&object.name, &object.addresses, &|show| object.functions(show));
     }
     for code in code {
         add(&code.name, &code.addresses, &*code.functions);
@@ -63,20 +77,28 @@ pub(crate) fn names_of(
     names
 }
 
-/// The name of the function at `address`, of functions that are sorted.
-fn name_in(functions: &[Function], address: u64) -> Option<String> {
-    let after = functions.partition_point(|function| function.addresses.start <= address);
-    let function = functions[..after].last()?;
-    let is_in = function.addresses.is_empty() || function.addresses.contains(&address);
-    is_in.then(|| {
-        let name = format!("{:#}", rustc_demangle::demangle(&function.name));
-        name.chars().take(NAME_CHARS_MAX).collect()
-    })
+/// The name as people know it, cut.
+fn readable(name: &str) -> String {
+    /// Ends the writing when it is full.
+    struct Bounded(String);
+
+    impl Write for Bounded {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let room = NAME_BYTES_MAX - self.0.len();
+            self.0.push_str(&text[..text.floor_char_boundary(room)]);
+            if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+
+    let mut readable = Bounded(String::new());
+    // An error says that it was cut.
+    let _ = write!(readable, "{:#}", rustc_demangle::demangle(name));
+    readable.0
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, Function, names_of};
+    use super::{Code, Function, Functions, names_of};
 
     #[test]
     fn an_address_has_the_name_of_the_function_around_it() {
@@ -84,20 +106,21 @@ mod tests {
         let functions = vec![
             function(0x1030..0x1040, "post"),
             function(0x1010..0x1020, "_ZN5acme_3pre17h0123456789abcdefE"),
-            function(0x1050..0x1050, "without an end"),
+            function(0x1050..0x1060, &"long".repeat(100)),
         ];
-        let functions = Box::new(move || functions.clone());
+        let functions: Functions =
+            Box::new(move |show| functions.iter().cloned().for_each(|own| show(own)));
         let code = Code { name: "acme/digits".into(), addresses: 0x1000..0x2000, functions };
         let not_seen = Code {
             name: "other".into(),
             addresses: 0x3000..0x4000,
-            functions: Box::new(|| panic!("it is not asked")),
+            functions: Box::new(|_| panic!("it is not asked")),
         };
-        let addresses = [0x1010, 0x101f, 0x1020, 0x1035, 0x1060, 0x5000];
+        let addresses = [0x1010, 0x101f, 0x1020, 0x1035, 0x1058, 0x5000];
         let names = names_of(&addresses.into(), &[], &[code, not_seen]);
         let named = addresses.map(|address| &*names[&address].function);
-        let expected =
-            ["acme_::pre", "acme_::pre", "[acme/digits]", "post", "without an end", "unknown"];
+        let long = "long".repeat(30);
+        let expected = ["acme_::pre", "acme_::pre", "[acme/digits]", "post", &long, "unknown"];
         assert_eq!(named, expected);
         assert_eq!(&*names[&0x1035].object, "acme/digits");
     }

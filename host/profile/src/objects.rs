@@ -10,7 +10,7 @@ use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, Symb
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its addresses in this process. Empty if its end is not known.
+    /// Its addresses in this process.
     pub addresses: Range<u64>,
     /// Its name, which may be mangled.
     pub name: String,
@@ -38,26 +38,32 @@ pub(crate) struct Unwinding {
 }
 
 impl LoadedObject {
-    /// Its functions. None if the file cannot be read.
-    pub(crate) fn functions(&self) -> Vec<Function> {
-        let Ok(file) = File::open(&self.path) else { return Vec::new() };
+    /// Show its functions one by one; none if the file cannot be read.
+    pub(crate) fn functions(&self, show: &mut dyn FnMut(Function)) {
+        let Ok(file) = File::open(&self.path) else { return };
         let cache = ReadCache::new(file);
-        let Ok(file) = object::File::parse(&cache) else { return Vec::new() };
+        let Ok(file) = object::File::parse(&cache) else { return };
         // A stripped file still names what it exports.
         let symbols = file.symbols().chain(file.dynamic_symbols());
         let defined = symbols.filter(|own| own.kind() == SymbolKind::Text && own.address() != 0);
-        let function = |own: object::Symbol<'_, '_, &ReadCache<File>>| {
+        for own in defined {
+            let Ok(name) = own.name() else { continue };
             let from = own.address().wrapping_add(self.bias);
             let addresses = from..from.saturating_add(own.size());
-            Some(Function { addresses, name: own.name().ok()?.to_owned() })
-        };
-        defined.filter_map(function).collect()
+            show(Function { addresses, name: name.to_owned() });
+        }
     }
 }
+
+/// The file of this program, also if it was removed or replaced.
+const PROGRAM: &str = "/proc/self/exe";
 
 /// All loaded files. A file that cannot be read is left out.
 pub(crate) fn loaded() -> Vec<LoadedObject> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let program = fs::read_link(PROGRAM).ok();
+    let program = program.and_then(|path| path.to_str().map(str::to_owned));
+    let program = program.map(|path| path.trim_end_matches(" (deleted)").to_owned());
     let mut files: BTreeMap<&str, Vec<(Range<u64>, u64)>> = BTreeMap::new();
     for line in maps.lines() {
         let mut words = line.split_whitespace();
@@ -66,6 +72,12 @@ pub(crate) fn loaded() -> Vec<LoadedObject> {
             continue;
         };
         let path = words.nth(2).unwrap_or_default();
+        // Another file may have the path now. That of this program can still be read.
+        let path = match words.next() {
+            Some("(deleted)") if program.as_deref() == Some(path) => PROGRAM,
+            Some("(deleted)") => continue,
+            _ => path,
+        };
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         let range = range.split_once('-').and_then(|(from, to)| Some(number(from)?..number(to)?));
         if rights.contains('x')

@@ -34,6 +34,8 @@ struct ProfileMessage {
     period_type: Option<ValueType>,
     #[prost(int64, tag = "12")]
     period: i64,
+    #[prost(int64, repeated, tag = "13")]
+    comment: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -120,6 +122,7 @@ impl Profile {
         let period_type = Some(value("cpu", "nanoseconds"));
         let period = self.period.as_nanos() as i64;
         let thread = texts.number("thread");
+        let comment = vec![texts.number(&format!("{} samples were lost", self.lost))];
         let mut ids: HashMap<&Named, u64> = HashMap::new();
         let mut function = Vec::new();
         let mut sample = Vec::new();
@@ -150,6 +153,7 @@ impl Profile {
             duration_nanos: self.took.as_nanos() as i64,
             period_type,
             period,
+            comment,
         };
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         // Writing to memory does not fail.

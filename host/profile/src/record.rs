@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::names::{Code, Named, names_of};
 use crate::objects;
-use crate::signal::Sampling;
+use crate::signal::{Sampling, Turn, cpu_time};
 use crate::stacks::{Addresses, Stacks};
 
 /// Samples in each second of processor time. Not 100, so that work that is done at round times is
@@ -27,19 +27,23 @@ pub enum ProfileError {
     System(#[source] io::Error),
 }
 
-/// What was recorded.
-#[derive(Clone, Debug)]
+/// What was recorded. No other profile is recorded until it is dropped, so that memory is needed
+/// for one at a time.
+#[derive(Debug)]
 pub struct Profile {
     /// When it began.
     pub began: SystemTime,
     /// How long it took.
     pub took: Duration,
-    /// The processor time for which a sample stands.
+    /// The processor time for which a sample stands: what the process used, over all samples. The
+    /// system may take fewer than were asked for.
     pub period: Duration,
     /// The stacks that were seen.
     pub stacks: Vec<Stack>,
     /// Samples that are not among them, because they came too fast or were too different.
     pub lost: u64,
+    /// Held until the profile is dropped.
+    pub(crate) _turn: Option<Turn>,
 }
 
 /// A stack, and how often it was seen.
@@ -71,28 +75,38 @@ pub fn record(
     mut stops: impl FnMut() -> bool,
     code: impl Fn() -> Vec<Code>,
 ) -> Result<Profile, ProfileError> {
+    let turn = Turn::take().ok_or(ProfileError::Busy)?;
     let mut objects = objects::loaded();
     let mut stacks = Stacks::new(&mut objects);
     let mut known = code();
-    let sampling = Sampling::start(PER_SECOND).map_err(ProfileError::System)?;
-    let mut sampling = sampling.ok_or(ProfileError::Busy)?;
-    let (began, from) = (SystemTime::now(), Instant::now());
+    let sampling = Sampling::start(&turn, PER_SECOND);
+    let mut sampling = sampling.map_err(ProfileError::System)?;
+    let (began, from, cpu) = (SystemTime::now(), Instant::now(), cpu_time());
     while from.elapsed() < time && !stops() {
         std::thread::sleep(LOOK.min(time.saturating_sub(from.elapsed())));
         sampling.read(|sample| stacks.add(sample));
     }
-    let took = from.elapsed();
+    let (took, cpu) = (from.elapsed(), cpu_time().saturating_sub(cpu));
     let lost = sampling.take_lost() + stacks.lost;
     drop(sampling);
-    known.extend(code());
+    // What was loaded meanwhile. The code of the begin is still there, because `known` holds it.
+    let is_new = |own: &Code| known.iter().all(|other| other.addresses != own.addresses);
+    let new: Vec<Code> = code().into_iter().filter(is_new).collect();
+    known.extend(new);
+    let samples = stacks.counts.values().sum::<u64>() + lost;
+    let period = match u32::try_from(samples) {
+        Ok(samples) if samples > 0 => cpu / samples,
+        _ => Duration::from_secs(1) / PER_SECOND,
+    };
     let all = stacks.counts.keys().flat_map(|own| own.addresses.iter().copied());
     let names = names_of(&all.collect::<BTreeSet<_>>(), &objects, &known);
     Ok(Profile {
         began,
         took,
-        period: Duration::from_secs(1) / PER_SECOND,
+        period,
         stacks: named(&names, &stacks.counts),
         lost,
+        _turn: Some(turn),
     })
 }
 
@@ -133,60 +147,47 @@ mod tests {
         sum
     }
 
+    /// Ends the busy thread, also if the test fails.
+    struct Ends<'a>(&'a AtomicBool);
+
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     #[test]
-    fn a_busy_thread_is_seen_with_its_functions_and_in_both_formats() {
+    fn a_busy_thread_is_seen_and_one_profile_is_recorded_at_a_time() {
         let stops = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let _ends = Ends(&stops);
             let busy = std::thread::Builder::new().name("sums".into());
             busy.spawn_scoped(scope, || busy_with_sums(&stops)).unwrap();
-            let deadline = Instant::now() + Duration::from_secs(60);
-            // Until it is seen, however busy the machine is.
-            let seen = loop {
-                let none = Vec::new;
-                let profile = record(Duration::from_millis(300), || false, none).unwrap();
-                let is_seen = |stack: &&Stack| {
-                    stack.thread == "sums"
-                        && stack.functions().any(|name| name.contains("busy_with_sums"))
+            // However busy the machine is: until the thread is seen by its name and its function.
+            let seen = (0..200).find_map(|_| {
+                let profile = record(Duration::from_millis(300), || false, Vec::new).unwrap();
+                let is_seen = |stack: &Stack| {
+                    let mut names = stack.functions();
+                    stack.thread == "sums" && names.any(|own| own.contains("busy_with_sums"))
                 };
-                if profile.stacks.iter().any(|stack| is_seen(&stack)) {
-                    break profile;
-                }
-                assert!(Instant::now() < deadline, "{:?}", profile.stacks);
-            };
-            stops.store(true, Ordering::Relaxed);
-            let picture = seen.flame_graph();
-            assert!(picture.contains("<svg") && picture.contains("busy_with_sums"));
+                profile.stacks.iter().any(is_seen).then_some(profile)
+            });
+            let seen = seen.unwrap();
+            let second = record(Duration::from_secs(1), || true, Vec::new);
+            assert!(matches!(second, Err(ProfileError::Busy)), "{second:?}");
+
+            assert!(seen.flame_graph().contains("busy_with_sums"));
             let packed = seen.pprof();
             let mut bytes = Vec::new();
             let mut reader = flate2::read::GzDecoder::new(&*packed);
             io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
             let names = String::from_utf8_lossy(&bytes);
             assert!(names.contains("busy_with_sums") && names.contains("nanoseconds"));
-        });
-    }
 
-    #[test]
-    fn one_profile_at_a_time_and_it_ends_when_it_is_told_to() {
-        let mut asked = false;
-        let mut stops = || std::mem::replace(&mut asked, true);
-        let none = Vec::new;
-        let deadline = Instant::now() + Duration::from_secs(60);
-        // Another test may record.
-        let profile = loop {
-            let inner = || match stops() {
-                false => false,
-                true => {
-                    let second = record(Duration::from_secs(1), || true, none);
-                    assert!(matches!(second, Err(ProfileError::Busy)), "{second:?}");
-                    true
-                }
-            };
-            match record(Duration::from_secs(3600), inner, none) {
-                Ok(profile) => break profile,
-                Err(ProfileError::Busy) => assert!(Instant::now() < deadline),
-                Err(error) => panic!("{error}"),
-            }
-        };
-        assert!(profile.took < Duration::from_secs(3600));
+            drop(seen);
+            let hour = Duration::from_secs(3600);
+            let ended = record(hour, || true, Vec::new).unwrap();
+            assert!(ended.took < hour);
+        });
     }
 }

@@ -4,13 +4,14 @@
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::Duration;
 
 use crate::ring::{Reader, Registers, Ring, STACK_BYTES};
 
 /// Made at the first use, and never freed: a late signal may still look at it.
 static RING: OnceLock<Ring> = OnceLock::new();
 
-/// Whether somebody records.
+/// Whether somebody has the [`Turn`].
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Whether the handler takes samples.
@@ -20,40 +21,59 @@ static SAMPLES: AtomicBool = AtomicBool::new(false);
 const PAGE_BYTES: usize = 4096;
 const PAGES: usize = STACK_BYTES / PAGE_BYTES + 1;
 
-/// Sampling under way. It ends when this is dropped.
-pub(crate) struct Sampling {
-    ring: &'static Ring,
-    reader: Reader,
+/// The right to take samples, which one at a time has.
+#[derive(Debug)]
+pub(crate) struct Turn(());
+
+impl Turn {
+    /// None if somebody has it.
+    pub(crate) fn take() -> Option<Self> {
+        (!IS_TAKEN.swap(true, Acquire)).then_some(Self(()))
+    }
 }
 
-impl Sampling {
-    /// Take so many samples in each second of processor time. None if somebody does already.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        IS_TAKEN.store(false, Release);
+    }
+}
+
+/// Sampling under way. It ends when this is dropped.
+pub(crate) struct Sampling<'a> {
+    ring: &'static Ring,
+    reader: Reader,
+    _turn: &'a Turn,
+}
+
+impl<'a> Sampling<'a> {
+    /// Take so many samples in each second of processor time.
     ///
     /// # Errors
     /// The system refuses the timer or the handler.
     #[expect(unsafe_code)]
-    pub(crate) fn start(per_second: u32) -> io::Result<Option<Self>> {
-        if IS_TAKEN.swap(true, Acquire) {
-            return Ok(None);
-        }
+    pub(crate) fn start(turn: &'a Turn, per_second: u32) -> io::Result<Self> {
+        let ring = RING.get_or_init(Ring::new);
         // From here on, dropping it ends what has begun.
-        let sampling = Self { ring: RING.get_or_init(Ring::new), reader: Reader::new() };
-        sampling.ring.take_lost();
+        let mut sampling = Self { ring, reader: Reader::new(), _turn: turn };
+        // What a late signal left.
+        sampling.read(|_| {});
+        sampling.take_lost();
         SAMPLES.store(true, Release);
         // SAFETY: the handler keeps to what may be done in one, as its comment says. The structure
         // is plain data, for which zeros are valid.
         let handled = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handle as *const () as usize;
-            // On the alternative stack, if the thread has one: guests may be at the end of theirs.
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+            // Not on the alternative stack, which may have no more room than the system's own part
+            // of a signal needs. A guest's stack has more than the guest may use.
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
             libc::sigaction(libc::SIGPROF, &action, std::ptr::null_mut())
         };
         if handled != 0 {
             return Err(io::Error::last_os_error());
         }
         set_timer(1_000_000 / i64::from(per_second.max(1)))?;
-        Ok(Some(sampling))
+        Ok(sampling)
     }
 
     /// Read the samples that were taken since the last call.
@@ -67,14 +87,24 @@ impl Sampling {
     }
 }
 
-impl Drop for Sampling {
+impl Drop for Sampling<'_> {
     fn drop(&mut self) {
         let _ = set_timer(0);
         SAMPLES.store(false, Release);
         // The handler stays: without it, a late signal would end the process.
         self.ring.read(&mut self.reader, |_| {});
-        IS_TAKEN.store(false, Release);
     }
+}
+
+/// The processor time that the process has used.
+pub(crate) fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid for the call. If it fails, the time stays 0.
+    #[expect(unsafe_code)]
+    unsafe {
+        libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time)
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Let the signal come each time that the process has used so much processor time; 0 ends it.

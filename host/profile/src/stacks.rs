@@ -19,8 +19,8 @@ type Native = UnwinderX86_64<Vec<u8>>;
 /// The most functions of one stack, from the innermost on.
 const DEPTH_MAX: usize = 128;
 
-/// The most different stacks that are kept; further ones count as lost.
-const STACKS_MAX: usize = 20_000;
+/// The most addresses in all different stacks that are kept; further ones count as lost.
+const ADDRESSES_MAX: usize = 400_000;
 
 /// A thread and the addresses on its stack, the innermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub(crate) struct Stacks {
     cache: Cache,
     pub(crate) counts: HashMap<Addresses, u64>,
     pub(crate) lost: u64,
+    /// The addresses in all of them.
+    addresses: usize,
 }
 
 impl Stacks {
@@ -58,7 +60,7 @@ impl Stacks {
             let addresses = object.addresses.clone();
             unwinder.add_module(Module::new(object.name.clone(), addresses, object.bias, sections));
         }
-        Self { unwinder, cache: Cache::new(), counts: HashMap::new(), lost: 0 }
+        Self { unwinder, cache: Cache::new(), counts: HashMap::new(), lost: 0, addresses: 0 }
     }
 
     /// Count a sample.
@@ -83,11 +85,12 @@ impl Stacks {
             });
         }
         let key = Addresses { thread: sample.thread, addresses: addresses.into() };
-        let is_full = self.counts.len() >= STACKS_MAX;
+        let all = self.addresses + key.addresses.len();
         match self.counts.get_mut(&key) {
             Some(count) => *count += 1,
-            None if is_full => self.lost += 1,
+            None if all > ADDRESSES_MAX => self.lost += 1,
             None => {
+                self.addresses = all;
                 self.counts.insert(key, 1);
             }
         }

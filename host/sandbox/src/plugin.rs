@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use gristmill_profile::{Code, Function};
+use gristmill_profile::{Code, Function, Functions};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::types::ComponentItem;
@@ -128,17 +128,16 @@ impl Plugin {
         let text = self.instance.component().text();
         let begin = text.as_ptr() as u64;
         let (plugin, prefix) = (self.clone(), name.clone());
-        let functions = move || {
-            let functions = plugin.instance.component().functions().map(|own| {
+        let functions: Functions = Box::new(move |show| {
+            for own in plugin.instance.component().functions() {
                 let from = begin + own.offset as u64;
                 let number = || format!("{prefix}[{}]", own.index.as_u32());
                 let addresses = from..from + own.len as u64;
-                Function { addresses, name: own.name.unwrap_or_else(number) }
-            });
-            functions.collect()
-        };
+                show(Function { addresses, name: own.name.unwrap_or_else(number) });
+            }
+        });
         let addresses = begin..begin + text.len() as u64;
-        Code { name, addresses, functions: Box::new(functions) }
+        Code { name, addresses, functions }
     }
 
     /// The interfaces that it imports.

@@ -1,6 +1,7 @@
 //! `GET /admin/v1/debug/profile`: where the server spends its processor time, as a flame graph or
 //! for pprof.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use gristmill_control::Control;
 use gristmill_core::ErrorCode;
 use gristmill_profile::{Code, ProfileError, record};
+use gristmill_sandbox::Plugin;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use tokio::task::spawn_blocking;
@@ -105,8 +107,8 @@ fn failed(error: &str) -> Problem {
     Problem::new(ErrorCode::Internal, "the profile cannot be recorded: the log says why")
 }
 
-/// The compiled code of all plugins that are loaded. Code that several tenants share has the name
-/// of one of them.
+/// The compiled code of all plugins that are loaded, each once. Code that several plugins share has
+/// the name of one of them, and the number of the others.
 fn code(control: &Control) -> Vec<Code> {
     let serving = control.serving();
     let tenants = serving.snapshot.tenants.iter();
@@ -120,5 +122,14 @@ fn code(control: &Control) -> Vec<Code> {
             newest.into_iter().chain(kept)
         })
     });
-    plugins.map(|(name, plugin)| plugin.code(name)).collect()
+    let mut users: BTreeMap<*const Plugin, (&Arc<Plugin>, String, usize)> = BTreeMap::new();
+    for (name, plugin) in plugins {
+        let user = users.entry(Arc::as_ptr(plugin));
+        user.and_modify(|(.., others)| *others += 1).or_insert((plugin, name, 0));
+    }
+    let named = users.into_values().map(|(plugin, name, others)| match others {
+        0 => plugin.code(name),
+        _ => plugin.code(format!("{name} and {others} more")),
+    });
+    named.collect()
 }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use gristmill_client::http::StatusCode;
 use gristmill_client::{Address, BinaryTensor, Client, HEADER_LENGTH, block_on, infer_body};
 use gristmill_load::{Target, Url};
 use serde::Deserialize;
@@ -144,6 +145,11 @@ fn add_content_type(headers: &mut Vec<String>, known: &str) {
     }
 }
 
+/// The caller may not call a model, or the model is not there, which looks the same.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotAllowed(pub(super) String);
+
 /// An inference of so many rows of zeros, of the model at this URL.
 pub(super) fn inference(url: &Url, rows: usize, mut headers: Vec<String>) -> Result<Asked> {
     let model = url.path.trim_end_matches('/');
@@ -157,7 +163,11 @@ pub(super) fn inference(url: &Url, rows: usize, mut headers: Vec<String>) -> Res
     let answer = block_on(client.get(model))?;
     if !answer.status.is_success() {
         let body = String::from_utf8_lossy(&answer.body).into_owned();
-        bail!("{model} cannot be described: {}: {body}", answer.status);
+        let said = format!("{model} cannot be described: {}: {body}", answer.status);
+        return Err(match answer.status {
+            StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => NotAllowed(said).into(),
+            _ => anyhow!(said),
+        });
     }
     let metadata: Value = serde_json::from_slice(&answer.body)
         .with_context(|| format!("{model} is not a model of the Open Inference Protocol"))?;

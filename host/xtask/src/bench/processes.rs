@@ -44,6 +44,8 @@ pub(super) struct Running(Child);
 impl Running {
     /// Start it and wait until it accepts connections.
     pub(super) fn start(command: &mut Command, address: &str) -> Result<Self> {
+        // An earlier process would be measured in its place.
+        ensure!(TcpStream::connect(address).is_err(), "something listens on {address} already");
         let child = command.stdout(Stdio::null()).spawn();
         let mut running = Self(child.with_context(|| format!("cannot start {command:?}"))?);
         let give_up = Instant::now() + Duration::from_secs(60);

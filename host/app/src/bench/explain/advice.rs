@@ -1,6 +1,6 @@
 //! What bounds the throughput, and what each change of a part would bring. Pure.
 
-use super::machine::{LaneModel, Machine};
+use super::machine::Machine;
 use super::simulation::{Prediction, simulate};
 
 /// A resource that is busy for this share of the time bounds the throughput.
@@ -63,7 +63,7 @@ impl Part {
             Self::Client => costs.client_us,
             Self::Http => costs.http_us,
             Self::Pre => costs.pre_us.mean(),
-            Self::Infer => infer_us(&machine.lane, prediction),
+            Self::Infer => infer_us(machine, prediction),
             Self::Post => costs.post_us.mean(),
         }
     }
@@ -78,9 +78,8 @@ impl Part {
 }
 
 /// The processor time of the model for each request, at the predicted size of a batch.
-fn infer_us(lane: &LaneModel, prediction: &Prediction) -> f64 {
-    prediction.used.instances * lane.instances as f64 * lane.threads as f64 / prediction.per_second
-        * 1e6
+fn infer_us(machine: &Machine, prediction: &Prediction) -> f64 {
+    prediction.used.model * machine.cores as f64 / prediction.per_second * 1e6
 }
 
 impl Bottleneck {

@@ -1,4 +1,6 @@
-//! Measuring the parts alone: never from the load that is predicted.
+//! Measuring the parts alone: never from the load that is predicted. If the tenant may not call the
+//! model, the times of its batches are those that the server learned from all earlier requests, and
+//! the report says so.
 //!
 //! - The plugins' stages and the model's time of a request are what the server says about single
 //!   requests over one connection.
@@ -21,7 +23,7 @@ use super::machine::{Costs, Samples, Service};
 use super::probe::{Count, NOT_COUNTED, Told, ask};
 use super::subject::Subject;
 use crate::bench::modes;
-use crate::bench::requests::{Asked, inference};
+use crate::bench::requests::{Asked, NotAllowed, inference};
 use crate::plugin::admin::Admin;
 
 /// How long each part is measured at most.
@@ -97,7 +99,12 @@ impl Measuring<'_> {
         // The first requests may load or compile something.
         let first = ask(self.asked, WARM_UP, Count { least: 5, most: 1000 })?;
         let rows = first.iter().map(|told| told.rows).max().unwrap_or(1).max(1);
-        let measured = self.sizes(rows).ok();
+        let measured = match self.sizes(rows) {
+            Err(error) if error.downcast_ref::<NotAllowed>().is_none() => {
+                return Err(error.context("cannot measure the model's batches"));
+            }
+            sizes => sizes.ok(),
+        };
         let sizes_are_measured = measured.is_some();
         let service = measured.unwrap_or_else(|| self.learned(rows, &first));
         let cpus = Cpus { measuring: self, service: &service };
@@ -140,7 +147,7 @@ impl Measuring<'_> {
     /// An inference of so many rows of zeros, which the tenant may be allowed.
     fn inference(&self, rows: usize) -> Result<Asked> {
         let headers = self.asked.headers.iter();
-        let headers = headers.filter(|header| header.starts_with("authorization:")).cloned();
+        let headers = headers.filter(|header| is_key(header)).cloned();
         let url = Url { path: self.subject.model_path.clone(), ..self.asked.url.clone() };
         inference(&url, rows, headers.collect())
     }
@@ -245,6 +252,11 @@ fn trimmed(mut told: Vec<Told>) -> Vec<Told> {
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
     sum / f64::from(count.max(1))
+}
+
+/// Whether the header is that of a key.
+fn is_key(header: &str) -> bool {
+    header.split_once(':').is_some_and(|(name, _)| name.eq_ignore_ascii_case("authorization"))
 }
 
 #[cfg(test)]

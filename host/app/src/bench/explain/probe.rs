@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use gristmill_client::http::{HeaderName, HeaderValue, Request};
+use anyhow::{Context, Result, anyhow, bail};
+use gristmill_client::http::{HeaderName, HeaderValue, Request, StatusCode};
 use gristmill_client::{Answer, Connection, block_on};
 
-use crate::bench::requests::Asked;
+use crate::bench::requests::{Asked, NotAllowed};
 
 /// What the server says about one request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,7 +64,11 @@ fn request(asked: &Asked) -> Result<Request<bytes::Bytes>> {
 impl Told {
     fn of(answer: &Answer) -> Result<Self> {
         if !answer.status.is_success() {
-            bail!("the server answers {}: {}", answer.status, answer.beginning());
+            let said = format!("the server answers {}: {}", answer.status, answer.beginning());
+            return Err(match answer.status {
+                StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => NotAllowed(said).into(),
+                _ => anyhow!(said),
+            });
         }
         let (timing, receipt) =
             (answer.header("server-timing"), answer.header("gristmill-receipt"));
@@ -90,7 +94,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use gristmill_client::Answer;
-    use gristmill_client::http::{HeaderMap, StatusCode};
+    use gristmill_client::http::HeaderMap;
 
     use super::Told;
 

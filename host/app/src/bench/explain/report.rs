@@ -168,8 +168,8 @@ impl Report<'_> {
         text +=
             &table(&BATCHES, &machine.lane.service.points().iter().map(batch).collect::<Vec<_>>());
         if !parts.sizes_are_measured {
-            text +=
-                "The tenant may not call the model alone: these are what the server has learned.\n";
+            text += "The tenant may not call the model alone: these are what the server has learned from \
+                 earlier requests.\n";
         }
         let figure = |own: &Figure| {
             let shown = |value: f64| match own.unit {

@@ -44,8 +44,10 @@ pub(super) struct Used {
     pub(super) cores: f64,
     /// Of the client's threads.
     pub(super) client: f64,
-    /// Of the model's instances.
+    /// Of the model's instances, by the clock.
     pub(super) instances: f64,
+    /// Of all cores, by the model's threads alone.
+    pub(super) model: f64,
 }
 
 /// What a thread does.
@@ -220,6 +222,13 @@ impl Simulation<'_> {
         busy.client += step * clients as f64;
         busy.instances += step * self.lane.busy() as f64;
         let rates: Vec<f64> = self.running.iter().map(|own| self.rate(&own.job)).collect();
+        let of_model = self
+            .running
+            .iter()
+            .zip(&rates)
+            .filter(|(own, _)| matches!(own.job, Job::Led(..) | Job::Batch(_)));
+        let model: f64 = of_model.map(|(own, rate)| rate * self.threads(&own.job) as f64).sum();
+        self.tally.busy.model += step * model;
         self.now += step;
         for (own, rate) in self.running.iter_mut().zip(rates) {
             own.left_us -= step * rate;
@@ -274,6 +283,7 @@ impl Simulation<'_> {
                 cores: busy.cores / passed / machine.cores as f64,
                 client: busy.client / passed / machine.client_threads as f64,
                 instances: busy.instances / passed / machine.lane.instances as f64,
+                model: busy.model / passed / machine.cores as f64,
             },
         }
     }
