@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use gristmill_control::Control;
-use gristmill_core::{ErrorCode, KeyHash};
+use gristmill_core::{ErrorCode, KeyHash, Opaque};
 use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
 use gristmill_transport::credentials::KeyHasher;
@@ -93,13 +93,13 @@ impl AdminPlane {
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
         let state = Arc::new(State {
-            control,
+            control: Opaque::new(control),
             tokens,
             limits,
             log,
-            scrapes,
+            scrapes: Opaque::new(scrapes),
             usage_turns: Arc::new(Semaphore::new(1)),
-            tls,
+            tls: Opaque::new(tls),
         });
         let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Self { state, pages, request_ids, audit, attempts, busy: Busy::default() })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_control::Control;
+use gristmill_core::Opaque;
 use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
 use gristmill_transport::Tls;
@@ -22,13 +23,13 @@ pub struct UploadLimits {
 
 /// The parts that resources share.
 pub(crate) struct State {
-    pub(crate) control: Arc<Control>,
+    pub(crate) control: Opaque<Arc<Control>>,
     pub(crate) tokens: Tokens,
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
-    pub(crate) scrapes: Scrapes,
+    pub(crate) scrapes: Opaque<Scrapes>,
     /// Answers about usage that are made at the same time: each may read many files.
     pub(crate) usage_turns: Arc<Semaphore>,
     /// The TLS of each plane that has it, by the plane's name.
-    pub(crate) tls: Vec<(&'static str, Tls)>,
+    pub(crate) tls: Opaque<Vec<(&'static str, Tls)>>,
 }

@@ -23,6 +23,7 @@ mod limits;
 mod model;
 mod name;
 mod named;
+mod opaque;
 mod pool;
 mod rate;
 mod receipt;
@@ -50,6 +51,7 @@ pub use model::{
 };
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};
+pub use opaque::Opaque;
 pub use pool::BufferPool;
 pub use rate::{Empty, Left, Rate, RateLimit};
 pub use receipt::{CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Subject};

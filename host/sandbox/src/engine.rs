@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use gristmill_core::BufferPool;
+use gristmill_core::{BufferPool, Opaque};
 use gristmill_thread::Share;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -33,7 +33,6 @@ use crate::idle::{IdleGuests, TenantReuse};
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
-use crate::opaque::Opaque;
 
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);

@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gristmill_core::Opaque;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::account::{Account, Resting};
 use crate::guest::Guest;
-use crate::opaque::Opaque;
 
 /// How the guests of a tenant are used again.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,8 +12,7 @@
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
 //! CPU time, [`Account`] has the places and the memory that the calls of one owner share,
 //! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer,
-//! `lines` keeps the last lines that plugins logged. `opaque` hides types from
-//! the compiler where looking at them takes it minutes.
+//! `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
@@ -45,7 +44,6 @@ mod limiter;
 mod lines;
 mod long_calls;
 mod meter;
-mod opaque;
 mod pace;
 mod pair;
 mod plugin;

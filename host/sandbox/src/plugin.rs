@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use gristmill_core::Opaque;
 use gristmill_profile::{Code, Function, Functions};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
@@ -20,7 +21,6 @@ use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall};
 use crate::meter::Meter;
-use crate::opaque::Opaque;
 use crate::pace::StaysLong;
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};

@@ -94,7 +94,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use gristmill_client::Answer;
-    use gristmill_client::http::HeaderMap;
+    use gristmill_client::http::{HeaderMap, StatusCode};
 
     use super::Told;
 

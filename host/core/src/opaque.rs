@@ -1,22 +1,23 @@
 //! A wall for the compiler: what is behind it is not looked at when it has to be shown that a type
 //! can be sent to other threads.
 //!
-//! Each async function of the crates above has to be shown to be `Send`, and nearly all of them
-//! reach a plugin. wasmtime's types refer to one another in circles, through which the compiler
-//! looks again for each such function: without the wall, building `admin` takes six minutes.
+//! Each async function has to be shown to be `Send`, and many reach nearly all types of the server.
+//! Those of wasmtime refer to one another in circles, through which the compiler looks again for
+//! each such function: without the walls, building `admin` takes six minutes.
 
 use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 /// A `T` behind the wall. Access costs a comparison of type ids.
-pub(crate) struct Opaque<T> {
+pub struct Opaque<T> {
     value: Box<dyn Any + Send + Sync>,
     kind: PhantomData<fn() -> T>,
 }
 
 impl<T: Any + Send + Sync> Opaque<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// Put the value behind the wall.
+    pub fn new(value: T) -> Self {
         Self { value: Box::new(value), kind: PhantomData }
     }
 }
