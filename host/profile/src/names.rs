@@ -25,6 +25,9 @@ pub struct Code {
 /// Shows functions one by one.
 pub type Functions = Box<dyn Fn(&mut dyn FnMut(Function)) + Send>;
 
+/// The same for those that are not boxed.
+type Show<'a> = dyn Fn(&mut dyn FnMut(Function)) + 'a;
+
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Named {
@@ -45,7 +48,7 @@ pub(crate) fn names_of(
     let unknown = Named { function: unknown.clone(), object: unknown };
     let mut names: HashMap<u64, Named> =
         addresses.iter().map(|address| (*address, unknown.clone())).collect();
-    let mut add = |name: &str, own: &Range<u64>, functions: &dyn Fn(&mut dyn FnMut(Function))| {
+    let mut add = |name: &str, own: &Range<u64>, functions: &Show<'_>| {
         let seen: Vec<u64> = addresses.range(own.clone()).copied().collect();
         if seen.is_empty() {
             return;

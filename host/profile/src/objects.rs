@@ -55,6 +55,9 @@ impl LoadedObject {
     }
 }
 
+/// The bytes of a page, or of several: files of code are laid out for it.
+const PAGE_BYTES: u64 = 4096;
+
 /// The file of this program, also if it was removed or replaced.
 const PROGRAM: &str = "/proc/self/exe";
 
@@ -97,12 +100,15 @@ fn object_of(path: &str, mapped: &[(Range<u64>, u64)]) -> Option<LoadedObject> {
     let cache = ReadCache::new(File::open(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
     let (range, offset) = mapped.first()?;
+    // A mapping begins with the page in which its segment begins, so the segment before can hold
+    // the same offset: the last one is meant.
+    let page = |number: u64| number & !(PAGE_BYTES - 1);
     let holds = |segment: &object::Segment<'_, '_, &ReadCache<File>>| {
         let (start, length) = segment.file_range();
-        (start..start + length).contains(offset)
+        (page(start)..start + length).contains(offset)
     };
-    let segment = file.segments().find(holds)?;
-    let stated = segment.address() + (offset - segment.file_range().0);
+    let segment = file.segments().filter(holds).last()?;
+    let stated = page(segment.address()) + (offset - page(segment.file_range().0));
     let bias = range.start.wrapping_sub(stated);
     let span = |name: &str| {
         let section = file.section_by_name(name)?;

@@ -164,7 +164,7 @@ mod tests {
             let busy = std::thread::Builder::new().name("sums".into());
             busy.spawn_scoped(scope, || busy_with_sums(&stops)).unwrap();
             // However busy the machine is: until the thread is seen by its name and its function.
-            let seen = (0..200).find_map(|_| {
+            let seen = (0..20).find_map(|_| {
                 let profile = record(Duration::from_millis(300), || false, Vec::new).unwrap();
                 let is_seen = |stack: &Stack| {
                     let mut names = stack.functions();
@@ -172,7 +172,10 @@ mod tests {
                 };
                 profile.stacks.iter().any(is_seen).then_some(profile)
             });
-            let seen = seen.unwrap();
+            let seen = seen.unwrap_or_else(|| {
+                let profile = record(Duration::from_secs(1), || false, Vec::new).unwrap();
+                panic!("{:?}", profile.stacks)
+            });
             let second = record(Duration::from_secs(1), || true, Vec::new);
             assert!(matches!(second, Err(ProfileError::Busy)), "{second:?}");
 
