@@ -106,13 +106,13 @@ mod tests {
     #[test]
     fn an_address_has_the_name_of_the_function_around_it() {
         let function = |addresses, name: &str| Function { addresses, name: name.into() };
-        let functions = vec![
+        let functions = [
             function(0x1030..0x1040, "post"),
             function(0x1010..0x1020, "_ZN5acme_3pre17h0123456789abcdefE"),
             function(0x1050..0x1060, &"long".repeat(100)),
         ];
         let functions: Functions =
-            Box::new(move |show| functions.iter().cloned().for_each(|own| show(own)));
+            Box::new(move |show| functions.iter().cloned().for_each(&mut *show));
         let code = Code { name: "acme/digits".into(), addresses: 0x1000..0x2000, functions };
         let not_seen = Code {
             name: "other".into(),
