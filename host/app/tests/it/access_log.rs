@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::support::client::Answer;
+use crate::support::eventually::eventually_some;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
@@ -39,7 +40,11 @@ fn each_request_has_a_line_without_secrets() {
         send(&server, "/v1/acme/infer/digits?password=hunter2", "order-1", &files::digit(7));
     assert_eq!(answer.status, 200);
     send(&server, "/v1/acme/infer/none", "order-2", b"x").refused(404, "pipeline_not_found", &[]);
-    let lines = lines(&server, "\"target\":\"access\"");
+    // Lines are written by a thread of their own.
+    let lines = eventually_some("both lines are written", || {
+        let lines = lines(&server, "\"target\":\"access\"");
+        (lines.len() >= 2).then_some(lines)
+    });
     let of = |id: &str| {
         let line = lines.iter().find(|line| line["request_id"] == id);
         line.unwrap_or_else(|| panic!("no {id} in {lines:#?}")).clone()

@@ -291,7 +291,7 @@ fn a_client_in_a_hurry_ends_no_candidate() {
     for _ in 0..4 {
         let input = json!({
             "name": "REQUEST", "datatype": "BYTES", "shape": [1], "data": [""],
-            "parameters": { "query": "do=spin&rounds=1000000000" },
+            "parameters": { "query": "do=spin&rounds=100000000" },
         });
         let body = json!({ "inputs": [input], "parameters": { "timeout": 1 } }).to_string();
         let answer = server.data.post("/v2/models/pipeline:digits/infer", body.as_bytes());

@@ -93,9 +93,9 @@ fn a_cascade_takes_the_users_along_in_one_release() {
     cascade(&server, "tenants/other");
     assert_eq!(server.release(), before + 4);
 
-    let state = server.status();
+    let state = server.served();
     let server = server.kill().start();
-    assert_eq!(server.status(), state, "the log says the same");
+    assert_eq!(server.served(), state, "the log says the same");
     let answer = server.data.post("/v1/other/infer/digits", &files::digit(6));
     assert!(answer.status == 404 || answer.status == 401, "{}", answer.text());
 }

@@ -19,7 +19,7 @@ use crate::support::soak::times;
 
 /// The status without its counters.
 fn state_of(server: &Server) -> Value {
-    let mut status = server.status();
+    let mut status = server.served();
     for (_, model) in status["models"].as_object_mut().unwrap() {
         model.as_object_mut().unwrap().remove("statistics");
     }

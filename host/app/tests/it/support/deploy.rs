@@ -88,6 +88,14 @@ impl Server {
         self.admin.get("/admin/v1/status").ok()
     }
 
+    /// The status without the figures of the process, which differ each time.
+    pub(crate) fn served(&self) -> Value {
+        let mut status = self.status();
+        let parts = status.as_object_mut().unwrap();
+        parts.retain(|name, _| name != "process" && name != "requests");
+        status
+    }
+
     /// The release that serves.
     pub(crate) fn release(&self) -> u64 {
         self.status()["release"].as_u64().unwrap()
