@@ -19,6 +19,8 @@ const TABLE: &[(&str, &str, &[Role])] = &[
     ("GET", "status", &[Read, Deploy]),
     ("GET", "metrics", &[Read]),
     ("GET", "usage", &[Read, Deploy]),
+    ("GET", "requests", &[Read, Deploy]),
+    ("GET", "debug/profile", &[]),
     ("GET", "tokens", &[]),
     ("GET", "tokens/{token}", &[]),
     ("PUT", "tokens/{token}", &[]),
