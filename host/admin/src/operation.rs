@@ -180,6 +180,17 @@ impl Operation {
         self.with(parameter(name, ParameterIn::Query, text()).description(Some(meaning)))
     }
 
+    /// One of these texts in the query.
+    pub(crate) fn choice<const N: usize>(
+        self,
+        name: &str,
+        values: [&str; N],
+        meaning: &str,
+    ) -> Self {
+        let schema = text().enum_values(Some(values));
+        self.with(parameter(name, ParameterIn::Query, schema).description(Some(meaning)))
+    }
+
     /// A name in the query.
     pub(crate) fn name(mut self, name: &str, meaning: &str) -> Self {
         let schema = self.schemas.shown::<NameText>();
@@ -230,6 +241,16 @@ impl Operation {
     /// The same for a schema that does not belong to a type.
     pub(crate) fn answers_with(self, schema: impl Into<RefOr<Schema>>) -> Self {
         self.answer(200, response("The answer", JSON, schema))
+    }
+
+    /// It answers a file of one of these media types.
+    pub(crate) fn answers_as<const N: usize>(self, media_types: [&str; N]) -> Self {
+        let mut answer = ResponseBuilder::new().description("The answer");
+        for media_type in media_types {
+            let content = ContentBuilder::new().schema(Some(file()));
+            answer = answer.content(media_type, content.build());
+        }
+        self.answer(200, answer.build())
     }
 
     /// It answers a document with a tag. A reader who has this version gets 304.

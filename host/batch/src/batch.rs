@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchFigures, BatchRecord, BufferPool, Follow, Model, Name, NamedTensor, Tensor, run_guarded,
-    stage as request_stage,
+    BatchFigures, BatchRecord, BufferPool, Follow, Model, Name, NamedTensor, Stage, Tensor,
+    run_guarded,
 };
 use smallvec::SmallVec;
 
@@ -120,7 +120,7 @@ impl Batch {
         for entry in requests {
             self.queued.push(started - entry.arrived);
             if let Some(progress) = entry.item.follow.progress {
-                progress.enters(request_stage::INFER);
+                progress.enters(Stage::Infer);
             }
         }
         let was_staged = !self.staged.is_empty();

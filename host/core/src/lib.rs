@@ -57,6 +57,6 @@ pub use rate::{Empty, Left, Rate, RateLimit};
 pub use receipt::{CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Subject};
 pub use requests::{Progress, Requests, Tracked, Underway};
 pub use shards::Shards;
-pub use stages::{Stages, stage};
+pub use stages::{Stage, Stages};
 pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use crate::named::{Named, SinkNames};
-use crate::stages::{Stages, stage};
+use crate::stages::{Stage, Stages};
 use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked};
 
 /// The use that one call of a plugin made of its limits.
@@ -184,8 +184,8 @@ impl Receipt {
         self.tracked = Some(requests.track(id, self.record.arrived));
     }
 
-    /// Note that the request begins this stage, one of [`Stages::NAMES`].
-    pub fn enters(&self, stage: &'static str) {
+    /// Note that the request begins this stage.
+    pub fn enters(&self, stage: Stage) {
         if let Some(tracked) = &self.tracked {
             tracked.progress().enters(stage);
         }
@@ -233,7 +233,7 @@ impl Receipt {
     /// Note that the caller was admitted now.
     pub fn admitted(&mut self) {
         self.record.stages.auth = Some(self.record.arrived.elapsed());
-        self.enters(stage::READ);
+        self.enters(Stage::Read);
     }
 
     /// Note that the body was read and decoded now, after the caller was admitted.

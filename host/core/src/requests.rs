@@ -14,7 +14,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::named::{Named, SinkNames};
-use crate::stages::Stages;
+use crate::stages::Stage;
 use crate::{Name, Shards};
 
 /// The most bytes of a request's id that are kept.
@@ -67,8 +67,8 @@ pub struct Underway {
     pub id: String,
     /// When it arrived.
     pub arrived: Instant,
-    /// The stage that it has reached, one of [`Stages::NAMES`].
-    pub stage: &'static str,
+    /// The stage that it has reached.
+    pub stage: Stage,
     /// Its tenant, once it is charged to it.
     pub tenant: Option<Name>,
     /// Its pipeline, if it has one.
@@ -121,7 +121,7 @@ impl Place {
         Some(Underway {
             id: about.id.clone(),
             arrived: about.arrived?,
-            stage: Stages::NAMES.get(stage).copied().unwrap_or_default(),
+            stage: *Stage::ALL.get(stage)?,
             tenant: tenant.cloned(),
             pipeline: pipeline.cloned(),
             model: model.cloned(),
@@ -142,9 +142,8 @@ impl Tracked {
 }
 
 impl Progress {
-    /// The request begins this stage, one of [`Stages::NAMES`].
-    pub fn enters(self, stage: &'static str) {
-        let Some(stage) = Stages::NAMES.iter().position(|own| *own == stage) else { return };
+    /// The request begins this stage.
+    pub fn enters(self, stage: Stage) {
         let next = self.turn << 8 | stage as u64;
         let state = &self.place.state;
         // Another request may have the place by now.
@@ -174,7 +173,6 @@ mod tests {
 
     use super::*;
     use crate::receipt::{Receipt, Record, Sink};
-    use crate::stages::stage;
 
     struct Acme(Name);
 
@@ -195,13 +193,13 @@ mod tests {
         let mut receipt = Receipt::open(arrived);
         receipt.track(requests, "one");
         receipt.charge_to(Arc::new(Acme("acme".parse().unwrap())));
-        receipt.enters(stage::PRE);
+        receipt.enters(Stage::Pre);
         // It travels with the receipt.
         let receipt = receipt.take();
         let expected = Underway {
             id: "one".into(),
             arrived,
-            stage: stage::PRE,
+            stage: Stage::Pre,
             tenant: Some("acme".parse().unwrap()),
             pipeline: None,
             model: None,
@@ -212,9 +210,9 @@ mod tests {
         assert_eq!(requests.underway(), []);
         // The next request takes its place, and is not changed by what still follows the first.
         let next = requests.track("two", arrived);
-        late.enters(stage::INFER);
+        late.enters(Stage::Infer);
         let seen = requests.underway();
-        assert_eq!((&*seen[0].id, seen[0].stage), ("two", stage::AUTH));
+        assert_eq!((&*seen[0].id, seen[0].stage), ("two", Stage::Auth));
         drop(next);
         assert_eq!(requests.all.lock().len(), 1);
     }

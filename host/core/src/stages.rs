@@ -1,23 +1,50 @@
 //! The stages of a request, and how long they took.
 
+use std::fmt;
 use std::time::Duration;
 
-/// The names of a request's stages: of its spans, metrics and `Server-Timing` entries.
-pub mod stage {
+/// A stage of a request. The stages run in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
     /// Finding the tenant and checking the key.
-    pub const AUTH: &str = "auth";
+    Auth,
     /// Reading and decoding the body.
-    pub const READ: &str = "read";
+    Read,
     /// The call of `preprocess`.
-    pub const PRE: &str = "pre";
+    Pre,
     /// The wait in the model's queue.
-    pub const QUEUE: &str = "queue";
+    Queue,
     /// Copying the batch together.
-    pub const STAGING: &str = "staging";
+    Staging,
     /// The model's run.
-    pub const INFER: &str = "infer";
+    Infer,
     /// The call of `postprocess`.
-    pub const POST: &str = "post";
+    Post,
+}
+
+impl Stage {
+    /// All stages, in their order.
+    pub const ALL: [Self; 7] =
+        [Self::Auth, Self::Read, Self::Pre, Self::Queue, Self::Staging, Self::Infer, Self::Post];
+
+    /// The name, as spans, metrics and `Server-Timing` entries have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::Read => "read",
+            Self::Pre => "pre",
+            Self::Queue => "queue",
+            Self::Staging => "staging",
+            Self::Infer => "infer",
+            Self::Post => "post",
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// How long each stage of a request took. A stage that was not reached has no time.
@@ -40,20 +67,8 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The names of the stages, in the order in which they run.
-    pub const NAMES: [&'static str; 7] = [
-        stage::AUTH,
-        stage::READ,
-        stage::PRE,
-        stage::QUEUE,
-        stage::STAGING,
-        stage::INFER,
-        stage::POST,
-    ];
-
-    /// The times of the stages of [`Stages::NAMES`], which do not overlap: `infer` is without
-    /// staging.
-    pub fn times(&self) -> [Option<Duration>; Self::NAMES.len()] {
+    /// The times of [`Stage::ALL`], which do not overlap: `infer` is without staging.
+    pub fn times(&self) -> [Option<Duration>; Stage::ALL.len()] {
         let Self { auth, read, pre, queue, staging, infer, post } = *self;
         let infer = infer.map(|infer| infer.saturating_sub(staging.unwrap_or_default()));
         [auth, read, pre, queue, staging, infer, post]

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{ErrorCode, Name, Receipt, Record, Requests, SinkNames, stage};
+use gristmill_core::{ErrorCode, Name, Receipt, Record, Requests, SinkNames, Stage};
 use gristmill_metrics::{Edge, EdgeFigures};
 use gristmill_sandbox::Line;
 use gristmill_serve::Variant;
@@ -215,7 +215,7 @@ fn traced<'a>(ended: &'a Ended<'_>) -> EndedRequest<'a> {
 
 fn event(line: &Line) -> LogEvent {
     LogEvent {
-        stage: if line.call == "preprocess" { stage::PRE } else { stage::POST },
+        stage: if line.call == "preprocess" { Stage::Pre } else { Stage::Post },
         time: line.time.clone(),
         level: line.level.as_str().to_lowercase(),
         message: line.message.clone(),

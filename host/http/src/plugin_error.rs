@@ -29,7 +29,7 @@ struct PluginError<'a> {
 pub(crate) fn problem_of(error: InferError, route: &Route, lines: &[Line]) -> Problem {
     let shown = match &error {
         InferError::Plugin { stage, error } if route.debug => {
-            let source = source_of(stage, route);
+            let source = source_of(*stage, route);
             Some(PluginError {
                 plugin: &source.plugin,
                 call: source.call,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gristmill_core::{Stages, stage};
+use gristmill_core::{Stage, Stages};
 use http::{HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
@@ -20,20 +20,20 @@ pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     let of_pipeline =
         |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
     let mut text = Text::new();
-    let mut add = |name: &str, took: Option<Duration>| {
+    let mut add = |stage: Stage, took: Option<Duration>| {
         let Some(took) = took else { return };
         if !text.is_empty() {
             text.extend_from_slice(b", ");
         }
-        text.extend_from_slice(name.as_bytes());
+        text.extend_from_slice(stage.name().as_bytes());
         text.extend_from_slice(b";dur=");
         push_millis(&mut text, took);
     };
-    add(stage::AUTH, auth);
-    add(stage::PRE, pre);
-    add(stage::QUEUE, of_pipeline(queue));
-    add(stage::INFER, of_pipeline(infer));
-    add(stage::POST, of_pipeline(post));
+    add(Stage::Auth, auth);
+    add(Stage::Pre, pre);
+    add(Stage::Queue, of_pipeline(queue));
+    add(Stage::Infer, of_pipeline(infer));
+    add(Stage::Post, of_pipeline(post));
     HeaderValue::from_bytes(&text).ok()
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Shards, Stages, stage};
+use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Shards, Stage};
 
 use crate::collected::{Collected, Distribution};
 use crate::family;
@@ -40,7 +40,7 @@ const ABANDONED: usize = ANSWERED + 1;
 struct Shard {
     outcomes: [AtomicU64; OUTCOMES],
     total: Durations,
-    stages: [Durations; Stages::NAMES.len()],
+    stages: [Durations; Stage::ALL.len()],
     rows: AtomicU64,
     received: AtomicU64,
     sent: AtomicU64,
@@ -144,10 +144,10 @@ impl Details {
             all
         };
         collected.add(family::REQUEST_DURATION, &whose, durations(&|shard| &shard.total));
-        for (at, stage) in Stages::NAMES.into_iter().enumerate() {
+        for (at, stage) in Stage::ALL.into_iter().enumerate() {
             let stages = durations(&|shard| &shard.stages[at]);
             if stages.count() > 0 {
-                let attributes = [tenant, pipeline, model, stage];
+                let attributes = [tenant, pipeline, model, stage.name()];
                 collected.add(family::STAGE_DURATION, &attributes, stages);
             }
         }
@@ -160,12 +160,12 @@ impl Details {
         }
         let model_time = seconds(sum(&|shard| load(&shard.model_ns)));
         collected.add(family::REQUEST_MODEL_TIME, &whose, model_time);
-        for (at, stage) in [stage::PRE, stage::POST].into_iter().enumerate() {
+        for (at, stage) in [Stage::Pre, Stage::Post].into_iter().enumerate() {
             let cpu = sum(&|shard| load(&shard.calls[at].cpu_ns));
             if cpu == 0 {
                 continue;
             }
-            let attributes = [tenant, pipeline, stage];
+            let attributes = [tenant, pipeline, stage.name()];
             collected.add(family::PLUGIN_CPU_TIME, &attributes, seconds(cpu));
             let peaks = self.shards.all().map(|shard| load(&shard.calls[at].memory_peak));
             let peak = peaks.max().unwrap_or_default();

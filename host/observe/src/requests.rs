@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use gristmill_core::{Name, Stages, stage};
+use gristmill_core::{Name, Stage};
 use gristmill_metrics::{Collected, RequestFigures, family};
 use gristmill_snapshot::{Pipeline, Snapshot, Tenant};
 
@@ -37,10 +37,10 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     places.collect(&figures, collected);
     parts.edges.collect(collected);
     // Staging is a part of a batch's run.
-    let stages = Stages::NAMES.into_iter().filter(|own| *own != stage::STAGING);
-    let mut active: BTreeMap<&str, u64> = stages.map(|stage| (stage, 0)).collect();
+    let stages = Stage::ALL.into_iter().filter(|own| *own != Stage::Staging);
+    let mut active: BTreeMap<&str, u64> = stages.map(|stage| (stage.name(), 0)).collect();
     for request in parts.requests.underway() {
-        *active.entry(request.stage).or_default() += 1;
+        *active.entry(request.stage.name()).or_default() += 1;
     }
     for (stage, count) in active {
         collected.add(family::REQUESTS_ACTIVE, &[stage], count);

@@ -55,8 +55,8 @@ impl LoadedObject {
     }
 }
 
-/// The bytes of a page, or of several: files of code are laid out for it.
-const PAGE_BYTES: u64 = 4096;
+/// The bytes of a page; where pages are larger, of a part of one.
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// The file of this program, also if it was removed or replaced.
 const PROGRAM: &str = "/proc/self/exe";
@@ -102,7 +102,7 @@ fn object_of(path: &str, mapped: &[(Range<u64>, u64)]) -> Option<LoadedObject> {
     let (range, offset) = mapped.first()?;
     // A mapping begins with the page in which its segment begins, so the segment before can hold
     // the same offset: the last one is meant.
-    let page = |number: u64| number & !(PAGE_BYTES - 1);
+    let page = |number: u64| number & !(PAGE_BYTES as u64 - 1);
     let holds = |segment: &object::Segment<'_, '_, &ReadCache<File>>| {
         let (start, length) = segment.file_range();
         (page(start)..start + length).contains(offset)

@@ -1,12 +1,13 @@
 //! Recording for a time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::names::{Code, Named, names_of};
 use crate::objects;
-use crate::signal::{Sampling, Turn, cpu_time};
+use crate::ring::Turn;
+use crate::signal::{Sampling, cpu_time};
 use crate::stacks::{Addresses, Stacks};
 
 /// Samples in each second of processor time. Not 100, so that work that is done at round times is
@@ -57,13 +58,6 @@ pub struct Stack {
     pub count: u64,
 }
 
-impl Stack {
-    /// The names of the functions, the outermost first.
-    pub fn functions(&self) -> impl Iterator<Item = &str> {
-        self.functions.iter().map(|own| &*own.function)
-    }
-}
-
 /// Record where the process spends its processor time, for `time` or until `stops` says so. `code`
 /// is asked for the code that is in no file, at the begin and at the end. This takes the calling
 /// thread.
@@ -75,11 +69,11 @@ pub fn record(
     mut stops: impl FnMut() -> bool,
     code: impl Fn() -> Vec<Code>,
 ) -> Result<Profile, ProfileError> {
-    let turn = Turn::take().ok_or(ProfileError::Busy)?;
+    let mut turn = Turn::take().ok_or(ProfileError::Busy)?;
     let mut objects = objects::loaded();
     let mut stacks = Stacks::new(&mut objects);
     let mut known = code();
-    let sampling = Sampling::start(&turn, PER_SECOND);
+    let sampling = Sampling::start(&mut turn, PER_SECOND);
     let mut sampling = sampling.map_err(ProfileError::System)?;
     let (began, from, cpu) = (SystemTime::now(), Instant::now(), cpu_time());
     while from.elapsed() < time && !stops() {
@@ -90,9 +84,8 @@ pub fn record(
     let lost = sampling.take_lost() + stacks.lost;
     drop(sampling);
     // What was loaded meanwhile. The code of the begin is still there, because `known` holds it.
-    let is_new = |own: &Code| known.iter().all(|other| other.addresses != own.addresses);
-    let new: Vec<Code> = code().into_iter().filter(is_new).collect();
-    known.extend(new);
+    let old: HashSet<_> = known.iter().map(|own| own.addresses.clone()).collect();
+    known.extend(code().into_iter().filter(|own| !old.contains(&own.addresses)));
     let samples = stacks.counts.values().sum::<u64>() + lost;
     let period = match u32::try_from(samples) {
         Ok(samples) if samples > 0 => cpu / samples,
@@ -167,8 +160,9 @@ mod tests {
             let seen = (0..20).find_map(|_| {
                 let profile = record(Duration::from_millis(300), || false, Vec::new).unwrap();
                 let is_seen = |stack: &Stack| {
-                    let mut names = stack.functions();
-                    stack.thread == "sums" && names.any(|own| own.contains("busy_with_sums"))
+                    let mut functions = stack.functions.iter();
+                    stack.thread == "sums"
+                        && functions.any(|own| own.function.contains("busy_with_sums"))
                 };
                 profile.stacks.iter().any(is_seen).then_some(profile)
             });

@@ -1,7 +1,7 @@
 //! Samples between the signal handler, which writes them, and the thread that reads them.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::*};
 
 /// The bytes of a stack that are kept. What is deeper is not seen.
 pub(crate) const STACK_BYTES: usize = 32 << 10;
@@ -82,12 +82,11 @@ impl Ring {
         slot.state.store(FULL, Release);
     }
 
-    /// Read all samples that are there. One thread at a time may do it, which `&mut` of the
-    /// reader's token says.
-    pub(crate) fn read(&self, _: &mut Reader, mut take: impl FnMut(&Sample)) {
+    /// Read all samples that are there.
+    pub(crate) fn read(&self, _: &mut Turn, mut take: impl FnMut(&Sample)) {
         for slot in &self.slots {
             if slot.state.load(Acquire) == FULL {
-                // SAFETY: a full slot belongs to the reader, of which there is one.
+                // SAFETY: a full slot belongs to the one that has the turn.
                 #[expect(unsafe_code)]
                 take(unsafe { &*slot.sample.get() });
                 slot.state.store(FREE, Release);
@@ -101,14 +100,22 @@ impl Ring {
     }
 }
 
-/// The right to read. `signal` gives out one at a time.
-pub(crate) struct Reader {
-    _private: (),
+/// Whether somebody has the [`Turn`].
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// The right to take samples and to read them, which one at a time has.
+#[derive(Debug)]
+pub(crate) struct Turn(());
+
+impl Turn {
+    /// None if somebody has it.
+    pub(crate) fn take() -> Option<Self> {
+        (!IS_TAKEN.swap(true, Acquire)).then_some(Self(()))
+    }
 }
 
-impl Reader {
-    /// The caller makes sure that there is one at a time.
-    pub(crate) fn new() -> Self {
-        Self { _private: () }
+impl Drop for Turn {
+    fn drop(&mut self) {
+        IS_TAKEN.store(false, Release);
     }
 }

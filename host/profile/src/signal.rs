@@ -6,43 +6,22 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::Duration;
 
-use crate::ring::{Reader, Registers, Ring, STACK_BYTES};
+use crate::objects::PAGE_BYTES;
+use crate::ring::{Registers, Ring, STACK_BYTES, Turn};
 
 /// Made at the first use, and never freed: a late signal may still look at it.
 static RING: OnceLock<Ring> = OnceLock::new();
-
-/// Whether somebody has the [`Turn`].
-static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Whether the handler takes samples.
 static SAMPLES: AtomicBool = AtomicBool::new(false);
 
 /// The pages of a stack that are read, at most.
-const PAGE_BYTES: usize = 4096;
 const PAGES: usize = STACK_BYTES / PAGE_BYTES + 1;
-
-/// The right to take samples, which one at a time has.
-#[derive(Debug)]
-pub(crate) struct Turn(());
-
-impl Turn {
-    /// None if somebody has it.
-    pub(crate) fn take() -> Option<Self> {
-        (!IS_TAKEN.swap(true, Acquire)).then_some(Self(()))
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        IS_TAKEN.store(false, Release);
-    }
-}
 
 /// Sampling under way. It ends when this is dropped.
 pub(crate) struct Sampling<'a> {
     ring: &'static Ring,
-    reader: Reader,
-    _turn: &'a Turn,
+    turn: &'a mut Turn,
 }
 
 impl<'a> Sampling<'a> {
@@ -51,10 +30,10 @@ impl<'a> Sampling<'a> {
     /// # Errors
     /// The system refuses the timer or the handler.
     #[expect(unsafe_code)]
-    pub(crate) fn start(turn: &'a Turn, per_second: u32) -> io::Result<Self> {
+    pub(crate) fn start(turn: &'a mut Turn, per_second: u32) -> io::Result<Self> {
         let ring = RING.get_or_init(Ring::new);
         // From here on, dropping it ends what has begun.
-        let mut sampling = Self { ring, reader: Reader::new(), _turn: turn };
+        let mut sampling = Self { ring, turn };
         // What a late signal left.
         sampling.read(|_| {});
         sampling.take_lost();
@@ -78,7 +57,7 @@ impl<'a> Sampling<'a> {
 
     /// Read the samples that were taken since the last call.
     pub(crate) fn read(&mut self, take: impl FnMut(&crate::ring::Sample)) {
-        self.ring.read(&mut self.reader, take);
+        self.ring.read(self.turn, take);
     }
 
     /// The samples that were lost.
@@ -92,7 +71,7 @@ impl Drop for Sampling<'_> {
         let _ = set_timer(0);
         SAMPLES.store(false, Release);
         // The handler stays: without it, a late signal would end the process.
-        self.ring.read(&mut self.reader, |_| {});
+        self.ring.read(self.turn, |_| {});
     }
 }
 

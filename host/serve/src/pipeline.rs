@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
-use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt, stage};
+use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt, Stage};
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, Line, LineSource, Lines, OwnLines, Request, Response,
     Results,
@@ -64,7 +64,7 @@ pub enum InferError {
     /// A plugin failed.
     Plugin {
         /// The stage in which it ran.
-        stage: &'static str,
+        stage: Stage,
         /// Why it failed.
         error: CallError,
     },
@@ -219,24 +219,24 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     let InferError::Plugin { stage, error } = error else {
         return tracing::warn!(%error, "request failed");
     };
-    let source = source_of(stage, route);
+    let source = source_of(*stage, route);
     let plugin = source.plugin.as_str();
     match error {
         CallError::Failure(Failure::Internal(text)) => {
-            tracing::warn!(plugin, stage, text, "plugin failed");
+            tracing::warn!(plugin, stage = stage.name(), text, "plugin failed");
             source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));
         }
         CallError::Failure(_) => {}
         error => {
-            tracing::warn!(plugin, stage, %error, "plugin failed");
+            tracing::warn!(plugin, stage = stage.name(), %error, "plugin failed");
             source.keep(request_id, Level::ERROR, &error.to_string());
         }
     }
 }
 
 /// The call of this stage.
-pub fn source_of<'a>(stage: &str, route: &'a Route) -> &'a Arc<LineSource> {
-    if stage == stage::PRE { &route.pre } else { &route.post }
+pub fn source_of<'a>(stage: Stage, route: &'a Route) -> &'a Arc<LineSource> {
+    if stage == Stage::Pre { &route.pre } else { &route.post }
 }
 
 /// Whether the request's own lines are collected, for which its tenant's budget needs room.
@@ -281,7 +281,7 @@ impl PipelineRun<'_> {
             }
         };
 
-        receipt.enters(stage::PRE);
+        receipt.enters(Stage::Pre);
         let started = Instant::now();
         let prepared = route
             .plugins
@@ -290,7 +290,7 @@ impl PipelineRun<'_> {
             .await;
         receipt.note().stages.pre = Some(started.elapsed());
         receipt.note().calls.pre = pre_usage.get().copied();
-        let (prepared, kept) = prepared.map_err(failed(stage::PRE))?;
+        let (prepared, kept) = prepared.map_err(failed(Stage::Pre))?;
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
@@ -311,7 +311,7 @@ impl PipelineRun<'_> {
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 
-        receipt.enters(stage::POST);
+        receipt.enters(Stage::Post);
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
         let grant = grant(&route.post, &post_usage);
@@ -319,6 +319,6 @@ impl PipelineRun<'_> {
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().stages.post = Some(started.elapsed());
         receipt.note().calls.post = post_usage.get().copied();
-        response.map_err(failed(stage::POST))
+        response.map_err(failed(Stage::Post))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, Submission, SubmitError};
-use gristmill_core::{Deadline, NamedTensor, Receipt, stage};
+use gristmill_core::{Deadline, NamedTensor, Receipt, Stage};
 
 /// The time after which a client may try again, if the model was too busy.
 pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
@@ -35,7 +35,7 @@ pub(crate) async fn submit(
     let started = Instant::now();
     let rows = rows_of(lane, &submission);
     submission.follow = receipt.follow();
-    receipt.enters(stage::QUEUE);
+    receipt.enters(Stage::Queue);
     let submitted = lane.submit(submission).await;
     let waited = started.elapsed();
     let record = receipt.note();

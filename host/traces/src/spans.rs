@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
-use gristmill_core::{BatchRecord, CallUsage, Record, SinkNames, SpanRef, Stages, stage};
+use gristmill_core::{BatchRecord, CallUsage, Record, SinkNames, SpanRef, Stage};
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -42,7 +42,7 @@ pub struct EndedRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct LogEvent {
     /// The stage in which it was logged: `pre` or `post`.
-    pub stage: &'static str,
+    pub stage: Stage,
     /// When it was logged, by RFC 3339.
     pub time: String,
     /// Such as `warn`.
@@ -105,9 +105,9 @@ impl Spans {
             root.status = Status::error(request.code.unwrap_or_default());
         }
         let mut at = began;
-        for (name, took) in Stages::NAMES.into_iter().zip(record.stages.times()) {
+        for (stage, took) in Stage::ALL.into_iter().zip(record.stages.times()) {
             let Some(took) = took else { continue };
-            let is_infer = name == stage::INFER;
+            let is_infer = stage == Stage::Infer;
             let span_id = match is_infer {
                 true => SpanId::from_bytes(infer),
                 false => RandomIdGenerator::default().new_span_id(),
@@ -119,13 +119,13 @@ impl Spans {
                     parent: context.span_id,
                     is_remote: false,
                     kind: SpanKind::Internal,
-                    name,
+                    name: stage.name(),
                     time: (at, at + took),
-                    attributes: stage_attributes(name, record),
+                    attributes: stage_attributes(stage, record),
                 },
             );
             at += took;
-            span.events = events_of(name, request);
+            span.events = events_of(stage, request);
             if is_infer && let Some(batch) = &record.batch {
                 span.links = links_to(&[batch.span]);
             }
@@ -214,7 +214,7 @@ fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
     all
 }
 
-fn stage_attributes(name: &str, record: &Record) -> Vec<KeyValue> {
+fn stage_attributes(stage: Stage, record: &Record) -> Vec<KeyValue> {
     let call = |usage: Option<CallUsage>| {
         let figures = usage.map(|CallUsage { cpu, memory_bytes, host_memory_bytes }| {
             let memory = (memory_bytes + host_memory_bytes) as i64;
@@ -225,10 +225,10 @@ fn stage_attributes(name: &str, record: &Record) -> Vec<KeyValue> {
         });
         figures.into_iter().flatten().collect()
     };
-    match name {
-        stage::PRE => call(record.calls.pre),
-        stage::POST => call(record.calls.post),
-        stage::INFER => vec![
+    match stage {
+        Stage::Pre => call(record.calls.pre),
+        Stage::Post => call(record.calls.post),
+        Stage::Infer => vec![
             KeyValue::new("gristmill.rows", record.rows as i64),
             KeyValue::new("gristmill.batch.rows", record.batch_rows as i64),
         ],
@@ -236,7 +236,7 @@ fn stage_attributes(name: &str, record: &Record) -> Vec<KeyValue> {
     }
 }
 
-fn events_of(stage: &str, request: &EndedRequest<'_>) -> SpanEvents {
+fn events_of(stage: Stage, request: &EndedRequest<'_>) -> SpanEvents {
     let own = request.events.iter().filter(|event| event.stage == stage);
     let mut events = SpanEvents::default();
     let all = own.clone().count();

@@ -15,10 +15,10 @@ mod oip;
 mod peers;
 mod sandbox;
 
-mod median;
 mod options;
 mod processes;
 mod resnet50;
+mod rounds;
 mod shipped;
 mod table;
 mod wrk;

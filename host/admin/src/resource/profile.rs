@@ -19,7 +19,7 @@ use tokio::task::spawn_blocking;
 use super::Resource;
 use super::query::{count_in, invalid, parameters};
 use crate::answer::{Answer, Outcome};
-use crate::operation::{Operation, text};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -52,9 +52,9 @@ impl Profile {
                  plugins do.",
             )
             .number("seconds", Some(SECONDS_MAX), "How long to record; 10 by default")
-            .text("format", "`svg`, a flame graph, or `pprof`; `svg` by default")
+            .choice("format", ["svg", "pprof"], "A flame graph, or for pprof; `svg` by default")
             .problems(&[ErrorCode::Conflict]);
-        vec![operation.reads_as(SVG, text())]
+        vec![operation.answers_as([SVG, PPROF])]
     }
 }
 

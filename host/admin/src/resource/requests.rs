@@ -61,7 +61,7 @@ impl RequestDocument {
         let Underway { id, arrived, stage, tenant, pipeline, model } = request;
         let age = now.saturating_duration_since(arrived);
         let age_ms = age.as_micros() as f64 / 1e3;
-        Self { id, tenant, pipeline, model, stage, age_ms }
+        Self { id, tenant, pipeline, model, stage: stage.name(), age_ms }
     }
 }
 

@@ -168,7 +168,7 @@ impl Usage {
         let operation = Operation::get("usage", summary)
             .text("from", "The first hour in UTC, such as 2026-11-25T14; a day ago by default")
             .text("to", "The last hour; the current one by default")
-            .text("by", "`hour` for rows of each hour; `total` by default")
+            .choice("by", ["total", "hour"], "`hour` for rows of each hour; `total` by default")
             .name("tenant", "Only of this tenant")
             .number("limit", Some(LIMIT_MAX), "The most rows; 1000 by default")
             .text("after", "The value of `next` in the answer before");

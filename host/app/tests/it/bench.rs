@@ -14,14 +14,6 @@ use crate::support::server::Server;
 /// The flags of a short measurement.
 const SHORT: [&str; 4] = ["--duration", "1", "--warm-up", "0"];
 
-fn server() -> Server {
-    let server = Server::start();
-    server.model("ranker");
-    server.put_json("tenants/acme", &json!({ "open": true, "models": ["ranker"] }));
-    server.digits_for("acme");
-    server
-}
-
 fn bench(cli: &Cli, arguments: &[&str]) -> Value {
     let all: Vec<&str> = [&["bench"], arguments, &SHORT].concat();
     cli.json(&all)
@@ -29,7 +21,7 @@ fn bench(cli: &Cli, arguments: &[&str]) -> Value {
 
 #[test]
 fn a_closed_loop_measures_answers_and_times() {
-    let server = server();
+    let server = Server::with_acme();
     let cli = Cli::new();
     let body = cli.write("seven.png", files::digit(7));
     let url = format!("{}/v1/acme/infer/digits", server.data.address());
@@ -55,7 +47,7 @@ fn a_closed_loop_measures_answers_and_times() {
 
 #[test]
 fn models_are_inferred_by_their_description() {
-    let server = server();
+    let server = Server::with_acme();
     let url = format!("{}/v1/acme/v2/models/ranker", server.data.address());
     let document = bench(&Cli::new(), &[&url, "--rows", "8"]);
     assert_eq!(document["measured"][0]["errors"], Value::Null, "{document}");
@@ -66,7 +58,7 @@ fn models_are_inferred_by_their_description() {
 
 #[test]
 fn errors_are_counted_by_their_status() {
-    let server = server();
+    let server = Server::with_acme();
     let url = format!("{}/v1/nobody/infer", server.data.address());
     let document = bench(&Cli::new(), &[&url, "--method", "POST", "--rate", "50"]);
     let measured = &document["measured"][0];
@@ -76,7 +68,7 @@ fn errors_are_counted_by_their_status() {
 
 #[test]
 fn several_targets_are_mixed_by_their_weights() {
-    let server = server();
+    let server = Server::with_acme();
     let cli = Cli::new();
     cli.write("seven.png", files::digit(7));
     let address = server.data.address();
@@ -130,7 +122,7 @@ fn requests_that_wait_for_a_connection_are_measured_from_their_time() {
 
 #[test]
 fn a_matrix_has_a_row_for_each_number_of_connections_and_a_picture() {
-    let server = server();
+    let server = Server::with_acme();
     let cli = Cli::new();
     let url = format!("{}/livez", server.data.address());
     let picture = cli.folder().join("load.svg");
@@ -145,7 +137,7 @@ fn a_matrix_has_a_row_for_each_number_of_connections_and_a_picture() {
 
 #[test]
 fn a_sustained_rate_meets_its_objective() {
-    let server = server();
+    let server = Server::with_acme();
     let url = format!("{}/livez", server.data.address());
     let arguments = [&*url, "--mode", "sustained", "--p99-ms", "1000"];
     let document = bench(&Cli::new(), &arguments);
@@ -190,7 +182,7 @@ fn two_measurements_are_compared() {
 
 #[test]
 fn a_load_is_explained_by_its_parts() {
-    let server = server();
+    let server = Server::with_acme();
     let cli = Cli::of(&server);
     let body = cli.write("seven.png", files::digit(7));
     let url = format!("{}/v1/acme/infer/digits", server.data.address());
@@ -223,7 +215,7 @@ fn a_load_is_explained_by_its_parts() {
 
 #[test]
 fn a_load_of_a_model_is_explained_in_words() {
-    let server = server();
+    let server = Server::with_acme();
     let url = format!("{}/v1/acme/v2/models/ranker", server.data.address());
     let arguments = ["bench", &url, "--rows", "8", "-c", "2", "--explain"];
     let text = Cli::of(&server).ok(&[&arguments[..], &SHORT].concat());
@@ -248,7 +240,7 @@ fn a_load_of_a_model_is_explained_in_words() {
 
 #[test]
 fn what_cannot_be_explained_is_said() {
-    let server = server();
+    let server = Server::with_acme();
     let cli = Cli::of(&server);
     let address = server.data.address();
     for (url, named) in [

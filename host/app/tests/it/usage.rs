@@ -33,14 +33,6 @@ fn usage(client: &crate::support::client::Client, query: &str) -> BTreeMap<Strin
     document["items"].as_array().unwrap().iter().map(row).collect()
 }
 
-fn server() -> Server {
-    let server = Server::start();
-    server.model("ranker");
-    server.put_json("tenants/acme", &json!({ "open": true, "models": ["ranker"] }));
-    server.digits_for("acme");
-    server
-}
-
 fn ranker_rows(rows: usize) -> Vec<u8> {
     let input = json!({
         "name": "input", "shape": [rows, 32], "datatype": "FP32", "data": vec![0.5; 32 * rows],
@@ -50,7 +42,7 @@ fn ranker_rows(rows: usize) -> Vec<u8> {
 
 #[test]
 fn sums_are_exactly_those_of_the_receipts() {
-    let server = server();
+    let server = Server::with_acme();
     let mut expected: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
     let mut add = |whose, answer: &Answer| {
         for (name, number) in receipt(answer) {
@@ -91,7 +83,7 @@ fn sums_are_exactly_those_of_the_receipts() {
 
 #[test]
 fn only_those_who_ask_and_are_admitted_get_a_receipt() {
-    let server = server();
+    let server = Server::with_acme();
     server.keyed_tenant("closed", "the-key-of-closed-1");
     let path = "/v1/acme/infer/digits";
     let send = |path: &str, headers: &[(&str, &str)]| {
@@ -106,7 +98,7 @@ fn only_those_who_ask_and_are_admitted_get_a_receipt() {
 
 #[test]
 fn usage_outlives_the_server() {
-    let server = server();
+    let server = Server::with_acme();
     server.assert_reads_digits("acme");
     let before = usage(&server.admin, "");
     server.signal_terminate();
@@ -125,7 +117,7 @@ fn usage_outlives_the_server() {
 
 #[test]
 fn a_deploy_token_sees_the_usage_of_its_tenants() {
-    let server = server();
+    let server = Server::with_acme();
     server.digits("other");
     server.assert_reads("acme", 1);
     server.assert_reads("other", 2);
@@ -147,7 +139,7 @@ fn a_deploy_token_sees_the_usage_of_its_tenants() {
 
 #[test]
 fn a_later_tenant_of_the_same_name_sees_nothing_of_the_earlier_one() {
-    let server = server();
+    let server = Server::with_acme();
     server.assert_reads("acme", 1);
     let deploy = json!({ "role": "deploy", "tenants": ["acme"] });
     let deploy = server.admin.with_token(&make(&server, "ci", &deploy));
@@ -180,7 +172,7 @@ fn a_query_that_cannot_be_understood_is_refused() {
 
 #[test]
 fn the_command_line_shows_usage() {
-    let server = server();
+    let server = Server::with_acme();
     server.assert_reads_digits("acme");
     let cli = Cli::of(&server);
     let text = cli.ok(&["usage"]);

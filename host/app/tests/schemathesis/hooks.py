@@ -71,6 +71,9 @@ def filter_failure(context, failure, case, response):
 def map_case(context, case):
     if case.meta is None or case.meta.generation.mode.is_negative:
         return case
+    if case.path.endswith("/debug/profile"):
+        # A profile takes as long as it says.
+        case.query = {**(case.query or {}), "seconds": 1}
     free = is_free(case)
     if free:
         for name in ("If-Match", "If-None-Match"):

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt, stage};
+use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt, Stage};
 use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
 use gristmill_oip::grpc::proto::{
@@ -183,7 +183,7 @@ impl Inference {
         let trace = &request.admitted.trace;
         let id = self.id_of(&message.id);
         let mut course = self.teller().begin(&mut receipt, &id, |name| trace.get(name));
-        receipt.enters(stage::READ);
+        receipt.enters(Stage::Read);
         if course.is_told {
             receipt.note().tenant = request.admitted.caller().name().cloned();
         }

@@ -7,9 +7,9 @@ use gristmill_client::Listen;
 use serde_json::json;
 
 use super::load::scenarios;
-use super::median::median;
 use super::oip::scenario::{DIGITS, IDENTITY, RANKER, RESNET50, deploy_large};
 use super::options::Options;
+use super::rounds::{Ratios, in_turns, median};
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use super::{resnet50, wrk};
@@ -113,20 +113,9 @@ fn compare(
         let (url, script) = (url.as_str(), question.script.as_path());
         wrk::Round { url, script, concurrency, seconds: ROUND_SECONDS }.requests_per_second()
     };
-    let (mut befores, mut afters) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        if round % 2 == 0 {
-            befores.push(measure(before)?);
-            afters.push(measure(after)?);
-        } else {
-            afters.push(measure(after)?);
-            befores.push(measure(before)?);
-        }
-    }
-    let mut ratios: Vec<f64> =
-        befores.iter().zip(&afters).map(|(before, after)| after / before).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, ratio, most) = (ratios[0], ratios[ROUNDS / 2], ratios[ROUNDS - 1]);
+    let (befores, afters) = in_turns(ROUNDS, || measure(before), || measure(after))?;
+    let ratios = Ratios::of(afters.iter().copied(), befores.iter().copied());
+    let Ratios { least, median: ratio, most, all } = ratios;
     let (before_per_s, after_per_s) = (median(befores.clone()), median(afters.clone()));
     table.row_to_reach(
         what,
@@ -136,7 +125,7 @@ fn compare(
         ),
         json!({
             "ratio": ratio,
-            "ratios": ratios,
+            "ratios": all,
             "before_per_s": befores,
             "after_per_s": afters,
         }),

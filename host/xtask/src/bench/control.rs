@@ -4,8 +4,8 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::median::median;
 use super::options::Options;
+use super::rounds::median;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::setup;

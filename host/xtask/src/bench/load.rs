@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::Result;
 use serde_json::json;
 
-use super::median::median;
 use super::processes::{ECHO, Running, start_with_echo};
+use super::rounds::median;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use super::wrk;

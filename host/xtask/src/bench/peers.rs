@@ -4,7 +4,6 @@
 //! servers, `answer` compares their answers, `client` measures, `chart` draws the ratios.
 
 mod answer;
-mod base64;
 mod chart;
 mod client;
 mod gristmill;
@@ -23,8 +22,8 @@ use self::client::{Measured, Round, Target};
 use self::interface::Interface;
 use self::peer::{PEERS, Peer};
 use self::service::Service;
-use super::median::median;
 use super::options::Options;
+use super::rounds::{Ratios, in_turns, median};
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::server::Server;
@@ -125,7 +124,9 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Peer>> {
 /// show paths of this machine, so they are only printed.
 fn add_failure(table: &mut Table, what: String, error: &anyhow::Error) {
     step(&format!("{what}: {error:#}"));
-    table.row(what, format!("not measured: {error}"), json!({ "error": error.to_string() }));
+    let figures = json!({ "error": error.to_string() });
+    let verdict = Verdict::new("measured", false);
+    table.row_to_reach(what, format!("not measured: {error}"), figures, verdict);
 }
 
 impl Ours {
@@ -190,29 +191,19 @@ fn compare(ours: &Ours, theirs: &Theirs, concurrency: u32, table: &mut Table) ->
     let what = format!("{}, concurrency {concurrency}, over {peer}", service.name());
     step(&what);
     let round = Round { concurrency, seconds: ROUND_SECONDS };
-    let our_round = || ours.target.measure(&ours.gristmill, round);
-    let their_round = || theirs.target.measure(&ours.gristmill, round);
-    let (mut our_rounds, mut their_rounds) = (Vec::new(), Vec::new());
-    for number in 0..ROUNDS {
-        if number % 2 == 0 {
-            our_rounds.push(our_round()?);
-            their_rounds.push(their_round()?);
-        } else {
-            their_rounds.push(their_round()?);
-            our_rounds.push(our_round()?);
-        }
-    }
-    let pairs = our_rounds.iter().zip(&their_rounds);
-    let mut ratios: Vec<f64> =
-        pairs.map(|(our, their)| our.per_second / their.per_second).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (lowest, ratio, highest) = (ratios[0], ratios[ROUNDS / 2], ratios[ROUNDS - 1]);
+    let (our_rounds, their_rounds) = in_turns(
+        ROUNDS,
+        || ours.target.measure(&ours.gristmill, round),
+        || theirs.target.measure(&ours.gristmill, round),
+    )?;
+    let per_second = |own: &Measured| own.per_second;
+    let ratios = Ratios::of(our_rounds.iter().map(per_second), their_rounds.iter().map(per_second));
+    let Ratios { least: lowest, median: ratio, most: highest, all } = ratios;
     let of = |rounds: &[Measured], figure: fn(&Measured) -> f64| {
         median(rounds.iter().map(figure).collect())
     };
-    let per_second = |rounds: &[Measured]| of(rounds, |own| own.per_second);
     let p99_us = |rounds: &[Measured]| of(rounds, |own| own.p99_us);
-    let (our_rate, their_rate) = (per_second(&our_rounds), per_second(&their_rounds));
+    let (our_rate, their_rate) = (of(&our_rounds, per_second), of(&their_rounds, per_second));
     let (our_p99, their_p99) = (p99_us(&our_rounds), p99_us(&their_rounds));
     let measured = format!(
         "{ratio:5.2} ({lowest:.2} to {highest:.2}; {our_rate:6.0}/s and {their_rate:6.0}/s; \
@@ -222,7 +213,7 @@ fn compare(ours: &Ours, theirs: &Theirs, concurrency: u32, table: &mut Table) ->
     );
     let figures = json!({
         "ratio": ratio,
-        "ratios": ratios,
+        "ratios": all,
         "gristmill_per_s": our_rate,
         "peer_per_s": their_rate,
         "gristmill_p99_us": our_p99,

@@ -26,7 +26,7 @@ const LED_BATCHES_MAX: usize = 4;
 const COUNTED: usize = 10_000;
 const NOT_COUNTED: usize = 2_000;
 
-/// What the machine is expected to do.
+/// The prediction for a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Prediction {
     pub(super) per_second: f64,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use gristmill_control::{Mismatch, SampleAnswer, SampleFailure};
-use gristmill_core::{CallUsage, PluginLimits, Stages, stage};
+use gristmill_core::{CallUsage, PluginLimits, Stage, Stages};
 use gristmill_sandbox::Line;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(super) fn text(tested: &Tested<'_>, limits: &PluginLimits) -> String {
         report.line("median", &times(took, &stages));
     }
     for (stage, usage) in calls(ran) {
-        report.line(stage, &usage_text(&usage, limits));
+        report.line(stage.name(), &usage_text(&usage, limits));
     }
     for line in &ran.lines {
         report.line("log", &line_text(line));
@@ -77,15 +77,15 @@ fn times(took: Duration, stages: &Stages) -> String {
 }
 
 /// The stages that were reached.
-fn stages_of(stages: &Stages) -> impl Iterator<Item = (&'static str, Duration)> {
+fn stages_of(stages: &Stages) -> impl Iterator<Item = (Stage, Duration)> {
     let Stages { pre, queue, infer, post, .. } = *stages;
     let all =
-        [(stage::PRE, pre), (stage::QUEUE, queue), (stage::INFER, infer), (stage::POST, post)];
+        [(Stage::Pre, pre), (Stage::Queue, queue), (Stage::Infer, infer), (Stage::Post, post)];
     all.into_iter().filter_map(|(stage, time)| Some((stage, time?)))
 }
 
-fn calls(ran: &Ran) -> impl Iterator<Item = (&'static str, CallUsage)> {
-    let all = [(stage::PRE, ran.calls.pre), (stage::POST, ran.calls.post)];
+fn calls(ran: &Ran) -> impl Iterator<Item = (Stage, CallUsage)> {
+    let all = [(Stage::Pre, ran.calls.pre), (Stage::Post, ran.calls.post)];
     all.into_iter().filter_map(|(stage, usage)| Some((stage, usage?)))
 }
 
@@ -155,7 +155,7 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
         let Mismatch { path, expected, found } = one;
         json!({ "path": path, "expected": expected, "found": found })
     };
-    let usage = |(stage, usage): (&str, CallUsage)| (stage.to_owned(), usage_document(&usage));
+    let usage = |(stage, usage): (Stage, CallUsage)| (stage.to_string(), usage_document(&usage));
     let mut document = json!({
         "request": sample.file,
         "passed": passed,
@@ -188,7 +188,7 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
 fn times_document(took: Duration, stages: &Stages) -> Value {
     let ms = |time: Duration| json!(time.as_secs_f64() * 1e3);
     let mut times = Map::from_iter([("total".to_owned(), ms(took))]);
-    times.extend(stages_of(stages).map(|(stage, time)| (stage.to_owned(), ms(time))));
+    times.extend(stages_of(stages).map(|(stage, time)| (stage.to_string(), ms(time))));
     times.into()
 }
 

@@ -53,6 +53,17 @@ impl Server {
         self.digits_for(tenant);
     }
 
+    /// A server with the open tenant `acme`, which may call the model `ranker` and has the
+    /// pipeline `digits`.
+    #[track_caller]
+    pub(crate) fn with_acme() -> Self {
+        let server = Self::start();
+        server.model("ranker");
+        server.put_json("tenants/acme", &json!({ "open": true, "models": ["ranker"] }));
+        server.digits_for("acme");
+        server
+    }
+
     /// The pipeline `digits` for an existing tenant.
     #[track_caller]
     pub(crate) fn digits_for(&self, tenant: &str) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::scenario::{RESNET50, RESNET50_THREADS};
 use super::statistics::Statistics;
-use crate::bench::median::median;
+use crate::bench::rounds::median;
 use crate::bench::table::{Table, Verdict};
 use crate::bench::wrk;
 use crate::server::Server;

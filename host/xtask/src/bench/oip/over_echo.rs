@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::scenario::Scenario;
-use crate::bench::median::median;
 use crate::bench::processes::ECHO;
+use crate::bench::rounds::{in_turns, median};
 use crate::bench::table::{Table, Verdict};
 use crate::bench::wrk;
 use crate::server::Server;
@@ -34,11 +34,7 @@ impl OverEcho {
             let script = script.as_path();
             wrk::Round { url, script, concurrency, seconds: ROUND_SECONDS }.requests_per_second()
         };
-        let (mut ours, mut echoes) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            ours.push(measure(&url)?);
-            echoes.push(measure(&echo_url)?);
-        }
+        let (ours, echoes) = in_turns(ROUNDS, || measure(&url), || measure(&echo_url))?;
         let (per_s, echo) = (median(ours), median(echoes));
         let ratio = per_s / echo;
         let words = format!("{ratio:4.2} x echo   (gristmill {per_s:6.0}/s, echo {echo:6.0}/s)");

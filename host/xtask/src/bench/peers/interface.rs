@@ -1,10 +1,11 @@
 //! The interfaces of the servers: how each takes a request, and where its answer is.
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use gristmill_client::{Answer, BinaryTensor, HEADER_LENGTH, infer_body};
 use serde_json::{Value, json};
 
-use super::base64;
 use super::service::Service;
 
 /// The boundary of the forms. No picture has it.
@@ -63,7 +64,7 @@ impl Interface {
                     "datatype": "BYTES",
                     "shape": [1, 1],
                     "parameters": { "content_type": "base64" },
-                    "data": [base64::encode(&body)],
+                    "data": [BASE64.encode(&body)],
                 });
                 let document = json!({ "inputs": [input] }).to_string().into_bytes();
                 typed(format!("/v2/models/{name}/infer"), "application/json", document)

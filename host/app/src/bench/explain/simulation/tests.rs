@@ -77,7 +77,7 @@ fn two_threads_on_one_core_share_it() {
 #[test]
 fn batches_grow_until_the_model_keeps_up() {
     let mut batched = machine(8, 32, 0.0);
-    // 1 ms for each batch, whatever its size.
+    // 1 ms for each batch of any size.
     batched.lane.service = Service::new(vec![(1, 1000.0), (64, 1000.0)]);
     batched.lane.max_rows = 8;
     let eight = simulate(&batched);
