@@ -8,6 +8,7 @@ mod bench;
 mod conformance;
 mod demo;
 mod deny;
+mod dist;
 mod docs;
 mod fuzz;
 mod layers;
@@ -58,6 +59,8 @@ Tasks:
                  Measure releases while requests run, and a server with 10,000 tenants
   bench compare --before SERVER --after SERVER [--only CASE]...
                  Compare the throughput of two binaries of the server
+  dist           Build the server into target/dist/gristmill, optimised with a profile of the
+                 demo's requests: two release builds, about half an hour on 2 cores
   conformance    Run the onnx package's backend node tests on every backend
   fuzz [TARGET]... [--seconds N]
                  Give hostile bytes to the server's readers, a minute each; `fuzz --help` says more
@@ -71,6 +74,7 @@ fn main() -> Result<()> {
         ["test"] => test::run(),
         ["layers"] => layers::check(),
         ["docs"] => docs::run(),
+        ["dist"] => dist::run_dist(),
         ["deny"] => deny::check(),
         ["deny", "advisories"] => deny::check_with_advisories(),
         ["notice"] => notice::run(),

@@ -1,5 +1,6 @@
 //! A server of this repository, started for a task, with the demo's tenants.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
@@ -8,7 +9,7 @@ use serde_json::json;
 
 use crate::admin::Admin;
 use crate::setup;
-use crate::shell::{root, run};
+use crate::shell::{root, run, send};
 
 const TOKEN: &str = "demo-admin-token-not-for-production";
 /// The demo's tenants.
@@ -36,6 +37,17 @@ impl Server {
         onnxruntime: &Path,
         listen: Listen<'_>,
     ) -> Result<Self> {
+        Self::start_with(gristmill, data, onnxruntime, listen, &[])
+    }
+
+    /// The same with these variables.
+    pub(crate) fn start_with(
+        gristmill: &Path,
+        data: &Path,
+        onnxruntime: &Path,
+        listen: Listen<'_>,
+        variables: &[(&str, &OsStr)],
+    ) -> Result<Self> {
         let _ = std::fs::remove_dir_all(data);
         let mut command = serve(gristmill, data, listen);
         command
@@ -45,7 +57,8 @@ impl Server {
             // refuses an unknown flag.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
-            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime);
+            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime)
+            .envs(variables.iter().copied());
         let mut process = ServerProcess::spawn(&mut command)?;
         let addresses = process.wait_until_serving()?;
         let grpc = addresses.grpc_authority().to_owned();
@@ -93,6 +106,12 @@ impl Server {
         // A default pipeline must exist.
         let demo = json!({ "open": true, "default_pipeline": "digits", "models": models });
         admin.put_json("tenants/demo", &demo)
+    }
+
+    /// Tell it to end, and wait until it has.
+    pub(crate) fn end(self) -> Result<()> {
+        send("TERM", self.process.child.id());
+        self.wait()
     }
 
     /// Wait until the server ends by itself.

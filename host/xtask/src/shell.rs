@@ -74,6 +74,11 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// Send a signal to a process, which may have ended.
+pub(crate) fn send(signal: &str, process: u32) {
+    let _ = Command::new("kill").args(["-s", signal, &process.to_string()]).output();
+}
+
 /// Run to the end. Returns its standard output.
 ///
 /// # Errors

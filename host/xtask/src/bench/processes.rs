@@ -10,7 +10,7 @@ use gristmill_client::Listen;
 use super::shipped::Shipped;
 use crate::server::Server;
 use crate::setup;
-use crate::shell::{program, target};
+use crate::shell::{program, send, target};
 
 /// The server's addresses.
 const LISTEN: Listen<'_> =
@@ -73,11 +73,6 @@ impl Drop for Running {
         let _ = self.0.wait();
         workers.into_iter().for_each(|worker| send("KILL", worker));
     }
-}
-
-/// Send a signal, to a process that may have ended.
-fn send(signal: &str, process: u32) {
-    let _ = Command::new("kill").args(["-s", signal, &process.to_string()]).output();
 }
 
 /// Add the numbers of the processes that `process` has started, directly or not.

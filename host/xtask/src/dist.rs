@@ -1,0 +1,120 @@
+//! `cargo xtask dist`: the release build of the server, optimised for the requests that it serves
+//! (profile-guided optimisation).
+//!
+//! The server is built twice: first with counters, which record what runs while it serves the
+//! demo's tenants, then with what they recorded.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use gristmill_client::Listen;
+
+use crate::server::Server;
+use crate::setup;
+use crate::shell::{cargo, output, program, root, run, step, target};
+
+const LISTEN: Listen<'_> =
+    Listen { data: "127.0.0.1:18280", grpc: "127.0.0.1:18282", admin: "127.0.0.1:18281" };
+
+/// The loads while the counters record: connections.
+const CONNECTIONS: [u32; 3] = [1, 16, 64];
+const SECONDS: u32 = 5;
+
+pub(crate) fn run_dist() -> Result<()> {
+    let tools = Tools::find()?;
+    let onnxruntime = setup::install_onnxruntime()?;
+    setup::install_wasm_toolchain()?;
+    let folder = target().join("dist");
+    let counts = folder.join("counts");
+    let _ = fs::remove_dir_all(&counts);
+    // What runs before the server does, and its client, is not what the server does.
+    let (of_server, of_others) = (counts.join("server"), counts.join("others"));
+    fs::create_dir_all(&of_server)?;
+
+    step("building the server with counters (about 15 minutes on 2 cores)");
+    let counting = folder.join("gristmill-counting");
+    tools.build(&format!("-Cprofile-generate={}", of_others.display()), &counting)?;
+    let components = setup::build_components(&counting)?;
+    step("recording what runs while it serves");
+    record(&counting, &onnxruntime, &components, &of_server)?;
+
+    let merged = folder.join("gristmill.profdata");
+    let files = fs::read_dir(&of_server)?.map(|file| Ok(file?.path()));
+    let files = files.collect::<Result<Vec<_>>>()?;
+    if files.is_empty() {
+        bail!("the server recorded nothing in {}", of_server.display());
+    }
+    run(program(&tools.profdata).arg("merge").arg("-o").arg(&merged).args(files))?;
+
+    step("building the server with what was recorded (about 15 minutes on 2 cores)");
+    let gristmill = folder.join("gristmill");
+    tools.build(&format!("-Cprofile-use={}", merged.display()), &gristmill)?;
+    println!("built {}", gristmill.display());
+    Ok(())
+}
+
+/// The programs that are needed beside cargo.
+struct Tools {
+    /// The processor and system for which is built. Flags hold only for this if it is named: not
+    /// for build scripts and macros.
+    host: String,
+    profdata: PathBuf,
+}
+
+impl Tools {
+    /// Find them. rustup installs what is missing.
+    ///
+    /// # Errors
+    /// There is no `llvm-profdata` of rustc's LLVM.
+    fn find() -> Result<Self> {
+        let version = output(program("rustc").arg("-vV"))?;
+        let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+        let host = host.context("rustc does not name its host")?.to_owned();
+        let sysroot = output(program("rustc").args(["--print", "sysroot"]))?;
+        let bin = Path::new(sysroot.trim()).join("lib/rustlib").join(&host).join("bin");
+        let profdata = bin.join("llvm-profdata");
+        if !profdata.exists() {
+            step("installing llvm-tools");
+            run(program("rustup").args(["component", "add", "llvm-tools"]))
+                .context("llvm-profdata is missing, and rustup cannot install it")?;
+        }
+        Ok(Self { host, profdata })
+    }
+
+    /// Build the server with this flag of the compiler, and copy it to `to`.
+    fn build(&self, flag: &str, to: &Path) -> Result<()> {
+        let mut build = cargo();
+        build.args(["build", "--release", "--workspace", "--bin", "gristmill"]);
+        run(build.args(["--target", &self.host]).env("CARGO_ENCODED_RUSTFLAGS", flag))?;
+        let built = target().join(&self.host).join("release/gristmill");
+        fs::copy(&built, to).with_context(|| built.display().to_string())?;
+        Ok(())
+    }
+}
+
+/// Serve the demo's tenants under load, and end, so that the counters are written.
+fn record(gristmill: &Path, onnxruntime: &Path, components: &Path, counts: &Path) -> Result<()> {
+    let data = target().join("dist/data");
+    // All of its processes add to one file.
+    let file = counts.join("gristmill-%m.profraw");
+    let counted = [("LLVM_PROFILE_FILE", file.as_os_str())];
+    let server = Server::start_with(gristmill, &data, onnxruntime, LISTEN, &counted)?;
+    server.deploy_demo(components)?;
+    let bodies = ["benches/scenarios/ranker.json", "models/digits/samples/7.png"];
+    let [ranker, digits] = bodies.map(|path| root().join(path).display().to_string());
+    let requests = [
+        ("v1/demo/infer/ranker", "--body", ranker.as_str()),
+        ("v1/demo/infer/digits", "--body", digits.as_str()),
+        ("v2/models/ranker", "--rows", "1"),
+    ];
+    for (path, flag, value) in requests {
+        for connections in CONNECTIONS {
+            let mut bench = program(gristmill);
+            bench.arg("bench").arg(format!("{}/{path}", server.url)).args([flag, value]);
+            bench.args(["--warm-up", "0", "--connections", &connections.to_string()]);
+            run(bench.args(["--duration", &SECONDS.to_string()]))?;
+        }
+    }
+    server.end()
+}
