@@ -113,12 +113,18 @@ impl Tls {
         Ok(Self(Arc::new(config)))
     }
 
+    /// The same settings for HTTP/2.
+    pub fn for_http2(&self) -> Self {
+        let mut config = ClientConfig::clone(&self.0);
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Self(Arc::new(config))
+    }
+
     /// Make a session with the server `host`.
-    pub(crate) async fn connect(
-        &self,
-        host: &str,
-        stream: TcpStream,
-    ) -> io::Result<TlsStream<TcpStream>> {
+    ///
+    /// # Errors
+    /// The server does not speak TLS, or has no certificate that these settings trust.
+    pub async fn connect(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         // An IPv6 address stands in brackets in a URL.
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name)

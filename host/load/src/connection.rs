@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::decode::{Decoder, HEAD_BYTES_MAX};
+use crate::score::{Ended, Status};
 use crate::target::Target;
 
 /// The time for opening a connection.
@@ -30,14 +31,6 @@ struct UnderWay {
     decoder: Decoder,
     /// Whether the connection had an answer before: then the server may have closed it meanwhile.
     is_reused: bool,
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    pub(crate) intended: Instant,
-    /// The status of its answer, or none if there was no answer.
-    pub(crate) status: Option<u16>,
 }
 
 impl Connection {
@@ -77,7 +70,7 @@ impl Connection {
     ) -> io::Result<Option<&TcpStream>> {
         let is_reused = self.open(&targets[target])?.is_none();
         self.left.clear();
-        let decoder = Decoder::new(targets[target].is_head);
+        let decoder = Decoder::new(targets[target].plain().1);
         self.under_way = Some(UnderWay { target, intended, sent: 0, decoder, is_reused });
         Ok(self.stream.as_ref().filter(|_| !is_reused))
     }
@@ -94,7 +87,7 @@ impl Connection {
     pub(crate) fn drive(&mut self, targets: &[Target], buffer: &mut [u8]) -> Option<Ended> {
         let intended = self.intended()?;
         match self.advance(targets, buffer) {
-            Ok(status) => Some(Ended { intended, status: Some(status?) }),
+            Ok(status) => Some(Ended { intended, status: Some(Status::Http(status?)) }),
             Err(_) => {
                 self.close();
                 Some(Ended { intended, status: None })
@@ -176,7 +169,7 @@ impl Connection {
 
 impl UnderWay {
     fn send(&mut self, stream: &mut TcpStream, targets: &[Target]) -> io::Result<()> {
-        let request = &targets[self.target].bytes;
+        let (request, _) = targets[self.target].plain();
         while self.sent < request.len() {
             match stream.write(&request[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),

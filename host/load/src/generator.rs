@@ -4,9 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::arrivals::Pace;
+use crate::library_worker::OpenedByLibrary;
 use crate::load::{Load, LoadError};
 use crate::measured::{Measured, Tally};
-use crate::worker::{Counts, Opened, Worker};
+use crate::score::Counts;
+use crate::target::{Target, Way};
+use crate::worker::{Opened, Worker};
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -21,25 +24,48 @@ pub struct Progress {
     pub is_warm_up: bool,
 }
 
+/// The open connections of one thread.
+enum Part {
+    Plain(Opened),
+    Library(OpenedByLibrary),
+}
+
+impl Part {
+    /// Make this thread's part of the load from `begin` on.
+    fn run(self, load: &Load, counts: &Counts, begin: Instant) -> Result<Tally, LoadError> {
+        let tally = match self {
+            Self::Plain(opened) => Worker::new(load, counts, opened, begin).and_then(Worker::run),
+            Self::Library(opened) => opened.run(load, counts, begin),
+        };
+        // The other threads end, too.
+        tally.inspect_err(|_| counts.stops.store(true, Relaxed))
+    }
+}
+
 /// Make the load, and report about each second.
 ///
 /// # Errors
 /// The server cannot be reached at the begin, or the system refuses something.
 pub fn run(load: &Load, mut report: impl FnMut(Progress)) -> Result<Measured, LoadError> {
     let threads = load.threads.max(1);
-    let opened = (0..threads).map(|number| Opened::open(load, number));
-    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    let is_plain = |target: &Target| matches!(target.way, Way::Plain { .. });
+    let opened = match load.targets.iter().filter(|target| is_plain(target)).count() {
+        0 => (0..threads).map(|own| OpenedByLibrary::open(load, own).map(Part::Library)).collect(),
+        plain if plain == load.targets.len() => {
+            (0..threads).map(|own| Opened::open(load, own).map(Part::Plain)).collect()
+        }
+        _ => Err(LoadError::Mixed),
+    };
+    let parts: Vec<Part> = opened?;
 
     let counts = Counts::default();
     let begin = Instant::now();
-    let workers = opened.into_iter().map(|opened| Worker::new(load, &counts, opened, begin));
-    let workers = workers.collect::<Result<Vec<_>, _>>()?;
-
     let tallies = std::thread::scope(|scope| {
         let mut running = Vec::new();
-        for worker in workers {
+        for part in parts {
             let thread = std::thread::Builder::new().name("load".into());
-            let spawned = thread.spawn_scoped(scope, move || worker.run());
+            let counts = &counts;
+            let spawned = thread.spawn_scoped(scope, move || part.run(load, counts, begin));
             // The scope waits for the threads that run already.
             running.push(spawned.inspect_err(|_| counts.stops.store(true, Relaxed))?);
         }

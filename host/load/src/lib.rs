@@ -1,13 +1,15 @@
-//! A load generator: sends requests over HTTP/1.1, and measures how long their answers take.
+//! A load generator: sends requests over HTTP/1.1 or gRPC, and measures how long their answers take.
 //!
-//! In reading order: `target` is a request to send, `arrivals` says when requests are sent,
-//! `decode` reads answers, `connection` is one connection, `load` says what load is made, `worker`
-//! drives many connections on one thread, `generator` runs such threads, `measured` is what comes
-//! out, `compare` compares two of those, and `plot` draws one.
+//! In reading order: `target` is a request to send, `arrivals` and `open_loop` say when requests
+//! are sent, `load` says what load is made, `generator` runs threads that make it, `score` counts
+//! how requests end, `measured` is what comes out, `compare` compares two of those, and `plot`
+//! draws one.
 //!
-//! It is written for little processor time of its own, because on a shared machine the client is
-//! half of what is measured: sockets without a runtime between, requests that are made once, and
-//! one call of the system for each direction of a request.
+//! Plain HTTP has a worker of its own: `decode` reads answers, `connection` is one connection, and
+//! `worker` drives many on one thread. It is written for little processor time of its own, because
+//! on a shared machine the client is half of what is measured: sockets without a runtime between,
+//! requests that are made once, and one call of the system for each direction of a request. gRPC
+//! and TLS are sent by hyper (`library_worker`, `library_connection`), for two to three times that.
 //!
 //! Refuses to know the command line, and what the requests mean.
 //!
@@ -22,16 +24,21 @@ mod compare;
 mod connection;
 mod decode;
 mod generator;
+mod library_connection;
+mod library_worker;
 mod load;
 mod measured;
+mod open_loop;
 mod plot;
+mod score;
 mod target;
 mod worker;
 
 pub use self::arrivals::{Arrivals, Pace, Random};
 pub use self::compare::{Change, compare};
 pub use self::generator::{Progress, run};
+pub use self::library_connection::call;
 pub use self::load::{Load, LoadError};
 pub use self::measured::{Latencies, Measured, Second};
 pub use self::plot::plot;
-pub use self::target::{Target, TargetError, Url};
+pub use self::target::{Scheme, Target, TargetError, Url};

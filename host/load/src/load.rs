@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::arrivals::Pace;
+use crate::arrivals::{Pace, Random};
 use crate::target::Target;
 
 /// The load to make.
@@ -23,6 +23,32 @@ pub struct Load {
     pub patience: Duration,
 }
 
+impl Load {
+    /// The connections of thread `number`. The first threads have one more if they do not share
+    /// equally.
+    pub(crate) fn connections_of(&self, number: usize) -> usize {
+        let (all, threads) = (self.pace.connections(), self.threads.max(1));
+        all / threads + usize::from(number < all % threads)
+    }
+
+    /// The number of a target, by the weights.
+    pub(crate) fn choose(&self, random: &mut Random) -> usize {
+        if self.targets.len() == 1 {
+            return 0;
+        }
+        let all: usize = self.targets.iter().map(|target| target.weight as usize).sum();
+        let mut left = random.below(all);
+        let fits = |target: &Target| match left.checked_sub(target.weight as usize) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
+        };
+        self.targets.iter().position(fits).unwrap_or_default()
+    }
+}
+
 /// Why no load can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -32,6 +58,9 @@ pub enum LoadError {
     /// The server cannot be reached.
     #[error("cannot connect to the server")]
     Connect(#[source] io::Error),
+    /// Some targets are of plain HTTP and some are not.
+    #[error("targets of http:// cannot be mixed with targets of other schemes")]
+    Mixed,
     /// A thread has panicked.
     #[error("a thread of the load generator has panicked")]
     Panicked,

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
-use gristmill_load::{Load, Measured, Pace, Url};
+use gristmill_load::{Load, Measured, Pace, Scheme, Url};
 
 use self::advice::{Bottleneck, changes};
 use self::figures::{Figures, machine_cpu_us};
@@ -42,6 +42,9 @@ pub(super) fn run(matches: &ArgMatches, load: &Load) -> Result<Measured> {
         bail!("--explain needs a closed loop: leave out --rate");
     };
     let asked = requests::asked(matches)?;
+    if asked.url.scheme != Scheme::Http {
+        bail!("--explain needs a URL that begins with http://");
+    }
     check_is_here(&asked.url)?;
     let admin = Admin::of(matches)?;
     let subject = Subject::of(&asked.url, &admin)?;

@@ -35,6 +35,11 @@ pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
     access::arguments().into_iter().chain(trust::arguments())
 }
 
+/// TLS as the flags of [`arguments`] say, for a server of any plane.
+pub(crate) fn tls(matches: &ArgMatches) -> Result<Tls> {
+    trust::tls(matches, matches.get_one::<String>(trust::CA_FILE).map(Into::into))
+}
+
 impl Admin {
     /// From the flags of [`arguments`], or from what stands in for them.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {

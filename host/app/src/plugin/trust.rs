@@ -28,18 +28,21 @@ pub(super) fn arguments() -> [Arg; 3] {
     [ca, certificate, key]
 }
 
-/// The TLS for an address, with the authorities in the file `ca`. The files are read only if the
-/// address has it.
+/// TLS as the flags say, with the authorities in the file `ca`.
+pub(super) fn tls(matches: &ArgMatches, ca: Option<PathBuf>) -> Result<Tls> {
+    let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
+    let own = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
+    let own = own.map(|(certificate, key)| OwnFiles { certificate, key });
+    Ok(Tls::open(&TlsFiles { ca, own })?)
+}
+
+/// The same for an address. The files are read only if the address has TLS.
 pub(super) fn of(
     matches: &ArgMatches,
     address: &Address,
     ca: Option<PathBuf>,
 ) -> Result<Option<Tls>> {
-    let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
-    let own = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
-    let own = own.map(|(certificate, key)| OwnFiles { certificate, key });
-    let files = TlsFiles { ca, own };
-    Ok(if address.is_https() { Some(Tls::open(&files)?) } else { None })
+    address.is_https().then(|| tls(matches, ca)).transpose()
 }
 
 #[cfg(test)]

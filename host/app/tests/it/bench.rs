@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use crate::support::cli::Cli;
 use crate::support::files;
 use crate::support::server::Server;
+use crate::support::setup::Setup;
+use crate::support::tls::Authority;
 
 /// The flags of a short measurement.
 const SHORT: [&str; 4] = ["--duration", "1", "--warm-up", "0"];
@@ -56,6 +58,45 @@ fn models_are_inferred_by_their_description() {
     assert_eq!(used["rows"].as_u64(), used["requests"].as_u64().map(|count| 8 * count), "{used}");
 }
 
+/// Measure the model `ranker` over gRPC and HTTP, for a tenant with a key.
+fn measure_ranker(server: &Server, cli: &Cli, schemes: [&str; 2]) {
+    const KEY: &str = "the-key-of-acme-1";
+    server.model("ranker");
+    server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": ["ranker"] }));
+    let [grpc, http] = schemes;
+    let grpc = format!("{grpc}://{}/ranker", server.grpc);
+    let http = format!("{http}://{}/v2/models/ranker", server.data.authority());
+    let closed = ["-c", "4", "--threads", "2"];
+    let open = ["--rate", "200", "-c", "4", "--threads", "2"];
+    for (url, pace) in [(&grpc, &closed[..]), (&grpc, &open), (&http, &closed), (&http, &open)] {
+        let document =
+            bench(cli, &[&[url, "--rows", "8", "--key", KEY], pace].concat());
+        let measured = &document["measured"][0];
+        assert_eq!(measured["errors"], Value::Null, "{url}: {measured}");
+        assert!(measured["answered"].as_u64() > Some(10), "{url}: {measured}");
+    }
+    let usage = server.admin.get("/admin/v1/usage").ok();
+    let used = &usage["items"][0];
+    assert_eq!(used["rows"].as_u64(), used["requests"].as_u64().map(|count| 8 * count), "{used}");
+
+    let refused = cli.refused(&["bench", &grpc, "--rows", "8", "--key", "another-key-of-acme"]);
+    assert!(refused.contains("\"ranker\" is not described"), "{refused}");
+    assert!(refused.contains("gRPC 16"), "{refused}");
+}
+
+#[test]
+fn calls_of_grpc_are_measured() {
+    measure_ranker(&Server::start(), &Cli::new(), ["grpc", "http"]);
+}
+
+#[test]
+fn requests_over_tls_are_measured() {
+    let authority = Authority::new();
+    let server = Setup::new().with_tls(&authority).start();
+    let cli = Cli::new().with("GRISTMILL_CA_FILE", authority.ca().to_str().unwrap());
+    measure_ranker(&server, &cli, ["grpcs", "https"]);
+}
+
 #[test]
 fn errors_are_counted_by_their_status() {
     let server = Server::with_acme();
@@ -64,6 +105,13 @@ fn errors_are_counted_by_their_status() {
     let measured = &document["measured"][0];
     assert_eq!(measured["rate"], 50.0);
     assert!(measured["errors"]["401"].as_u64() > Some(10), "{measured}");
+    // An empty message names no model, and its caller has no key.
+    let cli = Cli::new();
+    let empty = cli.write("empty", "");
+    let url = format!("grpc://{}/inference.GRPCInferenceService/ModelInfer", server.grpc);
+    let document = bench(&cli, &[&url, "--body", empty.to_str().unwrap()]);
+    let measured = &document["measured"][0];
+    assert!(measured["errors"]["gRPC 16"].as_u64() > Some(10), "{measured}");
 }
 
 #[test]

@@ -9,7 +9,6 @@ use serde_json::Value;
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
 const FLOORS: [(&str, u8); 26] = [
     ("gristmill-compare", 0),
-    ("gristmill-load", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-thread", 0),
@@ -33,6 +32,7 @@ const FLOORS: [(&str, u8); 26] = [
     ("gristmill-http", 5),
     ("gristmill-observe", 5),
     ("gristmill-admin", 6),
+    ("gristmill-load", 6),
     ("gristmill-app", 7),
 ];
 

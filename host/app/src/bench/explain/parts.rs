@@ -140,6 +140,7 @@ impl Measuring<'_> {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: Vec::new(),
+            tls: None,
         };
         both(&live, false)
     }
@@ -149,7 +150,7 @@ impl Measuring<'_> {
         let headers = self.asked.headers.iter();
         let headers = headers.filter(|header| is_key(header)).cloned();
         let url = Url { path: self.subject.model_path.clone(), ..self.asked.url.clone() };
-        inference(&url, rows, headers.collect())
+        inference(&url, rows, headers.collect(), None)
     }
 
     fn time(&self) -> Duration {

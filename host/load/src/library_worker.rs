@@ -1,0 +1,162 @@
+//! One thread of the load for what the library for HTTP sends: gRPC, and requests over TLS.
+//!
+//! Each connection is a loop of its own, on the thread's runtime.
+
+use std::cell::RefCell;
+use std::os::fd::AsFd;
+use std::pin::pin;
+use std::time::Instant;
+
+use futures_util::future::{Either, join_all, select};
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
+
+use crate::arrivals::Random;
+use crate::library_connection::LibraryConnection;
+use crate::load::{Load, LoadError};
+use crate::measured::Tally;
+use crate::open_loop::OpenLoop;
+use crate::score::{Counts, Ended, Score};
+
+/// The runtime and the open connections of one thread.
+pub(crate) struct OpenedByLibrary {
+    /// The thread's number.
+    number: usize,
+    runtime: Runtime,
+    connections: Vec<LibraryConnection>,
+}
+
+/// What the connections of a thread share.
+struct Shared<'a> {
+    load: &'a Load,
+    score: RefCell<Score<'a>>,
+    random: RefCell<Random>,
+    open: Option<RefCell<OpenLoop>>,
+    /// A request of the open loop waits.
+    due: Notify,
+}
+
+impl OpenedByLibrary {
+    /// Open the connections of thread `number`, to the first target.
+    pub(crate) fn open(load: &Load, number: usize) -> Result<Self, LoadError> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let connections = runtime.block_on(async {
+            let mut connections = Vec::new();
+            for _ in 0..load.connections_of(number) {
+                let mut connection = LibraryConnection::default();
+                if let Some(target) = load.targets.first() {
+                    connection.open(target).await.map_err(LoadError::Connect)?;
+                }
+                connections.push(connection);
+            }
+            Ok::<_, LoadError>(connections)
+        })?;
+        Ok(Self { number, runtime, connections })
+    }
+
+    /// Make this thread's part of the load from `begin` on.
+    pub(crate) fn run(
+        self,
+        load: &Load,
+        counts: &Counts,
+        begin: Instant,
+    ) -> Result<Tally, LoadError> {
+        let Self { number, runtime, mut connections } = self;
+        let shared = Shared {
+            load,
+            score: RefCell::new(Score::new(load, counts, begin)),
+            random: RefCell::new(Random::new(number as u64)),
+            open: OpenLoop::new(load, number, begin)?.map(RefCell::new),
+            due: Notify::new(),
+        };
+        let result = runtime.block_on(shared.drive(&mut connections));
+        result.map(|()| shared.score.into_inner().into_tally())
+    }
+}
+
+impl Shared<'_> {
+    async fn drive(&self, connections: &mut [LibraryConnection]) -> Result<(), LoadError> {
+        let loops = join_all(connections.iter_mut().map(|own| self.requests(own)));
+        let dispatch = self.dispatch();
+        let sent = select(pin!(loops), pin!(dispatch)).await;
+        if let Either::Right((failed, _)) = sent {
+            return failed;
+        }
+        // What no connection had time for.
+        let now = Instant::now();
+        let waiting =
+            self.open.iter().flat_map(|open| std::mem::take(&mut open.borrow_mut().waiting));
+        waiting.for_each(|intended| self.count(Ended { intended, status: None }, now));
+        Ok(())
+    }
+
+    /// Let the requests of the open loop wait for a connection when their time comes. It ends only
+    /// if it fails.
+    async fn dispatch(&self) -> Result<(), LoadError> {
+        let Some(open) = &self.open else { return std::future::pending().await };
+        let timer = AsyncFd::new(open.borrow().as_fd().try_clone_to_owned()?)?;
+        open.borrow().arm()?;
+        loop {
+            timer.readable().await?.clear_ready();
+            let (before, after) = {
+                let mut open = open.borrow_mut();
+                let before = open.waiting.len();
+                if open.take_due(Instant::now()) {
+                    open.arm()?;
+                }
+                (before, open.waiting.len())
+            };
+            (before..after).for_each(|_| self.due.notify_one());
+            if after > before {
+                self.due.notify_waiters();
+            }
+        }
+    }
+
+    /// The requests of one connection, one after the other, until nothing is left to send.
+    async fn requests(&self, connection: &mut LibraryConnection) {
+        let give_up = self.score.borrow().give_up;
+        while let Some(intended) = self.next().await {
+            let target = self.load.choose(&mut self.random.borrow_mut());
+            let answer = connection.exchange(&self.load.targets[target], |_| {});
+            let patience = sleep_until(give_up.into());
+            let status = tokio::select! {
+                answer = answer => answer.ok(),
+                () = patience => None,
+            };
+            if status.is_none() {
+                connection.close();
+            }
+            self.count(Ended { intended, status }, Instant::now());
+        }
+    }
+
+    /// When the next request of a free connection should have been sent; none at the end.
+    async fn next(&self) -> Option<Instant> {
+        loop {
+            let now = Instant::now();
+            let (is_over, end) = {
+                let score = self.score.borrow();
+                (score.is_over(now), score.end)
+            };
+            let Some(open) = &self.open else { return (now < end && !is_over).then_some(now) };
+            if is_over {
+                return None;
+            }
+            let waiting = open.borrow_mut().waiting.pop_front();
+            if waiting.is_some() || now >= end {
+                return waiting;
+            }
+            tokio::select! {
+                () = self.due.notified() => {}
+                () = sleep_until(end.into()) => {}
+            }
+        }
+    }
+
+    fn count(&self, ended: Ended, now: Instant) {
+        self.score.borrow_mut().count(&ended, now);
+    }
+}
