@@ -29,8 +29,8 @@ pub struct Family {
     pub name: &'static str,
     /// What its values mean.
     pub kind: Kind,
-    /// The unit by the Unified Code for Units of Measure: `s`, `By`, `1`, or what is counted, in
-    /// braces.
+    /// The unit by the Unified Code for Units of Measure: `s`, `By`, `Cel`, `W`, `1`, or what is
+    /// counted, in braces.
     pub unit: &'static str,
     /// The names of its attributes.
     pub attributes: &'static [&'static str],
@@ -45,6 +45,8 @@ impl Family {
         let unit = match (self.unit, self.kind) {
             ("s", _) => "_seconds",
             ("By", _) => "_bytes",
+            ("Cel", _) => "_celsius",
+            ("W", _) => "_watts",
             ("1", Kind::Gauge | Kind::Histogram) => "_ratio",
             _ => "",
         };
@@ -186,6 +188,16 @@ families! {
         "Open files of the server's process.";
     PROCESS_UPTIME Gauge "process.uptime" ["s"] ()
         "Time since the server was started.";
+    GPU_UTILIZATION Gauge "hw.gpu.utilization" ["1"] (gpu, name)
+        "Share of the last moment (up to a second) in which the GPU ran anything, of any process; for machines with NVIDIA's driver, as are the next four.";
+    GPU_MEMORY Gauge "hw.gpu.memory.usage" ["By"] (gpu, name)
+        "Memory of the GPU that is in use, by any process.";
+    GPU_MEMORY_LIMIT Gauge "hw.gpu.memory.limit" ["By"] (gpu, name)
+        "Memory of the GPU.";
+    GPU_TEMPERATURE Gauge "hw.temperature" ["Cel"] (gpu, name)
+        "Temperature of the GPU.";
+    GPU_POWER Gauge "hw.power" ["W"] (gpu, name)
+        "Power that the GPU takes.";
     TARGET_INFO Gauge "gristmill.info" ["{server}"] (version)
         "1, with the version of the server.";
     METRICS_PLACES Gauge "gristmill.metrics.pipelines" ["{pipeline}"] (state)

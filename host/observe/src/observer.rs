@@ -7,7 +7,7 @@ use gristmill_metrics::Collected;
 
 use crate::parts::Parts;
 use crate::process::ProcessFigures;
-use crate::{models, requests, server};
+use crate::{gpu, models, requests, server};
 
 /// Asks the parts of a server for their figures.
 pub struct Observer {
@@ -30,6 +30,7 @@ impl Observer {
         models::collect(&serving.snapshot, &mut collected);
         server::collect(&self.parts, &serving.snapshot, &mut collected);
         self.process().collect(&mut collected);
+        gpu::collect(&mut collected);
         collected
     }
 

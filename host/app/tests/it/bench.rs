@@ -69,8 +69,7 @@ fn measure_ranker(server: &Server, cli: &Cli, schemes: [&str; 2]) {
     let closed = ["-c", "4", "--threads", "2"];
     let open = ["--rate", "200", "-c", "4", "--threads", "2"];
     for (url, pace) in [(&grpc, &closed[..]), (&grpc, &open), (&http, &closed), (&http, &open)] {
-        let document =
-            bench(cli, &[&[url, "--rows", "8", "--key", KEY], pace].concat());
+        let document = bench(cli, &[&[url, "--rows", "8", "--key", KEY], pace].concat());
         let measured = &document["measured"][0];
         assert_eq!(measured["errors"], Value::Null, "{url}: {measured}");
         assert!(measured["answered"].as_u64() > Some(10), "{url}: {measured}");
