@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::support::client::Answer;
 use crate::support::eventually::eventually_some;
 use crate::support::files;
+use crate::support::grpc;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
@@ -73,6 +74,19 @@ fn each_request_has_a_line_without_secrets() {
     );
     let log = server.log();
     assert!(!log.contains("hunter2") && !log.contains("the-key-of-acme-1"), "{log}");
+}
+
+#[test]
+fn a_call_of_grpc_whose_caller_is_refused_has_a_line() {
+    let server = started(Setup::new().flag("--access-log", "true"));
+    assert_eq!(grpc::call(&server.grpc, "ModelInfer", Some("another-key"), b"").status(), 16);
+    let line = eventually_some("the line is written", || {
+        lines(&server, "\"target\":\"access\"").into_iter().find(|line| line["code"] != "ok")
+    });
+    let expected = ("unauthenticated", "ModelInfer", "127.0.0.1", Value::Null);
+    let parts = ["code", "method", "client", "tenant"].map(|part| line[part].clone());
+    let (code, method, client, tenant) = expected;
+    assert_eq!(parts, [code.into(), method.into(), client.into(), tenant], "{line}");
 }
 
 #[test]

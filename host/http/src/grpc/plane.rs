@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use gristmill_core::{ByteBudget, ErrorCode};
+use gristmill_core::{ByteBudget, ErrorCode, Receipt};
 use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use gristmill_serve::RequestQuota;
@@ -21,6 +21,7 @@ use super::call::Admitted;
 use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
+use crate::ended::{Course, Ended};
 use crate::inference::Inference;
 use crate::rate_limit;
 
@@ -99,6 +100,32 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 }
 
 impl GrpcPlane {
+    /// Tell of a call whose caller was refused.
+    fn tell_refused(
+        &self,
+        call: &http::Request<Incoming>,
+        client: IpAddr,
+        arrived: Instant,
+        code: ErrorCode,
+    ) {
+        let path = call.uri().path();
+        let method = path.rsplit('/').next().unwrap_or_default();
+        self.served.teller().ended(Ended {
+            edge: Edge::Grpc,
+            name: "grpc",
+            method,
+            path,
+            // Its message, which has the id, is not read.
+            id: "",
+            client: Some(client),
+            status: None,
+            code: Some(code),
+            record: Receipt::open(arrived).record(),
+            took: arrived.elapsed(),
+            course: Course::default(),
+        });
+    }
+
     /// Answer one call of the client with this address.
     pub async fn handle(
         mut self,
@@ -117,7 +144,7 @@ impl GrpcPlane {
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => {
-                self.served.teller().edges().answered(Edge::Grpc, Some(problem.code));
+                self.tell_refused(&call, client, arrived, problem.code);
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), quota);
