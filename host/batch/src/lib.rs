@@ -13,6 +13,7 @@
 //! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `split` cuts
 //!   requests that are larger than a batch; `ticket` carries the answer back;
 //! - `tally` counts, `statistics` are its figures, `pending` counts each request when it ends;
+//! - `rehearsal` is a lane by the same rules in which nothing runs, for predictions;
 //! - `sync` has the locks, the threads and the clock, so that tests can run the threads in many
 //!   orders.
 //!
@@ -36,6 +37,7 @@ mod leader;
 mod pending;
 mod policy;
 mod queue_timeout;
+mod rehearsal;
 mod running;
 mod served;
 mod service_time;
@@ -52,7 +54,9 @@ mod worker;
 pub use config::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 pub use error::{RunError, SubmitError};
 pub use lane::{Answered, Lane, LaneParts, Submission};
+pub use leader::LED_BATCHES_MAX;
 pub use policy::Full;
+pub use rehearsal::{Lead, Rehearsal};
 pub use served::Times;
 pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
 pub use upkeep::{LOST_RUNS_MAX, Refusal, Replace, ReplaceError, Upkeep};

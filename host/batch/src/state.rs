@@ -41,7 +41,7 @@ use crate::upkeep::{Refusal, Upkeep};
 pub(crate) use arrival::Arrival;
 #[cfg(test)]
 pub(crate) use inspect::Simulated;
-pub(crate) use schedule::Runner;
+pub(crate) use schedule::{LED_BATCH_TIME_MAX, Runner};
 
 /// The state that the tasks and threads of a lane share.
 pub(crate) struct LaneShared {

@@ -16,7 +16,7 @@ use crate::sync::now;
 /// Batches shorter than this are run by the submitting task, if an instance is idle. Handing them
 /// to a worker and back would double their cost. The time is far too short to hold up a thread of
 /// the runtime.
-const LED_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
+pub(crate) const LED_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// The most emptied batches that are kept.
 const SPARE_MAX: usize = 8;

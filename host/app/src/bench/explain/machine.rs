@@ -115,11 +115,6 @@ impl Service {
 }
 
 impl LaneModel {
-    /// The most requests of a batch.
-    pub(super) fn requests_max(&self) -> usize {
-        (self.max_rows / self.rows.max(1)).max(1)
-    }
-
     /// The time of a batch of so many requests. A request with more rows than a batch holds runs in
     /// several.
     pub(super) fn batch_us(&self, requests: usize) -> f64 {

@@ -5,22 +5,18 @@
 //! a time. A job of the client reads an answer and sends the next request. A job of the server
 //! takes a request until the model's queue, or from the model's answer to the client's. A short
 //! batch is run by a thread of the server, another one by a thread of the model
-//! ([`Lane`](lane::Lane)).
+//! ([`Rehearsal`]).
 //!
 //! What it leaves out: the kernel's time slices, waking threads, caches, and other work of the
 //! machine. So the middle of the latencies can be predicted, and their end only roughly.
 
-mod lane;
-
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use gristmill_batch::{LED_BATCHES_MAX, LaneConfig, Lead, Rehearsal};
 use gristmill_load::Random;
 
-use self::lane::{Lane, Lead};
-use super::machine::Machine;
-
-/// The batches that one thread of the server runs one after the other.
-const LED_BATCHES_MAX: usize = 4;
+use super::machine::{LaneModel, Machine};
 
 /// Answers that are counted, and those before them that are not.
 const COUNTED: usize = 10_000;
@@ -86,7 +82,7 @@ struct Simulation<'a> {
     /// Answers that the client has to read.
     answers: VecDeque<usize>,
     waiting: VecDeque<Waiting>,
-    lane: Lane<'a>,
+    lane: Rehearsal,
     running: Vec<Running>,
     /// When each connection sent its request.
     sent: Vec<f64>,
@@ -114,7 +110,7 @@ pub(super) fn simulate(machine: &Machine) -> Prediction {
         now: 0.0,
         answers: (0..connections).collect(),
         waiting: VecDeque::new(),
-        lane: Lane::new(&machine.lane),
+        lane: rehearsal(&machine.lane),
         running: Vec::new(),
         sent: vec![0.0; connections],
         random: Random::new(1),
@@ -126,12 +122,35 @@ pub(super) fn simulate(machine: &Machine) -> Prediction {
     own.prediction()
 }
 
+/// The model's lane, in which requests are those of one tenant.
+#[expect(clippy::expect_used, reason = "it is a name")]
+fn rehearsal(model: &LaneModel) -> Rehearsal {
+    let config = LaneConfig {
+        preferred_batch_sizes: model.preferred_rows.clone(),
+        max_queue_delay: time(model.delay_us),
+        ..LaneConfig::new(model.max_rows, usize::MAX)
+    };
+    Rehearsal::new(&config, model.instances, "tenant".parse().expect("a name"))
+}
+
+fn time(micros: f64) -> Duration {
+    Duration::from_secs_f64(micros / 1e6)
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
 impl Simulation<'_> {
     fn run(&mut self, answers: usize) {
         while self.tally.answered < answers {
             self.start();
             let next = self.running.iter().map(|own| own.left_us / self.rate(&own.job));
-            let timer = self.lane.due_at().map(|at| at - self.now).filter(|wait| *wait > 0.0);
+            let timer = self
+                .lane
+                .due_at(time(self.now))
+                .map(|at| micros(at) - self.now)
+                .filter(|wait| *wait > 0.0);
             let Some(step) = next.chain(timer).min_by(f64::total_cmp) else { return };
             self.advance(step);
         }
@@ -159,12 +178,12 @@ impl Simulation<'_> {
                     self.begin(Job::Finish(request), us);
                 }
                 Waiting::Lead => {
-                    self.lane.gathering -= 1;
+                    self.lane.gathered();
                     self.lead(0);
                 }
             }
         }
-        while let Some(batch) = self.lane.take_for_worker(self.now) {
+        while let Some(batch) = self.lane.take_for_worker(time(self.now)) {
             let us = lane.batch_us(batch.len());
             self.begin(Job::Batch(batch), us);
         }
@@ -181,7 +200,7 @@ impl Simulation<'_> {
     /// A thread of the server runs the next batch, if it may.
     fn lead(&mut self, led: usize) {
         if led < LED_BATCHES_MAX
-            && let Some(batch) = self.lane.take_for_leader(self.now)
+            && let Some(batch) = self.lane.take_for_leader(time(self.now))
         {
             let us = self.machine.lane.batch_us(batch.len());
             self.begin(Job::Led(batch, led + 1), us);
@@ -238,6 +257,17 @@ impl Simulation<'_> {
         done.into_iter().for_each(|own| self.end(own.job));
     }
 
+    fn submit(&mut self, request: usize) -> Lead {
+        let LaneModel { rows, max_rows, .. } = self.machine.lane;
+        self.lane.submit(time(self.now), request, rows.min(max_rows))
+    }
+
+    fn batch_ended(&mut self, requests: usize) {
+        let LaneModel { rows, max_rows, .. } = self.machine.lane;
+        let took = time(self.machine.lane.batch_us(requests));
+        self.lane.ended(time(self.now), (requests * rows).min(max_rows), took);
+    }
+
     fn end(&mut self, job: Job) {
         match job {
             Job::Client(connection) => {
@@ -247,19 +277,19 @@ impl Simulation<'_> {
                 self.tally.times.push(took);
                 self.waiting.push_back(Waiting::Begin(connection));
             }
-            Job::Begin(request) => match self.lane.submit(self.now, request) {
+            Job::Begin(request) => match self.submit(request) {
                 Lead::Now => self.lead(0),
                 Lead::AfterOthers => self.waiting.push_back(Waiting::Lead),
                 Lead::No => {}
             },
             Job::Finish(request) => self.answers.push_back(request),
             Job::Led(batch, led) => {
-                self.lane.ended(self.now, batch.len());
+                self.batch_ended(batch.len());
                 self.waiting.extend(batch.into_iter().map(Waiting::Finish));
                 self.lead(led);
             }
             Job::Batch(batch) => {
-                self.lane.ended(self.now, batch.len());
+                self.batch_ended(batch.len());
                 self.waiting.extend(batch.into_iter().map(Waiting::Finish));
             }
         }
