@@ -2,12 +2,13 @@
 //! run.
 //!
 //! Each benchmark is a file with a function `run`. `options` reads the command line, `shipped`
-//! builds the server, `processes` starts it with its peers, and `table` prints and records the
+//! builds the server, `processes` starts it with its peers, `services` with a picture classifier as well, and `table` prints and records the
 //! figures. None of these knows a benchmark.
 
 mod batch;
 mod compare;
 mod control;
+mod explain;
 mod gpu;
 mod load;
 mod neighbour;
@@ -19,6 +20,7 @@ mod options;
 mod processes;
 mod resnet50;
 mod rounds;
+mod services;
 mod shipped;
 mod table;
 mod wrk;
@@ -35,12 +37,13 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 9] = [
+    let all: [(&str, Benchmark); 10] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),
         ("peers", peers::run),
+        ("explain", |shipped, _| explain::run(shipped)),
         ("neighbour", neighbour::run),
         ("control", control::run),
         ("compare", compare::run),

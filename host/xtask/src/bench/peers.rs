@@ -6,7 +6,6 @@
 mod answer;
 mod chart;
 mod client;
-mod gristmill;
 mod interface;
 mod peer;
 mod service;
@@ -24,6 +23,7 @@ use self::peer::{PEERS, Peer};
 use self::service::Service;
 use super::options::Options;
 use super::rounds::{Ratios, in_turns, median};
+use super::services;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::server::Server;
@@ -83,8 +83,8 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     }
 
     std::fs::create_dir_all(target().join("peers"))?;
-    let server = gristmill::start(shipped)?;
-    let config = gristmill::photos_config();
+    let server = services::start(shipped)?;
+    let config = services::photos_config();
     table.row("gristmill", format!("its model photos with {config}"), config);
     let mut panels = Vec::new();
     for service in Service::ALL {

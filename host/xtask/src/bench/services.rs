@@ -1,4 +1,4 @@
-//! Gristmill with the services of the benchmark.
+//! Gristmill with the demo's services and a picture classifier.
 
 use std::path::PathBuf;
 
