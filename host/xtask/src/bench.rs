@@ -9,6 +9,7 @@ mod batch;
 mod compare;
 mod control;
 mod explain;
+mod generator;
 mod gpu;
 mod load;
 mod neighbour;
@@ -17,6 +18,7 @@ mod peers;
 mod sandbox;
 
 mod options;
+mod own_client;
 mod processes;
 mod resnet50;
 mod rounds;
@@ -37,13 +39,14 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 10] = [
+    let all: [(&str, Benchmark); 11] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),
         ("peers", peers::run),
         ("explain", |shipped, _| explain::run(shipped)),
+        ("generator", |shipped, _| generator::run(shipped)),
         ("neighbour", neighbour::run),
         ("control", control::run),
         ("compare", compare::run),

@@ -17,11 +17,12 @@ use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use self::chart::{Group, Panel};
-use self::client::{Measured, Round, Target};
+use self::client::Target;
 use self::interface::Interface;
 use self::peer::{PEERS, Peer};
 use self::service::Service;
 use super::options::Options;
+use super::own_client::{Measured, Round};
 use super::rounds::{Ratios, in_turns, median};
 use super::services;
 use super::shipped::Shipped;

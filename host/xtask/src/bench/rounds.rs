@@ -12,11 +12,11 @@ pub(super) struct Ratios {
 }
 
 /// Run a round of each, again and again, alternating which is first.
-pub(super) fn in_turns<T>(
+pub(super) fn in_turns<T, U>(
     rounds: usize,
     one: impl Fn() -> Result<T>,
-    other: impl Fn() -> Result<T>,
-) -> Result<(Vec<T>, Vec<T>)> {
+    other: impl Fn() -> Result<U>,
+) -> Result<(Vec<T>, Vec<U>)> {
     let (mut ones, mut others) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         if round % 2 == 0 {

@@ -37,7 +37,7 @@ pub(super) struct Run {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Protocol {
+pub(crate) enum Protocol {
     Http,
     Grpc,
 }
@@ -46,7 +46,7 @@ use Protocol::{Grpc, Http};
 
 impl Protocol {
     /// The protocol's name for perf_analyzer and the replay.
-    fn flag(self) -> &'static str {
+    pub(crate) fn flag(self) -> &'static str {
         match self {
             Http => "http",
             Grpc => "grpc",
@@ -137,34 +137,44 @@ impl Run {
     }
 
     fn inferences_per_second(&self, address: &str, perf_analyzer: &Path) -> Result<f64> {
-        let report = target().join("oip-perf-analyzer.csv");
-        let shape: Vec<_> = self.scenario.row.iter().map(usize::to_string).collect();
-        let mut command = program(perf_analyzer);
-        command
-            .args(["-m", self.scenario.model, "-u", address, "-b", "1"])
-            .args(["-i", self.protocol.flag()])
-            .args(["--shape", &format!("input:{}", shape.join(","))])
-            .args(["--concurrency-range", &self.concurrency.to_string()])
-            .args(["--measurement-interval", "3000", "--max-trials", "5", "-s", "30", "-f"])
-            .arg(&report);
-        for attempt in 1.. {
-            match output(&mut command) {
-                Ok(_) => break,
-                Err(error)
-                    if attempt < ATTEMPTS && error.to_string().contains("stable measurement") =>
-                {
-                    step("the figures vary too much: measuring again");
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let text = std::fs::read_to_string(&report)?;
-        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        let (header, values) = lines.next().zip(lines.next()).context("an empty report")?;
-        let at = header.iter().position(|name| *name == "Inferences/Second");
-        let value = at.and_then(|at| values.get(at));
-        Ok(value.with_context(|| format!("perf_analyzer reported:\n{text}"))?.parse()?)
+        let to = (self.protocol, address);
+        inferences_per_second(perf_analyzer, self.scenario, to, self.concurrency)
     }
+}
+
+/// Let perf_analyzer measure a model of the server at this address.
+pub(crate) fn inferences_per_second(
+    perf_analyzer: &Path,
+    scenario: &Scenario,
+    (protocol, address): (Protocol, &str),
+    concurrency: u32,
+) -> Result<f64> {
+    let report = target().join("oip-perf-analyzer.csv");
+    let shape: Vec<_> = scenario.row.iter().map(usize::to_string).collect();
+    let mut command = program(perf_analyzer);
+    command
+        .args(["-m", scenario.model, "-u", address, "-b", "1", "-i", protocol.flag()])
+        .args(["--shape", &format!("input:{}", shape.join(","))])
+        .args(["--concurrency-range", &concurrency.to_string()])
+        .args(["--measurement-interval", "3000", "--max-trials", "5", "-s", "30", "-f"])
+        .arg(&report);
+    for attempt in 1.. {
+        match output(&mut command) {
+            Ok(_) => break,
+            Err(error)
+                if attempt < ATTEMPTS && error.to_string().contains("stable measurement") =>
+            {
+                step("the figures vary too much: measuring again");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let text = std::fs::read_to_string(&report)?;
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let (header, values) = lines.next().zip(lines.next()).context("an empty report")?;
+    let at = header.iter().position(|name| *name == "Inferences/Second");
+    let value = at.and_then(|at| values.get(at));
+    Ok(value.with_context(|| format!("perf_analyzer reported:\n{text}"))?.parse()?)
 }
 
 /// Add a row with the time that the server adds to the model's, for the requests between two

@@ -1,0 +1,53 @@
+//! `gristmill bench` as the client of benchmarks: a process of its own.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::shell::{program, root};
+
+/// What a round measured.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) per_second: f64,
+    pub(super) p99_us: f64,
+    /// The client's own processor time for each answer.
+    pub(super) client_cpu_us: f64,
+}
+
+/// The size of a round.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    pub(super) concurrency: u32,
+    pub(super) seconds: u32,
+}
+
+impl Round {
+    /// Send the request that `url` and `flags` say.
+    ///
+    /// # Errors
+    /// `gristmill bench` cannot be run, or an answer was not a success.
+    pub(super) fn measure(self, gristmill: &Path, url: &str, flags: &[&str]) -> Result<Measured> {
+        let mut bench = program(gristmill);
+        bench.current_dir(root()).args(["bench", url, "--output", "json", "--warm-up", "1"]);
+        bench.args(["--connections", &self.concurrency.to_string()]);
+        bench.args(["--duration", &self.seconds.to_string()]).args(flags);
+        let done = bench.output().context("gristmill bench cannot be run")?;
+        let text = String::from_utf8_lossy(&done.stderr);
+        let last = text.lines().last().unwrap_or_default();
+        ensure!(done.status.success(), "gristmill bench of {url}: {last}");
+        let saved: Value = serde_json::from_slice(&done.stdout)?;
+        let measured = &saved["measured"][0];
+        let errors = &measured["errors"];
+        ensure!(errors.is_null(), "{url}: answers that were not a success: {errors}");
+        let number = |value: &Value| {
+            value.as_f64().with_context(|| format!("gristmill bench wrote {saved}"))
+        };
+        Ok(Measured {
+            per_second: number(&measured["per_second"])?,
+            p99_us: number(&measured["latency_us"]["p99"])?,
+            client_cpu_us: number(&measured["client_cpu_us"])?,
+        })
+    }
+}
