@@ -5,6 +5,9 @@
 //! those for admin tokens, `replicas` those for the servers that share the store, `figures` those
 //! for metrics. Refuses to know HTTP.
 //!
+//! The futures of the parts are boxed here and in `blobs`: otherwise the compiler looks through all
+//! of them again for each handler of `admin`, which takes minutes.
+//!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 
 pub(crate) mod figures;
@@ -17,6 +20,7 @@ mod tokens;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_metrics::Durations;
@@ -297,7 +301,12 @@ impl Control {
 
     /// The bytes of an uploaded file, if the store has it.
     pub async fn file_bytes(&self, digest: Digest) -> Option<u64> {
-        self.store.blob_bytes(digest).await.map_err(|error| ControlError::from(error).logged()).ok()
+        self.store
+            .blob_bytes(digest)
+            .boxed()
+            .await
+            .map_err(|error| ControlError::from(error).logged())
+            .ok()
     }
 
     /// Begin to send an uploaded file.
@@ -305,7 +314,7 @@ impl Control {
     /// # Errors
     /// The store does not have it, or cannot read it.
     pub async fn send(&self, digest: Digest) -> Result<Outgoing, ControlError> {
-        let outgoing = self.store.send(digest).await;
+        let outgoing = self.store.send(digest).boxed().await;
         outgoing.map_err(|error| ControlError::from(error).logged())
     }
 
@@ -315,13 +324,13 @@ impl Control {
     /// The store cannot be written to.
     pub async fn receive(&self) -> Result<Incoming, ControlError> {
         self.check_reachable()?;
-        let incoming = self.store.receive().await;
+        let incoming = self.store.receive().boxed().await;
         incoming.map_err(|error| ControlError::from(error).logged())
     }
 
     async fn run(&self, request: ChangeRequest) -> Result<Published, ControlError> {
         self.check_reachable()?;
-        self.releases.run(request).await.map_err(ControlError::logged)
+        self.releases.run(request).boxed().await.map_err(ControlError::logged)
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
 use gristmill_store::{Incoming, Mark, Received, Store, StoreError};
 use parking_lot::Mutex;
@@ -120,7 +121,7 @@ impl Blobs {
         if !holder.sees_others && !self.held.lock().contains_key(&key) {
             return Ok(None);
         }
-        match self.store.blob_bytes(digest).await {
+        match self.store.blob_bytes(digest).boxed().await {
             Ok(bytes) => Ok(Some(BlobState { bytes, is_complete: true })),
             Err(StoreError::Missing(_)) => Ok(None),
             Err(error) => Err(ControlError::from(error).logged()),
@@ -140,11 +141,11 @@ impl Blobs {
         check_digest(digest, &file)?;
         let key = holder.key(digest);
         // The same file that waits already counts once.
-        let _stays = self.uploads.begin(digest).await;
+        let _stays = self.uploads.begin(digest).boxed().await;
         drop(self.held.lock().remove(&key));
         let room = self.room.hold(key.0.as_ref(), 0);
         room.try_add(usize::try_from(file.bytes()).unwrap_or(usize::MAX))?;
-        self.keep_counted(key, file, room).await
+        self.keep_counted(key, file, room).boxed().await
     }
 
     /// Keep a whole file whose bytes count already.
@@ -227,7 +228,7 @@ impl Blobs {
             Some(known) => known,
             None => {
                 let begun = async { self.store.receive().await?.mark().await };
-                begun.await.map_err(|error| self.dropped(&key, failed(error)))?
+                begun.boxed().await.map_err(|error| self.dropped(&key, failed(error)))?
             }
         };
         if mark.bytes() != offset {
@@ -312,7 +313,7 @@ impl Part {
         self.place.room.try_add(piece.len())?;
         self.arrived += piece.len();
         if let Some(incoming) = self.incoming.take() {
-            let written = incoming.write(piece).await;
+            let written = incoming.write(piece).boxed().await;
             let lost = |error| self.blobs.dropped(&self.key, ControlError::from(error).logged());
             self.incoming = Some(written.map_err(lost)?);
         }
@@ -322,7 +323,7 @@ impl Part {
     /// Drop what arrived of this part. What arrived before stays.
     pub async fn cancel(mut self) {
         if let Some(incoming) = self.incoming.take()
-            && let Ok(incoming) = incoming.go_back(self.mark.clone()).await
+            && let Ok(incoming) = incoming.go_back(self.mark.clone()).boxed().await
         {
             self.place.room.give_back(self.arrived);
             self.place.parts = Some((incoming, self.mark));
@@ -340,7 +341,7 @@ impl Part {
             return Err(BlobError::Offset { given: self.offset(), bytes: 0 }.into());
         };
         if !is_last {
-            let marked = incoming.mark().await;
+            let marked = incoming.mark().boxed().await;
             let marked = marked.map_err(|error| self.blobs.dropped(&self.key, lost(error)));
             let (incoming, mark) = marked?;
             let bytes = mark.bytes();
@@ -349,11 +350,11 @@ impl Part {
             return Ok(BlobState { bytes, is_complete: false });
         }
         self.blobs.partial.lock().remove(&self.key);
-        let file = incoming.finish().await.map_err(lost)?;
+        let file = incoming.finish().boxed().await.map_err(lost)?;
         check_digest(self.key.1, &file)?;
         // Counted anew: those of the parts are given back with their place.
         let bytes = usize::try_from(file.bytes()).unwrap_or(usize::MAX);
         let room = self.blobs.room.hold(self.key.0.as_ref(), bytes);
-        self.blobs.keep_counted(self.key.clone(), file, room).await
+        self.blobs.keep_counted(self.key.clone(), file, room).boxed().await
     }
 }

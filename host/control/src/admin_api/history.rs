@@ -1,5 +1,6 @@
 //! Releases of many changes, the releases of the past, and going back to them.
 
+use futures_util::FutureExt;
 use gristmill_store::StoreError;
 use serde_json::Value;
 
@@ -64,7 +65,8 @@ impl Control {
         let asked = Asked::List(changes);
         // Before files are looked for: what is beyond the reach is refused as such.
         asked.check(&reach)?;
-        let uploads = self.uploads_of(&asked, &reach).await.map_err(ControlError::logged)?;
+        let uploads =
+            self.uploads_of(&asked, &reach).boxed().await.map_err(ControlError::logged)?;
         let files: Vec<_> = uploads.iter().map(Upload::digest).collect();
         let request = ChangeRequest::of(asked, terms);
         let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
@@ -111,11 +113,16 @@ impl Control {
         let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
         terms.reach.check_scope(&scope)?;
         // The past does not change, so it is read before the lock is taken.
-        let then =
-            self.releases.log.state_to_restore(number).await.map_err(ControlError::logged)?;
+        let then = self
+            .releases
+            .log
+            .state_to_restore(number)
+            .boxed()
+            .await
+            .map_err(ControlError::logged)?;
         let mut uploads = Vec::new();
         for digest in then.files() {
-            uploads.push(self.uploads.begin(digest).await);
+            uploads.push(self.uploads.begin(digest).boxed().await);
         }
         // Old releases may have been removed before their files were held.
         self.releases.log.check_kept(number)?;
@@ -129,7 +136,7 @@ impl Control {
     /// # Errors
     /// [`ControlError::NotFound`], it cannot be read, or it is damaged.
     pub async fn past_release(&self, number: u64, reach: &Reach) -> Result<Value, ControlError> {
-        let release = self.part_of_release(number, reach).await?;
+        let release = self.part_of_release(number, reach).boxed().await?;
         release_document(&release.ok_or_else(|| ControlError::no_release(number))?)
     }
 
@@ -150,7 +157,7 @@ impl Control {
         let mut documents = Vec::new();
         let first = self.releases.log.base() + 1;
         for number in (first..end).rev().take(LOOKED_AT) {
-            if let Some(release) = self.part_of_release(number, reach).await? {
+            if let Some(release) = self.part_of_release(number, reach).boxed().await? {
                 documents.push(release_summary(&release, SUMMARY_CHANGES));
             }
             let is_full = documents.len() == limit;

@@ -1,5 +1,6 @@
 //! Changes to models: loaded before their release is made.
 
+use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::ServedModel;
 use gristmill_store::Received;
@@ -41,12 +42,12 @@ impl Control {
         if file.is_empty() {
             return Err(ControlError::model(model, LoadError::Empty));
         }
-        let upload = self.uploads.begin(file.digest()).await;
+        let upload = self.uploads.begin(file.digest()).boxed().await;
         let change = Change::PutModel { model: model.clone(), digest: upload.digest() };
         let _uploads = vec![upload.clone()];
         let request = ChangeRequest { force, _uploads, ..ChangeRequest::one(change, terms) };
-        let outcome = self.keep_model(model, file, &upload, request).await;
-        self.uploads.end(upload).await;
+        let outcome = self.keep_model(model, file, &upload, request).boxed().await;
+        self.uploads.end(upload).boxed().await;
         outcome.map_err(ControlError::logged)
     }
 
@@ -93,7 +94,8 @@ impl Control {
         let Some(model) = self.desired().models.get(name).cloned() else {
             return Err(ControlError::not_found("model", name));
         };
-        let loaded = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await;
+        let loaded =
+            self.loaded(name, &Model { config: config.clone(), ..model.clone() }).boxed().await;
         let served = loaded.map_err(ControlError::logged)?;
         let change = Change::PutModelConfig { model: name.clone(), config };
         let published = self.change(change, terms).await?;
@@ -107,7 +109,7 @@ impl Control {
     pub async fn load_model(&self, name: &Name, terms: Terms) -> Result<Published, ControlError> {
         let model = self.desired().models.get(name).cloned();
         let loaded = match model {
-            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await,
+            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).boxed().await,
             None => Ok(None),
         };
         let _held = loaded.map_err(ControlError::logged)?;

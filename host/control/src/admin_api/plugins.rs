@@ -1,5 +1,6 @@
 //! Putting plugins: each is loaded once before its release is made.
 
+use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
 use gristmill_store::Received;
 
@@ -26,16 +27,16 @@ impl Control {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(ControlError::not_found("tenant", tenant));
         }
-        let upload = self.uploads.begin(file.digest()).await;
+        let upload = self.uploads.begin(file.digest()).boxed().await;
         let digest = upload.digest();
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         let _uploads = vec![upload.clone()];
         let request = ChangeRequest { _uploads, ..ChangeRequest::one(change, terms) };
-        let outcome = self.keep_plugin(plugin, file, &upload, request).await;
-        self.uploads.end(upload).await;
+        let outcome = self.keep_plugin(plugin, file, &upload, request).boxed().await;
+        self.uploads.end(upload).boxed().await;
         if outcome.is_err() {
             // The code of a plugin that was compiled and then refused.
-            self.releases.forget_unnamed().await;
+            self.releases.forget_unnamed().boxed().await;
         }
         Ok((digest, outcome.map_err(ControlError::logged)?))
     }

@@ -3,6 +3,7 @@
 use crate::admin_api::Control;
 use crate::error::ControlError;
 use crate::replicas::{KnownReplica, Trouble, Waited};
+use futures_util::FutureExt;
 
 impl Control {
     /// All servers that share the store, this one among them. None if the store is this server's
@@ -12,7 +13,7 @@ impl Control {
     /// The store cannot be reached.
     pub async fn replicas(&self) -> Result<Option<Vec<KnownReplica>>, ControlError> {
         match &self.replicas {
-            Some(replicas) => replicas.all(&self.serving()).await.map(Some),
+            Some(replicas) => replicas.all(&self.serving()).boxed().await.map(Some),
             None => Ok(None),
         }
     }
@@ -29,7 +30,7 @@ impl Control {
     /// The store cannot be reached.
     pub async fn wait_for_all(&self, release: u64) -> Result<Option<Waited>, ControlError> {
         match &self.replicas {
-            Some(replicas) => replicas.wait_for(release, || self.serving()).await.map(Some),
+            Some(replicas) => replicas.wait_for(release, || self.serving()).boxed().await.map(Some),
             None => Ok(None),
         }
     }
