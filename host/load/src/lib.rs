@@ -1,4 +1,4 @@
-//! A load generator: sends requests over HTTP/1.1 or gRPC, and measures how long their answers take.
+//! A load generator: sends requests over HTTP/1.1 or gRPC, and measures how long answers take.
 //!
 //! In reading order: `target` is a request to send, `arrivals` and `open_loop` say when requests
 //! are sent, `load` says what load is made, `generator` runs threads that make it, `score` counts

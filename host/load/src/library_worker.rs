@@ -4,10 +4,9 @@
 
 use std::cell::RefCell;
 use std::os::fd::AsFd;
-use std::pin::pin;
 use std::time::Instant;
 
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::join_all;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
@@ -79,10 +78,9 @@ impl OpenedByLibrary {
 impl Shared<'_> {
     async fn drive(&self, connections: &mut [LibraryConnection]) -> Result<(), LoadError> {
         let loops = join_all(connections.iter_mut().map(|own| self.requests(own)));
-        let dispatch = self.dispatch();
-        let sent = select(pin!(loops), pin!(dispatch)).await;
-        if let Either::Right((failed, _)) = sent {
-            return failed;
+        tokio::select! {
+            _ = loops => {}
+            failed = self.dispatch() => return failed,
         }
         // What no connection had time for.
         let now = Instant::now();
@@ -96,7 +94,9 @@ impl Shared<'_> {
     /// if it fails.
     async fn dispatch(&self) -> Result<(), LoadError> {
         let Some(open) = &self.open else { return std::future::pending().await };
-        let timer = AsyncFd::new(open.borrow().as_fd().try_clone_to_owned()?)?;
+        let timer = open.borrow().as_fd().try_clone_to_owned()?;
+        #[expect(deprecated, reason = "its successor is unsafe, but an owned descriptor is not")]
+        let timer = AsyncFd::new(timer)?;
         open.borrow().arm()?;
         loop {
             timer.readable().await?.clear_ready();

@@ -2,7 +2,8 @@
 //! run.
 //!
 //! Each benchmark is a file with a function `run`. `options` reads the command line, `shipped`
-//! builds the server, `processes` starts it with its peers, `services` with a picture classifier as well, and `table` prints and records the
+//! builds the server, `processes` starts it with its peers, `services` with a picture classifier as
+//! well, `own_client` and `wrk` make load, `rounds` compares, and `table` prints and records the
 //! figures. None of these knows a benchmark.
 
 mod batch;
