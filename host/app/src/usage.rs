@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::plugin::admin::{self, Admin};
 use crate::plugin::output::{self, Column, Output, Table};
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     ("HOUR", "hour"),
     ("TENANT", "tenant"),
     ("PIPELINE", "pipeline"),
@@ -18,6 +18,7 @@ const COLUMNS: [Column; 10] = [
     ("ROWS", "rows"),
     ("PLUGIN CPU", "plugin_cpu"),
     ("MODEL TIME", "model_time"),
+    ("HOST CPU", "host_cpu"),
     ("BYTES", "bytes"),
 ];
 
@@ -34,8 +35,8 @@ pub(crate) fn command() -> Command {
              gristmill usage --tenant acme --hours\n\n\
              The sums are those of the receipts of requests (header Gristmill-Receipt), by tenant, \
              pipeline and model; a request to a model itself has no pipeline. PLUGIN CPU is the \
-             processor time of plugin calls, MODEL TIME the share of the time of batches, by rows; \
-             both in seconds. BYTES are those of requests and answers. Each server of a store \
+             processor time of plugin calls, MODEL TIME the share of the time of batches, by rows, \
+             HOST CPU the server's own processor time for requests; all in seconds. BYTES are those of requests and answers. Each server of a store \
              counts its own requests.",
         )
         .arg(hour("from", "The first hour in UTC, such as 2026-11-25T14; a day ago by default"))
@@ -85,6 +86,7 @@ fn row(used: &Value) -> Value {
     let mut row = used.clone();
     row["plugin_cpu"] = seconds("plugin_cpu_us").into();
     row["model_time"] = seconds("model_us").into();
+    row["host_cpu"] = seconds("host_cpu_us").into();
     row["bytes"] = json!(number("received_bytes") + number("sent_bytes"));
     row
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gristmill_core::BufferPool;
+use gristmill_core::{BufferPool, charged_elsewhere};
 
 use crate::batch::{Batch, Ran};
 use crate::running::Instance;
@@ -52,6 +52,8 @@ impl Assignment {
         let Self { mut batch, mut place } = self;
         let ran = batch.run(&mut place.instance, pool);
         if let Some(Ran { times, bisections, .. }) = &ran {
+            // A task that leads runs it in a turn of its connection.
+            charged_elsewhere(times.total());
             let (tenant_rows, at) = (&batch.tenant_rows(), sync::time_of_day());
             let counted = CountedBatch { tenant_rows, times, bisections: *bisections, at };
             tally.recent().count_batch(&counted);

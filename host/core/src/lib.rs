@@ -18,6 +18,7 @@ mod digest;
 mod dtype;
 mod error;
 mod free_blocks;
+mod host_time;
 mod key_hash;
 mod limits;
 mod model;
@@ -33,6 +34,7 @@ mod shards;
 mod stages;
 mod tensor;
 mod texts;
+mod turn;
 
 pub use batch_record::{BatchFigures, BatchRecord, BatchSink, Follow, SpanRef};
 pub use block::{MemoryBlock, MemorySource};
@@ -43,6 +45,7 @@ pub use digest::{Digest, InvalidDigest};
 pub use dtype::Dtype;
 pub use error::{ClientError, DocumentFault, ErrorCode};
 pub use free_blocks::POISON;
+pub use host_time::{HostTime, charged_elsewhere};
 pub use key_hash::{HashKeyId, InvalidKeyHash, KeyHash, KeyHashes};
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
@@ -60,3 +63,4 @@ pub use shards::Shards;
 pub use stages::{Stage, Stages};
 pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};
+pub use turn::Turn;

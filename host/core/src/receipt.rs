@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::named::{Named, SinkNames};
 use crate::stages::{Stage, Stages};
-use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked};
+use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked, host_time};
 
 /// The use that one call of a plugin made of its limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Record {
     pub batch_rows: usize,
     /// Its share of the time that its batches took in the model, by rows.
     pub model_time: Duration,
+    /// The host's own processor time for it. Set when it has ended.
+    pub host_time: Duration,
     /// Bytes of the request's body.
     pub request_bytes: usize,
     /// Bytes of the answer's body.
@@ -90,6 +92,8 @@ pub struct Charge {
     pub plugin_cpu_us: u64,
     /// Its share of the time of its batches, by rows, in microseconds.
     pub model_us: u64,
+    /// The host's own processor time for it, in microseconds.
+    pub host_cpu_us: u64,
     /// Its time in the model's queue, in microseconds.
     pub queue_us: u64,
     /// Bytes of its body.
@@ -107,6 +111,7 @@ impl Record {
             rows: 0,
             batch_rows: 0,
             model_time: Duration::ZERO,
+            host_time: Duration::ZERO,
             request_bytes: 0,
             response_bytes: 0,
             provider: None,
@@ -131,6 +136,7 @@ impl Record {
             rows: self.rows as u64,
             plugin_cpu_us: us(calls.map(|usage| usage.cpu).sum()),
             model_us: us(self.model_time),
+            host_cpu_us: us(self.host_time),
             queue_us: us(self.stages.queue.unwrap_or_default()),
             received_bytes: self.request_bytes as u64,
             sent_bytes: self.response_bytes as u64,
@@ -263,6 +269,9 @@ impl Receipt {
     }
 
     fn send(&mut self) {
+        if !self.sinks.is_empty() {
+            self.record.host_time = host_time::take();
+        }
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
             sink.record(&self.record, since.elapsed());

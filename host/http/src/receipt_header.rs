@@ -15,11 +15,12 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 /// The header's value, a dictionary of whole numbers (RFC 9651). The numbers of requests of a
 /// pipeline and a model add up to their usage.
 pub(crate) fn text(record: &Record) -> String {
-    let Charge { rows, plugin_cpu_us, model_us, queue_us, received_bytes, sent_bytes } =
+    let Charge { rows, plugin_cpu_us, model_us, host_cpu_us, queue_us, received_bytes, sent_bytes } =
         record.charge();
     format!(
         "rows={rows}, batch-rows={}, plugin-cpu-us={plugin_cpu_us}, model-us={model_us}, \
-         queue-us={queue_us}, received-bytes={received_bytes}, sent-bytes={sent_bytes}",
+         host-cpu-us={host_cpu_us}, queue-us={queue_us}, received-bytes={received_bytes}, \
+         sent-bytes={sent_bytes}",
         record.batch_rows
     )
 }
@@ -43,8 +44,8 @@ mod tests {
         record.stages.queue = Some(Duration::from_micros(5));
         assert_eq!(
             text(&receipt.answered(42)),
-            "rows=3, batch-rows=8, plugin-cpu-us=127, model-us=33, queue-us=5, received-bytes=100, \
-             sent-bytes=42"
+            "rows=3, batch-rows=8, plugin-cpu-us=127, model-us=33, host-cpu-us=0, queue-us=5, \
+             received-bytes=100, sent-bytes=42"
         );
     }
 }

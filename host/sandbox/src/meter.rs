@@ -1,47 +1,22 @@
 //! The CPU time of one call, whether the call may go on, and the memory that it has used.
 //!
-//! It counts the CPU time of the thread that runs the call. So guest code, host functions and the
+//! It counts the CPU time of the thread that runs the call ([`Turn`]). So guest code, host functions and the
 //! lifting of results all count, but not the time for which the call waits on a busy machine.
-//!
-//! Reading the thread's CPU clock is a system call, which costs as much as the instance of a short
-//! call. So a turn of up to [`SHORT_TURN`] is charged the real time that passed. And the reading
-//! for the begin of a turn may be up to [`SAMPLE_AGE`] old, so a turn may be charged that much too
-//! much.
 //!
 //! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only
 //! that thread reads [`Meter::used`].
 
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use gristmill_core::CallUsage;
+use gristmill_core::{CallUsage, Turn, charged_elsewhere};
 use gristmill_imaging::Stopped;
-use rustix::time::{ClockId, clock_gettime};
-
-/// The longest turn that is charged by real time, in nanoseconds.
-const SHORT_TURN: u64 = 200_000;
-
-/// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds.
-const SAMPLE_AGE: u64 = 1_000_000;
 
 /// The length of a turn after which other calls go on, in nanoseconds: the same as for a guest that
 /// loops.
 const LONG_TURN: u64 = 1_000_000;
-
-/// A reading of both clocks on one thread, in nanoseconds.
-#[derive(Clone, Copy, Default)]
-struct Sample {
-    passed: u64,
-    cpu: u64,
-}
-
-thread_local! {
-    /// The last reading on this thread.
-    static LAST: Cell<Sample> = const { Cell::new(Sample { passed: 0, cpu: 0 }) };
-}
 
 /// The CPU budget is used up; ends the guest like a trap.
 #[derive(Debug, thiserror::Error)]
@@ -91,30 +66,23 @@ impl Meter {
 
     /// A turn begins: the calling thread runs the call from now on.
     pub(crate) fn resume(&self) {
-        let passed = now();
-        let mut sample = LAST.get();
-        if passed.saturating_sub(sample.passed) > SAMPLE_AGE {
-            sample = sampled(passed);
-        }
+        let Turn { passed, cpu } = Turn::begin();
         self.resumed.store(passed, Ordering::Relaxed);
-        self.resumed_cpu.store(sample.cpu, Ordering::Relaxed);
+        self.resumed_cpu.store(cpu, Ordering::Relaxed);
     }
 
     /// The turn ends. Returns its CPU time, in nanoseconds.
     pub(crate) fn pause(&self) -> u64 {
         let turn = self.turn();
         self.spent.fetch_add(turn, Ordering::Relaxed);
+        charged_elsewhere(Duration::from_nanos(turn));
         turn
     }
 
     /// The CPU time of the turn under way, in nanoseconds.
     fn turn(&self) -> u64 {
-        let passed = now();
-        let turn = passed.saturating_sub(self.resumed.load(Ordering::Relaxed));
-        if turn <= SHORT_TURN {
-            return turn;
-        }
-        turn.min(sampled(passed).cpu.saturating_sub(self.resumed_cpu.load(Ordering::Relaxed)))
+        let passed = self.resumed.load(Ordering::Relaxed);
+        Turn { passed, cpu: self.resumed_cpu.load(Ordering::Relaxed) }.took()
     }
 
     /// The CPU time used by the turns that are over.
@@ -240,29 +208,16 @@ impl Meter {
     }
 }
 
-/// Read the thread's CPU clock, at the time `passed`.
-fn sampled(passed: u64) -> Sample {
-    let sample = Sample { passed, cpu: read(ClockId::ThreadCPUTime) };
-    LAST.set(sample);
-    sample
-}
-
-fn now() -> u64 {
-    read(ClockId::Monotonic)
-}
-
-fn read(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
-}
-
 #[cfg(test)]
 mod tests {
+    use rustix::time::{ClockId, clock_gettime};
+
     use super::*;
 
     fn burn(time: Duration) {
-        let begun = read(ClockId::ThreadCPUTime);
-        while read(ClockId::ThreadCPUTime) - begun < time.as_nanos() as u64 {
+        let cpu = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
+        let begun = cpu();
+        while cpu() - begun < time {
             std::hint::black_box(0);
         }
     }

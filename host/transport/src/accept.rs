@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use gristmill_core::HostTime;
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use tokio::net::TcpListener;
@@ -18,6 +19,7 @@ use crate::listener::{ListenerConfig, Protocol};
 use crate::shutdown::Shutdown;
 use crate::stream::{Socket, Stream};
 use crate::tls::{Newcomer, Secured, Tls};
+use crate::turns::{TurnExecutor, in_turns};
 use crate::{http1, http2};
 
 /// The pause after a connection could not be accepted.
@@ -42,7 +44,6 @@ pub struct Listening<H> {
 /// What serves each connection of a listener.
 struct Server<H> {
     http1: hyper::server::conn::http1::Builder,
-    http2: hyper::server::conn::http2::Builder<hyper_util::rt::TokioExecutor>,
     config: ListenerConfig,
     shutdown: Shutdown,
     handler: H,
@@ -59,10 +60,8 @@ where
     let Listening { listener, protocol, tls, config, shutdown, handler } = listening;
     let connections = TaskTracker::new();
     let mut refusals = LineRate::default();
-    let (http1, http2) = (http1::builder(&config), http2::builder(&config));
     let server = Arc::new(Server {
-        http1,
-        http2,
+        http1: http1::builder(&config),
         config: config.clone(),
         shutdown: shutdown.clone(),
         handler,
@@ -94,25 +93,25 @@ where
         };
         // Small answers must not wait for the client's delayed acknowledgement.
         let _ = socket.set_nodelay(true);
-        let server = server.clone();
+        let (server, host) = (server.clone(), HostTime::default());
         // Each task has the size of what it may become, so they are not one.
         match (&tls, protocol) {
-            (None, Protocol::Http1) => connections.spawn(async move {
+            (None, Protocol::Http1) => connections.spawn(in_turns(host, async move {
                 server.http1(Socket::Plain(socket), client).await;
                 drop(place);
-            }),
-            (None, Protocol::Http2) => connections.spawn(async move {
-                server.http2(Socket::Plain(socket), client).await;
+            })),
+            (None, Protocol::Http2) => connections.spawn(in_turns(host.clone(), async move {
+                server.http2(Socket::Plain(socket), client, host).await;
                 drop(place);
-            }),
+            })),
             (Some(tls), _) => {
                 let tls = tls.clone();
                 let stopping = shutdown.stopping();
                 let newcomer = Newcomer { socket, client, protocol, stopping };
-                connections.spawn(async move {
-                    server.with_tls(&tls, newcomer).await;
+                connections.spawn(in_turns(host.clone(), async move {
+                    server.with_tls(&tls, newcomer, host).await;
                     drop(place);
-                })
+                }))
             }
         };
     }
@@ -134,21 +133,21 @@ where
         http1::drive(rules, self.stream_of(socket), handler).await;
     }
 
-    async fn http2(&self, socket: Socket, client: IpAddr) {
+    async fn http2(&self, socket: Socket, client: IpAddr, host: HostTime) {
         let stopping = self.shutdown.stopping();
-        let rules = http2::Rules::new(self.http2.clone(), &self.config, stopping);
+        let rules = http2::Rules::new(&self.config, TurnExecutor(host), stopping);
         let handler = |request| (self.handler)(request, client);
         http2::drive(rules, self.stream_of(socket), handler).await;
     }
 
-    async fn with_tls(&self, tls: &Tls, newcomer: Newcomer) {
+    async fn with_tls(&self, tls: &Tls, newcomer: Newcomer, host: HostTime) {
         let client = newcomer.client;
         let Some(Secured { stream, protocol }) = tls.handshake(newcomer, &self.config).await else {
             return;
         };
         match protocol {
             Protocol::Http1 => self.http1(Socket::Tls(stream), client).await,
-            Protocol::Http2 => self.http2(Socket::Tls(stream), client).await,
+            Protocol::Http2 => self.http2(Socket::Tls(stream), client, host).await,
         }
     }
 

@@ -13,7 +13,7 @@ use http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,7 @@ use crate::frames::{HTTP2_PREFACE_BYTES, Paced};
 use crate::listener::ListenerConfig;
 use crate::requests::{Close, Requests};
 use crate::stream::Stream;
+use crate::turns::TurnExecutor;
 
 /// Streams that one HTTP/2 connection may have at the same time.
 const STREAMS_MAX: u32 = 1024;
@@ -43,7 +44,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The settings of one connection.
 pub(crate) struct Rules {
-    builder: Builder<TokioExecutor>,
+    builder: Builder<TurnExecutor>,
     /// The longest time for the client's preface, and for each head.
     header_timeout: Duration,
     write_timeout: Duration,
@@ -53,12 +54,12 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(
-        builder: Builder<TokioExecutor>,
         config: &ListenerConfig,
+        executor: TurnExecutor,
         stopping: CancellationToken,
     ) -> Self {
         Self {
-            builder,
+            builder: builder(config, executor),
             header_timeout: config.header_read_timeout,
             write_timeout: config.write_timeout,
             connections: config.connections.clone(),
@@ -139,9 +140,9 @@ where
     }
 }
 
-/// hyper's settings for every connection of a listener.
-pub(crate) fn builder(config: &ListenerConfig) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+/// hyper's settings for a connection.
+fn builder(config: &ListenerConfig, executor: TurnExecutor) -> Builder<TurnExecutor> {
+    let mut builder = Builder::new(executor);
     builder
         .timer(TokioTimer::new())
         .max_header_list_size(config.header_bytes_max.try_into().unwrap_or(u32::MAX))

@@ -39,6 +39,7 @@ mod rewind;
 mod shutdown;
 mod stream;
 mod tls;
+mod turns;
 
 pub use accept::{Listening, serve};
 pub use connections::{Connections, client_of};

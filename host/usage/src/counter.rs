@@ -62,6 +62,7 @@ sums! {
     rows: "Rows that models ran.",
     plugin_cpu_us: "Processor time of plugin calls, in microseconds.",
     model_us: "The share of the time of batches, by rows, in microseconds.",
+    host_cpu_us: "The host's own processor time, in microseconds.",
     queue_us: "Time in queues, in microseconds.",
     received_bytes: "Bytes of requests' bodies.",
     sent_bytes: "Bytes of answers' bodies.",
@@ -70,14 +71,22 @@ sums! {
 impl Use {
     /// What one request used.
     pub fn of(record: &Record) -> Self {
-        let Charge { rows, plugin_cpu_us, model_us, queue_us, received_bytes, sent_bytes } =
-            record.charge();
+        let Charge {
+            rows,
+            plugin_cpu_us,
+            model_us,
+            host_cpu_us,
+            queue_us,
+            received_bytes,
+            sent_bytes,
+        } = record.charge();
         Self {
             requests: 1,
             failed: u64::from(record.outcome != Outcome::Answered),
             rows,
             plugin_cpu_us,
             model_us,
+            host_cpu_us,
             queue_us,
             received_bytes,
             sent_bytes,

@@ -74,6 +74,8 @@ struct UsageRow {
     plugin_cpu_us: u64,
     /// The share of the time of batches, by rows.
     model_us: u64,
+    /// The host's own processor time: reading requests, checking, writing answers.
+    host_cpu_us: u64,
     /// Time in the model's queue.
     queue_us: u64,
     received_bytes: u64,
@@ -88,6 +90,7 @@ impl UsageRow {
             rows,
             plugin_cpu_us,
             model_us,
+            host_cpu_us,
             queue_us,
             received_bytes,
             sent_bytes,
@@ -103,6 +106,7 @@ impl UsageRow {
             rows,
             plugin_cpu_us,
             model_us,
+            host_cpu_us,
             queue_us,
             received_bytes,
             sent_bytes,

@@ -74,7 +74,7 @@ fn sums_are_exactly_those_of_the_receipts() {
         for (name, sum) in sums.iter().filter(|(name, _)| *name != "batch-rows") {
             assert_eq!(row[name.replace('-', "_")], *sum, "{whose} {name}: {row}");
         }
-        assert!(sums["model-us"] > 0, "{sums:?}");
+        assert!(sums["model-us"] > 0 && sums["host-cpu-us"] > 0, "{sums:?}");
     }
     let digits = &found["acme/digits/digits"];
     assert_eq!((&digits["requests"], &digits["failed"]), (&json!(11), &json!(1)));

@@ -1,0 +1,72 @@
+//! The processor time of a short turn of work on a thread, without the time for which the thread
+//! waited on a busy machine.
+//!
+//! Reading the thread's CPU clock is a system call, which costs as much as the instance of a short
+//! call. So a turn of up to [`SHORT_TURN`] is charged the real time that passed. And the reading
+//! for the begin of a turn may be up to [`SAMPLE_AGE`] old, so a turn may be charged that much too
+//! much.
+
+use std::cell::Cell;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// The longest turn that is charged by real time, in nanoseconds.
+const SHORT_TURN: u64 = 200_000;
+
+/// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds.
+const SAMPLE_AGE: u64 = 1_000_000;
+
+/// A reading of both clocks on one thread, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    passed: u64,
+    cpu: u64,
+}
+
+thread_local! {
+    /// The last reading on this thread.
+    static LAST: Cell<Sample> = const { Cell::new(Sample { passed: 0, cpu: 0 }) };
+}
+
+/// The begin of a turn of work on the calling thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The time at its begin, in nanoseconds.
+    pub passed: u64,
+    /// The thread's CPU time then, or a little before it, in nanoseconds.
+    pub cpu: u64,
+}
+
+impl Turn {
+    /// A turn that begins now.
+    pub fn begin() -> Self {
+        let passed = read(ClockId::Monotonic);
+        let mut sample = LAST.get();
+        if passed.saturating_sub(sample.passed) > SAMPLE_AGE {
+            sample = sampled(passed);
+        }
+        Self { passed, cpu: sample.cpu }
+    }
+
+    /// Its CPU time so far, in nanoseconds. Ask on the thread on which it began.
+    pub fn took(self) -> u64 {
+        let passed = read(ClockId::Monotonic);
+        let turn = passed.saturating_sub(self.passed);
+        if turn <= SHORT_TURN {
+            return turn;
+        }
+        turn.min(sampled(passed).cpu.saturating_sub(self.cpu))
+    }
+}
+
+/// Read the thread's CPU clock, at the time `passed`.
+fn sampled(passed: u64) -> Sample {
+    let sample = Sample { passed, cpu: read(ClockId::ThreadCPUTime) };
+    LAST.set(sample);
+    sample
+}
+
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+}
