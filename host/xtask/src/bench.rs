@@ -16,6 +16,7 @@ mod load;
 mod neighbour;
 mod oip;
 mod peers;
+mod receipts;
 mod sandbox;
 
 mod options;
@@ -40,13 +41,14 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 11] = [
+    let all: [(&str, Benchmark); 12] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),
         ("peers", peers::run),
         ("explain", |shipped, _| explain::run(shipped)),
+        ("receipts", |shipped, _| receipts::run(shipped)),
         ("generator", |shipped, _| generator::run(shipped)),
         ("neighbour", neighbour::run),
         ("control", control::run),
