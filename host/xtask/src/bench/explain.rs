@@ -9,14 +9,6 @@ use super::table::{Table, Verdict};
 use crate::server::Server;
 use crate::shell::{program, root, step};
 
-/// The loads: a path of the server, with the flag that says what is sent.
-const LOADS: [(&str, &str, [&str; 2]); 4] = [
-    ("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
-    ("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
-    ("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
-    ("/v2, ranker", "v2/models/ranker", ["--rows", "1"]),
-];
-
 const CONNECTIONS: [u32; 3] = [1, 4, 16];
 
 /// The figures that are predicted: the name, its name in the program's output, and whether it is to
@@ -30,7 +22,7 @@ const OFF_MAX: f64 = 0.15;
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let server = services::start(shipped)?;
     let mut table = Table::new("explain", "cargo xtask bench explain");
-    for (name, path, sent) in LOADS {
+    for (name, path, sent) in services::LOADS {
         for connections in CONNECTIONS {
             let what = format!("{name}, {connections} connections");
             step(&what);

@@ -12,14 +12,6 @@ use super::table::{Table, Verdict};
 use crate::server::Server;
 use crate::shell::step;
 
-/// The loads: a path of the server, with the flag that says what is sent.
-const LOADS: [(&str, &str, [&str; 2]); 4] = [
-    ("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
-    ("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
-    ("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
-    ("/v2, ranker", "v2/models/ranker", ["--rows", "1"]),
-];
-
 const CONCURRENCY: [u32; 2] = [1, 16];
 const ROUND_SECONDS: u32 = 8;
 
@@ -38,7 +30,7 @@ struct Seen {
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let server = services::start(shipped)?;
     let mut table = Table::new("receipts", "cargo xtask bench receipts");
-    for (name, path, sent) in LOADS {
+    for (name, path, sent) in services::LOADS {
         for concurrency in CONCURRENCY {
             let what = format!("{name}, concurrency {concurrency}");
             step(&what);

@@ -11,6 +11,15 @@ use crate::server::Server;
 use crate::setup;
 use crate::shell::{program, root, run, step, target};
 
+/// A load of each service: its name, its path, and the flags of `gristmill bench` that say what is
+/// sent.
+pub(super) const LOADS: [(&str, &str, [&str; 2]); 4] = [
+    ("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
+    ("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
+    ("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
+    ("/v2, ranker", "v2/models/ranker", ["--rows", "1"]),
+];
+
 /// The configuration of the picture classifier: as many sessions of one thread as the peers have.
 pub(super) fn photos_config() -> Value {
     json!({ "threads": 1, "instances": 2 })
