@@ -1,7 +1,8 @@
 //! The CPU time of one call, whether the call may go on, and the memory that it has used.
 //!
-//! It counts the CPU time of the thread that runs the call ([`Turn`]). So guest code, host functions and the
-//! lifting of results all count, but not the time for which the call waits on a busy machine.
+//! It counts the CPU time of the thread that runs the call ([`Turn`]). So guest code, host
+//! functions and the lifting of results all count, but not the time for which the call waits on a
+//! busy machine.
 //!
 //! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only
 //! that thread reads [`Meter::used`].
