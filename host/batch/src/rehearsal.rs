@@ -12,6 +12,7 @@ use crate::config::LaneConfig;
 use crate::policy::{Due, Entry, Gather, Policy, Taken};
 use crate::service_time::ServiceTime;
 use crate::state::LED_BATCH_TIME_MAX;
+use crate::sync::now;
 
 /// Longer than any rehearsal: no request expires.
 const FOREVER: Duration = Duration::from_secs(1 << 32);
@@ -47,7 +48,7 @@ impl Rehearsal {
     /// A lane with so many instances, whose requests are this tenant's.
     pub fn new(config: &LaneConfig, instances: usize, tenant: Name) -> Self {
         Self {
-            begin: Instant::now(),
+            begin: now(),
             tenant,
             max_batch_size: config.max_batch_size,
             leads: config.leads,
