@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gristmill_core::{BufferPool, charged_elsewhere};
+use gristmill_core::{BufferPool, Turn, charged_elsewhere};
 
 use crate::batch::{Batch, Ran};
 use crate::running::Instance;
@@ -50,10 +50,11 @@ impl Assignment {
     /// answer sees it counted.
     pub(crate) fn run(self, pool: &BufferPool, tally: &Tally) -> Finished {
         let Self { mut batch, mut place } = self;
+        let turn = Turn::begin();
         let ran = batch.run(&mut place.instance, pool);
+        // A task that leads runs it in a turn of its connection.
+        charged_elsewhere(Duration::from_nanos(turn.took()));
         if let Some(Ran { times, bisections, .. }) = &ran {
-            // A task that leads runs it in a turn of its connection.
-            charged_elsewhere(times.total());
             let (tenant_rows, at) = (&batch.tenant_rows(), sync::time_of_day());
             let counted = CountedBatch { tenant_rows, times, bisections: *bisections, at };
             tally.recent().count_batch(&counted);

@@ -1,12 +1,14 @@
 //! The processor time that the host itself takes for requests, besides their plugin calls and their
 //! model: reading, finding tenants, checking, writing.
 //!
-//! The tasks of a connection run in turns ([`HostTime::turn`]). A request that ends takes the time
-//! of its connection's turns since the request before it ended ([`take`]), so the sum over all
-//! requests is the time of all turns but the last. Plugin calls and runs of models inside a turn
-//! are charged by themselves, and say so ([`charged_elsewhere`]).
+//! The tasks of a connection run in turns ([`HostTime::turn`]). Work for it on other threads is a
+//! turn, too. A request that ends takes the time of its connection's turns since the request before
+//! it ended ([`take`]). So it pays for writing the answer before it, and what comes after the last
+//! request is not charged. Plugin calls and runs of models inside a turn are charged by themselves,
+//! and say so ([`charged_elsewhere`]).
 //!
-//! Invariant: a nanosecond of a turn is taken once, or charged elsewhere.
+//! Invariant: the time of a turn is taken once or charged elsewhere, as exactly as [`Turn`] measures
+//! it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -38,6 +40,11 @@ thread_local! {
 }
 
 impl HostTime {
+    /// Of the connection that has its turn on this thread, if one has.
+    pub fn current() -> Option<Self> {
+        TURN.with_borrow(|turn| turn.as_ref().map(|turn| turn.own.clone()))
+    }
+
     /// Do this work in a turn.
     pub fn turn<T>(&self, work: impl FnOnce() -> T) -> T {
         let turn = UnderWay { own: self.clone(), begun: Turn::begin(), elsewhere: ELSEWHERE.get() };
@@ -122,6 +129,20 @@ mod tests {
             take()
         });
         assert!(taken < 3 * MS, "{taken:?}");
+    }
+
+    #[test]
+    fn work_on_another_thread_is_a_turn_of_the_same_connection() {
+        let host = HostTime::default();
+        let taken = host.turn(|| {
+            let current = HostTime::current().unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(move || current.turn(|| work(5 * MS)));
+            });
+            take()
+        });
+        assert!(taken >= 5 * MS, "{taken:?}");
+        assert!(HostTime::current().is_none());
     }
 
     #[test]

@@ -176,13 +176,15 @@ pub struct Receipt {
     /// Takes the request's batches, if they are traced.
     batches: Option<&'static dyn BatchSink>,
     tracked: Option<Tracked>,
+    /// The record was sent, or another receipt has it.
+    is_sent: bool,
 }
 
 impl Receipt {
     /// Open the receipt of a request that arrived at `arrived`.
     pub fn open(arrived: Instant) -> Self {
         let record = Record::begin(arrived);
-        Self { record, sinks: SmallVec::new(), batches: None, tracked: None }
+        Self { record, sinks: SmallVec::new(), batches: None, tracked: None, is_sent: false }
     }
 
     /// Show the request among those that are under way, until the receipt is closed.
@@ -222,8 +224,9 @@ impl Receipt {
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has
     /// no sink.
     pub fn take(&mut self) -> Self {
-        let arrived = self.record.arrived;
-        std::mem::replace(self, Self::open(arrived))
+        let mut left = Self::open(self.record.arrived);
+        left.is_sent = true;
+        std::mem::replace(self, left)
     }
 
     /// The record so far.
@@ -269,9 +272,11 @@ impl Receipt {
     }
 
     fn send(&mut self) {
-        if !self.sinks.is_empty() {
-            self.record.host_time = host_time::take();
+        if std::mem::replace(&mut self.is_sent, true) {
+            return;
         }
+        // Also of a request without sinks: otherwise the next one would pay for it.
+        self.record.host_time = host_time::take();
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
             sink.record(&self.record, since.elapsed());

@@ -1,16 +1,15 @@
 //! The processor time of a short turn of work on a thread, without the time for which the thread
 //! waited on a busy machine.
 //!
-//! Reading the thread's CPU clock is a system call, which costs as much as the instance of a short
-//! call. So a turn of up to [`SHORT_TURN`] is charged the real time that passed. And the reading
-//! for the begin of a turn may be up to [`SAMPLE_AGE`] old, so a turn may be charged that much too
-//! much.
+//! Reading the thread's CPU clock is a system call, which takes as long as a short turn. So the time
+//! of a turn up to [`SHORT_TURN`] is the real time that passed. For a longer one, the reading at its
+//! begin may be up to [`SAMPLE_AGE`] old, so its time may be that much too long.
 
 use std::cell::Cell;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The longest turn that is charged by real time, in nanoseconds.
+/// The longest turn whose time is the real time, in nanoseconds.
 const SHORT_TURN: u64 = 200_000;
 
 /// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds.
@@ -29,7 +28,7 @@ thread_local! {
 }
 
 /// The begin of a turn of work on the calling thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// The time at its begin, in nanoseconds.
     pub passed: u64,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::arrivals::Pace;
-use crate::library_worker::OpenedByLibrary;
+use crate::hyper_worker::OpenedByHyper;
 use crate::load::{Load, LoadError};
 use crate::measured::{Measured, Tally};
 use crate::score::Counts;
@@ -27,7 +27,7 @@ pub struct Progress {
 /// The open connections of one thread.
 enum Part {
     Plain(Opened),
-    Library(OpenedByLibrary),
+    Hyper(OpenedByHyper),
 }
 
 impl Part {
@@ -35,7 +35,7 @@ impl Part {
     fn run(self, load: &Load, counts: &Counts, begin: Instant) -> Result<Tally, LoadError> {
         let tally = match self {
             Self::Plain(opened) => Worker::new(load, counts, opened, begin).and_then(Worker::run),
-            Self::Library(opened) => opened.run(load, counts, begin),
+            Self::Hyper(opened) => opened.run(load, counts, begin),
         };
         // The other threads end, too.
         tally.inspect_err(|_| counts.stops.store(true, Relaxed))
@@ -50,7 +50,7 @@ pub fn run(load: &Load, mut report: impl FnMut(Progress)) -> Result<Measured, Lo
     let threads = load.threads.max(1);
     let is_plain = |target: &Target| matches!(target.way, Way::Plain { .. });
     let opened = match load.targets.iter().filter(|target| is_plain(target)).count() {
-        0 => (0..threads).map(|own| OpenedByLibrary::open(load, own).map(Part::Library)).collect(),
+        0 => (0..threads).map(|own| OpenedByHyper::open(load, own).map(Part::Hyper)).collect(),
         plain if plain == load.targets.len() => {
             (0..threads).map(|own| Opened::open(load, own).map(Part::Plain)).collect()
         }

@@ -9,7 +9,7 @@
 //! `worker` drives many on one thread. It is written for little processor time of its own, because
 //! on a shared machine the client is half of what is measured: sockets without a runtime between,
 //! requests that are made once, and one call of the system for each direction of a request. gRPC
-//! and TLS are sent by hyper (`library_worker`, `library_connection`), for two to three times that.
+//! and TLS are sent by hyper (`hyper_worker`, `hyper_connection`), for two to three times that.
 //!
 //! Refuses to know the command line, and what the requests mean.
 //!
@@ -24,8 +24,8 @@ mod compare;
 mod connection;
 mod decode;
 mod generator;
-mod library_connection;
-mod library_worker;
+mod hyper_connection;
+mod hyper_worker;
 mod load;
 mod measured;
 mod open_loop;
@@ -37,7 +37,7 @@ mod worker;
 pub use self::arrivals::{Arrivals, Pace, Random};
 pub use self::compare::{Change, compare};
 pub use self::generator::{Progress, run};
-pub use self::library_connection::call;
+pub use self::hyper_connection::call;
 pub use self::load::{Load, LoadError};
 pub use self::measured::{Latencies, Measured, Second};
 pub use self::plot::plot;

@@ -39,8 +39,7 @@ impl OpenLoop {
         Ok(Some(Self { times, timer, begin, next, end, waiting: VecDeque::new() }))
     }
 
-    /// Let the requests wait whose time has come. Returns whether there are any; then the timer is
-    /// to be set.
+    /// Let the requests wait whose time has come. Returns whether there are any.
     pub(crate) fn take_due(&mut self, now: Instant) -> bool {
         let before = self.waiting.len();
         while self.next <= now && self.next < self.end {

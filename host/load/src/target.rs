@@ -53,7 +53,7 @@ pub enum TargetError {
         /// Why.
         source: std::io::Error,
     },
-    /// The library for HTTP does not take the request.
+    /// hyper does not take the request.
     #[error("the request cannot be sent")]
     Request(#[from] http::Error),
 }
@@ -82,10 +82,9 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
         let invalid = || TargetError::Url(text.to_owned());
-        let known = Scheme::ALL.into_iter();
-        let scheme =
-            known.filter_map(|(name, own, port)| Some((text.strip_prefix(name)?, own, port)));
-        let (rest, scheme, port) = scheme.last().ok_or_else(invalid)?;
+        let parts = |(name, own, port)| Some((text.strip_prefix(name)?, own, port));
+        let found = Scheme::ALL.into_iter().find_map(parts);
+        let (rest, scheme, port) = found.ok_or_else(invalid)?;
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -132,13 +131,13 @@ pub struct Target {
 pub(crate) enum Way {
     /// The head and the body, as they go over a connection of HTTP/1.1.
     Plain { bytes: Box<[u8]>, is_head: bool },
-    /// By the library for HTTP.
-    Library(Box<LibraryRequest>),
+    /// By hyper.
+    Hyper(Box<HyperRequest>),
 }
 
-/// A request by the library for HTTP.
+/// A request that hyper sends.
 #[derive(Clone, Debug)]
-pub(crate) struct LibraryRequest {
+pub(crate) struct HyperRequest {
     pub(crate) is_grpc: bool,
     /// The settings of TLS, if it is used, and the host whose certificate is asked for.
     pub(crate) tls: Option<(Tls, String)>,
@@ -186,7 +185,7 @@ impl Target {
         let request = Request::builder().method(method).uri(&url.path);
         let request = request.header("host", &url.authority);
         let request = with_headers(request, headers)?.body(Full::new(body.to_vec().into()))?;
-        Self::by_library(url, false, Some(tls), request)
+        Self::by_hyper(url, false, Some(tls), request)
     }
 
     /// A unary call of gRPC: the URL's path is the method's, and `message` is encoded.
@@ -207,25 +206,25 @@ impl Target {
         let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
         let body = [&[0], &length[..], message].concat();
         let request = with_headers(request, headers)?.body(Full::new(body.into()))?;
-        Self::by_library(url, true, tls, request)
+        Self::by_hyper(url, true, tls, request)
     }
 
     /// The bytes of a request over plain HTTP, and whether its answer has no body.
     pub(crate) fn plain(&self) -> (&[u8], bool) {
         match &self.way {
             Way::Plain { bytes, is_head } => (bytes, *is_head),
-            Way::Library(_) => (&[], false),
+            Way::Hyper(_) => (&[], false),
         }
     }
 
-    fn by_library(
+    fn by_hyper(
         url: &Url,
         is_grpc: bool,
         tls: Option<Tls>,
         request: Request<Full<Bytes>>,
     ) -> Result<Self, TargetError> {
         let tls = tls.map(|tls| (tls, url.host().to_owned()));
-        let way = Way::Library(Box::new(LibraryRequest { is_grpc, tls, request }));
+        let way = Way::Hyper(Box::new(HyperRequest { is_grpc, tls, request }));
         Ok(Self { address: url.address()?, way, weight: 1 })
     }
 
@@ -286,7 +285,7 @@ mod tests {
         let url: Url = "http://127.0.0.1:9/x".parse().unwrap();
         let bytes = |target: Target| match target.way {
             Way::Plain { bytes, .. } => String::from_utf8(bytes.into()).unwrap(),
-            Way::Library(other) => panic!("{other:?}"),
+            Way::Hyper(other) => panic!("{other:?}"),
         };
         let target = Target::new(&url, "POST", &["a: b".to_owned()], b"body").unwrap();
         let text = "POST /x HTTP/1.1\r\nhost: 127.0.0.1:9\r\ncontent-length: 4\r\na: b\r\n\r\nbody";

@@ -235,7 +235,7 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
 }
 
 /// The call of this stage.
-pub fn source_of<'a>(stage: Stage, route: &'a Route) -> &'a Arc<LineSource> {
+pub fn source_of(stage: Stage, route: &Route) -> &Arc<LineSource> {
     if stage == Stage::Pre { &route.pre } else { &route.post }
 }
 

@@ -19,7 +19,7 @@ use crate::listener::{ListenerConfig, Protocol};
 use crate::shutdown::Shutdown;
 use crate::stream::{Socket, Stream};
 use crate::tls::{Newcomer, Secured, Tls};
-use crate::turns::{TurnExecutor, in_turns};
+use crate::turns::{InTurns, TurnExecutor};
 use crate::{http1, http2};
 
 /// The pause after a connection could not be accepted.
@@ -96,11 +96,11 @@ where
         let (server, host) = (server.clone(), HostTime::default());
         // Each task has the size of what it may become, so they are not one.
         match (&tls, protocol) {
-            (None, Protocol::Http1) => connections.spawn(in_turns(host, async move {
+            (None, Protocol::Http1) => connections.spawn(InTurns::new(host, async move {
                 server.http1(Socket::Plain(socket), client).await;
                 drop(place);
             })),
-            (None, Protocol::Http2) => connections.spawn(in_turns(host.clone(), async move {
+            (None, Protocol::Http2) => connections.spawn(InTurns::new(host.clone(), async move {
                 server.http2(Socket::Plain(socket), client, host).await;
                 drop(place);
             })),
@@ -108,7 +108,7 @@ where
                 let tls = tls.clone();
                 let stopping = shutdown.stopping();
                 let newcomer = Newcomer { socket, client, protocol, stopping };
-                connections.spawn(in_turns(host.clone(), async move {
+                connections.spawn(InTurns::new(host.clone(), async move {
                     server.with_tls(&tls, newcomer, host).await;
                     drop(place);
                 }))

@@ -53,3 +53,4 @@ pub use request_id::{REQUEST_ID, RequestIds};
 pub use requests::{Ongoing, Requests, StaysOpen};
 pub use shutdown::Shutdown;
 pub use tls::{Tls, TlsError, TlsFault, TlsFile, TlsFiles, TlsOpenError, TlsReport};
+pub use turns::InTurns;

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use gristmill_core::{ErrorCode, Name};
+use gristmill_core::{ErrorCode, HostTime, Name};
 use gristmill_thread::{Job, do_jobs};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
@@ -65,11 +65,12 @@ impl Offload {
         let own = self.places_of(tenant).acquire_owned().await.map_err(|_| failed())?;
         let any = self.places.clone().acquire_owned().await.map_err(|_| failed())?;
         let (done, outcome) = oneshot::channel();
+        let host = HostTime::current().unwrap_or_default();
         let job = move || {
             let _places = (own, any);
             // If the client left while its work waited, nobody needs the result.
             if !done.is_closed() {
-                let _ = done.send(work());
+                let _ = done.send(host.turn(work));
             }
         };
         self.jobs.send(Box::new(job)).map_err(|_| failed())?;

@@ -1,14 +1,35 @@
 //! The tasks of a connection run in turns, whose processor time its requests are charged.
 
-use std::pin::pin;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use gristmill_core::HostTime;
 use hyper::rt::Executor;
+use pin_project_lite::pin_project;
 
-/// Let each poll of the future be a turn.
-pub(crate) async fn in_turns<F: Future>(host: HostTime, future: F) -> F::Output {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| host.turn(|| future.as_mut().poll(context))).await
+pin_project! {
+    /// Lets each poll of a future be a turn.
+    pub struct InTurns<F> {
+        host: HostTime,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F> InTurns<F> {
+    /// Polls are turns of the connection of `host`.
+    pub fn new(host: HostTime, future: F) -> Self {
+        Self { host, future }
+    }
+}
+
+impl<F: Future> Future for InTurns<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let own = self.project();
+        own.host.turn(|| own.future.poll(context))
+    }
 }
 
 /// Runs the tasks of one connection of HTTP/2.
@@ -21,6 +42,6 @@ where
     F::Output: Send,
 {
     fn execute(&self, future: F) {
-        tokio::spawn(in_turns(self.0.clone(), future));
+        tokio::spawn(InTurns::new(self.0.clone(), future));
     }
 }

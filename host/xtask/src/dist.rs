@@ -28,7 +28,7 @@ pub(crate) fn run_dist() -> Result<()> {
     let folder = target().join("dist");
     let counts = folder.join("counts");
     let _ = fs::remove_dir_all(&counts);
-    // What runs before the server does, and its client, is not what the server does.
+    // Counts of earlier runs and of the client go to another folder.
     let (of_server, of_others) = (counts.join("server"), counts.join("others"));
     fs::create_dir_all(&of_server)?;
 
@@ -56,8 +56,7 @@ pub(crate) fn run_dist() -> Result<()> {
 
 /// The programs that are needed beside cargo.
 struct Tools {
-    /// The processor and system for which is built. Flags hold only for this if it is named: not
-    /// for build scripts and macros.
+    /// The target triple. Named, so that flags do not apply to build scripts and macros.
     host: String,
     profdata: PathBuf,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt, Stage};
+use gristmill_core::{ByteBudget, Deadline, Name, OverBudget, Receipt, Stage};
 use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
 use gristmill_oip::grpc::proto::{
@@ -116,9 +116,18 @@ pub(super) fn client_deadline(metadata: &MetadataMap, arrived: Instant) -> Optio
     Some(Deadline::at(arrived + timeout))
 }
 
+/// What is known of a caller, who may be refused.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The tenant's quota of requests, if it has one.
+    pub(super) quota: Option<RequestQuota>,
+    /// The tenant, if its quota is used up.
+    pub(super) tenant: Option<Name>,
+}
+
 impl Inference {
     /// Find the caller with the key in these headers in the current snapshot, and count the call if
-    /// the caller is a tenant. `quota` becomes the tenant's quota of requests, if it has one.
+    /// the caller is a tenant.
     ///
     /// # Errors
     /// The key is missing, or it is not a key of any tenant, or the tenant's quota is used up.
@@ -126,11 +135,11 @@ impl Inference {
         &self,
         headers: &HeaderMap,
         arrived: Instant,
-        quota: &mut Option<RequestQuota>,
+        known: &mut Known,
     ) -> Result<Admitted, Problem> {
         let snapshot = self.snapshot();
         let key = key_of(headers, self.gate(), &snapshot);
-        let admitted = self.admit_to(snapshot, key, arrived, quota)?;
+        let admitted = self.admit_to(snapshot, key, arrived, known)?;
         Ok(Admitted { trace: TraceHeaders::of(headers), ..admitted })
     }
 
@@ -145,7 +154,7 @@ impl Inference {
         arrived: Instant,
     ) -> Result<Admitted, Problem> {
         // A message has no headers that could tell what is left of its tenant's quota.
-        self.admit_to(self.snapshot(), key, arrived, &mut None)
+        self.admit_to(self.snapshot(), key, arrived, &mut Known::default())
     }
 
     fn admit_to(
@@ -153,11 +162,15 @@ impl Inference {
         snapshot: Arc<Snapshot>,
         key: Option<Key>,
         arrived: Instant,
-        quota: &mut Option<RequestQuota>,
+        known: &mut Known,
     ) -> Result<Admitted, Problem> {
         let caller = self.gate().caller(&snapshot, key, None)?;
         if let Ok(tenant) = caller.tenant() {
-            tenant.count_request(arrived, quota)?;
+            let counted = tenant.count_request(arrived, &mut known.quota);
+            if counted.is_err() {
+                known.tenant = Some(tenant.name.clone());
+            }
+            counted?;
         }
         let caller = caller.owned();
         let (auth, trace) = (arrived.elapsed(), TraceHeaders::default());

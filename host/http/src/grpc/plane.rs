@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use gristmill_core::{ByteBudget, ErrorCode, Receipt};
+use gristmill_core::{ByteBudget, ErrorCode, Receipt, Record};
 use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use gristmill_serve::RequestQuota;
@@ -17,7 +17,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 use tower_service::Service;
 
-use super::call::Admitted;
+use super::call::{Admitted, Known};
 use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
@@ -100,15 +100,8 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 }
 
 impl GrpcPlane {
-    /// Tell of a call whose caller was refused.
-    fn tell_refused(
-        &self,
-        call: &http::Request<Incoming>,
-        client: IpAddr,
-        arrived: Instant,
-        code: ErrorCode,
-    ) {
-        let path = call.uri().path();
+    /// Tell of a call on this path whose caller was refused.
+    fn tell_refused(&self, path: &str, client: IpAddr, code: ErrorCode, record: &Record) {
         let method = path.rsplit('/').next().unwrap_or_default();
         self.served.teller().ended(Ended {
             edge: Edge::Grpc,
@@ -120,8 +113,8 @@ impl GrpcPlane {
             client: Some(client),
             status: None,
             code: Some(code),
-            record: Receipt::open(arrived).record(),
-            took: arrived.elapsed(),
+            record,
+            took: record.arrived.elapsed(),
             course: Course::default(),
         });
     }
@@ -135,19 +128,22 @@ impl GrpcPlane {
         let arrived = Instant::now();
         let method = Method::of(call.uri().path());
         let streams = method == Method::Stream;
-        let mut quota = None;
+        let mut known = Known::default();
         // The caller is found before any message is read.
         let admitted = match method.needs_caller() {
-            true => self.served.admit(call.headers(), arrived, &mut quota).map(Some),
+            true => self.served.admit(call.headers(), arrived, &mut known).map(Some),
             false => Ok(None),
         };
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => {
-                self.tell_refused(&call, client, arrived, problem.code);
+                let mut receipt = Receipt::open(arrived);
+                receipt.note().tenant = known.tenant;
+                let record = receipt.failed(problem.code, 0);
+                self.tell_refused(call.uri().path(), client, problem.code, &record);
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
-                add_quota(refused.headers_mut(), quota);
+                add_quota(refused.headers_mut(), known.quota);
                 return refused.map(|body| MeteredAnswer::new(body, None));
             }
         };
@@ -184,7 +180,7 @@ impl GrpcPlane {
             })
         };
         let Ok(mut answer) = answer;
-        add_quota(answer.headers_mut(), quota);
+        add_quota(answer.headers_mut(), known.quota);
         if streams || method == (Method::Health { watches: true }) {
             answer.extensions_mut().insert(StaysOpen);
         }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, Deadline, HeldBytes};
+use gristmill_core::{ByteBudget, Deadline, HeldBytes, HostTime};
 use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
 use gristmill_oip::grpc::proto::{
     InferParameter, ModelInferRequest, ModelInferResponse, ModelStreamInferResponse,
 };
 use gristmill_serve::Key;
-use gristmill_transport::{Problem, Requests, body};
+use gristmill_transport::{InTurns, Problem, Requests, body};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Status};
 
@@ -81,7 +81,8 @@ impl Requester {
         };
         let held = budget.map(|budget| budget.hold(0));
         let counted = hold_contents(&mut message, budget);
-        let answering = AbortOnDropHandle::new(tokio::spawn(async move {
+        let host = HostTime::current().unwrap_or_default();
+        let answering = AbortOnDropHandle::new(tokio::spawn(InTurns::new(host, async move {
             let _ongoing = ongoing;
             counted?;
             let request = inference.request(Admitted { auth, trace, ..admitted? }, own);
@@ -89,7 +90,7 @@ impl Requester {
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
             body::count(held.as_ref(), bytes)?;
             Ok((answer, held))
-        }));
+        })));
         async move {
             let answered = answering.await.map_err(|error| Status::internal(error.to_string()))?;
             let (error, mut answer) = match answered {

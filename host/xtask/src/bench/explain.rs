@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::services;
+use super::services::{self, Load};
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::server::Server;
@@ -22,11 +22,11 @@ const OFF_MAX: f64 = 0.15;
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let server = services::start(shipped)?;
     let mut table = Table::new("explain", "cargo xtask bench explain");
-    for (name, path, sent) in services::LOADS {
+    for load in services::LOADS {
         for connections in CONNECTIONS {
-            let what = format!("{name}, {connections} connections");
+            let what = format!("{}, {connections} connections", load.name);
             step(&what);
-            let explained = explain(shipped, &server, path, sent, connections)?;
+            let explained = explain(shipped, &server, &load, connections)?;
             for (figure, key, is_asked) in FIGURES {
                 let own = &explained["figures"][key];
                 let number = |part: &str| {
@@ -51,15 +51,10 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     table.finish()
 }
 
-fn explain(
-    shipped: &Shipped,
-    server: &Server,
-    path: &str,
-    sent: [&str; 2],
-    connections: u32,
-) -> Result<Value> {
+fn explain(shipped: &Shipped, server: &Server, load: &Load, connections: u32) -> Result<Value> {
     let mut bench = program(&shipped.gristmill);
-    bench.current_dir(root()).arg("bench").arg(format!("{}/{path}", server.url)).args(sent);
+    bench.current_dir(root()).arg("bench").arg(format!("{}/{}", server.url, load.path));
+    bench.args(load.sent);
     bench.args(["--explain", "--output", "json", "--duration", "8"]);
     bench.args(["--connections", &connections.to_string()]);
     bench.env("GRISTMILL_ADMIN_URL", &server.admin.url);

@@ -6,7 +6,7 @@ use gristmill_client::{Client, block_on};
 use serde_json::{Value, json};
 
 use super::own_client::Round;
-use super::services;
+use super::services::{self, Load};
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::server::Server;
@@ -30,7 +30,7 @@ struct Seen {
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let server = services::start(shipped)?;
     let mut table = Table::new("receipts", "cargo xtask bench receipts");
-    for (name, path, sent) in services::LOADS {
+    for Load { name, path, sent } in services::LOADS {
         for concurrency in CONCURRENCY {
             let what = format!("{name}, concurrency {concurrency}");
             step(&what);

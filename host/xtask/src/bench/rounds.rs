@@ -1,4 +1,4 @@
-//! Rounds of two things in turns, and what they say.
+//! Alternating rounds of two measurements, and their ratios.
 
 use anyhow::Result;
 

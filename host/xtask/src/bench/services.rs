@@ -13,12 +13,22 @@ use crate::shell::{program, root, run, step, target};
 
 /// A load of each service: its name, its path, and the flags of `gristmill bench` that say what is
 /// sent.
-pub(super) const LOADS: [(&str, &str, [&str; 2]); 4] = [
-    ("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
-    ("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
-    ("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
-    ("/v2, ranker", "v2/models/ranker", ["--rows", "1"]),
+pub(super) const LOADS: [Load; 4] = [
+    load("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
+    load("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
+    load("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
+    load("/v2, ranker", "v2/models/ranker", ["--rows", "1"]),
 ];
+
+pub(super) struct Load {
+    pub(super) name: &'static str,
+    pub(super) path: &'static str,
+    pub(super) sent: [&'static str; 2],
+}
+
+const fn load(name: &'static str, path: &'static str, sent: [&'static str; 2]) -> Load {
+    Load { name, path, sent }
+}
 
 /// The configuration of the picture classifier: as many sessions of one thread as the peers have.
 pub(super) fn photos_config() -> Value {

@@ -1,4 +1,4 @@
-//! One connection of the library for HTTP.
+//! One connection that hyper drives.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,17 +16,25 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use crate::score::Status;
-use crate::target::{LibraryRequest, Target, Way};
+use crate::target::{HyperRequest, Target, Way};
 
 /// How long opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One connection, which is opened when it is needed.
 #[derive(Default)]
-pub(crate) struct LibraryConnection {
+pub(crate) struct HyperConnection {
     sender: Option<Sender>,
-    /// Where it leads, and whether it is one of gRPC.
-    leads_to: Option<(SocketAddr, bool)>,
+    leads_to: Option<Destination>,
+}
+
+/// Where a connection leads.
+#[derive(PartialEq)]
+struct Destination {
+    address: SocketAddr,
+    is_grpc: bool,
+    /// The host whose certificate was checked.
+    host: Option<String>,
 }
 
 enum Sender {
@@ -34,13 +42,15 @@ enum Sender {
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
-impl LibraryConnection {
+impl HyperConnection {
     /// Open the connection to a target, if it does not lead there already. Call this on a runtime.
     pub(crate) async fn open(&mut self, target: &Target) -> io::Result<()> {
-        let Way::Library(request) = &target.way else {
+        let Way::Hyper(request) = &target.way else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        let leads_to = Some((target.address, request.is_grpc));
+        let host = request.tls.as_ref().map(|(_, host)| host.clone());
+        let leads_to =
+            Some(Destination { address: target.address, is_grpc: request.is_grpc, host });
         let is_open = self.sender.as_ref().is_some_and(|own| !own.is_closed());
         if is_open && self.leads_to == leads_to {
             return Ok(());
@@ -59,7 +69,7 @@ impl LibraryConnection {
         mut show: impl FnMut(&[u8]),
     ) -> io::Result<Status> {
         self.open(target).await?;
-        let (Some(sender), Way::Library(own)) = (&mut self.sender, &target.way) else {
+        let (Some(sender), Way::Hyper(own)) = (&mut self.sender, &target.way) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
         let sent = sender.send(own).await;
@@ -92,7 +102,7 @@ impl Sender {
         }
     }
 
-    async fn send(&mut self, own: &LibraryRequest) -> hyper::Result<Response<Incoming>> {
+    async fn send(&mut self, own: &HyperRequest) -> hyper::Result<Response<Incoming>> {
         match self {
             Self::Http1(sender) => {
                 sender.ready().await?;
@@ -106,7 +116,7 @@ impl Sender {
     }
 }
 
-async fn connect(address: SocketAddr, request: &LibraryRequest) -> io::Result<Sender> {
+async fn connect(address: SocketAddr, request: &HyperRequest) -> io::Result<Sender> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     match &request.tls {
@@ -134,16 +144,20 @@ async fn handshake(
     Ok(Sender::Http1(sender))
 }
 
+/// How long a single call may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Send a call of gRPC once. Returns the message of the answer, which is encoded.
 ///
 /// # Errors
-/// The server cannot be reached, or the call fails: then its status is in the error.
+/// The server cannot be reached or is silent, or the call fails: then its status is in the error.
 pub fn call(target: &Target) -> io::Result<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut answer = Vec::new();
-    let mut connection = LibraryConnection::default();
+    let mut connection = HyperConnection::default();
     let exchange = connection.exchange(target, |piece| answer.extend_from_slice(piece));
-    match runtime.block_on(exchange)? {
+    let answered = runtime.block_on(async { timeout(CALL_TIMEOUT, exchange).await });
+    match answered.map_err(|_| io::ErrorKind::TimedOut)?? {
         // Before the message stand a flag and its length.
         status if status.is_ok() && answer.len() >= 5 => Ok(answer.split_off(5)),
         status => Err(io::Error::other(format!("the server answered with {status}"))),

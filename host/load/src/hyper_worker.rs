@@ -1,6 +1,5 @@
-//! One thread of the load for what the library for HTTP sends: gRPC, and requests over TLS.
-//!
-//! Each connection is a loop of its own, on the thread's runtime.
+//! One thread that sends gRPC and TLS requests with hyper. Each connection is a loop of its own, on
+//! the thread's runtime.
 
 use std::cell::RefCell;
 use std::os::fd::AsFd;
@@ -13,18 +12,18 @@ use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use crate::arrivals::Random;
-use crate::library_connection::LibraryConnection;
+use crate::hyper_connection::HyperConnection;
 use crate::load::{Load, LoadError};
 use crate::measured::Tally;
 use crate::open_loop::OpenLoop;
 use crate::score::{Counts, Ended, Score};
 
 /// The runtime and the open connections of one thread.
-pub(crate) struct OpenedByLibrary {
+pub(crate) struct OpenedByHyper {
     /// The thread's number.
     number: usize,
     runtime: Runtime,
-    connections: Vec<LibraryConnection>,
+    connections: Vec<HyperConnection>,
 }
 
 /// What the connections of a thread share.
@@ -37,14 +36,14 @@ struct Shared<'a> {
     due: Notify,
 }
 
-impl OpenedByLibrary {
+impl OpenedByHyper {
     /// Open the connections of thread `number`, to the first target.
     pub(crate) fn open(load: &Load, number: usize) -> Result<Self, LoadError> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..load.connections_of(number) {
-                let mut connection = LibraryConnection::default();
+                let mut connection = HyperConnection::default();
                 if let Some(target) = load.targets.first() {
                     connection.open(target).await.map_err(LoadError::Connect)?;
                 }
@@ -76,7 +75,7 @@ impl OpenedByLibrary {
 }
 
 impl Shared<'_> {
-    async fn drive(&self, connections: &mut [LibraryConnection]) -> Result<(), LoadError> {
+    async fn drive(&self, connections: &mut [HyperConnection]) -> Result<(), LoadError> {
         let loops = join_all(connections.iter_mut().map(|own| self.requests(own)));
         tokio::select! {
             _ = loops => {}
@@ -84,6 +83,7 @@ impl Shared<'_> {
         }
         // What no connection had time for.
         let now = Instant::now();
+        self.take_due(now);
         let waiting =
             self.open.iter().flat_map(|open| std::mem::take(&mut open.borrow_mut().waiting));
         waiting.for_each(|intended| self.count(Ended { intended, status: None }, now));
@@ -100,27 +100,35 @@ impl Shared<'_> {
         open.borrow().arm()?;
         loop {
             timer.readable().await?.clear_ready();
-            let (before, after) = {
-                let mut open = open.borrow_mut();
-                let before = open.waiting.len();
-                if open.take_due(Instant::now()) {
-                    open.arm()?;
-                }
-                (before, open.waiting.len())
-            };
-            (before..after).for_each(|_| self.due.notify_one());
-            if after > before {
-                self.due.notify_waiters();
-            }
+            self.take_due(Instant::now());
+            open.borrow().arm()?;
         }
     }
 
+    /// Let the requests of the open loop wait whose time has come, and wake a connection for each.
+    fn take_due(&self, now: Instant) {
+        let Some(open) = &self.open else { return };
+        let mut open = open.borrow_mut();
+        let before = open.waiting.len();
+        open.take_due(now);
+        (before..open.waiting.len()).for_each(|_| self.due.notify_one());
+    }
+
     /// The requests of one connection, one after the other, until nothing is left to send.
-    async fn requests(&self, connection: &mut LibraryConnection) {
+    async fn requests(&self, connection: &mut HyperConnection) {
         let give_up = self.score.borrow().give_up;
         while let Some(intended) = self.next().await {
             let target = self.load.choose(&mut self.random.borrow_mut());
-            let answer = connection.exchange(&self.load.targets[target], |_| {});
+            let target = &self.load.targets[target];
+            if connection.open(target).await.is_err() {
+                self.count(Ended { intended, status: None }, Instant::now());
+                match self.open {
+                    Some(_) => continue,
+                    // Otherwise failures without a pause would be most of what is measured.
+                    None => return,
+                }
+            }
+            let answer = connection.exchange(target, |_| {});
             let patience = sleep_until(give_up.into());
             let status = tokio::select! {
                 answer = answer => answer.ok(),
@@ -145,6 +153,7 @@ impl Shared<'_> {
             if is_over {
                 return None;
             }
+            self.take_due(now);
             let waiting = open.borrow_mut().waiting.pop_front();
             if waiting.is_some() || now >= end {
                 return waiting;
