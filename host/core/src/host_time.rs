@@ -7,8 +7,8 @@
 //! request is not charged. Plugin calls and runs of models inside a turn are charged by themselves,
 //! and say so ([`charged_elsewhere`]).
 //!
-//! Invariant: the time of a turn is taken once or charged elsewhere, as exactly as [`Turn`] measures
-//! it.
+//! Invariant: the time of a turn is taken once or charged elsewhere, as exactly as [`Turn`]
+//! measures it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

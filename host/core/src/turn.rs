@@ -1,9 +1,9 @@
 //! The processor time of a short turn of work on a thread, without the time for which the thread
 //! waited on a busy machine.
 //!
-//! Reading the thread's CPU clock is a system call, which takes as long as a short turn. So the time
-//! of a turn up to [`SHORT_TURN`] is the real time that passed. For a longer one, the reading at its
-//! begin may be up to [`SAMPLE_AGE`] old, so its time may be that much too long.
+//! Reading the thread's CPU clock is a system call, which takes as long as a short turn. So the
+//! time of a turn up to [`SHORT_TURN`] is the real time that passed. For a longer one, the reading
+//! at its begin may be up to [`SAMPLE_AGE`] old, so its time may be that much too long.
 
 use std::cell::Cell;
 

@@ -1,9 +1,10 @@
 //! The servers that share the store.
 
+use futures_util::FutureExt;
+
 use crate::admin_api::Control;
 use crate::error::ControlError;
 use crate::replicas::{KnownReplica, Trouble, Waited};
-use futures_util::FutureExt;
 
 impl Control {
     /// All servers that share the store, this one among them. None if the store is this server's
