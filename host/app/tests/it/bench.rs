@@ -80,7 +80,7 @@ fn measure_ranker(server: &Server, cli: &Cli, schemes: [&str; 2]) {
 
     let refused = cli.refused(&["bench", &grpc, "--rows", "8", "--key", "another-key-of-acme"]);
     assert!(refused.contains("\"ranker\" is not described"), "{refused}");
-    assert!(refused.contains("gRPC 16"), "{refused}");
+    assert!(refused.contains("gRPC 7"), "{refused}");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn what_cannot_be_explained_is_said() {
 fn what_cannot_be_measured_is_said() {
     let cli = Cli::new();
     for (arguments, named) in [
-        (&["https://127.0.0.1/"][..], &["\"https://127.0.0.1/\"", "plain HTTP"][..]),
+        (&["ftp://127.0.0.1/"][..], &["\"ftp://127.0.0.1/\" is not a URL", "grpc://"][..]),
         (&["http://127.0.0.1:9/"], &["cannot connect to the server"]),
         (&["http://127.0.0.1:9/", "--body", "none.png"], &["cannot read none.png"]),
         (&["http://127.0.0.1:9/", "--rate", "0"], &["--rate is 0", "0.1 to 10000000"]),
