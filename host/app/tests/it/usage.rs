@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use gristmill_oip::grpc::proto::ModelInferRequest;
+use gristmill_oip::grpc::proto::model_infer_request::InferInputTensor;
+use prost::Message;
 use serde_json::{Value, json};
 
 use crate::support::cli::Cli;
 use crate::support::client::Answer;
 use crate::support::files;
+use crate::support::grpc;
 use crate::support::server::Server;
 use crate::tokens::make;
 
@@ -79,6 +83,36 @@ fn sums_are_exactly_those_of_the_receipts() {
     let digits = &found["acme/digits/digits"];
     assert_eq!((&digits["requests"], &digits["failed"]), (&json!(11), &json!(1)));
     assert!(digits["plugin_cpu_us"].as_u64() > Some(0));
+}
+
+#[test]
+fn requests_over_grpc_are_charged_in_streams_too() {
+    const KEY: &str = "the-key-of-acme-1";
+    let server = Server::start();
+    server.model("ranker");
+    server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": ["ranker"] }));
+    let input = InferInputTensor {
+        name: "input".into(),
+        datatype: "FP32".into(),
+        shape: vec![2, 32],
+        ..InferInputTensor::default()
+    };
+    let message = ModelInferRequest {
+        model_name: "ranker".into(),
+        inputs: vec![input],
+        raw_input_contents: vec![vec![0; 2 * 32 * 4].into()],
+        ..ModelInferRequest::default()
+    };
+    let mut before = 0;
+    for (method, requests) in [("ModelStreamInfer", 1), ("ModelInfer", 2)] {
+        let answer = grpc::call(&server.grpc, method, Some(KEY), &message.encode_to_vec());
+        assert_eq!(answer.status(), 0, "{answer:?}");
+        let used = usage(&server.admin, "")["acme//ranker"].clone();
+        assert_eq!((&used["requests"], &used["rows"]), (&json!(requests), &json!(2 * requests)));
+        let host = used["host_cpu_us"].as_u64().unwrap();
+        assert!(host > before && used["model_us"].as_u64() > Some(0), "{method}: {used}");
+        before = host;
+    }
 }
 
 #[test]
