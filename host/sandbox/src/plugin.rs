@@ -1,9 +1,9 @@
 //! A loaded plugin, and the two calls that a pipeline makes.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use gristmill_core::Opaque;
+use gristmill_core::{CallUsage, Opaque};
 use gristmill_profile::{Code, Function, Functions};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
@@ -220,12 +220,8 @@ impl Plugin {
         };
         let call = call(guest);
         let new = NewCall { call, meter: meter.clone(), export, account, places, keep };
-        let outcome = self.engine.long_calls().run(new).await;
-        if let Some(usage) = usage {
-            // A grant is for one call, so nothing is set yet.
-            let _ = usage.set(meter.usage());
-        }
-        outcome
+        let _told = usage.map(|usage| ToldAtTheEnd { usage, meter });
+        self.engine.long_calls().run(new).await
     }
 
     async fn call_in<W: World>(
@@ -295,6 +291,19 @@ impl Plugin {
                 .map_err(|error| error.context(format!("export `{}`", W::EXPORT))),
             _ => wasmtime::bail!("`{}` is not a function", W::EXPORT),
         }
+    }
+}
+
+/// Tells the figures of a call when it ends, also if its caller leaves before.
+struct ToldAtTheEnd<'a> {
+    usage: &'a OnceLock<CallUsage>,
+    meter: Arc<Meter>,
+}
+
+impl Drop for ToldAtTheEnd<'_> {
+    fn drop(&mut self) {
+        // A grant is for one call, so nothing is set yet.
+        let _ = self.usage.set(self.meter.usage());
     }
 }
 

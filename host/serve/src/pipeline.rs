@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
-use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt, Stage};
+use gristmill_core::{
+    CallUsage, ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt, Stage,
+};
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, Line, LineSource, Lines, OwnLines, Request, Response,
     Results,
@@ -259,6 +261,20 @@ struct PipelineRun<'a> {
     receipt: &'a mut Receipt,
 }
 
+/// Notes what the calls of a request used when it has run, also if its client or its time is gone.
+struct CallsNoted<'a> {
+    receipt: &'a mut Receipt,
+    pre: OnceLock<CallUsage>,
+    post: OnceLock<CallUsage>,
+}
+
+impl Drop for CallsNoted<'_> {
+    fn drop(&mut self) {
+        let calls = &mut self.receipt.note().calls;
+        (calls.pre, calls.post) = (self.pre.get().copied(), self.post.get().copied());
+    }
+}
+
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
         let Self { route, context, queueing, collects, own, receipt } = self;
@@ -269,7 +285,8 @@ impl PipelineRun<'_> {
         }
         let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
-        let (pre_usage, post_usage) = (OnceLock::new(), OnceLock::new());
+        let mut calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
+        let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own });
             Grant { limits, account, lines, usage: Some(usage) }
@@ -285,11 +302,10 @@ impl PipelineRun<'_> {
         let started = Instant::now();
         let prepared = route
             .plugins
-            .preprocess(context.clone(), request, grant(&route.pre, &pre_usage))
+            .preprocess(context.clone(), request, grant(&route.pre, pre_usage))
             .instrument(debug_span!("pre"))
             .await;
         receipt.note().stages.pre = Some(started.elapsed());
-        receipt.note().calls.pre = pre_usage.get().copied();
         let (prepared, kept) = prepared.map_err(failed(Stage::Pre))?;
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
@@ -314,11 +330,10 @@ impl PipelineRun<'_> {
         receipt.enters(Stage::Post);
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
-        let grant = grant(&route.post, &post_usage);
+        let grant = grant(&route.post, post_usage);
         let post = route.plugins.postprocess(kept, context.clone(), results, grant);
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().stages.post = Some(started.elapsed());
-        receipt.note().calls.post = post_usage.get().copied();
         response.map_err(failed(Stage::Post))
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::cli::Cli;
 use crate::support::client::Answer;
+use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::grpc;
 use crate::support::server::Server;
@@ -83,6 +84,19 @@ fn sums_are_exactly_those_of_the_receipts() {
     let digits = &found["acme/digits/digits"];
     assert_eq!((&digits["requests"], &digits["failed"]), (&json!(11), &json!(1)));
     assert!(digits["plugin_cpu_us"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_call_whose_time_is_over_is_charged() {
+    let server = Server::start();
+    server.hostile("acme");
+    let short = json!({ "cpu_ms": 60_000, "timeout_ms": 500 });
+    server.pipeline("acme", "short", &processor("hostile", short));
+    let late = server.data.post("/v1/acme/infer/short?do=loop", b"");
+    late.refused(504, "deadline_exceeded", &[]);
+    let used = usage(&server.admin, "")["acme/short/digits"].clone();
+    assert_eq!((&used["requests"], &used["failed"]), (&json!(1), &json!(1)));
+    assert!(used["plugin_cpu_us"].as_u64() > Some(1000), "{used}");
 }
 
 #[test]
