@@ -26,8 +26,8 @@ pub struct CallUsage {
     pub host_memory_bytes: usize,
 }
 
-/// The use that a request's plugin calls made of their limits. A call that was not made, or that
-/// was still under way at the deadline, has no figures.
+/// The use that a request's plugin calls made of their limits. A call that was not made has no
+/// figures. One that was still under way at the end has those up to its last pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// The call of `preprocess`.

@@ -61,14 +61,13 @@ impl HyperConnection {
         Ok(())
     }
 
-    /// Send the request and read its answer. Returns the answer's status; its body is shown in
-    /// pieces.
+    /// Send the request over the open connection and read its answer. Returns the answer's status;
+    /// its body is shown in pieces.
     pub(crate) async fn exchange(
         &mut self,
         target: &Target,
         mut show: impl FnMut(&[u8]),
     ) -> io::Result<Status> {
-        self.open(target).await?;
         let (Some(sender), Way::Hyper(own)) = (&mut self.sender, &target.way) else {
             return Err(io::ErrorKind::NotConnected.into());
         };
@@ -155,7 +154,10 @@ pub fn call(target: &Target) -> io::Result<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut answer = Vec::new();
     let mut connection = HyperConnection::default();
-    let exchange = connection.exchange(target, |piece| answer.extend_from_slice(piece));
+    let exchange = async {
+        connection.open(target).await?;
+        connection.exchange(target, |piece| answer.extend_from_slice(piece)).await
+    };
     let answered = runtime.block_on(async { timeout(CALL_TIMEOUT, exchange).await });
     match answered.map_err(|_| io::ErrorKind::TimedOut)?? {
         // Before the message stand a flag and its length.

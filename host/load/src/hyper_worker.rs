@@ -16,7 +16,8 @@ use crate::hyper_connection::HyperConnection;
 use crate::load::{Load, LoadError};
 use crate::measured::Tally;
 use crate::open_loop::OpenLoop;
-use crate::score::{Counts, Ended, Score};
+use crate::score::{Counts, Ended, Score, Status};
+use crate::target::Target;
 
 /// The runtime and the open connections of one thread.
 pub(crate) struct OpenedByHyper {
@@ -74,6 +75,23 @@ impl OpenedByHyper {
     }
 }
 
+/// How a request ended.
+enum Exchange {
+    Answer(Status),
+    NoAnswer,
+    NoConnection,
+}
+
+async fn exchange(connection: &mut HyperConnection, target: &Target) -> Exchange {
+    if connection.open(target).await.is_err() {
+        return Exchange::NoConnection;
+    }
+    match connection.exchange(target, |_| {}).await {
+        Ok(status) => Exchange::Answer(status),
+        Err(_) => Exchange::NoAnswer,
+    }
+}
+
 impl Shared<'_> {
     async fn drive(&self, connections: &mut [HyperConnection]) -> Result<(), LoadError> {
         let loops = join_all(connections.iter_mut().map(|own| self.requests(own)));
@@ -120,24 +138,23 @@ impl Shared<'_> {
         while let Some(intended) = self.next().await {
             let target = self.load.choose(&mut self.random.borrow_mut());
             let target = &self.load.targets[target];
-            if connection.open(target).await.is_err() {
-                self.count(Ended { intended, status: None }, Instant::now());
-                match self.open {
-                    Some(_) => continue,
-                    // Otherwise failures without a pause would be most of what is measured.
-                    None => return,
-                }
-            }
-            let answer = connection.exchange(target, |_| {});
             let patience = sleep_until(give_up.into());
-            let status = tokio::select! {
-                answer = answer => answer.ok(),
-                () = patience => None,
+            let ended = tokio::select! {
+                ended = exchange(connection, target) => ended,
+                () = patience => Exchange::NoAnswer,
+            };
+            let status = match ended {
+                Exchange::Answer(status) => Some(status),
+                Exchange::NoAnswer | Exchange::NoConnection => None,
             };
             if status.is_none() {
                 connection.close();
             }
             self.count(Ended { intended, status }, Instant::now());
+            // Otherwise failures without a pause would be most of what is measured.
+            if matches!(ended, Exchange::NoConnection) && self.open.is_none() {
+                return;
+            }
         }
     }
 

@@ -49,10 +49,16 @@ impl OpenLoop {
         self.waiting.len() > before
     }
 
-    /// Let the timer end at the time of the next request.
+    /// Let the timer end at the time of the next request, if there is one.
     pub(crate) fn arm(&self) -> Result<(), LoadError> {
         // At least a nanosecond, because 0 turns the timer off.
-        let wait = self.next.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
+        let wait = match self.next < self.end {
+            true => {
+                let wait = self.next.saturating_duration_since(Instant::now());
+                wait.max(Duration::from_nanos(1))
+            }
+            false => Duration::ZERO,
+        };
         let it_value =
             Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };

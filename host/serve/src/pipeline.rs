@@ -285,7 +285,7 @@ impl PipelineRun<'_> {
         }
         let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
-        let mut calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
+        let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own });
