@@ -10,6 +10,7 @@ mod batch;
 mod compare;
 mod control;
 mod explain;
+mod flames;
 mod generator;
 mod gpu;
 mod load;
@@ -41,13 +42,14 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 12] = [
+    let all: [(&str, Benchmark); 13] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),
         ("peers", peers::run),
         ("explain", |shipped, _| explain::run(shipped)),
+        ("flames", |shipped, _| flames::run_flames(shipped)),
         ("receipts", |shipped, _| receipts::run(shipped)),
         ("generator", |shipped, _| generator::run(shipped)),
         ("neighbour", neighbour::run),

@@ -45,8 +45,8 @@ Tasks:
                  document of the admin API
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure, and print a table. Rows with a target end in `reached` or `missed`.
-                 NAME is one of sandbox, batch, load, oip, peers, explain, receipts, generator,
-                 neighbour, control, compare, gpu.
+                 NAME is one of sandbox, batch, load, oip, peers, explain, flames, receipts,
+                 generator, neighbour, control, compare, gpu.
                  Without a name, all but compare and gpu run. gpu needs an NVIDIA GPU and the
                  path of a library for it in ORT_DYLIB_PATH. --no-build measures the binaries of an earlier
                  run, --binaries those of another folder, target/debug for example
