@@ -1,9 +1,10 @@
 //! A line in the log for each call of the admin plane.
 //!
-//! Each call with a token is a line, at the level debug if it reads metrics or plugins' lines. Anyone can make calls without one, so only a few lines are
-//! written for them in each interval, with the number of lines that were left out. Lines of calls
-//! with tokens of tenants' own people have a target that does not count as the server's own, so
-//! that a flood of them does not keep out other lines.
+//! Each call with a token is a line, at the level debug if it reads metrics or plugins' lines.
+//! Anyone can make calls without one, so only a few lines are written for them in each interval,
+//! with the number of lines that were left out. Lines of calls with tokens of tenants' own people
+//! have a target that does not count as the server's own, so that a flood of them does not keep out
+//! other lines.
 
 use std::net::IpAddr;
 use std::time::Instant;
