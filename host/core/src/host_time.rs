@@ -159,7 +159,8 @@ mod tests {
             work(2 * MS);
             take()
         });
-        assert!(first >= 5 * MS, "{first:?}");
+        // Less what the turn before was charged too much.
+        assert!(first >= 4 * MS, "{first:?}");
         let second = one.turn(take);
         assert!(second < 2 * MS, "{second:?}");
         assert_eq!(take(), Duration::ZERO, "no turn is under way");
@@ -186,7 +187,7 @@ mod tests {
             });
             take()
         });
-        assert!(taken >= 5 * MS, "{taken:?}");
+        assert!(taken >= 4 * MS, "{taken:?}");
         assert!(HostTime::current().is_none());
     }
 
