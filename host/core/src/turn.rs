@@ -13,13 +13,20 @@ use rustix::time::{ClockId, clock_gettime};
 const SHORT_TURN: u64 = 200_000;
 
 /// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds.
-const SAMPLE_AGE: u64 = 1_000_000;
+const SAMPLE_AGE: u64 = 100_000;
 
 /// A reading of both clocks on one thread, in nanoseconds.
-#[derive(Clone, Copy, Default)]
-struct Sample {
-    passed: u64,
-    cpu: u64,
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(crate) passed: u64,
+    pub(crate) cpu: u64,
+}
+
+impl Sample {
+    /// The last one of the calling thread.
+    pub(crate) fn last() -> Self {
+        LAST.get()
+    }
 }
 
 thread_local! {

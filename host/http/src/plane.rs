@@ -85,8 +85,7 @@ impl DataPlane {
             quota: &mut quota,
             course: &mut course,
         };
-        // Boxed, because it is large and this future is moved several times before it is polled.
-        let outcome = Box::pin(self.answer(path, call)).await;
+        let outcome = self.answer(path, call).await;
         let failure = outcome.as_ref().err().map(|problem| problem.code);
         let (mut answer, record) = match outcome {
             Ok(answer) => {
@@ -151,9 +150,11 @@ impl DataPlane {
 
     async fn answer(&self, path: Option<Path<'_>>, call: Call<'_>) -> Result<Answer, Problem> {
         let inference = &self.shared.inference;
+        // Boxed, because they are large and this future is moved several times before it is polled.
+        // Each by itself, because a box is filled by copying its whole size.
         match path {
-            Some(Path::V2(path)) => v2::answer(inference, path, call).await,
-            Some(Path::V1(path)) => v1::answer(inference, path, call).await,
+            Some(Path::V2(path)) => Box::pin(v2::answer(inference, path, call)).await,
+            Some(Path::V1(path)) => Box::pin(v1::answer(inference, path, call)).await,
             None => {
                 let detail = format!("nothing is served at {:?}", call.head.uri.path());
                 Err(Problem::new(ErrorCode::NotFound, detail))

@@ -188,6 +188,16 @@ fn luma_of(rgb: &[u8], work: Workspace<'_>) -> Result<Vec<u8>, ImageError> {
 /// The result for each value of a channel.
 type Table<T> = [T; 256];
 
+/// Write one channel of the pixels. Its number is known to the compiler, because this runs for each
+/// value of a picture.
+fn plane<const CHANNEL: usize, T: Pod>(
+    pixels: &[[u8; 3]],
+    table: &Table<T>,
+    target: &mut BufferMut,
+) {
+    target.extend(pixels.iter().map(|pixel| table[usize::from(pixel[CHANNEL])]));
+}
+
 impl Plan {
     fn write<T: Pod>(
         &self,
@@ -212,7 +222,11 @@ impl Plan {
             for (from, only) in [(*first, a), (*second, b), (*third, c)] {
                 for part in pixels.clone() {
                     (work.check)()?;
-                    target.extend(part.iter().map(|pixel| of(only, pixel[from])));
+                    match from {
+                        0 => plane::<0, T>(part, only, target),
+                        1 => plane::<1, T>(part, only, target),
+                        _ => plane::<2, T>(part, only, target),
+                    }
                 }
             }
         } else if let [only] = &tables[..] {

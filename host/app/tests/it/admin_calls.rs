@@ -14,6 +14,8 @@ fn every_call_leaves_a_line_in_the_log() {
     server.plugin("acme", "digits", "digits");
     let digest = server.status()["tenants"]["acme"]["plugins"]["digits"]["digest"].clone();
     server.admin.delete("/admin/v1/tenants/acme").refused(409, "conflict", &[]);
+    assert_eq!(server.admin.get("/metrics").status, 200);
+    assert_eq!(server.admin.get("/admin/v1/tenants/acme/logs").status, 200);
     server.admin.get("/admin/v1/nothing").refused(404, "not_found", &[]);
     server.logs("path=/admin/v1/nothing");
     let log = server.log();
@@ -27,6 +29,8 @@ fn every_call_leaves_a_line_in_the_log() {
     line(&["plugins/digits", "status=200", "release=2", digest.as_str().unwrap()]);
     line(&["INFO", "DELETE", "/admin/v1/tenants/acme", "status=409", "conflict"]);
     line(&["GET", "/admin/v1/nothing", "status=404"]);
+    // Programs read these every few seconds.
+    assert!(!log.contains("path=/metrics") && !log.contains("tenants/acme/logs"), "{log}");
     let released = |line: &&str| line.contains("published") && line.contains("release=2");
     let released = log.lines().find(released).unwrap();
     assert!(released.contains("put plugin acme/digits"), "{released}");
