@@ -60,7 +60,7 @@ pub(crate) fn command() -> Command {
              list of \"name: value\"), body (a file) or json, and weight.\n\n\
              https:// uses --ca-file. grpc:// and grpcs:// are calls of gRPC: grpc://HOST:8082/MODEL \
              with --rows, or the path of a method with a --body that is the encoded message. These \
-             three take two to three times the client's processor time of http://.",
+             three take more of the client's processor time than http://, gRPC about three times.",
         )
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)

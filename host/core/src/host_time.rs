@@ -34,7 +34,7 @@ struct UnderWay {
     begun: Turn,
     /// [`Ledger::elsewhere`] at its begin.
     elsewhere: u64,
-    /// What it is charged besides its own time, in nanoseconds.
+    /// Nanoseconds that are added to its own time.
     correction: i64,
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct HyperConnection {
 }
 
 /// Where a connection leads.
-#[derive(PartialEq)]
 struct Destination {
     address: SocketAddr,
     is_grpc: bool,
@@ -48,16 +47,17 @@ impl HyperConnection {
         let Way::Hyper(request) = &target.way else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        let host = request.tls.as_ref().map(|(_, host)| host.clone());
-        let leads_to =
-            Some(Destination { address: target.address, is_grpc: request.is_grpc, host });
-        let is_open = self.sender.as_ref().is_some_and(|own| !own.is_closed());
-        if is_open && self.leads_to == leads_to {
+        let (address, is_grpc) = (target.address, request.is_grpc);
+        let host = request.tls.as_ref().map(|(_, host)| host);
+        let leads_there = self.leads_to.as_ref().is_some_and(|own| {
+            own.address == address && own.is_grpc == is_grpc && own.host.as_ref() == host
+        });
+        if leads_there && self.sender.as_ref().is_some_and(|own| !own.is_closed()) {
             return Ok(());
         }
-        let opening = timeout(CONNECT_TIMEOUT, connect(target.address, request));
+        let opening = timeout(CONNECT_TIMEOUT, connect(address, request));
         self.sender = Some(opening.await.map_err(|_| io::ErrorKind::TimedOut)??);
-        self.leads_to = leads_to;
+        self.leads_to = Some(Destination { address, is_grpc, host: host.cloned() });
         Ok(())
     }
 

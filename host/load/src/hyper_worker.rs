@@ -126,10 +126,8 @@ impl Shared<'_> {
     /// Let the requests of the open loop wait whose time has come, and wake a connection for each.
     fn take_due(&self, now: Instant) {
         let Some(open) = &self.open else { return };
-        let mut open = open.borrow_mut();
-        let before = open.waiting.len();
-        open.take_due(now);
-        (before..open.waiting.len()).for_each(|_| self.due.notify_one());
+        let count = open.borrow_mut().take_due(now);
+        (0..count).for_each(|_| self.due.notify_one());
     }
 
     /// The requests of one connection, one after the other, until nothing is left to send.

@@ -39,14 +39,14 @@ impl OpenLoop {
         Ok(Some(Self { times, timer, begin, next, end, waiting: VecDeque::new() }))
     }
 
-    /// Let the requests wait whose time has come. Returns whether there are any.
-    pub(crate) fn take_due(&mut self, now: Instant) -> bool {
+    /// Let the requests wait whose time has come. Returns how many there are.
+    pub(crate) fn take_due(&mut self, now: Instant) -> usize {
         let before = self.waiting.len();
         while self.next <= now && self.next < self.end {
             self.waiting.push_back(self.next);
             self.next = self.begin + self.times.next();
         }
-        self.waiting.len() > before
+        self.waiting.len() - before
     }
 
     /// Let the timer end at the time of the next request, if there is one.

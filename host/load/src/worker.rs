@@ -166,7 +166,7 @@ impl<'a> Worker<'a> {
     /// Send the requests of an open loop whose time has come, and set the timer.
     fn send_due(&mut self, now: Instant) -> Result<(), LoadError> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        if open.take_due(now) {
+        if open.take_due(now) > 0 {
             open.arm()?;
         }
         while let Some(open) = &mut self.open
