@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use gristmill_backend::{LoadOptions, LoadedModel};
-use gristmill_batch::LaneConfig;
+use gristmill_batch::{Counters, LaneConfig, Times};
 use gristmill_core::{Model, Tensor};
 use serde_json::{Value, json};
 
@@ -37,6 +37,7 @@ impl Comparison<'_> {
         let model = harness.load_with(self.path, &self.options)?;
         let lane = harness.lane(model, LaneConfig::new(self.batch, 4096))?;
         let (mut lane_rows, mut bare_rows, mut mean_batch) = (Vec::new(), Vec::new(), 0.0);
+        let mut times = Value::Null;
         if !self.warm_up.is_zero() {
             let flow = closed_loop(&lane, self.clients, self.rows, self.warm_up);
             harness.runtime.block_on(flow)?;
@@ -49,6 +50,7 @@ impl Comparison<'_> {
             lane_rows.push(harness.runtime.block_on(flow)?);
             let after = lane.statistics();
             let batches = after.total.batch_count() - before.total.batch_count();
+            times = mean_times(&before.total, &after.total);
             mean_batch = (after.total.rows - before.total.rows) as f64 / batches as f64;
             let input = batch_for(&bare, &self.rows[0], mean_batch.round() as usize);
             bare_rows.push(bare_loop(&mut bare, &input, self.time)?);
@@ -58,9 +60,26 @@ impl Comparison<'_> {
             "lane_rows_per_s": lane_rows,
             "bare_rows_per_s": bare_rows,
             "mean_batch": mean_batch,
+            "mean_times_ms": times,
             "ratio": ratio,
         }))
     }
+}
+
+/// The mean times of the batches between two counts: copying together what was not copied ahead,
+/// the run, and taking apart.
+fn mean_times(before: &Counters, after: &Counters) -> Value {
+    let batches = (after.batch_count() - before.batch_count()).max(1) as f64;
+    let sum = |counters: &Counters, time: fn(&Times) -> Duration| {
+        counters.batches.values().map(|size| time(&size.times).as_secs_f64()).sum::<f64>()
+    };
+    let mean =
+        |time: fn(&Times) -> Duration| (sum(after, time) - sum(before, time)) * 1e3 / batches;
+    json!({
+        "input": mean(|times| times.input),
+        "run": mean(|times| times.run),
+        "output": mean(|times| times.output),
+    })
 }
 
 /// A batch of `rows` in the shape of `row` for the bare session, in the memory that its device

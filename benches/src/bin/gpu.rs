@@ -2,12 +2,14 @@
 //! 1 to 128, and the whole server, from HTTP clients through its process to the GPU and back.
 //!
 //! `gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <gristmill binary> [--provider cuda|cpu]
-//! [--batches N,...]`. `ORT_DYLIB_PATH` must name a library built with CUDA; the program needs no
-//! other file of the repository. It prints one JSON object a line; `cargo xtask bench gpu` runs it
-//! and records them. To try it without a GPU, use `--provider cpu`, few and small batches, and any
-//! models with one input of which only the rows vary. It was not run on a GPU yet.
+//! [--batches N,...] [--seconds N]`. `ORT_DYLIB_PATH` must name a library built with CUDA; the
+//! program needs no other file of the repository. It prints one JSON object a line; `cargo xtask
+//! bench gpu` runs it and records them. To try it without a GPU, use `--provider cpu`, few and
+//! small batches, and any models with one input of which only the rows vary.
 
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -19,7 +21,7 @@ use gristmill_core::{Dtype, Tensor, TensorInfo};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <gristmill binary> \
-                     [--provider cuda|cpu] [--batches N,...]";
+                     [--provider cuda|cpu] [--batches N,...] [--seconds N]";
 
 const LANE_BATCHES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 const END_TO_END_BATCHES: [usize; 4] = [1, 8, 32, 128];
@@ -28,9 +30,14 @@ const END_TO_END_BATCHES: [usize; 4] = [1, 8, 32, 128];
 /// cache.
 const PICTURES: usize = 128;
 
-/// The number of clients for each row of a batch. With so many, full batches are always queued.
+/// The number of clients for each row of a batch, as long as there are not too many.
 const CLIENTS_PER_ROW: usize = 4;
 
+/// The most clients. They have one address, which a server does not give all of its connections.
+/// These are two for each row of the largest batch, so full batches are always queued.
+const CLIENTS_MAX: usize = 256;
+
+/// The time that each side runs in each round, unless `--seconds` says another.
 const TIME: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(2);
 
@@ -40,9 +47,10 @@ const DIFFERENCE_MAX: f32 = 0.02;
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse(std::env::args().skip(1))?;
-    let Arguments { fp32, fp16, gristmill, provider, batches } = arguments;
-    let options = options(provider);
+    let Arguments { fp32, fp16, gristmill, provider, batches, time } = arguments;
+    let options = on(provider);
     let harness = Harness::new()?;
+    report("machine", machine());
     for (precision, path) in [("fp32", &fp32), ("fp16", &fp16)] {
         let (input, figures) = check(&harness, path, &options)?;
         report(&format!("{precision}_outputs"), figures);
@@ -53,8 +61,8 @@ fn main() -> Result<()> {
             options: options.clone(),
             rows: &rows,
             batch,
-            clients: batch * CLIENTS_PER_ROW,
-            time: TIME,
+            clients: (batch * CLIENTS_PER_ROW).min(CLIENTS_MAX),
+            time,
             warm_up: WARM_UP,
         };
         for batch in batches.as_deref().unwrap_or(&LANE_BATCHES) {
@@ -77,11 +85,13 @@ struct Arguments {
     provider: ProviderKind,
     /// The batches to measure. None for the usual ones.
     batches: Option<Vec<usize>>,
+    time: Duration,
 }
 
 impl Arguments {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
         let (mut paths, mut provider, mut batches) = (Vec::new(), ProviderKind::Cuda, None);
+        let mut time = TIME;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--provider" => {
@@ -96,28 +106,31 @@ impl Arguments {
                     let sizes: Result<Vec<usize>, _> = sizes.split(',').map(str::parse).collect();
                     batches = Some(sizes.context(USAGE)?);
                 }
+                "--seconds" => {
+                    let seconds = arguments.next().context(USAGE)?;
+                    time = Duration::from_secs(seconds.parse().context(USAGE)?);
+                }
                 _ => paths.push(argument),
             }
         }
         let paths: [String; 3] = paths.try_into().map_err(|_| anyhow!(USAGE))?;
         let [fp32, fp16, gristmill] = paths;
-        Ok(Self { fp32, fp16, gristmill: gristmill.into(), provider, batches })
+        Ok(Self { fp32, fp16, gristmill: gristmill.into(), provider, batches, time })
     }
+}
+
+/// The machine that is measured: its processors, and its GPUs with their driver.
+fn machine() -> Value {
+    let query = ["--query-gpu=name,driver_version", "--format=csv,noheader"];
+    let output = Command::new("nvidia-smi").args(query).output().ok();
+    let gpus = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let cores = std::thread::available_parallelism().map(NonZero::get).ok();
+    json!({ "cores": cores, "gpus": gpus })
 }
 
 fn report(what: &str, mut figures: Value) {
     figures["what"] = what.into();
     println!("{figures}");
-}
-
-/// The options to load a model. On CUDA, cuDNN chooses algorithms of convolutions by heuristics,
-/// because it would otherwise try all of them for each new size of batch.
-fn options(provider: ProviderKind) -> LoadOptions {
-    let search = ("cudnn_conv_algo_search".to_owned(), "HEURISTIC".to_owned());
-    match provider {
-        ProviderKind::Cuda => LoadOptions { cuda_options: [search].into(), ..on(provider) },
-        ProviderKind::Cpu | ProviderKind::Tract => on(provider),
-    }
 }
 
 /// Compare the outputs of the provider with those of the processor. Returns the model's input and

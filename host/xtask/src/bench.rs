@@ -25,11 +25,12 @@ mod own_client;
 mod processes;
 mod resnet50;
 mod rounds;
-mod services;
+pub(crate) mod services;
 mod shipped;
 mod table;
 mod wrk;
 
+pub(crate) use own_client::Round;
 pub(crate) use table::{Table, Verdict};
 
 use anyhow::{Result, bail};
@@ -55,13 +56,13 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ("neighbour", neighbour::run),
         ("control", control::run),
         ("compare", compare::run),
-        ("gpu", |shipped, _| gpu::run(shipped)),
+        ("gpu", gpu::run),
     ];
     let known = all.map(|(name, _)| name);
     if let Some(unknown) = options.names.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("no benchmark {unknown:?}: there are {}", known.join(", "));
     }
-    if options.has_name("gpu") {
+    if options.has_name("gpu") && options.lines.is_none() {
         // Fail before everything is built.
         gpu::library()?;
     }

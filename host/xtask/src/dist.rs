@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use gristmill_client::Listen;
 
+use crate::bench::{Round, services};
 use crate::server::Server;
 use crate::setup;
-use crate::shell::{cargo, output, program, root, run, step, target};
+use crate::shell::{cargo, output, program, run, step, target};
 
 const LISTEN: Listen<'_> =
     Listen { data: "127.0.0.1:18280", grpc: "127.0.0.1:18282", admin: "127.0.0.1:18281" };
 
-/// The loads while the counters record: connections.
+/// The connections of the loads while the counters record.
 const CONNECTIONS: [u32; 3] = [1, 16, 64];
 const SECONDS: u32 = 5;
 
@@ -25,7 +26,7 @@ pub(crate) fn run_dist() -> Result<()> {
     let tools = Tools::find()?;
     let onnxruntime = setup::install_onnxruntime()?;
     setup::install_wasm_toolchain()?;
-    let folder = target().join("dist");
+    let folder = target().join("guided");
     let counts = folder.join("counts");
     let _ = fs::remove_dir_all(&counts);
     // Counts of earlier runs and of the client go to another folder.
@@ -34,7 +35,8 @@ pub(crate) fn run_dist() -> Result<()> {
 
     step("building the server with counters (about 15 minutes on 2 cores)");
     let counting = folder.join("gristmill-counting");
-    tools.build(&format!("-Cprofile-generate={}", of_others.display()), &counting)?;
+    let flag = format!("-Cprofile-generate={}", of_others.display());
+    tools.build(&[&flag, "--cfg", "gristmill_counting"], &counting)?;
     let components = setup::build_components(&counting)?;
     step("recording what runs while it serves");
     record(&counting, &onnxruntime, &components, &of_server)?;
@@ -49,7 +51,7 @@ pub(crate) fn run_dist() -> Result<()> {
 
     step("building the server with what was recorded (about 15 minutes on 2 cores)");
     let gristmill = folder.join("gristmill");
-    tools.build(&format!("-Cprofile-use={}", merged.display()), &gristmill)?;
+    tools.build(&[&format!("-Cprofile-use={}", merged.display())], &gristmill)?;
     println!("built {}", gristmill.display());
     Ok(())
 }
@@ -81,11 +83,13 @@ impl Tools {
         Ok(Self { host, profdata })
     }
 
-    /// Build the server with this flag of the compiler, and copy it to `to`.
-    fn build(&self, flag: &str, to: &Path) -> Result<()> {
+    /// Build the server with these flags of the compiler, and copy it to `to`.
+    fn build(&self, flags: &[&str], to: &Path) -> Result<()> {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "gristmill"]);
-        run(build.args(["--target", &self.host]).env("CARGO_ENCODED_RUSTFLAGS", flag))?;
+        run(build
+            .args(["--target", &self.host])
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")))?;
         let built = target().join(&self.host).join("release/gristmill");
         fs::copy(&built, to).with_context(|| built.display().to_string())?;
         Ok(())
@@ -94,25 +98,21 @@ impl Tools {
 
 /// Serve the demo's tenants under load, and end, so that the counters are written.
 fn record(gristmill: &Path, onnxruntime: &Path, components: &Path, counts: &Path) -> Result<()> {
-    let data = target().join("dist/data");
-    // All of its processes add to one file.
-    let file = counts.join("gristmill-%m.profraw");
-    let counted = [("LLVM_PROFILE_FILE", file.as_os_str())];
-    let server = Server::start_with(gristmill, &data, onnxruntime, LISTEN, &counted)?;
+    let data = target().join("guided/data");
+    let mut server = Server::command(gristmill, &data, onnxruntime, LISTEN);
+    // Its children, which compile and prove, have an environment of their own: they record nothing.
+    server.env("LLVM_PROFILE_FILE", counts.join("gristmill-%m.profraw"));
+    let server = Server::spawn(&mut server)?;
     server.deploy_demo(components)?;
-    let bodies = ["benches/scenarios/ranker.json", "models/digits/samples/7.png"];
-    let [ranker, digits] = bodies.map(|path| root().join(path).display().to_string());
-    let requests = [
-        ("v1/demo/infer/ranker", "--body", ranker.as_str()),
-        ("v1/demo/infer/digits", "--body", digits.as_str()),
-        ("v2/models/ranker", "--rows", "1"),
-    ];
-    for (path, flag, value) in requests {
-        for connections in CONNECTIONS {
-            let mut bench = program(gristmill);
-            bench.arg("bench").arg(format!("{}/{path}", server.url)).args([flag, value]);
-            bench.args(["--warm-up", "0", "--connections", &connections.to_string()]);
-            run(bench.args(["--duration", &SECONDS.to_string()]))?;
+    services::add_photos(&server.admin, components)?;
+    let over_http =
+        services::LOADS.map(|load| (format!("{}/{}", server.url, load.path), load.sent));
+    let over_grpc = (format!("grpc://{}/ranker", server.grpc), ["--rows", "1"]);
+    for (url, sent) in over_http.into_iter().chain([over_grpc]) {
+        for concurrency in CONNECTIONS {
+            let round = Round { concurrency, seconds: SECONDS };
+            let measured = round.measure(gristmill, &url, &sent)?;
+            println!("{url}, {concurrency}: {:.0} answers a second", measured.per_second);
         }
     }
     server.end()

@@ -47,9 +47,8 @@ Tasks:
                  Measure, and print a table. Rows with a target end in `reached` or `missed`.
                  NAME is one of sandbox, batch, load, oip, peers, explain, flames, receipts,
                  generator, neighbour, control, compare, gpu.
-                 Without a name, all but compare and gpu run. gpu needs an NVIDIA GPU and the
-                 path of a library for it in ORT_DYLIB_PATH. --no-build measures the binaries of an earlier
-                 run, --binaries those of another folder, target/debug for example
+                 Without a name, all but compare and gpu run. --no-build measures the binaries of
+                 an earlier run, --binaries those of another folder, target/debug for example
   bench peers [--only PEER]...
                  Compare the throughput with other inference servers, about 35 minutes; PEER is a
                  folder of benches/peers
@@ -60,7 +59,11 @@ Tasks:
                  Measure releases while requests run, and a server with 10,000 tenants
   bench compare --before SERVER --after SERVER [--only CASE]...
                  Compare the throughput of two binaries of the server
-  dist           Build the server into target/dist/gristmill, optimised with a profile of the
+  bench gpu [--lines FILE]
+                 Measure ResNet-50 on an NVIDIA GPU, about 12 minutes. ORT_DYLIB_PATH must be the
+                 path of a library for it. A GPU in a machine without Rust: run target/release/gpu
+                 there, and record here with --lines what it printed
+  dist           Build the server into target/guided/gristmill, optimised with a profile of the
                  demo's requests: two release builds, about half an hour on 2 cores
   conformance    Run the onnx package's backend node tests on every backend
   fuzz [TARGET]... [--seconds N]

@@ -1,7 +1,7 @@
 //! A server of this repository, started for a task, with the demo's tenants.
 
-use std::ffi::OsStr;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Result;
 use gristmill_client::{Listen, ServerProcess, serve};
@@ -37,17 +37,16 @@ impl Server {
         onnxruntime: &Path,
         listen: Listen<'_>,
     ) -> Result<Self> {
-        Self::start_with(gristmill, data, onnxruntime, listen, &[])
+        Self::spawn(&mut Self::command(gristmill, data, onnxruntime, listen))
     }
 
-    /// The same with these variables.
-    pub(crate) fn start_with(
+    /// The command that [`start`](Self::start) runs.
+    pub(crate) fn command(
         gristmill: &Path,
         data: &Path,
         onnxruntime: &Path,
         listen: Listen<'_>,
-        variables: &[(&str, &OsStr)],
-    ) -> Result<Self> {
+    ) -> Command {
         let _ = std::fs::remove_dir_all(data);
         let mut command = serve(gristmill, data, listen);
         command
@@ -57,9 +56,13 @@ impl Server {
             // refuses an unknown flag.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
-            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime)
-            .envs(variables.iter().copied());
-        let mut process = ServerProcess::spawn(&mut command)?;
+            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime);
+        command
+    }
+
+    /// Run the command of a server, and wait until it serves.
+    pub(crate) fn spawn(command: &mut Command) -> Result<Self> {
+        let mut process = ServerProcess::spawn(command)?;
         let addresses = process.wait_until_serving()?;
         let grpc = addresses.grpc_authority().to_owned();
         let admin = Admin::new(addresses.admin, TOKEN)?;

@@ -100,7 +100,11 @@ pub(crate) fn json_lines(command: &mut Command) -> Result<Vec<Value>> {
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("cannot run {command:?}"))?;
     ensure!(output.status.success(), "{command:?} failed: {}", output.status);
-    let lines = String::from_utf8(output.stdout)?;
-    let documents = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>();
-    documents.with_context(|| format!("the output of {command:?} is not JSON"))
+    let lines = json_of_lines(&String::from_utf8(output.stdout)?);
+    lines.with_context(|| format!("the output of {command:?} is not JSON"))
+}
+
+/// The JSON documents of `text`, one a line.
+pub(crate) fn json_of_lines(text: &str) -> Result<Vec<Value>> {
+    Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }

@@ -1,20 +1,22 @@
 //! Flame graphs of the server under load, and of which functions its processor time is.
 
 use std::thread;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use super::own_client::Round;
 use super::services;
 use super::shipped::Shipped;
-use crate::shell::{program, root, run, step};
+use crate::shell::{program, root, run, step, target};
 
 const CONCURRENCY: u32 = 16;
 const PROFILE_SECONDS: u32 = 10;
 /// The load begins a moment before the profile, and ends after it.
 const LOAD_SECONDS: u32 = PROFILE_SECONDS + 3;
 
-/// Write a flame graph for each of the services, and the same for pprof, into benches/results.
+/// Write a flame graph for each of the services into benches/results, and a profile for pprof into
+/// target.
 pub(crate) fn run_flames(shipped: &Shipped) -> Result<()> {
     let server = services::start(shipped)?;
     for load in services::LOADS {
@@ -25,21 +27,21 @@ pub(crate) fn run_flames(shipped: &Shipped) -> Result<()> {
         thread::scope(|scope| {
             let loading = scope.spawn(|| round.measure(&shipped.gristmill, &url, &load.sent));
             // The client warms up meanwhile.
-            thread::sleep(std::time::Duration::from_secs(2));
+            thread::sleep(Duration::from_secs(2));
             for (ending, seconds) in [("svg", PROFILE_SECONDS / 2), ("pb.gz", PROFILE_SECONDS / 2)]
             {
                 let file = match ending {
                     "svg" => root().join(format!("benches/results/flames-{name}.svg")),
-                    _ => crate::shell::target().join(format!("flames-{name}.{ending}")),
+                    _ => target().join(format!("flames-{name}.{ending}")),
                 };
                 let mut profile = program(&shipped.gristmill);
                 profile.args(["profile", "--seconds", &seconds.to_string(), "--file"]).arg(file);
                 profile.env("GRISTMILL_ADMIN_URL", &server.admin.url);
                 run(profile.env("GRISTMILL_ADMIN_TOKEN", &server.admin.token))?;
             }
-            let measured = loading.join().map_err(|_| anyhow::anyhow!("the load panicked"))??;
+            let measured = loading.join().map_err(|_| anyhow!("the load panicked"))??;
             println!("{name}: {:.0} answers a second while it was recorded", measured.per_second);
-            anyhow::Ok(())
+            Ok::<_, anyhow::Error>(())
         })?;
     }
     Ok(())

@@ -18,6 +18,9 @@ pub(super) struct Options {
     pub(super) before: Option<PathBuf>,
     /// The second one.
     pub(super) after: Option<PathBuf>,
+    /// A file of what the program `gpu` printed on another machine. It is recorded, nothing is
+    /// measured.
+    pub(super) lines: Option<PathBuf>,
     /// Names of benchmarks.
     pub(super) names: Vec<String>,
 }
@@ -39,12 +42,19 @@ impl Options {
                 "--only" => options.only.push((*value()?).to_owned()),
                 "--before" => options.before = Some(value()?.into()),
                 "--after" => options.after = Some(value()?.into()),
+                "--lines" => {
+                    options.lines = Some(value()?.into());
+                    options.build = false;
+                }
                 flag if flag.starts_with("--") => bail!(
-                    "unknown flag {flag:?}: there are --no-build, --binaries, --only, --before \
-                     and --after"
+                    "unknown flag {flag:?}: there are --no-build, --binaries, --only, --before, \
+                     --after and --lines"
                 ),
                 name => options.names.push(name.to_owned()),
             }
+        }
+        if options.lines.is_some() && options.names != ["gpu"] {
+            bail!("--lines is an option of bench gpu alone");
         }
         Ok(options)
     }
@@ -63,6 +73,6 @@ mod tests {
     fn given_binaries_are_not_built() {
         let builds = |args: &[&str]| Options::parse(args).unwrap().build;
         assert!(builds(&["neighbour"]));
-        assert!(!builds(&["--no-build"]) && !builds(&["neighbour", "--binaries", "target/dist"]));
+        assert!(!builds(&["--no-build"]) && !builds(&["neighbour", "--binaries", "target/guided"]));
     }
 }

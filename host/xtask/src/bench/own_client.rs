@@ -9,18 +9,18 @@ use crate::shell::{program, root};
 
 /// What a round measured.
 #[derive(Clone, Copy)]
-pub(super) struct Measured {
-    pub(super) per_second: f64,
-    pub(super) p99_us: f64,
+pub(crate) struct Measured {
+    pub(crate) per_second: f64,
+    pub(crate) p99_us: f64,
     /// The client's own processor time for each answer.
-    pub(super) client_cpu_us: f64,
+    pub(crate) client_cpu_us: f64,
 }
 
 /// The size of a round.
 #[derive(Clone, Copy)]
-pub(super) struct Round {
-    pub(super) concurrency: u32,
-    pub(super) seconds: u32,
+pub(crate) struct Round {
+    pub(crate) concurrency: u32,
+    pub(crate) seconds: u32,
 }
 
 impl Round {
@@ -28,7 +28,7 @@ impl Round {
     ///
     /// # Errors
     /// `gristmill bench` cannot be run, or an answer was not a success.
-    pub(super) fn measure(self, gristmill: &Path, url: &str, flags: &[&str]) -> Result<Measured> {
+    pub(crate) fn measure(self, gristmill: &Path, url: &str, flags: &[&str]) -> Result<Measured> {
         let mut bench = program(gristmill);
         bench.current_dir(root()).args(["bench", url, "--output", "json", "--warm-up", "1"]);
         bench.args(["--connections", &self.concurrency.to_string()]);

@@ -1,10 +1,11 @@
 //! Gristmill with the demo's services and a picture classifier.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::admin::Admin;
 use crate::bench::processes::start_server;
 use crate::bench::shipped::Shipped;
 use crate::server::Server;
@@ -13,17 +14,17 @@ use crate::shell::{program, root, run, step, target};
 
 /// A load of each service: its name, its path, and the flags of `gristmill bench` that say what is
 /// sent.
-pub(super) const LOADS: [Load; 4] = [
+pub(crate) const LOADS: [Load; 4] = [
     load("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
     load("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
     load("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
     load("/v2, ranker", "v2/models/ranker", ["--rows", "1"]),
 ];
 
-pub(super) struct Load {
-    pub(super) name: &'static str,
-    pub(super) path: &'static str,
-    pub(super) sent: [&'static str; 2],
+pub(crate) struct Load {
+    pub(crate) name: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) sent: [&'static str; 2],
 }
 
 const fn load(name: &'static str, path: &'static str, sent: [&'static str; 2]) -> Load {
@@ -49,17 +50,20 @@ pub(super) fn make_photos() -> Result<PathBuf> {
 /// Start the server as it ships, with the demo's tenants. The tenant `demo` gets the picture
 /// classifier and its pipeline as well.
 pub(super) fn start(shipped: &Shipped) -> Result<Server> {
-    let photos = make_photos()?;
     step("starting Gristmill");
     let server = start_server(shipped)?;
-    let admin = &server.admin;
-    admin.put_file("models/photos", &photos)?;
+    add_photos(&server.admin, &shipped.components)?;
+    Ok(server)
+}
+
+/// Give the tenant `demo` the picture classifier and its pipeline.
+pub(crate) fn add_photos(admin: &Admin, components: &Path) -> Result<()> {
+    admin.put_file("models/photos", &make_photos()?)?;
     admin.put_json("models/photos/config", &photos_config())?;
     let models = ["digits", "ranker", "photos"];
     let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });
     admin.put_json("tenants/demo", &tenant)?;
-    admin.put_file("tenants/demo/plugins/photos", &shipped.components.join("photos.wasm"))?;
+    admin.put_file("tenants/demo/plugins/photos", &components.join("photos.wasm"))?;
     let pipeline = json!({ "pre": "photos", "model": "photos", "post": "photos" });
-    admin.put_json("tenants/demo/pipelines/photos", &pipeline)?;
-    Ok(server)
+    admin.put_json("tenants/demo/pipelines/photos", &pipeline)
 }

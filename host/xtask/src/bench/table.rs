@@ -11,6 +11,8 @@ use crate::shell::{output, program, root};
 pub(crate) struct Table {
     name: &'static str,
     command: String,
+    /// The cores of the machine that was measured, if it is not this one.
+    pub(crate) cores: Option<u64>,
     rows: Vec<Row>,
 }
 
@@ -42,7 +44,7 @@ impl Verdict {
 impl Table {
     /// An empty table of the figures of `command`, to be written to `name`.json.
     pub(crate) fn new(name: &'static str, command: &str) -> Self {
-        Self { name, command: command.into(), rows: Vec::new() }
+        Self { name, command: command.into(), cores: None, rows: Vec::new() }
     }
 
     /// Add a row without a target.
@@ -97,7 +99,7 @@ impl Table {
             "command": self.command,
             "commit": commit.trim(),
             "measured_at_unix_s": now.as_secs(),
-            "cores": std::thread::available_parallelism()?.get(),
+            "cores": self.cores.unwrap_or(std::thread::available_parallelism()?.get() as u64),
             "rows": rows.collect::<Vec<_>>(),
         }))
     }
