@@ -103,9 +103,10 @@ impl Backends {
         let inspected = inspect(onnx)?;
         let Candidates { loaded, failures } = self.candidates(onnx, options, &inspected);
         let mut loaded = loaded.into_iter();
-        let Some((kind, Loaded { info, mut instances, staging })) = loaded.next() else {
+        let Some((kind, best)) = loaded.next() else {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         };
+        let Loaded { info, mut instances, staging } = best;
         let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
         let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &options.warm_up };
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
@@ -130,7 +131,7 @@ impl Backends {
         let providers: Arc<[_]> = kinds.into_iter().map(ProviderHealth::new).collect();
         let instances = chains
             .into_iter()
-            .map(|chain| Box::new(Fallback::new(chain, providers.clone())) as Box<dyn Model>)
+            .map(|chain| Box::new(Fallback::new(chain, providers.clone(), &info)) as Box<dyn Model>)
             .collect();
         let staging = staging.unwrap_or_else(|| self.pool.clone());
         let is_steady = inspected.is_steady();
@@ -155,8 +156,11 @@ impl Backends {
         if loaded.len() < providers.len() {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         }
+        let Some(info) = loaded.first().map(|(_, loaded)| loaded.info.clone()) else {
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
+        };
         let chain = loaded.into_iter().flat_map(|(_, loaded)| loaded.instances).collect();
-        Ok(Box::new(Fallback::new(chain, providers.clone())))
+        Ok(Box::new(Fallback::new(chain, providers.clone(), &info)))
     }
 
     /// Load the model on each provider that can load it, the best first, and collect the failures

@@ -4,13 +4,17 @@
 //! was at fault. After some such faults in a row its circuit breaker opens: the provider is not
 //! tried for a while, then one batch probes it. If every provider fails, the input was at fault,
 //! and no breaker counts the failure. So a tenant's bad input cannot take a provider out of
-//! service.
+//! service. For the same reason a batch of several rows that needs too much memory is not repeated
+//! on the next provider: parts of it may fit, and the batcher tries them. For a single row that is
+//! done, and counted as a fault if all rows of the model are as large as each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use gristmill_core::{Interrupt, Model, ModelError, ModelErrorKind, Tensor, run_guarded};
+use gristmill_core::{
+    Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, Tensor, TensorInfo, run_guarded,
+};
 
 use crate::breaker::Breaker;
 use crate::health::ProviderHealth;
@@ -43,18 +47,37 @@ pub(crate) struct Fallback {
     links: Vec<Link>,
     stop: Arc<FallbackStop>,
     health: Arc<[ProviderHealth]>,
+    /// Whether the model's dimensions besides rows are fixed.
+    rows_are_alike: bool,
     served_by: Option<&'static str>,
+    /// Whether all providers that were tried last run on the calling thread.
+    on_caller: bool,
     now: fn() -> Instant,
 }
 
 impl Fallback {
-    /// An instance from `models`, which are on the providers of `health`, in that order.
-    pub(crate) fn new(models: Vec<Box<dyn Model>>, health: Arc<[ProviderHealth]>) -> Self {
+    /// An instance of the model `info` from `models`, which are on the providers of `health`, in
+    /// that order.
+    pub(crate) fn new(
+        models: Vec<Box<dyn Model>>,
+        health: Arc<[ProviderHealth]>,
+        info: &ModelInfo,
+    ) -> Self {
+        let is_fixed = |input: &TensorInfo| input.dims.iter().skip(1).all(Option::is_some);
+        let rows_are_alike = info.inputs.iter().all(is_fixed);
         let interrupts = models.iter().filter_map(|model| model.interrupt()).collect();
         let stop = FallbackStop { ordered: AtomicBool::new(false), links: interrupts };
         let links = models.into_iter().map(|model| Link { model, breaker: Breaker::default() });
         let (links, stop) = (links.collect(), Arc::new(stop));
-        Self { links, stop, health, served_by: None, now: Instant::now }
+        Self {
+            links,
+            stop,
+            health,
+            rows_are_alike,
+            served_by: None,
+            on_caller: false,
+            now: Instant::now,
+        }
     }
 }
 
@@ -64,12 +87,15 @@ impl Model for Fallback {
         let mut failed: Vec<usize> = Vec::new();
         let mut first_error = None;
         let last = self.links.len().saturating_sub(1);
+        self.on_caller = true;
+        let rows = inputs.first().map_or(0, Tensor::rows);
         for index in 0..self.links.len() {
             let link = &mut self.links[index];
             // The last provider is tried even if its breaker is open.
             if index < last && !link.breaker.may_try(now) {
                 continue;
             }
+            self.on_caller &= link.model.ran_on_caller();
             match run_guarded(link.model.as_mut(), inputs) {
                 Ok(outputs) => {
                     link.breaker.succeeded();
@@ -87,8 +113,16 @@ impl Model for Fallback {
                 Err(error) if self.stop.ordered.load(Ordering::Acquire) => return Err(error),
                 // The input caused it, and the next provider may have no limit.
                 Err(error) if error.kind == ModelErrorKind::OverLimit => return Err(error),
+                Err(error) if error.kind == ModelErrorKind::OutOfMemory && rows > 1 => {
+                    return Err(error);
+                }
                 Err(error) => {
-                    failed.push(index);
+                    if error.kind == ModelErrorKind::OutOfMemory && !self.rows_are_alike {
+                        let provider = self.health[index].name;
+                        tracing::warn!(provider, %error, "too little memory for one row");
+                    } else {
+                        failed.push(index);
+                    }
                     first_error.get_or_insert(error);
                 }
             }
@@ -98,6 +132,10 @@ impl Model for Fallback {
 
     fn provider(&self) -> Option<&'static str> {
         self.served_by
+    }
+
+    fn ran_on_caller(&self) -> bool {
+        self.on_caller
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {

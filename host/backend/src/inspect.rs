@@ -18,8 +18,6 @@ pub(crate) struct Inspected {
     pub(crate) opset: i64,
     /// Operators used, with their domain if it is not the standard one.
     pub(crate) operators: BTreeSet<String>,
-    /// Whether operators run graphs of their own, as loops do.
-    pub(crate) has_subgraphs: bool,
 }
 
 /// Standard operators whose work depends on their inputs' values, not only on the sizes.
@@ -95,8 +93,7 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     }
     let standard = model.opset_import.iter().find(|opset| opset.domain.is_empty());
     let opset = standard.map_or(1, |opset| opset.version);
-    let Found { operators, has_subgraphs, .. } = found;
-    Ok(Inspected { opset, operators, has_subgraphs })
+    Ok(Inspected { opset, operators: found.operators })
 }
 
 /// The defaults of a model's functions' attributes, which tract does not read.
@@ -116,7 +113,6 @@ struct Defaults {
 struct Found {
     operators: BTreeSet<String>,
     external: BTreeSet<String>,
-    has_subgraphs: bool,
 }
 
 impl Found {
@@ -142,10 +138,7 @@ impl Found {
             attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| self.tensor(tensor));
             let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
             sparse.for_each(|tensor| self.sparse_tensor(tensor));
-            for graph in attribute.g.iter().chain(&attribute.graphs) {
-                self.has_subgraphs = true;
-                self.graph(graph);
-            }
+            attribute.g.iter().chain(&attribute.graphs).for_each(|graph| self.graph(graph));
         }
     }
 

@@ -8,6 +8,7 @@
 mod pinned;
 mod run;
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,6 @@ use ort::ep::{
     ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
     ExecutionProviderDispatch,
 };
-use ort::memory::Allocator;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue, SessionOutputs};
 use ort::value::{
@@ -39,6 +39,11 @@ use crate::options::{GraphOptimization, LoadOptions, ONNXRUNTIME, ProviderKind};
 /// The library reads this variable when it is set up. If it is not set, version 1.31 opens a
 /// database and writes a device id under the home directory, even with `with_telemetry(false)`.
 const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
+
+/// Options of CUDA that differ from ONNX Runtime's own defaults. cuDNN chooses the algorithms of
+/// convolutions by heuristics, because it would otherwise try all of them for each new size of
+/// batch, which stops a model for up to a second each time.
+const CUDA_DEFAULTS: [(&str, &str); 1] = [("cudnn_conv_algo_search", "HEURISTIC")];
 
 pub(crate) struct Runtime {
     environment: Environment,
@@ -93,14 +98,16 @@ impl Runtime {
             inputs: inputs.iter().map(describe).collect::<Result<_, _>>()?,
             outputs: outputs.iter().map(describe).collect::<Result<_, _>>()?,
         };
-        let memory = match provider {
-            // A run with bound outputs cannot be interrupted, and a run with loops may have to be.
-            ProviderKind::Cuda if inspected.has_subgraphs => None,
-            ProviderKind::Cuda => Some(pinned::memory(options)?),
-            ProviderKind::Cpu | ProviderKind::Tract => None,
+        let (staging, arenas) = match provider {
+            ProviderKind::Cuda => {
+                let device = device_of(options)?;
+                let staging = pinned::staging(&first.0, &pinned::memory(device)?);
+                (staging, format!("cpu:0;gpu:{device}"))
+            }
+            ProviderKind::Cpu | ProviderKind::Tract => (None, "cpu:0".to_owned()),
         };
-        let allocator = |session: &Session| pinned::allocator(session, memory.as_ref()?);
-        let staging = allocator(&first.0).map(pinned::staging);
+        let on_caller =
+            provider == ProviderKind::Cpu && options.threads == 1 && options.inter_op_threads == 1;
         let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
         let mut next = Some(first);
         while instances.len() < options.instances {
@@ -110,19 +117,14 @@ impl Runtime {
                 Some(session) => session,
                 None => self.session(onnx, options, provider)?,
             };
-            let pinned = staging.as_ref().and_then(|_| allocator(&session));
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
-            let rows_are_dynamic = info.rows_are_dynamic();
-            let keeping = Keeping { arena: options.memory_arena, is_steady: inspected.is_steady() };
+            let keeping = Keeping {
+                arena: options.memory_arena,
+                arenas: arenas.clone(),
+                is_steady: inspected.is_steady(),
+            };
             let runs = Arc::new(Runs::new(memory, &keeping)?);
-            instances.push(Box::new(Instance {
-                session,
-                runs,
-                outputs,
-                rows_are_dynamic,
-                pool,
-                pinned,
-            }));
+            instances.push(Box::new(Instance { session, runs, outputs, pool, on_caller }));
         }
         Ok(Loaded { info, instances, staging })
     }
@@ -171,8 +173,10 @@ fn execution_providers(
     let cpu = CPU::default().with_arena_allocator(options.memory_arena).build();
     match provider {
         ProviderKind::Cuda => {
-            let cuda = options.cuda_options.iter();
-            let cuda = cuda
+            let of_model = options.cuda_options.iter().map(|(key, value)| (&**key, &**value));
+            let all: BTreeMap<_, _> = CUDA_DEFAULTS.into_iter().chain(of_model).collect();
+            let cuda = all
+                .into_iter()
                 .fold(CUDA::default(), |cuda, (key, value)| cuda.with_arbitrary_config(key, value));
             vec![cuda.build().error_on_failure(), cpu]
         }
@@ -190,6 +194,12 @@ fn describe(outlet: &Outlet) -> Result<TensorInfo, ProviderError> {
     };
     let dims = shape.iter().map(|dim| usize::try_from(*dim).ok()).collect();
     Ok(TensorInfo { name: name.into(), dtype, dims })
+}
+
+/// The GPU in `options`.
+fn device_of(options: &LoadOptions) -> Result<i32, ProviderError> {
+    let Some(id) = options.cuda_options.get("device_id") else { return Ok(0) };
+    id.parse().map_err(|source| ProviderError::DeviceId { value: id.clone(), source })
 }
 
 fn from_ort(element: TensorElementType) -> Option<Dtype> {
@@ -216,18 +226,26 @@ struct Instance {
     session: Session,
     runs: Arc<Runs>,
     outputs: Vec<TensorInfo>,
-    rows_are_dynamic: bool,
     pool: BufferPool,
-    /// The allocator of pinned memory, where outputs are bound to it.
-    pinned: Option<Allocator>,
+    on_caller: bool,
 }
 
+// A run returns only when its stream is done and the outputs are on the host: ONNX Runtime
+// synchronizes by default. Source: `onnxruntime_run_options_config_keys.h`,
+// `disable_synchronize_execution_providers`.
 impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let values = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
-        let rows = inputs.first().map(Tensor::rows);
-        let outputs = self.run_on(&values, rows)?;
-        outputs.into_iter().map(|output| unaliased(output, inputs, &self.pool)).collect()
+        let Self { session, runs, outputs, pool, .. } = self;
+        let outputs = runs.limited(|options, pin| {
+            let values = session.run_with_options(&values[..], options).map_err(failed)?;
+            read_all(values, outputs, Target { pool, pin })
+        })?;
+        outputs.into_iter().map(|output| unaliased(output, inputs, pool)).collect()
+    }
+
+    fn ran_on_caller(&self) -> bool {
+        self.on_caller
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
@@ -244,56 +262,6 @@ fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Ten
     }
     let buffer = pool.copy_from(output.as_bytes());
     Tensor::new(output.dtype(), output.shape().into(), buffer).map_err(failed)
-}
-
-// A run returns only when its stream is done and the outputs are on the host: ONNX Runtime
-// synchronizes by default. Source: `onnxruntime_run_options_config_keys.h`,
-// `disable_synchronize_execution_providers`.
-impl Instance {
-    fn run_on(
-        &mut self,
-        values: &[SessionInputValue<'_>],
-        rows: Option<usize>,
-    ) -> Result<Vec<Tensor>, ModelError> {
-        if self.pinned.is_none() {
-            return self.run_unbound(values);
-        }
-        self.run_bound(values, rows).or_else(|error| {
-            let outputs = self.run_unbound(values)?;
-            // The run works without the binding. So either an output has another shape than the
-            // model says, or pinned memory is short.
-            self.pinned = None;
-            tracing::warn!(
-                %error,
-                "outputs cannot be bound, they are copied by way of ordinary memory"
-            );
-            Ok(outputs)
-        })
-    }
-
-    fn run_unbound(&mut self, values: &[SessionInputValue<'_>]) -> Result<Vec<Tensor>, ModelError> {
-        let Self { session, runs, outputs, pool, .. } = self;
-        runs.limited(|options, pin| {
-            let values = session.run_with_options(values, options).map_err(failed)?;
-            read_all(values, outputs, Target { pool, pin })
-        })
-    }
-
-    fn run_bound(
-        &mut self,
-        values: &[SessionInputValue<'_>],
-        rows: Option<usize>,
-    ) -> Result<Vec<Tensor>, ModelError> {
-        let Self { session, runs, outputs, pool, pinned: Some(allocator), .. } = self else {
-            return Err(failed("no memory to bind outputs to"));
-        };
-        let rows = rows.filter(|_| self.rows_are_dynamic);
-        let options = pinned::bind(session, outputs, rows, allocator).map_err(failed)?;
-        runs.counted(|| {
-            let values = session.run_with_options(values, &options).map_err(failed)?;
-            read_all(values, outputs, Target { pool, pin: Some(runs.pin()) })
-        })
-    }
 }
 
 /// The tensor as a value of ONNX Runtime. Strings are copied, because ONNX Runtime needs strings

@@ -142,6 +142,10 @@ impl Model for Instance {
         let outputs = outputs.iter().zip(&self.output_dtypes);
         outputs.map(|(value, dtype)| copy_out(value, *dtype, &self.pool)).collect()
     }
+
+    fn ran_on_caller(&self) -> bool {
+        true
+    }
 }
 
 fn copy_in(tensor: &Tensor) -> Result<TValue, ModelError> {

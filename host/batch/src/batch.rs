@@ -1,7 +1,8 @@
 //! One batch: staged, run, taken apart.
 //!
-//! A batch of one request uses that request's tensors. The tensors of a larger batch are copied
-//! together once, into pooled buffers. Outputs are row ranges of the batch's outputs, not copies.
+//! A batch of one request uses that request's tensors. The tensors of a larger batch, and of one
+//! for a device, are copied together once (`stager`). Outputs are row ranges of the batch's
+//! outputs, not copies.
 //!
 //! Invariant: a batch that fails is bisected until the requests at fault are found. The others are
 //! answered.
@@ -9,30 +10,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{
-    BatchFigures, BatchRecord, BufferPool, Follow, Model, Name, NamedTensor, Stage, Tensor,
-    run_guarded,
-};
+use gristmill_core::{BatchFigures, BatchRecord, Model, Name, Stage, Tensor, Turn, run_guarded};
 use smallvec::SmallVec;
 
 use crate::error::{RunError, SubmitError};
+use crate::job::Job;
 use crate::policy::{Entry, Taken};
 use crate::running::{Instance, Stop};
 use crate::served::{Served, Times};
+use crate::stager::Stager;
 use crate::sync::now;
-use crate::ticket::Reply;
 use crate::upkeep::Refusal;
 
 /// A request's tensor for each output, in the model's order.
 type Outputs = Result<Vec<Tensor>, SubmitError>;
-
-/// The inputs of a request, or of a part of one.
-pub(crate) struct Job {
-    pub(crate) inputs: Vec<NamedTensor>,
-    pub(crate) reply: Reply,
-    /// Follows the request into its batches.
-    pub(crate) follow: Follow,
-}
 
 /// Requests on their way through an instance. An emptied batch is used again, to save allocations.
 #[derive(Default)]
@@ -44,7 +35,8 @@ pub(crate) struct Batch {
     /// How long each request was queued. Set when the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
-    /// The share of each request of the time that its runs took.
+    /// The share of each request of its runs: of their processor time if one thread ran them, else
+    /// of the time that they took.
     shares: Vec<Duration>,
     /// The provider that ran it.
     provider: Option<&'static str>,
@@ -63,9 +55,9 @@ pub(crate) struct Ran {
     /// The number of times that it was cut in half because it failed.
     pub(crate) bisections: u64,
     pub(crate) failed: usize,
-    pub(crate) requests: usize,
-    /// How long it took to copy the requests together, ahead of the run or in it.
-    pub(crate) staging_time: Duration,
+    /// How long it took to copy the requests together, ahead of the run or in it. None if they were
+    /// not copied.
+    pub(crate) staging_time: Option<Duration>,
 }
 
 impl Batch {
@@ -95,16 +87,16 @@ impl Batch {
     }
 
     /// Copy the inputs of all requests together.
-    pub(crate) fn stage(&mut self, pool: &BufferPool) {
+    pub(crate) fn stage(&mut self, stager: &Stager) {
         let started = now();
         let Self { taken, staged, .. } = self;
         // The same error occurs again when the batch runs, and is answered then.
-        let _ = stage(&taken.batch, staged, pool);
+        let _ = stager.stage(&taken.batch, stager.padding(&taken.batch), staged);
         self.staging_time = now() - started;
     }
 
     /// Run all requests whose submitters still wait. Returns none if no submitter waits.
-    pub(crate) fn run(&mut self, instance: &mut Instance, pool: &BufferPool) -> Option<Ran> {
+    pub(crate) fn run(&mut self, instance: &mut Instance, stager: &Stager) -> Option<Ran> {
         let started = now();
         self.began = Some(started);
         let before = self.taken.batch.len();
@@ -128,15 +120,16 @@ impl Batch {
         let (outcomes, shares) = (&mut self.outcomes, &mut self.shares);
         let (model, stop) = (instance.model.as_mut(), &*instance.stop);
         let (ran, failing) = (Ran::default(), Duration::ZERO);
-        let mut run = Run { model, stop, pool, staged, outcomes, shares, failing, ran };
-        run.solve(requests);
+        let mut run = Run { model, stop, stager, staged, outcomes, shares, failing, ran };
+        run.solve(requests, stager.padding(requests));
         run.charge_failures(requests);
         let mut ran = run.ran;
         self.provider = run.model.provider();
         self.times = ran.times;
         self.staged.clear();
-        ran.staging_time = if was_staged { self.staging_time } else { ran.times.input };
-        ran.requests = self.taken.batch.len();
+        let copied = stager.copies(&self.taken.batch);
+        let took = if was_staged { self.staging_time } else { ran.times.input };
+        ran.staging_time = copied.then_some(took);
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
     }
@@ -184,7 +177,7 @@ impl Batch {
 struct Run<'a> {
     model: &'a mut dyn Model,
     stop: &'a Stop,
-    pool: &'a BufferPool,
+    stager: &'a Stager,
     /// The staged inputs; empty if the batch is not staged.
     staged: &'a mut Vec<Tensor>,
     outcomes: &'a mut Vec<Outputs>,
@@ -195,15 +188,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Push an outcome for each of `requests`.
-    fn solve(&mut self, requests: &[Entry<Job>]) {
-        let outcome = self.together(requests);
+    /// Push an outcome for each of `requests`. They are run together with so many rows of
+    /// `padding`. If that fails, parts of them are run as they are.
+    fn solve(&mut self, requests: &[Entry<Job>], padding: usize) {
+        let outcome = self.together(requests, padding);
         match outcome {
             Ok(()) => {}
             Err(_) if self.stop.is_ordered() => {
                 self.outcomes.extend(requests.iter().map(|_| Err(SubmitError::GivenUp)));
                 self.shares.extend(requests.iter().map(|_| Duration::ZERO));
             }
+            Err(_) if requests.len() <= 1 && padding > 0 => self.solve(requests, 0),
             Err(error) if requests.len() <= 1 => {
                 self.outcomes.push(Err(error));
                 self.shares.push(Duration::ZERO);
@@ -213,18 +208,23 @@ impl Run<'_> {
                 tracing::warn!(%error, requests = count, "batch failed: trying its halves");
                 self.ran.bisections += 1;
                 let (left, right) = requests.split_at(requests.len() / 2);
-                self.solve(left);
-                self.solve(right);
+                self.solve(left, 0);
+                self.solve(right, 0);
             }
         }
     }
 
     /// Run `requests` together. Pushes an outcome and a share of the time for each of them; if it
     /// fails, it pushes none.
-    fn together(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
-        let before = self.ran.times.total();
-        let attempted = self.attempt(requests);
-        let took = self.ran.times.total() - before;
+    fn together(&mut self, requests: &[Entry<Job>], padding: usize) -> Result<(), SubmitError> {
+        let (before, turn) = (self.ran.times.total(), Turn::begin());
+        let attempted = self.attempt(requests, padding);
+        let passed = self.ran.times.total() - before;
+        // On a busy machine the thread also waits for a core.
+        let took = match self.model.ran_on_caller() {
+            true => passed.min(Duration::from_nanos(turn.took())),
+            false => passed,
+        };
         match attempted {
             Ok(()) => self.shares.extend(shares_of(took, requests)),
             Err(_) => self.failing += took,
@@ -250,13 +250,13 @@ impl Run<'_> {
         }
     }
 
-    fn attempt(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
+    fn attempt(&mut self, requests: &[Entry<Job>], padding: usize) -> Result<(), SubmitError> {
         if self.stop.is_ordered() {
             return Err(SubmitError::GivenUp);
         }
         let started = now();
         if self.staged.is_empty() {
-            stage(requests, self.staged, self.pool)?;
+            self.stager.stage(requests, padding, self.staged)?;
         }
         let staged = now();
         let outputs = run_guarded(self.model, self.staged);
@@ -266,10 +266,10 @@ impl Run<'_> {
         times.input += staged - started;
         times.run += ran - staged;
         let outputs = outputs.map_err(RunError::from)?;
-        if requests.len() == 1 {
+        if requests.len() == 1 && padding == 0 {
             self.outcomes.push(Ok(outputs));
         } else {
-            take_apart(requests, &outputs, self.outcomes)?;
+            take_apart(requests, padding, &outputs, self.outcomes)?;
         }
         self.ran.times.output += now() - ran;
         Ok(())
@@ -286,39 +286,16 @@ fn part_of(time: Duration, rows: usize, all: usize) -> Duration {
     time.mul_f64(rows as f64 / all.max(1) as f64)
 }
 
-/// Copy the inputs of all `requests` together into `staged`, which must be empty.
-fn stage(
-    requests: &[Entry<Job>],
-    staged: &mut Vec<Tensor>,
-    pool: &BufferPool,
-) -> Result<(), RunError> {
-    let [first, rest @ ..] = requests else { return Ok(()) };
-    if rest.is_empty() {
-        staged.extend(first.item.inputs.iter().map(|input| input.tensor.clone()));
-        return Ok(());
-    }
-    for index in 0..first.item.inputs.len() {
-        let parts = requests.iter().map(|entry| &entry.item.inputs[index].tensor);
-        match Tensor::stack(pool, parts) {
-            Ok(stacked) => staged.push(stacked),
-            Err(error) => {
-                staged.clear();
-                return Err(error.into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Push each request's rows of `outputs`.
+/// Push each request's rows of `outputs`, after which come so many rows of `padding`.
 fn take_apart(
     requests: &[Entry<Job>],
+    padding: usize,
     outputs: &[Tensor],
     outcomes: &mut Vec<Outputs>,
 ) -> Result<(), RunError> {
-    let rows: usize = requests.iter().map(|entry| entry.rows).sum();
+    let rows = padding + requests.iter().map(|entry| entry.rows).sum::<usize>();
     if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
-        return Err(RunError::Rows { rows_in: rows, rows_out: odd.rows() });
+        return Err(RunError::Rows { rows_in: rows, padding, rows_out: odd.rows() });
     }
     let before = outcomes.len();
     let mut start = 0;

@@ -11,6 +11,10 @@ pub struct LaneConfig {
     pub max_batch_size: usize,
     /// Preferred sizes, ascending. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
+    /// The sizes of the batches that the model runs, ascending and up to the maximum: a batch is
+    /// padded to the next of them. Empty: any size. A lane clears them if rows form no batches, or
+    /// if an input has texts.
+    pub allowed_batch_sizes: Vec<usize>,
     /// How long a request may wait for others while an instance is idle. Zero: it does not wait.
     pub max_queue_delay: Duration,
     /// One queue policy for each priority level, at least one. The first is for the highest level.
@@ -75,6 +79,7 @@ impl LaneConfig {
         Self {
             max_batch_size,
             preferred_batch_sizes: Vec::new(),
+            allowed_batch_sizes: Vec::new(),
             max_queue_delay: Duration::ZERO,
             levels: vec![QueuePolicy::default()],
             default_level: 0,

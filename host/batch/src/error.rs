@@ -66,11 +66,13 @@ pub enum RunError {
     /// Tensors of several requests could not be copied together.
     #[error("model failed: {0}")]
     Tensor(#[from] TensorError),
-    /// The model returned another number of rows than it was given.
-    #[error("model failed: {rows_in} rows went in, {rows_out} came out")]
+    /// The model returned another number of rows than it was given, with those of padding.
+    #[error("model failed: {rows_in} rows went in{}, {rows_out} came out", padding_text(*padding))]
     Rows {
         /// Rows of the batch.
         rows_in: usize,
+        /// How many of these are padding.
+        padding: usize,
         /// Rows of one of its outputs.
         rows_out: usize,
     },
@@ -117,5 +119,12 @@ impl From<ModelError> for SubmitError {
 impl From<TensorError> for SubmitError {
     fn from(error: TensorError) -> Self {
         RunError::from(error).into()
+    }
+}
+
+fn padding_text(rows: usize) -> String {
+    match rows {
+        0 => String::new(),
+        rows => format!(" ({rows} of them padding, see allowed_batch_sizes)"),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchRecord, BufferPool, Deadline, Follow, Model, ModelInfo, Name, NamedTensor,
+    BatchRecord, BufferPool, Deadline, Dtype, Follow, Model, ModelInfo, Name, NamedTensor,
 };
 use smallvec::SmallVec;
 
@@ -55,7 +55,8 @@ pub struct Answered {
     pub staging: Duration,
     /// The rows of its batch; of the largest if it ran in several.
     pub batch_rows: usize,
-    /// Its share of the time that its batches took, by rows.
+    /// Its share of its batches, by rows: of their processor time if one thread ran them, else of
+    /// the time that they took.
     pub model_time: Duration,
     /// The provider that ran it, if the model has several.
     pub provider: Option<&'static str>,
@@ -129,6 +130,11 @@ impl Lane {
             config.max_batch_size = 1;
             config.preferred_batch_sizes.clear();
         }
+        // The size of texts is not bounded, so padding would not be, either.
+        let has_texts = info.inputs.iter().any(|input| input.dtype == Dtype::String);
+        if !info.rows_are_dynamic() || has_texts {
+            config.allowed_batch_sizes.clear();
+        }
         let parts = SharedParts { name, instances, config: &config, pool, upkeep };
         let shared = Arc::new(LaneShared::new(parts));
         let closing = Arc::new(Closing(shared.clone()));
@@ -141,16 +147,18 @@ impl Lane {
     }
 
     /// A lane with other settings over the same queue, instances and counters. The queue follows
-    /// them once they are [put in force](Self::put_in_force). Three settings stay as they are,
-    /// because queued requests or the instances depend on them: `max_batch_size`, `leads` and
-    /// `lost_after`.
+    /// them once they are [put in force](Self::put_in_force). Four settings stay as they are,
+    /// because queued requests or the instances depend on them: `max_batch_size`,
+    /// `allowed_batch_sizes`, `leads` and `lost_after`.
     pub fn with_config(&self, mut config: LaneConfig) -> Self {
         let LaneConfig { max_batch_size, leads, lost_after, .. } = self.config;
+        let allowed_batch_sizes = self.config.allowed_batch_sizes.clone();
         config.preferred_batch_sizes.retain(|size| *size <= max_batch_size);
         if !self.info.rows_are_dynamic() {
             config.preferred_batch_sizes.clear();
         }
-        let config = LaneConfig { max_batch_size, leads, lost_after, ..config };
+        let config =
+            LaneConfig { max_batch_size, allowed_batch_sizes, leads, lost_after, ..config };
         let (shared, closing) = (self.shared.clone(), self.closing.clone());
         Self { info: self.info.clone(), config, shared, closing }
     }
@@ -260,7 +268,7 @@ impl Lane {
             answers.push(answer_of(part, expires_at, &self.shared.tally).await?);
         }
         queued.is_answered = true;
-        joined(answers, self.info.outputs.len(), &self.shared.pool)
+        joined(answers, self.info.outputs.len(), &self.shared.stager.pool)
     }
 
     fn level(&self, priority: Option<u32>) -> usize {

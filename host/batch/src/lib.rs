@@ -10,8 +10,9 @@
 //! - `state` is what they share, with each change of it and the wake-up that follows;
 //! - `policy` decides which requests share a batch, and knows no clock, thread or tensor;
 //!   `service_time` learns how long batches take; `running` lists the batches that run now;
-//! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `split` cuts
-//!   requests that are larger than a batch; `ticket` carries the answer back;
+//! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `stager` copies
+//!   its inputs together; `split` cuts requests that are larger than a batch; `job` is a request in
+//!   a batch, and `ticket` carries the answer back;
 //! - `tally` counts, `statistics` are its figures, `pending` counts each request when it ends;
 //! - `rehearsal` is a lane by the same rules in which nothing runs, for predictions;
 //! - `sync` has the locks, the threads and the clock, so that tests can run the threads in many
@@ -32,6 +33,7 @@ mod assignment;
 mod batch;
 mod config;
 mod error;
+mod job;
 mod lane;
 mod leader;
 mod pending;
@@ -42,6 +44,7 @@ mod running;
 mod served;
 mod service_time;
 mod split;
+mod stager;
 mod state;
 mod statistics;
 mod sync;

@@ -18,7 +18,8 @@ pub(crate) struct Served {
     pub(crate) times: Times,
     /// The rows of the batch.
     pub(crate) batch_rows: usize,
-    /// The request's share of the batch's time, by rows.
+    /// The request's share of the batch, by rows: of its processor time if one thread ran it, else
+    /// of the time that it took.
     pub(crate) share: Duration,
     /// The provider that ran the batch, if the model has several.
     pub(crate) provider: Option<&'static str>,

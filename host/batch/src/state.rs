@@ -28,11 +28,13 @@ use std::time::{Duration, Instant};
 use gristmill_core::{BufferPool, Model, Name};
 
 use crate::assignment::Finished;
-use crate::batch::{Batch, Job};
+use crate::batch::Batch;
 use crate::config::LaneConfig;
+use crate::job::Job;
 use crate::policy::{Gather, Policy};
 use crate::running::{Instance, Running};
 use crate::service_time::ServiceTime;
+use crate::stager::Stager;
 use crate::statistics::LaneStatistics;
 use crate::sync::{Condvar, Guard, Mutex, now};
 use crate::tally::Tally;
@@ -46,7 +48,7 @@ pub(crate) use schedule::{LED_BATCH_TIME_MAX, Runner};
 /// The state that the tasks and threads of a lane share.
 pub(crate) struct LaneShared {
     pub(crate) name: Arc<str>,
-    pub(crate) pool: BufferPool,
+    pub(crate) stager: Stager,
     pub(crate) instances: usize,
     pub(crate) upkeep: Upkeep,
     /// A separate lock, so that counting never waits for the queue. It is locked alone, or after
@@ -143,7 +145,7 @@ impl LaneShared {
         };
         Self {
             name: name.into(),
-            pool,
+            stager: Stager { pool, sizes: config.allowed_batch_sizes.clone() },
             instances: count,
             upkeep,
             tally: Tally::default(),

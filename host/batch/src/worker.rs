@@ -24,14 +24,13 @@ pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
 fn run(shared: &LaneShared) {
     let mut state = shared.lock();
     loop {
-        if state.leave_surplus() {
-            return;
-        }
         if let Some(mut batch) = state.next_unanswered() {
             drop(state);
             batch.answer();
             state = shared.lock();
             state.recycle(batch);
+        } else if state.leave_surplus() {
+            return;
         } else if let Some(assignment) = state.begin(Runner::Worker) {
             drop(state);
             state = run_batches(shared, assignment);
@@ -50,14 +49,16 @@ fn run(shared: &LaneShared) {
 /// Run a batch, and further ones while there are any and another worker can answer.
 fn run_batches(shared: &LaneShared, mut assignment: Assignment) -> LockedState<'_> {
     loop {
-        let mut finished = assignment.run(&shared.pool, &shared.tally);
+        let mut finished = assignment.run(&shared.stager, &shared.tally);
         if finished.is_short() {
             return shared.answer(finished);
         }
         let mut state = shared.lock();
         state.learn(&mut finished);
-        // If its clients may be back in time for the next batch, answering goes first.
-        if finished.should_wait || !state.has_waiting_worker() {
+        // If its clients may be back in time for the next batch, answering goes first. Else the
+        // instance first goes to a worker that has a staged batch.
+        let other_goes_on = state.has_staged() || state.has_waiting_worker();
+        if finished.should_wait || !other_goes_on {
             drop(state);
             return shared.answer(finished);
         }
@@ -76,7 +77,7 @@ fn run_batches(shared: &LaneShared, mut assignment: Assignment) -> LockedState<'
 fn stage_and_run<'a>(shared: &'a LaneShared, mut state: LockedState<'a>) -> LockedState<'a> {
     let Some(mut batch) = state.take_to_stage() else { return state };
     drop(state);
-    batch.stage(&shared.pool);
+    batch.stage(&shared.stager);
     match shared.lock().begin_staged(batch) {
         (state, Some(assignment)) => {
             drop(state);

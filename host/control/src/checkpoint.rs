@@ -1,9 +1,10 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
-//! The file is `{"format": 3, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
+//! The file is `{"format": 4, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the format's number and of the checkpoint's bytes. The checkpoint has the digest of the last
-//! document that it stands for, which the first document of the log names, too. In format 2 only
-//! the newest version of a plugin or a model stays, pipelines have neither `candidate` nor
+//! document that it stands for, which the first document of the log names, too. In format 3
+//! configurations of models have no `allowed_batch_sizes`. In format 2, moreover, only the newest
+//! version of a plugin or a model stays, pipelines have neither `candidate` nor
 //! `capture`, and the digest covers only the checkpoint's bytes. In format 1, moreover, there are
 //! no admin tokens, no tenant says since when it is there or has a quota, pipelines have no
 //! `samples`, and configurations of models no `warm_up`.
@@ -22,7 +23,7 @@ use crate::release::format::Head;
 use crate::release::log_error::LogError;
 
 /// The format that is written. Those before it are read, too.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The first format whose number the digest covers.
 const COVERED_FORMAT: u32 = 3;
@@ -197,8 +198,8 @@ mod tests {
             spoilt[at] ^= 1;
             assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
         }
-        let newer = br#"{"format": 4, "state": {}}"#;
+        let newer = br#"{"format": 5, "state": {}}"#;
         let said = Checkpoint::read(newer).unwrap_err().to_string();
-        assert!(said.contains("its format is 4") && said.contains("up to 3"), "{said}");
+        assert!(said.contains("its format is 5") && said.contains("up to 4"), "{said}");
     }
 }

@@ -39,6 +39,10 @@ impl FreeBlocks {
         Self { lists: Mutex::default(), retained_bytes_max, source }
     }
 
+    pub(crate) fn is_sourced(&self) -> bool {
+        self.source.is_some()
+    }
+
     /// A block of at least `len` bytes. It may hold an earlier owner's bytes.
     pub(crate) fn take(&self, len: usize) -> Taken {
         let class = class_of(len);

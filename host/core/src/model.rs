@@ -18,6 +18,12 @@ pub trait Model: Send {
         None
     }
 
+    /// Whether the last batch was run by the calling thread alone. Then the thread's processor time
+    /// is that of the batch.
+    fn ran_on_caller(&self) -> bool {
+        false
+    }
+
     /// The handle with which another thread ends a run. None if the model's runs cannot be ended.
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         None

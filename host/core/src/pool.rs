@@ -31,6 +31,11 @@ impl BufferPool {
         Self { free: Arc::new(FreeBlocks::new(source, retained_bytes_max)) }
     }
 
+    /// Whether its memory comes from a [`MemorySource`], such as pinned memory of a device.
+    pub fn is_sourced(&self) -> bool {
+        self.free.is_sourced()
+    }
+
     /// A buffer holding a copy of `bytes`.
     pub fn copy_from(&self, bytes: &[u8]) -> Arc<Buffer> {
         let mut buffer = self.begin(bytes.len());

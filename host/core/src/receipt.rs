@@ -61,7 +61,8 @@ pub struct Record {
     pub rows: usize,
     /// Rows of its batch, those of other requests included; of the largest if it ran in several.
     pub batch_rows: usize,
-    /// Its share of the time that its batches took in the model, by rows.
+    /// Its share of its batches, by rows: of their processor time if one thread ran them, else of
+    /// the time that they took.
     pub model_time: Duration,
     /// The host's own processor time for it. Set when it has ended.
     pub host_time: Duration,
@@ -90,7 +91,7 @@ pub struct Charge {
     pub rows: u64,
     /// Processor time of its plugin calls, in microseconds.
     pub plugin_cpu_us: u64,
-    /// Its share of the time of its batches, by rows, in microseconds.
+    /// Its share of its batches, by rows, in microseconds: [`Record::model_time`].
     pub model_us: u64,
     /// The host's own processor time for it, in microseconds.
     pub host_cpu_us: u64,

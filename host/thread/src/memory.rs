@@ -25,6 +25,7 @@ compile_error!("musl's memalign calls aligned_alloc, which this module defines b
 pub struct NativeMemory {
     limit_bytes: usize,
     taken: AtomicUsize,
+    refused: AtomicUsize,
 }
 
 thread_local! {
@@ -35,7 +36,7 @@ thread_local! {
 impl NativeMemory {
     /// An owner that may take `limit_bytes`.
     pub fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, taken: AtomicUsize::new(0) }
+        Self { limit_bytes, taken: AtomicUsize::new(0), refused: AtomicUsize::new(0) }
     }
 
     /// The most that may be taken, in bytes.
@@ -48,7 +49,12 @@ impl NativeMemory {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Count from zero again.
+    /// How many allocations were refused so far.
+    pub fn refused(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Count taken bytes from zero again.
     pub fn reset(&self) {
         self.taken.store(0, Ordering::Relaxed);
     }
@@ -69,7 +75,11 @@ impl NativeMemory {
     /// Count `bytes` more. Returns false, and counts nothing, if that exceeds the limit.
     fn take(&self, bytes: usize) -> bool {
         let more = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.limit_bytes);
-        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        let fits = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if !fits {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        fits
     }
 }
 

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use crate::support::deploy::processor;
 use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
+use crate::support::onnx;
 use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 #[test]
 fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
@@ -25,6 +27,48 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     assert_eq!(statistics["batch_sizes"], json!({ "2": 1 }));
     server.put_json("models/digits/config", &json!({}));
     server.assert_reads("acme", 3);
+}
+
+#[test]
+fn batches_are_padded_to_allowed_sizes() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    server.digits("acme");
+    // The model runs single rows alone.
+    server.put("models/single", &onnx::single_rows());
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["single", "digits"] }));
+    let row = json!({ "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [3.0] });
+    let ask = || {
+        let request = json!({ "inputs": [row] }).to_string();
+        server.data.post("/v2/models/single/infer", request.as_bytes()).ok()["outputs"][0]["data"]
+            .clone()
+    };
+    assert_eq!(ask(), json!([9.0]));
+    let runs = || server.status()["models"]["single"]["providers"][0]["runs"].clone();
+    assert_eq!(runs(), 1);
+    let padded = json!({ "max_batch_size": 4, "allowed_batch_sizes": [2, 4] });
+    let answer = server.admin.put_json("/admin/v1/models/single/config", &padded).ok();
+    let warning = answer["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("a first run on 2 rows of zeros failed"), "{warning}");
+    assert_eq!(server.status()["models"]["single"]["allowed_batch_sizes"], json!([2, 4]));
+    // Two padded rows fail, and the row is run alone.
+    assert_eq!((ask(), runs()), (json!([9.0]), json!(1)));
+    server.put_json("models/digits/config", &json!({ "allowed_batch_sizes": [7, 256] }));
+    server.assert_reads("acme", 3);
+    assert_eq!(server.status()["models"]["digits"]["statistics"]["batch_sizes"], json!({ "1": 1 }));
+
+    let refused = |config: Value, named: &[&str]| {
+        let answer = server.admin.put_json("/admin/v1/models/digits/config", &config);
+        answer.refused(422, "unprocessable", named);
+    };
+    let sizes = json!({ "max_batch_size": 8, "allowed_batch_sizes": [0, 9] });
+    let out_of_range = ["allowed_batch_sizes[0] is 0: must be 1 to 8", "[1] is 9: must be 1 to 8"];
+    refused(sizes, &out_of_range);
+    let descending = json!({ "max_batch_size": 8, "allowed_batch_sizes": [4, 2, 8] });
+    refused(descending, &["allowed_batch_sizes[1] is 2: must be more than 4, before it"]);
+    let short = json!({ "max_batch_size": 8, "allowed_batch_sizes": [2, 4] });
+    refused(short, &["the last of allowed_batch_sizes is 4: must be max_batch_size, 8"]);
+    let odd = json!({ "max_batch_size": 8, "allowed_batch_sizes": [2, 8], "warm_up": [8, 4] });
+    refused(odd, &["warm_up[1] is 4: is not among allowed_batch_sizes"]);
 }
 
 /// A request waits for a second one, which never comes. Meanwhile the queue's limit changes, and

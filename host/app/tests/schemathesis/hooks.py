@@ -42,6 +42,8 @@ def small_config(config):
     for key, most in SMALL.items():
         if isinstance(config.get(key), int):
             config[key] = min(config[key], most)
+    # It depends on the size of batches, which was changed.
+    config.pop("allowed_batch_sizes", None)
     if isinstance(config.get("warm_up"), list):
         config["warm_up"] = [1 + size % 8 for size in config["warm_up"][:2] if isinstance(size, int)]
     return config

@@ -49,7 +49,10 @@ fn simulated_now() -> Instant {
 fn chain(models: [&Scripted; 2]) -> (Fallback, Arc<[ProviderHealth]>) {
     let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let models = models.map(|model| Box::new(model.clone()) as Box<dyn Model>).into();
-    (Fallback { now: simulated_now, ..Fallback::new(models, health.clone()) }, health)
+    (
+        Fallback { now: simulated_now, ..Fallback::new(models, health.clone(), &info(Some(1))) },
+        health,
+    )
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn a_provider_that_panics_is_one_that_fails() {
     let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let next = Scripted::default();
     let models: Vec<Box<dyn Model>> = vec![Box::new(Panicking), Box::new(next.clone())];
-    let mut chain = Fallback::new(models, health.clone());
+    let mut chain = Fallback::new(models, health.clone(), &info(Some(1)));
     chain.run(&[]).unwrap();
     assert_eq!((health[0].faults(), health[1].runs()), (1, 1));
     next.fails.store(true, Ordering::Relaxed);
@@ -157,11 +160,60 @@ fn what_was_told_to_end_is_not_repeated_on_the_next_provider() {
     let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let (stop, next) = (Arc::default(), Scripted::default());
     let first = Ended { stop: Arc::clone(&stop) };
-    let mut chain = Fallback::new(vec![Box::new(first), Box::new(next.clone())], health.clone());
+    let mut chain = Fallback::new(
+        vec![Box::new(first), Box::new(next.clone())],
+        health.clone(),
+        &info(Some(1)),
+    );
     let interrupt = chain.interrupt().unwrap();
     assert!(stop.set(interrupt.clone()).is_ok());
     assert_eq!(chain.run(&[]).unwrap_err().text, "ended");
     assert_eq!((next.asked(), health[0].faults()), (0, 0));
     interrupt.rearm();
     assert!(!chain.stop.ordered.load(Ordering::Acquire));
+}
+
+/// A model with rows of so many columns; none for any number.
+fn info(columns: Option<usize>) -> ModelInfo {
+    let tensor = TensorInfo {
+        name: "x".into(),
+        dtype: gristmill_core::Dtype::Uint8,
+        dims: vec![None, columns],
+    };
+    ModelInfo { backend: "test", inputs: vec![tensor], outputs: Vec::new() }
+}
+
+/// Has memory for so many rows.
+struct Small(usize);
+
+impl Model for Small {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        match inputs[0].rows() <= self.0 {
+            true => Ok(inputs.to_vec()),
+            false => Err(ModelError { kind: ModelErrorKind::OutOfMemory, text: "too much".into() }),
+        }
+    }
+}
+
+#[test]
+fn rows_that_need_too_much_memory_are_not_the_providers_fault() {
+    let rows = |rows: usize| {
+        let buffer = gristmill_core::BufferPool::new(0).copy_from(&vec![0; rows]);
+        Tensor::new(gristmill_core::Dtype::Uint8, [rows, 1].as_slice().into(), buffer).unwrap()
+    };
+    let times = u64::from(FAULTS_MAX) - 1;
+    for (fits, columns, expected) in
+        [(1, Some(1), [0, 0]), (0, None, [0, times]), (0, Some(1), [times, times])]
+    {
+        let health: Arc<[_]> =
+            [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
+        let next = Scripted::default();
+        let models: Vec<Box<dyn Model>> = vec![Box::new(Small(fits)), Box::new(next.clone())];
+        let mut chain = Fallback::new(models, health.clone(), &info(columns));
+        for _ in 0..times {
+            assert_eq!(chain.run(&[rows(2)]).unwrap_err().kind, ModelErrorKind::OutOfMemory);
+            chain.run(&[rows(1)]).unwrap();
+        }
+        assert_eq!([health[0].faults(), next.asked()], expected, "{fits} {columns:?}");
+    }
 }

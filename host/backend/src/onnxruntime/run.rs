@@ -18,9 +18,9 @@ use gristmill_thread::{NativeMemory, Share};
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
 
-/// A run option of ONNX Runtime: the named arena gives its free memory back when the run ends.
+/// A run option of ONNX Runtime: the named arenas give their free memory back when the run ends.
 /// Source: `onnxruntime_run_options_config_keys.h`.
-const SHRINKAGE: (&str, &str) = ("memory.enable_memory_arena_shrinkage", "cpu:0");
+const SHRINKAGE: &str = "memory.enable_memory_arena_shrinkage";
 
 /// How a session's runs are limited.
 pub(super) struct Runs {
@@ -41,23 +41,25 @@ pub(super) struct Pin(Arc<()>);
 pub(super) struct Keeping {
     /// Whether the session has an arena.
     pub(super) arena: bool,
+    /// Its arenas, as ONNX Runtime names them.
+    pub(super) arenas: String,
     /// Whether the sizes of the inputs bound the memory of a run.
     pub(super) is_steady: bool,
 }
 
 impl Runs {
     pub(super) fn new(memory: Arc<NativeMemory>, keeping: &Keeping) -> ort::Result<Self> {
-        let Keeping { arena, is_steady } = *keeping;
-        let shrinking = match arena {
+        let Keeping { arena, arenas, is_steady } = keeping;
+        let shrinking = match *arena {
             true => {
                 let mut options = RunOptions::new()?;
-                options.set(SHRINKAGE.0, SHRINKAGE.1)?;
+                options.set(SHRINKAGE, arenas)?;
                 Some(options)
             }
             false => None,
         };
         let (keeping, adopted) = (RunOptions::new()?, Pin::default());
-        Ok(Self { keeping, shrinking, is_steady, memory, adopted })
+        Ok(Self { keeping, shrinking, is_steady: *is_steady, memory, adopted })
     }
 
     /// Run `attempt` within the limit, up to three times. It gets the options of the run. If it
@@ -74,36 +76,38 @@ impl Runs {
         let is_pressed = self.memory.taken_bytes() > self.memory.limit_bytes() / 2;
         let pin = Some(&self.adopted).filter(|_| self.is_steady && !is_pressed);
         let first = self.counted(|| attempt(&self.keeping, pin));
-        let may_shrink = Arc::strong_count(&self.adopted.0) == 1;
-        if !is_over_limit(&first) || !may_shrink {
+        // While outputs lie in the arena of the processor, it cannot shrink. That of a GPU can.
+        let is_unread = Arc::strong_count(&self.adopted.0) > 1;
+        if !lacks_memory(&first) || is_unread && is_over_limit(&first) {
             return first;
         }
         // This run most likely fails, too. But with these options it gives memory back at its end.
         let second = self.counted(|| attempt(shrinking, None));
-        self.memory.reset();
-        if !is_over_limit(&second) {
+        if !is_unread {
+            self.memory.reset();
+        }
+        if !lacks_memory(&second) {
             return second;
         }
         self.counted(|| attempt(&self.keeping, None))
     }
 
-    /// Run once within the limit, with options of the caller's choice.
-    pub(super) fn counted<T>(
-        &self,
-        run: impl FnOnce() -> Result<T, ModelError>,
-    ) -> Result<T, ModelError> {
-        self.memory.count(run).map_err(|error| self.failed(error))
+    /// Run once within the limit.
+    fn counted<T>(&self, run: impl FnOnce() -> Result<T, ModelError>) -> Result<T, ModelError> {
+        let refused = self.memory.refused();
+        self.memory.count(run).map_err(|error| match self.memory.refused() == refused {
+            // If it lacks memory, it is that of the machine or of a GPU.
+            true => error,
+            false => self.over_limit(error),
+        })
     }
 
-    pub(super) fn pin(&self) -> &Pin {
-        &self.adopted
-    }
-
-    fn failed(&self, error: ModelError) -> ModelError {
-        let limit = self.memory.limit_bytes();
-        if limit == usize::MAX || error.kind != ModelErrorKind::OutOfMemory {
+    /// The error of a run to which memory was refused.
+    fn over_limit(&self, error: ModelError) -> ModelError {
+        if error.kind != ModelErrorKind::OutOfMemory {
             return error;
         }
+        let limit = self.memory.limit_bytes();
         let text = format!(
             "the run needs more memory than model_run_memory_bytes allows, {limit} bytes: {error}"
         );
@@ -113,6 +117,12 @@ impl Runs {
 
 fn is_over_limit<T>(outcome: &Result<T, ModelError>) -> bool {
     outcome.as_ref().is_err_and(|error| error.kind == ModelErrorKind::OverLimit)
+}
+
+/// Whether there was too little memory within the limit, on the machine or on a GPU.
+fn lacks_memory<T>(outcome: &Result<T, ModelError>) -> bool {
+    let is_out = |error: &ModelError| error.kind == ModelErrorKind::OutOfMemory;
+    is_over_limit(outcome) || outcome.as_ref().is_err_and(is_out)
 }
 
 /// ONNX Runtime checks the flag before each operator, and in loops before each iteration.
@@ -138,8 +148,15 @@ impl Interrupt for Runs {
 /// An error of ONNX Runtime. The runtime has no code for a lack of memory, so this one decision
 /// has to look at the text.
 pub(super) fn failed(error: impl Display) -> ModelError {
-    let lacks =
-        ["Failed to allocate memory", "bad_alloc", "bad allocation", "bad array new length"];
+    let lacks = [
+        "Failed to allocate memory",
+        "bad_alloc",
+        "bad allocation",
+        "bad array new length",
+        // Of a GPU, and of the part of it that `gpu_mem_limit` gives.
+        "out of memory",
+        "is smaller than requested bytes",
+    ];
     let mut error = ModelError::new(error.to_string());
     if lacks.iter().any(|text| error.text.contains(text)) {
         error.kind = ModelErrorKind::OutOfMemory;

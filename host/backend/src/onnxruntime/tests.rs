@@ -1,4 +1,4 @@
-//! Compares bound outputs with those of ordinary runs. This is CUDA's code with ordinary memory in
+//! Runs on batches that lie in a session's memory. This is CUDA's code with ordinary memory in
 //! place of pinned memory.
 
 use ort::memory::MemoryInfo;
@@ -10,18 +10,12 @@ fn model(name: &str) -> Vec<u8> {
     std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap()
 }
 
-/// An instance whose outputs are bound to ordinary memory, and a pool of the same memory.
-fn bound(name: &str) -> (Instance, BufferPool) {
+/// A pool of the memory of a session of the model `name`.
+fn staging(name: &str) -> BufferPool {
     let runtime = backends().onnxruntime.as_ref().unwrap();
     let cpu = ProviderKind::Cpu;
-    let (session, memory) = runtime.session(&model(name), &options(cpu), cpu).unwrap();
-    let allocator = || pinned::allocator(&session, &MemoryInfo::default());
-    let (pinned, staging) = (allocator(), pinned::staging(allocator().unwrap()));
-    let outputs = session.outputs().iter().map(describe).collect::<Result<_, _>>().unwrap();
-    let pool = BufferPool::new(1 << 20);
-    let runs = Runs::new(memory, &Keeping { arena: true, is_steady: true });
-    let runs = Arc::new(runs.unwrap());
-    (Instance { session, runs, outputs, rows_are_dynamic: true, pool, pinned }, staging)
+    let (session, _) = runtime.session(&model(name), &options(cpu), cpu).unwrap();
+    pinned::staging(&session, &MemoryInfo::default()).unwrap()
 }
 
 /// Rows that differ from each other and from those of other seeds.
@@ -34,46 +28,28 @@ fn input(pool: &BufferPool, info: &TensorInfo, rows: usize, seed: usize) -> Tens
 }
 
 #[test]
-fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
+fn batches_staged_in_a_sessions_memory_are_computed_as_others() {
     for name in ["digits", "ranker"] {
-        let mut ordinary =
-            backends().load(&model(name), &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
-        let (mut instance, staging) = bound(name);
-        let info = describe(&instance.session.inputs()[0]).unwrap();
-        // Small batches are copied and large ones are kept; both orders occur.
+        let mut model = backends().load(&model(name), &options(ProviderKind::Cpu)).unwrap();
+        let (staging, ordinary) = (staging(name), BufferPool::new(1 << 20));
+        assert!(staging.is_sourced());
+        // Small outputs are copied and large ones are kept; both orders occur.
         let batches = [1, 7, 5000, 3, 5000, 600, 2].into_iter().enumerate();
         let answers: Vec<_> = batches
             .map(|(seed, rows)| {
-                let input = input(&staging, &info, rows, seed);
-                let bound = instance.run(std::slice::from_ref(&input)).unwrap().remove(0);
-                let expected = ordinary.run(&[input]).unwrap().remove(0);
-                assert_eq!(bound.shape(), expected.shape());
-                (bound, expected)
+                let [staged, other] = [&staging, &ordinary].map(|pool| {
+                    let input = input(pool, &model.info.inputs[0], rows, seed);
+                    model.instances[0].run(&[input]).unwrap().remove(0)
+                });
+                assert_eq!(staged.shape(), other.shape());
+                (staged, other)
             })
             .collect();
-        assert!(instance.pinned.is_some(), "{name}: was not bound");
         // Compared at the end, because later batches could have overwritten earlier answers.
-        for (bound, expected) in answers {
-            assert!(bound.as_bytes() == expected.as_bytes(), "{name}, {} rows", bound.rows());
+        for (staged, other) in answers {
+            assert!(staged.as_bytes() == other.as_bytes(), "{name}, {} rows", other.rows());
         }
     }
-}
-
-#[test]
-fn outputs_of_other_shapes_than_the_model_says_are_not_bound() {
-    let (mut instance, pool) = bound("ranker");
-    let input_info = describe(&instance.session.inputs()[0]).unwrap();
-    // The real dimension is 1.
-    instance.outputs[0].dims[1] = Some(2);
-    let outputs = instance.run(&[input(&pool, &input_info, 4, 0)]).unwrap();
-    assert_eq!(outputs[0].shape(), [4, 1]);
-    assert!(instance.pinned.is_none());
-
-    // A failure that also occurs without the binding is not the binding's fault.
-    instance.pinned = pinned::allocator(&instance.session, &MemoryInfo::default());
-    let wrong = TensorInfo { dims: vec![None, Some(3)], ..input_info };
-    assert!(instance.run(&[input(&pool, &wrong, 4, 0)]).is_err());
-    assert!(instance.pinned.is_some());
 }
 
 #[test]

@@ -393,6 +393,47 @@ async fn a_full_batch_is_staged_while_the_instance_is_busy() {
     assert_eq!(bench.started.recv().unwrap(), 1, "a request whose client left costs no compute");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_is_padded_to_the_next_allowed_size_and_answers_have_their_own_rows() {
+    let bench =
+        bench_with(LaneConfig { allowed_batch_sizes: vec![2, 4, 8], ..LaneConfig::new(8, 64) });
+    let first = tokio::spawn({
+        let lane = bench.lane.clone();
+        let submission = bench.submission("first", &[7.0], BOUND);
+        async move { lane.submit(submission).await }
+    });
+    until("the instance is busy", || bench.started.try_recv() == Ok(2)).await;
+    let a = bench.queue("a", &[1.0, 2.0]).await;
+    let b = bench.queue("b", &[3.0, 4.0, 5.0]).await;
+    bench.finish(2);
+    let answer = first.await.unwrap().unwrap();
+    assert_eq!(answer.outputs[0].tensor.as_f32().unwrap(), [14.0]);
+    assert_eq!(answer.batch_rows, 1, "padding is not counted");
+    assert_eq!(a.await.unwrap().unwrap(), [2.0, 4.0]);
+    assert_eq!(b.await.unwrap().unwrap(), [6.0, 8.0, 10.0]);
+    assert_eq!(bench.started.recv().unwrap(), 8);
+    // A full batch needs none.
+    bench.finish(1);
+    let full = bench.lane.submit(bench.submission("a", &[1.0; 8], BOUND)).await.unwrap();
+    assert_eq!(full.outputs[0].tensor.rows(), 8);
+    assert_eq!(bench.started.recv().unwrap(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_padded_batch_that_fails_is_bisected() {
+    let bench =
+        bench_with(LaneConfig { allowed_batch_sizes: vec![3, 8], ..LaneConfig::new(8, 64) });
+    let first = bench.occupy().await;
+    let sound = bench.queue("a", &[1.0, 2.0]).await;
+    let poison = bench.queue("b", &[3.0, -1.0]).await;
+    bench.finish(4);
+    first.await.unwrap().unwrap();
+    assert_eq!(sound.await.unwrap().unwrap(), [2.0, 4.0]);
+    assert!(matches!(poison.await.unwrap(), Err(SubmitError::Failed { .. })));
+    let runs: Vec<_> = (0..3).map(|_| bench.started.recv().unwrap()).collect();
+    assert_eq!(runs, [8, 2, 2], "parts run as they are");
+}
+
 /// Returns its input and reports the thread on which it ran.
 struct Named {
     ran_on: Sender<Option<String>>,

@@ -8,8 +8,8 @@ use gristmill_core::{Follow, Name, NamedTensor};
 use smallvec::SmallVec;
 
 use super::LockedState;
-use crate::batch::Job;
 use crate::error::SubmitError;
+use crate::job::Job;
 use crate::policy::{Entry, Size};
 use crate::split::{Part, Parts};
 use crate::ticket::{Waiting, ticket};

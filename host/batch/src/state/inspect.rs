@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use super::{Arrival, LockedState};
-use crate::batch::Job;
 use crate::error::SubmitError;
+use crate::job::Job;
 use crate::policy::{Entry, Taken};
 use crate::running::{Begun, Instance};
 use crate::service_time::ServiceTime;

@@ -64,11 +64,13 @@ impl LockedState<'_> {
         if ran.failed == 0 {
             self.state.service.observe(finished.rows, ran.times.total());
         }
-        if ran.requests > 1 {
-            self.learn_staging(ran.staging_time);
+        if let Some(time) = ran.staging_time {
+            self.learn_staging(time);
         }
-        let State { policy, service, idle, .. } = &mut *self.state;
-        finished.should_wait = idle.is_empty() && policy.should_wait_after(finished.rows, service);
+        // A staged batch goes on at once.
+        let State { policy, service, idle, staged, .. } = &mut *self.state;
+        finished.should_wait =
+            *staged == 0 && idle.is_empty() && policy.should_wait_after(finished.rows, service);
     }
 
     /// Learn from a batch that was answered, and put its instance back.

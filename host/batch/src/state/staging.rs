@@ -48,9 +48,14 @@ impl LockedState<'_> {
         }
     }
 
+    /// Whether another worker has a batch for the next free instance, staged or almost.
+    pub(crate) fn has_staged(&self) -> bool {
+        self.state.staged > 0
+    }
+
     /// An instance was put back: wake a worker that has a staged batch for it.
     pub(super) fn wake_staged(&mut self) {
-        if self.state.staged > 0 {
+        if self.has_staged() {
             self.lane.freed.notify_one();
         }
     }

@@ -41,14 +41,15 @@ pub(crate) struct Models {
 }
 
 /// Everything that loading a model depends on, and its name. Two models, or two files of one,
-/// never share a lane. `max_batch_size` is part of it, because queued requests are cut to that
-/// size.
+/// never share a lane. The sizes of batches are part of it, because queued requests are cut to the
+/// largest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LoadKey {
     name: Name,
     digest: Digest,
     options: LoadOptions,
     max_batch_size: usize,
+    allowed_batch_sizes: Vec<usize>,
 }
 
 impl Models {
@@ -225,8 +226,13 @@ impl Models {
 }
 
 fn key_of(name: &Name, digest: Digest, config: &ModelConfig) -> LoadKey {
-    let (options, max_batch_size) = (config.load_options(), config.max_batch_size);
-    LoadKey { name: name.clone(), digest, options, max_batch_size }
+    LoadKey {
+        name: name.clone(),
+        digest,
+        options: config.load_options(),
+        max_batch_size: config.max_batch_size,
+        allowed_batch_sizes: config.allowed_batch_sizes.clone(),
+    }
 }
 
 /// Warnings for the operator who uploaded the model.

@@ -1,20 +1,21 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
-//! A document is `{"format": 7, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
+//! A document is `{"format": 8, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
 //! format's number and of the release's bytes, so that a change inside a document is found. A
 //! release contains its number, which its file's name must match, and the SHA-256 of the whole
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.
 //!
-//! In format 6 only the newest version of a plugin or a model stays: pipelines name no versions,
-//! configurations of models have no `version_policy`, tenants no `plugin_version_policy`, and no
-//! release brings back an earlier version; pipelines have neither `candidate` nor `capture`, and
-//! samples no headers. In format 5, moreover, there are no admin tokens, the hashes of keys are not
-//! keyed, tenants have no quota, pipelines no `samples`, and configurations of models no `warm_up`.
-//! In format 4, moreover, no release says who made it. In format 3, moreover, the keys of tenants
-//! are lists of digests, without names, and no release changes a key alone. In format 2, moreover,
-//! pipelines have neither `instance_reuse` nor `debug`, and the digest covers only the release's
-//! bytes.
+//! In format 7 configurations of models have no `allowed_batch_sizes`, and always a `warm_up`. In
+//! format 6, moreover, only the newest version of a plugin or a model stays: pipelines name no
+//! versions, configurations of models have no `version_policy`, tenants no `plugin_version_policy`,
+//! and no release brings back an earlier version; pipelines have neither `candidate` nor `capture`,
+//! and samples no headers. In format 5, moreover, there are no admin tokens, the hashes of keys are
+//! not keyed, tenants have no quota, pipelines no `samples`, and configurations of models no
+//! `warm_up`. In format 4, moreover, no release says who made it. In format 3, moreover, the keys
+//! of tenants are lists of digests, without names, and no release changes a key alone. In format 2,
+//! moreover, pipelines have neither `instance_reuse` nor `debug`, and the digest covers only the
+//! release's bytes.
 //!
 //! Format 1 is a bare release without digests and without the field `format`. The chain begins at
 //! the first document of format 2 or later; every later document must be part of it. A document of
@@ -34,7 +35,7 @@ use crate::release::change::{Change, Release, ReleaseNote};
 use crate::release::log_error::LogError;
 
 /// The format that is written.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 
 /// The first format with digests.
 const CHAINED_FORMAT: u32 = 2;

@@ -57,6 +57,10 @@ pub struct ModelConfig {
     pub max_batch_size: usize,
     /// Preferred sizes. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
+    /// The sizes of the batches that the model runs, ascending, the last one `max_batch_size`. A
+    /// batch is padded to the next of them. Empty: any size.
+    #[schema(max_items = 64)]
+    pub allowed_batch_sizes: Vec<usize>,
     /// How long a request may wait for others while an instance is idle.
     #[schema(maximum = 60_000_000)]
     pub max_queue_delay_us: u64,
@@ -111,9 +115,10 @@ pub struct ModelConfig {
     pub memory_arena: bool,
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
-    /// The batch sizes that each instance runs once on zeros when it is loaded.
+    /// The batch sizes that each instance runs once on zeros when it is loaded. If it is not given:
+    /// the smallest of `allowed_batch_sizes`; 1 if any size is allowed.
     #[schema(max_items = 16)]
-    pub warm_up: Vec<usize>,
+    pub warm_up: Option<Vec<usize>>,
     /// The versions that stay loaded beside the newest one.
     pub version_policy: VersionPolicy,
 }
@@ -152,6 +157,7 @@ impl Default for ModelConfig {
         Self {
             max_batch_size: 256,
             preferred_batch_sizes: Vec::new(),
+            allowed_batch_sizes: Vec::new(),
             max_queue_delay_us: 0,
             priority_levels: 1,
             default_priority_level: 0,
@@ -171,7 +177,7 @@ impl Default for ModelConfig {
             graph_optimization: GraphOptimizationSpec::All,
             memory_arena: true,
             memory_pattern: true,
-            warm_up: vec![1],
+            warm_up: None,
             version_policy: VersionPolicy::default(),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::block::{ALIGNMENT, Line, MemoryBlock};
 use crate::free_blocks::POISON;
+use crate::{Dtype, Tensor};
 
 #[test]
 fn buffers_are_aligned_and_hold_what_was_written() {
@@ -165,4 +166,21 @@ fn a_sources_memory_is_used_and_used_again_and_replaced_where_it_does_not_fit() 
     let third = pool.copy_from(&[4; 5000]);
     assert!(!third.is_sourced());
     assert_eq!(third.as_bytes(), [4; 5000]);
+}
+
+#[test]
+fn a_single_part_is_copied_into_a_sources_memory_and_else_kept() {
+    let (ordinary, sourced) =
+        (BufferPool::new(1 << 20), BufferPool::of(Two(AtomicUsize::new(0)), 1 << 20));
+    let shape = [2, 3].as_slice().into();
+    let part = Tensor::new(Dtype::Uint8, shape, ordinary.copy_from(&[1, 2, 3, 4, 5, 6])).unwrap();
+    let [kept, copied] =
+        [&ordinary, &sourced].map(|pool| Tensor::stack(pool, [&part].into_iter()).unwrap());
+    assert_eq!(kept.as_bytes().as_ptr(), part.as_bytes().as_ptr());
+    assert_ne!(copied.as_bytes().as_ptr(), part.as_bytes().as_ptr());
+    assert_eq!((copied.as_bytes(), copied.shape()), (part.as_bytes(), part.shape()));
+    let shape = [].as_slice().into();
+    let scalar = Tensor::new(Dtype::Uint8, shape, ordinary.copy_from(&[7])).unwrap();
+    let copied = Tensor::stack(&sourced, [&scalar].into_iter()).unwrap();
+    assert_eq!((copied.as_bytes(), copied.shape()), ([7].as_slice(), [0; 0].as_slice()));
 }

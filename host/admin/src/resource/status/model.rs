@@ -111,6 +111,9 @@ pub(in crate::resource) struct ServedDocument<'a> {
     warnings: &'a [String],
     /// Whether its inputs can have any number of rows.
     dynamic_rows: bool,
+    /// The sizes of the batches that it runs: a batch is padded to the next of them. Empty for any
+    /// size.
+    allowed_batch_sizes: &'a [usize],
     inputs: Vec<TensorDocument<'a>>,
     outputs: Vec<TensorDocument<'a>>,
 }
@@ -125,6 +128,7 @@ impl<'a> ServedDocument<'a> {
             providers: Some(providers.iter().map(ProviderDocument::of).collect()),
             warnings,
             dynamic_rows: info.rows_are_dynamic(),
+            allowed_batch_sizes: &lane.config().allowed_batch_sizes,
             inputs: info.inputs.iter().map(TensorDocument::of).collect(),
             outputs: info.outputs.iter().map(TensorDocument::of).collect(),
         }

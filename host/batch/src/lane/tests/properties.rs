@@ -8,7 +8,7 @@ use gristmill_core::{BufferPool, Model, ModelError, Name, Tensor};
 use proptest::prelude::*;
 
 use super::{Lane, SubmitError, info, submission};
-use crate::batch::Job;
+use crate::job::Job;
 use crate::policy::{Entry, Size};
 use crate::state::{Arrival, LockedState, Simulated};
 use crate::ticket::ticket;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gristmill_core::{BufferPool, Model, ModelError, Tensor};
 
 use super::{Lane, Named, Submission, SubmitError, bench, info, submission, until};
-use crate::batch::Job;
+use crate::job::Job;
 use crate::leader::LED_BATCHES_MAX;
 use crate::policy::{Entry, shape_key};
 use crate::ticket::ticket;

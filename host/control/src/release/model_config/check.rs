@@ -15,6 +15,9 @@ const BYTES_MAX: u64 = 1 << 40;
 /// The most batch sizes that instances run when they are loaded.
 const WARM_UP_MAX: usize = 16;
 
+/// The most allowed batch sizes.
+const ALLOWED_MAX: usize = 64;
+
 impl ModelConfig {
     /// All of its faults.
     pub(crate) fn faults(&self) -> Faults {
@@ -31,13 +34,9 @@ impl ModelConfig {
         for size in &self.preferred_batch_sizes {
             faults.within("preferred_batch_sizes", *size as u64, 1..=most);
         }
-        for (index, size) in self.warm_up.iter().enumerate() {
-            faults.within(&format!("warm_up[{index}]"), *size as u64, 1..=most);
-        }
-        let sizes = self.warm_up.len();
-        if sizes > WARM_UP_MAX {
-            faults.add("warm_up", format!("warm_up has {sizes} sizes: the limit is {WARM_UP_MAX}"));
-        }
+        check_sizes("warm_up", self.warm_up.as_deref(), most, WARM_UP_MAX, faults);
+        self.check_allowed(most, faults);
+        self.check_warm_up(faults);
         faults.within("max_queue_delay_us", self.max_queue_delay_us, 0..=60_000_000);
         faults.within("priority_levels", self.priority_levels.into(), 1..=LEVELS_MAX.into());
         let levels = match faults.has("priority_levels") {
@@ -63,6 +62,36 @@ impl ModelConfig {
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
         self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
+    }
+
+    fn check_allowed(&self, most: u64, faults: &mut Faults) {
+        let key = "allowed_batch_sizes";
+        check_sizes(key, Some(&self.allowed_batch_sizes), most, ALLOWED_MAX, faults);
+        let sizes = &self.allowed_batch_sizes;
+        if let Some(index) = sizes.windows(2).position(|pair| pair[0] >= pair[1]) {
+            let (before, size) = (sizes[index], sizes[index + 1]);
+            let at = index + 1;
+            let text = format!("{key}[{at}] is {size}: must be more than {before}, before it");
+            faults.add(key, text);
+        } else if let Some(last) = sizes.last().filter(|last| **last as u64 != most)
+            && !faults.has(key)
+            && !faults.has("max_batch_size")
+        {
+            let text = format!("the last of {key} is {last}: must be max_batch_size, {most}");
+            faults.add(key, text);
+        }
+    }
+
+    fn check_warm_up(&self, faults: &mut Faults) {
+        let (allowed, Some(warm_up)) = (&self.allowed_batch_sizes, &self.warm_up) else {
+            return;
+        };
+        let mut sizes = warm_up.iter().enumerate();
+        let odd = sizes.find(|(_, size)| !allowed.is_empty() && !allowed.contains(size));
+        if let Some((index, size)) = odd.filter(|_| !faults.has("warm_up")) {
+            let text = format!("warm_up[{index}] is {size}: is not among allowed_batch_sizes");
+            faults.add("warm_up", text);
+        }
     }
 
     fn check_queue(&self, faults: &mut Faults) {
@@ -105,6 +134,24 @@ impl ModelConfig {
                 faults.add("provider_options", text);
             }
         }
+    }
+}
+
+/// Check the sizes of batches in the list `key`, if it is given.
+fn check_sizes(
+    key: &str,
+    sizes: Option<&[usize]>,
+    most: u64,
+    length_max: usize,
+    faults: &mut Faults,
+) {
+    let sizes = sizes.unwrap_or_default();
+    for (index, size) in sizes.iter().enumerate() {
+        faults.within(&format!("{key}[{index}]"), *size as u64, 1..=most);
+    }
+    let length = sizes.len();
+    if length > length_max {
+        faults.add(key, format!("{key} has {length} sizes: the limit is {length_max}"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Turning a model's configuration into the settings of the batcher and the backends.
 //!
-//! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`] and
-//! `max_batch_size`. A change of other settings loads nothing.
+//! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`],
+//! `max_batch_size` and `allowed_batch_sizes`. A change of other settings loads nothing.
 
 use std::time::Duration;
 
@@ -33,7 +33,10 @@ impl ModelConfig {
             },
             memory_arena: self.memory_arena,
             memory_pattern: self.memory_pattern,
-            warm_up: self.warm_up.clone(),
+            warm_up: self
+                .warm_up
+                .clone()
+                .unwrap_or_else(|| vec![self.allowed_batch_sizes.first().copied().unwrap_or(1)]),
         }
     }
 
@@ -54,6 +57,7 @@ impl ModelConfig {
         LaneConfig {
             max_batch_size: self.max_batch_size,
             preferred_batch_sizes: preferred,
+            allowed_batch_sizes: self.allowed_batch_sizes.clone(),
             max_queue_delay: Duration::from_micros(self.max_queue_delay_us),
             levels: levels.collect(),
             default_level: default_level as usize - 1,

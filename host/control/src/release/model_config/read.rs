@@ -52,6 +52,7 @@ impl ModelConfig {
         Self {
             max_batch_size: read.whole("max_batch_size").unwrap_or(default.max_batch_size),
             preferred_batch_sizes: read.list("preferred_batch_sizes", size).unwrap_or_default(),
+            allowed_batch_sizes: read.list("allowed_batch_sizes", size).unwrap_or_default(),
             max_queue_delay_us: read.whole("max_queue_delay_us").unwrap_or_default(),
             priority_levels: read.whole("priority_levels").unwrap_or(default.priority_levels),
             default_priority_level: read.whole("default_priority_level").unwrap_or_default(),
@@ -75,7 +76,7 @@ impl ModelConfig {
                 .unwrap_or(default.graph_optimization),
             memory_arena: read.flag("memory_arena").unwrap_or(default.memory_arena),
             memory_pattern: read.flag("memory_pattern").unwrap_or(default.memory_pattern),
-            warm_up: read.list("warm_up", size).unwrap_or(default.warm_up),
+            warm_up: read.list("warm_up", size),
             version_policy: VersionPolicy::read(read, "version_policy", MODEL_VERSIONS_MAX),
         }
     }

@@ -31,7 +31,8 @@ fn a_document_is_read_as_the_log_reads_it() {
         "allow_timeout_override": true,
     });
     let document = json!({
-        "max_batch_size": 9, "preferred_batch_sizes": [3, 9], "max_queue_delay_us": 4,
+        "max_batch_size": 9, "preferred_batch_sizes": [3, 9], "allowed_batch_sizes": [1, 9],
+        "max_queue_delay_us": 4,
         "priority_levels": 3, "default_priority_level": 2, "priority_ageing_ms": 77,
         "default_queue_policy": policy, "priority_queue_policies": { "3": policy },
         "max_queue_rows": 100, "max_queue_bytes": 101, "max_tenant_queue_rows": 50,

@@ -1,0 +1,13 @@
+//! A request in a batch.
+
+use gristmill_core::{Follow, NamedTensor};
+
+use crate::ticket::Reply;
+
+/// The inputs of a request, or of a part of one.
+pub(crate) struct Job {
+    pub(crate) inputs: Vec<NamedTensor>,
+    pub(crate) reply: Reply,
+    /// Follows the request into its batches.
+    pub(crate) follow: Follow,
+}
