@@ -9,7 +9,8 @@
 //! `worker` drives many on one thread. It is written for little processor time of its own, because
 //! on a shared machine the client is half of what is measured: sockets without a runtime between,
 //! requests that are made once, and one call of the system for each direction of a request. gRPC
-//! and TLS are sent by hyper (`hyper_worker`, `hyper_connection`), for about three times that.
+//! and TLS are sent by hyper (`hyper_worker`, `hyper_connection`); gRPC takes about three times as
+//! much.
 //!
 //! Refuses to know the command line, and what the requests mean.
 //!

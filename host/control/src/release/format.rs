@@ -6,16 +6,20 @@
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.
 //!
-//! In format 7 configurations of models have no `allowed_batch_sizes`, and always a `warm_up`. In
-//! format 6, moreover, only the newest version of a plugin or a model stays: pipelines name no
-//! versions, configurations of models have no `version_policy`, tenants no `plugin_version_policy`,
-//! and no release brings back an earlier version; pipelines have neither `candidate` nor `capture`,
-//! and samples no headers. In format 5, moreover, there are no admin tokens, the hashes of keys are
-//! not keyed, tenants have no quota, pipelines no `samples`, and configurations of models no
-//! `warm_up`. In format 4, moreover, no release says who made it. In format 3, moreover, the keys
-//! of tenants are lists of digests, without names, and no release changes a key alone. In format 2,
-//! moreover, pipelines have neither `instance_reuse` nor `debug`, and the digest covers only the
-//! release's bytes.
+//! An older format lacks all that the formats after it lack, and more:
+//! - format 7: configurations of models have no `allowed_batch_sizes`, and always a `warm_up`;
+//! - format 6: only the newest version of a plugin or a model stays. So pipelines name no versions,
+//!   configurations of models have no `version_policy`, tenants have no `plugin_version_policy`,
+//!   and no release brings back an earlier version. Pipelines have neither `candidate` nor
+//!   `capture`. Samples have no headers;
+//! - format 5: there are no admin tokens. A key's hash is a plain SHA-256, made without the
+//!   server's secret. Tenants have no quota, pipelines no `samples`, configurations of models no
+//!   `warm_up`;
+//! - format 4: no release says who made it;
+//! - format 3: a tenant's keys are a list of digests without names, and no release changes a single
+//!   key;
+//! - format 2: pipelines have neither `instance_reuse` nor `debug`, and the digest covers only the
+//!   release's bytes.
 //!
 //! Format 1 is a bare release without digests and without the field `format`. The chain begins at
 //! the first document of format 2 or later; every later document must be part of it. A document of
