@@ -153,11 +153,9 @@ impl Backends {
         let kinds = providers.iter().map(|health| health.kind);
         let options = LoadOptions { providers: kinds.collect(), instances: 1, ..options.clone() };
         let Candidates { loaded, failures } = self.candidates(onnx, &options, &inspected);
-        if loaded.len() < providers.len() {
-            return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
-        }
-        let Some(info) = loaded.first().map(|(_, loaded)| loaded.info.clone()) else {
-            return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
+        let info = match loaded.first() {
+            Some((_, best)) if loaded.len() == providers.len() => best.info.clone(),
+            _ => return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures }),
         };
         let chain = loaded.into_iter().flat_map(|(_, loaded)| loaded.instances).collect();
         Ok(Box::new(Fallback::new(chain, providers.clone(), &info)))

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gristmill_core::{
-    Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, Tensor, TensorInfo, run_guarded,
+    Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, Tensor, run_guarded,
 };
 
 use crate::breaker::Breaker;
@@ -47,7 +47,7 @@ pub(crate) struct Fallback {
     links: Vec<Link>,
     stop: Arc<FallbackStop>,
     health: Arc<[ProviderHealth]>,
-    /// Whether the model's dimensions besides rows are fixed.
+    /// As in [`ModelInfo::rows_are_alike`].
     rows_are_alike: bool,
     served_by: Option<&'static str>,
     /// Whether all providers that were tried last run on the calling thread.
@@ -63,8 +63,6 @@ impl Fallback {
         health: Arc<[ProviderHealth]>,
         info: &ModelInfo,
     ) -> Self {
-        let is_fixed = |input: &TensorInfo| input.dims.iter().skip(1).all(Option::is_some);
-        let rows_are_alike = info.inputs.iter().all(is_fixed);
         let interrupts = models.iter().filter_map(|model| model.interrupt()).collect();
         let stop = FallbackStop { ordered: AtomicBool::new(false), links: interrupts };
         let links = models.into_iter().map(|model| Link { model, breaker: Breaker::default() });
@@ -73,7 +71,7 @@ impl Fallback {
             links,
             stop,
             health,
-            rows_are_alike,
+            rows_are_alike: info.rows_are_alike(),
             served_by: None,
             on_caller: false,
             now: Instant::now,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Dtype, Model, ModelInfo, TensorInfo};
+use gristmill_core::{BufferPool, Dtype, Model, ModelInfo};
 
 use crate::health::ProviderHealth;
 
@@ -28,10 +28,8 @@ impl LoadedModel {
     /// determines the batch's time: all dimensions except the first are fixed, and no input has
     /// texts, which can have any length.
     pub fn may_lead(&self) -> bool {
-        let is_fixed = |input: &TensorInfo| {
-            input.dtype != Dtype::String && input.dims.iter().skip(1).all(Option::is_some)
-        };
-        self.is_steady && self.info.inputs.iter().all(is_fixed)
+        let has_texts = self.info.inputs.iter().any(|input| input.dtype == Dtype::String);
+        self.is_steady && self.info.rows_are_alike() && !has_texts
     }
 }
 

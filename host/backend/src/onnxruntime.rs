@@ -108,6 +108,8 @@ impl Runtime {
         };
         let on_caller =
             provider == ProviderKind::Cpu && options.threads == 1 && options.inter_op_threads == 1;
+        let arenas = options.memory_arena.then_some(arenas);
+        let keeping = Keeping { arenas, is_steady: inspected.is_steady() };
         let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
         let mut next = Some(first);
         while instances.len() < options.instances {
@@ -118,11 +120,6 @@ impl Runtime {
                 None => self.session(onnx, options, provider)?,
             };
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
-            let keeping = Keeping {
-                arena: options.memory_arena,
-                arenas: arenas.clone(),
-                is_steady: inspected.is_steady(),
-            };
             let runs = Arc::new(Runs::new(memory, &keeping)?);
             instances.push(Box::new(Instance { session, runs, outputs, pool, on_caller }));
         }

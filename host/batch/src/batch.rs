@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::error::{RunError, SubmitError};
 use crate::job::Job;
-use crate::policy::{Entry, Taken};
+use crate::policy::{Entry, Taken, rows_of};
 use crate::running::{Instance, Stop};
 use crate::served::{Served, Times};
 use crate::stager::Stager;
@@ -32,6 +32,8 @@ pub(crate) struct Batch {
     /// The inputs of all requests together ([`stage`](Self::stage)); empty if the batch is not
     /// staged.
     staged: Vec<Tensor>,
+    /// The rows that pad it to an allowed size.
+    padding: usize,
     /// How long each request was queued. Set when the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
@@ -71,7 +73,7 @@ impl Batch {
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.requests().iter().map(|entry| entry.rows).sum()
+        rows_of(self.requests())
     }
 
     /// The rows of each tenant, in the order in which the tenants first appear.
@@ -89,9 +91,9 @@ impl Batch {
     /// Copy the inputs of all requests together.
     pub(crate) fn stage(&mut self, stager: &Stager) {
         let started = now();
-        let Self { taken, staged, .. } = self;
+        self.padding = stager.padding(&self.taken.batch);
         // The same error occurs again when the batch runs, and is answered then.
-        let _ = stager.stage(&taken.batch, stager.padding(&taken.batch), staged);
+        let _ = stager.stage(&self.taken.batch, self.padding, &mut self.staged);
         self.staging_time = now() - started;
     }
 
@@ -116,18 +118,21 @@ impl Batch {
             }
         }
         let was_staged = !self.staged.is_empty();
+        if !was_staged {
+            self.padding = stager.padding(requests);
+        }
         let staged = &mut self.staged;
         let (outcomes, shares) = (&mut self.outcomes, &mut self.shares);
         let (model, stop) = (instance.model.as_mut(), &*instance.stop);
         let (ran, failing) = (Ran::default(), Duration::ZERO);
         let mut run = Run { model, stop, stager, staged, outcomes, shares, failing, ran };
-        run.solve(requests, stager.padding(requests));
+        run.solve(requests, self.padding);
         run.charge_failures(requests);
         let mut ran = run.ran;
         self.provider = run.model.provider();
         self.times = ran.times;
         self.staged.clear();
-        let copied = stager.copies(&self.taken.batch);
+        let copied = stager.copies(requests, self.padding);
         let took = if was_staged { self.staging_time } else { ran.times.input };
         ran.staging_time = copied.then_some(took);
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
@@ -278,7 +283,7 @@ impl Run<'_> {
 
 /// The share of each request of the time of a run, by rows.
 fn shares_of(took: Duration, requests: &[Entry<Job>]) -> impl Iterator<Item = Duration> {
-    let all: usize = requests.iter().map(|entry| entry.rows).sum();
+    let all = rows_of(requests);
     requests.iter().map(move |entry| part_of(took, entry.rows, all))
 }
 
@@ -293,7 +298,7 @@ fn take_apart(
     outputs: &[Tensor],
     outcomes: &mut Vec<Outputs>,
 ) -> Result<(), RunError> {
-    let rows = padding + requests.iter().map(|entry| entry.rows).sum::<usize>();
+    let rows = padding + rows_of(requests);
     if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
         return Err(RunError::Rows { rows_in: rows, padding, rows_out: odd.rows() });
     }

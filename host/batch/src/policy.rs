@@ -29,7 +29,7 @@ use crate::config::LaneConfig;
 use crate::service_time::ServiceTime;
 use closed_loop::{ClosedLoop, QueueRows};
 use entry::QueuedEntry;
-pub(crate) use entry::{Entry, Size, Taken};
+pub(crate) use entry::{Entry, Size, Taken, rows_of};
 use fair_queue::{FairQueue, Forming};
 pub(crate) use gather::Gather;
 pub use limits::Full;

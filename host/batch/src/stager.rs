@@ -7,7 +7,7 @@ use gristmill_core::{BufferPool, Tensor};
 
 use crate::error::RunError;
 use crate::job::Job;
-use crate::policy::Entry;
+use crate::policy::{Entry, rows_of};
 
 /// The most bytes of padding. A batch that would need more runs as it is: the rows are large then,
 /// and clients choose how large.
@@ -22,8 +22,8 @@ pub(crate) struct Stager {
 
 impl Stager {
     /// Whether the inputs of `requests` are copied. If not, they are those of the only request.
-    pub(crate) fn copies(&self, requests: &[Entry<Job>]) -> bool {
-        requests.len() > 1 || self.pool.is_sourced() || self.padding(requests) > 0
+    pub(crate) fn copies(&self, requests: &[Entry<Job>], padding: usize) -> bool {
+        requests.len() > 1 || self.pool.is_sourced() || padding > 0
     }
 
     /// Copy the inputs of all `requests` together into `staged`, which must be empty, after them so
@@ -58,7 +58,7 @@ impl Stager {
 
     /// The rows that `requests` lack to the next allowed size; 0 if they are not padded.
     pub(crate) fn padding(&self, requests: &[Entry<Job>]) -> usize {
-        let rows: usize = requests.iter().map(|entry| entry.rows).sum();
+        let rows = rows_of(requests);
         let next = self.sizes.iter().find(|size| **size >= rows).copied();
         let (Some(next), Some(last)) = (next, requests.last()) else { return 0 };
         let inputs = last.item.inputs.iter();

@@ -223,6 +223,13 @@ impl ModelInfo {
         !self.inputs.is_empty() && all.all(|info| matches!(info.dims.first(), Some(None)))
     }
 
+    /// Whether all rows of its inputs have the same shape: the dimensions after the first are
+    /// fixed.
+    pub fn rows_are_alike(&self) -> bool {
+        let is_fixed = |input: &TensorInfo| input.dims.iter().skip(1).all(Option::is_some);
+        self.inputs.iter().all(is_fixed)
+    }
+
     /// Put the inputs `given` in the model's order, and check that each has the right dtype and
     /// shape. If [rows are dynamic](Self::rows_are_dynamic), also check that all have the same
     /// number of rows. Returns that number, or 1 if rows are not dynamic.

@@ -39,27 +39,24 @@ pub(super) struct Pin(Arc<()>);
 
 /// Properties of a session that decide how much memory it keeps.
 pub(super) struct Keeping {
-    /// Whether the session has an arena.
-    pub(super) arena: bool,
-    /// Its arenas, as ONNX Runtime names them.
-    pub(super) arenas: String,
+    /// The session's arenas, as ONNX Runtime names them; none if it has no arena.
+    pub(super) arenas: Option<String>,
     /// Whether the sizes of the inputs bound the memory of a run.
     pub(super) is_steady: bool,
 }
 
 impl Runs {
     pub(super) fn new(memory: Arc<NativeMemory>, keeping: &Keeping) -> ort::Result<Self> {
-        let Keeping { arena, arenas, is_steady } = keeping;
-        let shrinking = match *arena {
-            true => {
+        let shrinking = match &keeping.arenas {
+            Some(arenas) => {
                 let mut options = RunOptions::new()?;
                 options.set(SHRINKAGE, arenas)?;
                 Some(options)
             }
-            false => None,
+            None => None,
         };
-        let (keeping, adopted) = (RunOptions::new()?, Pin::default());
-        Ok(Self { keeping, shrinking, is_steady: *is_steady, memory, adopted })
+        let (is_steady, adopted) = (keeping.is_steady, Pin::default());
+        Ok(Self { keeping: RunOptions::new()?, shrinking, is_steady, memory, adopted })
     }
 
     /// Run `attempt` within the limit, up to three times. It gets the options of the run. If it

@@ -28,6 +28,11 @@ pub(crate) struct Entry<T> {
     pub(crate) item: T,
 }
 
+/// The rows of all `entries` together.
+pub(crate) fn rows_of<T>(entries: &[Entry<T>]) -> usize {
+    entries.iter().map(|entry| entry.rows).sum()
+}
+
 impl<T> Entry<T> {
     /// Decide at `now` whether to run, wait or reject, given the estimated batch time `takes`.
     pub(super) fn verdict(

@@ -34,9 +34,8 @@ impl ModelConfig {
         for size in &self.preferred_batch_sizes {
             faults.within("preferred_batch_sizes", *size as u64, 1..=most);
         }
-        check_sizes("warm_up", self.warm_up.as_deref(), most, WARM_UP_MAX, faults);
         self.check_allowed(most, faults);
-        self.check_warm_up(faults);
+        self.check_warm_up(most, faults);
         faults.within("max_queue_delay_us", self.max_queue_delay_us, 0..=60_000_000);
         faults.within("priority_levels", self.priority_levels.into(), 1..=LEVELS_MAX.into());
         let levels = match faults.has("priority_levels") {
@@ -66,8 +65,8 @@ impl ModelConfig {
 
     fn check_allowed(&self, most: u64, faults: &mut Faults) {
         let key = "allowed_batch_sizes";
-        check_sizes(key, Some(&self.allowed_batch_sizes), most, ALLOWED_MAX, faults);
         let sizes = &self.allowed_batch_sizes;
+        check_sizes(key, sizes, most, ALLOWED_MAX, faults);
         if let Some(index) = sizes.windows(2).position(|pair| pair[0] >= pair[1]) {
             let (before, size) = (sizes[index], sizes[index + 1]);
             let at = index + 1;
@@ -82,13 +81,16 @@ impl ModelConfig {
         }
     }
 
-    fn check_warm_up(&self, faults: &mut Faults) {
-        let (allowed, Some(warm_up)) = (&self.allowed_batch_sizes, &self.warm_up) else {
+    fn check_warm_up(&self, most: u64, faults: &mut Faults) {
+        let (allowed, Some(sizes)) = (&self.allowed_batch_sizes, &self.warm_up) else {
             return;
         };
-        let mut sizes = warm_up.iter().enumerate();
-        let odd = sizes.find(|(_, size)| !allowed.is_empty() && !allowed.contains(size));
-        if let Some((index, size)) = odd.filter(|_| !faults.has("warm_up")) {
+        check_sizes("warm_up", sizes, most, WARM_UP_MAX, faults);
+        if allowed.is_empty() || faults.has("warm_up") {
+            return;
+        }
+        let mut sizes = sizes.iter().enumerate();
+        if let Some((index, size)) = sizes.find(|(_, size)| !allowed.contains(size)) {
             let text = format!("warm_up[{index}] is {size}: is not among allowed_batch_sizes");
             faults.add("warm_up", text);
         }
@@ -137,15 +139,8 @@ impl ModelConfig {
     }
 }
 
-/// Check the sizes of batches in the list `key`, if it is given.
-fn check_sizes(
-    key: &str,
-    sizes: Option<&[usize]>,
-    most: u64,
-    length_max: usize,
-    faults: &mut Faults,
-) {
-    let sizes = sizes.unwrap_or_default();
+/// Check the sizes of batches in the list `key`.
+fn check_sizes(key: &str, sizes: &[usize], most: u64, length_max: usize, faults: &mut Faults) {
     for (index, size) in sizes.iter().enumerate() {
         faults.within(&format!("{key}[{index}]"), *size as u64, 1..=most);
     }
