@@ -35,7 +35,9 @@ impl Comparison<'_> {
     pub fn run(&self, harness: &Harness) -> Result<Value> {
         let mut bare = harness.load_with(self.path, &self.options)?;
         let model = harness.load_with(self.path, &self.options)?;
-        let lane = harness.lane(model, LaneConfig::new(self.batch, 4096))?;
+        let allowed_batch_sizes = self.options.allowed_batch_sizes.clone();
+        let config = LaneConfig { allowed_batch_sizes, ..LaneConfig::new(self.batch, 4096) };
+        let lane = harness.lane(model, config)?;
         let (mut lane_rows, mut bare_rows, mut mean_batch) = (Vec::new(), Vec::new(), 0.0);
         let mut times = Value::Null;
         if !self.warm_up.is_zero() {

@@ -65,6 +65,7 @@ impl Server {
         let providers: Vec<_> = options.providers.iter().map(|kind| kind.as_str()).collect();
         let mut config = json!({
             "max_batch_size": max_batch_size,
+            "allowed_batch_sizes": options.allowed_batch_sizes,
             "max_queue_bytes": QUEUE_BYTES_MAX,
             "max_tenant_queue_bytes": QUEUE_BYTES_MAX,
             "providers": providers,

@@ -134,8 +134,15 @@ impl Backends {
             .map(|chain| Box::new(Fallback::new(chain, providers.clone(), &info)) as Box<dyn Model>)
             .collect();
         let staging = staging.unwrap_or_else(|| self.pool.clone());
-        let is_steady = inspected.is_steady();
-        Ok(LoadedModel { info, instances, warnings, is_steady, providers, staging })
+        Ok(LoadedModel {
+            info,
+            instances,
+            warnings,
+            is_steady: inspected.is_steady(),
+            has_convolutions: inspected.has_convolutions(),
+            providers,
+            staging,
+        })
     }
 
     /// One more instance of a model that is loaded on `providers`. Takes long.

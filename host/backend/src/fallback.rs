@@ -33,12 +33,12 @@ struct FallbackStop {
 impl Interrupt for FallbackStop {
     fn interrupt(&self) {
         self.ordered.store(true, Ordering::Release);
-        self.links.iter().for_each(|link| link.interrupt());
+        self.links.interrupt();
     }
 
     fn rearm(&self) {
         self.ordered.store(false, Ordering::Release);
-        self.links.iter().for_each(|link| link.rearm());
+        self.links.rearm();
     }
 }
 

@@ -57,6 +57,11 @@ impl Inspected {
         };
         self.operators.iter().all(steady)
     }
+
+    /// Whether it has convolutions.
+    pub(crate) fn has_convolutions(&self) -> bool {
+        self.operators.iter().any(|name| name.starts_with("Conv"))
+    }
 }
 
 /// Read a file.

@@ -16,6 +16,8 @@ pub struct LoadedModel {
     pub warnings: Vec<String>,
     /// Whether the sizes of its inputs determine the work of a run, judged by its operators.
     pub is_steady: bool,
+    /// Whether it has convolutions.
+    pub has_convolutions: bool,
     /// The providers that run it, the best first.
     pub providers: Arc<[ProviderHealth]>,
     /// The pool in which batches should be copied together. For a GPU it has memory that the GPU

@@ -1,10 +1,12 @@
 //! Models on ONNX Runtime, on the processor or on CUDA. `ort` loads its library at run time.
 //!
-//! `run` limits and ends the runs of a session, `pinned` gives CUDA memory to stage batches in.
+//! `run` limits and ends the runs of a session, `pinned` gives CUDA memory to stage batches in, and
+//! `by_size` has a session for each size of batches.
 //! Refuses to know other providers: `fallback` does.
 //!
 //! Invariant: an output never lies in memory that an input's owner may use again.
 
+mod by_size;
 mod pinned;
 mod run;
 
@@ -110,9 +112,14 @@ impl Runtime {
             provider == ProviderKind::Cpu && options.threads == 1 && options.inter_op_threads == 1;
         let arenas = options.memory_arena.then_some(arenas);
         let keeping = Keeping { arenas, is_steady: inspected.is_steady() };
-        let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
+        let sizes = match provider {
+            ProviderKind::Cuda if info.rows_are_dynamic() => &options.allowed_batch_sizes[..],
+            _ => &[],
+        };
+        let count = options.instances * sizes.len().max(1);
+        let mut sessions = Vec::with_capacity(count);
         let mut next = Some(first);
-        while instances.len() < options.instances {
+        while sessions.len() < count {
             // Each instance has its own session, so that on CUDA each has its own stream: a session
             // makes one stream (`cudaStreamCreateWithFlags`, non-blocking) for each concurrent run.
             let (session, memory) = match next.take() {
@@ -121,8 +128,9 @@ impl Runtime {
             };
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
             let runs = Arc::new(Runs::new(memory, &keeping)?);
-            instances.push(Box::new(Instance { session, runs, outputs, pool, on_caller }));
+            sessions.push(Instance { session, runs, outputs, pool, on_caller });
         }
+        let instances = by_size::instances(sessions, sizes);
         Ok(Loaded { info, instances, staging })
     }
 

@@ -78,6 +78,9 @@ pub struct LoadOptions {
     pub memory_arena: bool,
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
+    /// The sizes of the batches that the model runs, ascending. Empty if they may have any size. On
+    /// CUDA an instance has a session for each.
+    pub allowed_batch_sizes: Vec<usize>,
     /// The batch sizes that each instance runs once on zeros when it is loaded, so that the first
     /// requests do not pay for it.
     pub warm_up: Vec<usize>,
@@ -105,6 +108,7 @@ impl Default for LoadOptions {
             graph_optimization: GraphOptimization::All,
             memory_arena: true,
             memory_pattern: true,
+            allowed_batch_sizes: Vec::new(),
             warm_up: vec![1],
         }
     }

@@ -52,6 +52,17 @@ pub trait Interrupt: Send + Sync {
     fn rearm(&self);
 }
 
+/// Ends the runs of several models.
+impl Interrupt for Vec<Arc<dyn Interrupt>> {
+    fn interrupt(&self) {
+        self.iter().for_each(|each| each.interrupt());
+    }
+
+    fn rearm(&self) {
+        self.iter().for_each(|each| each.rearm());
+    }
+}
+
 /// Why a run failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("model failed: {text}")]

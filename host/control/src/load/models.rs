@@ -41,15 +41,14 @@ pub(crate) struct Models {
 }
 
 /// Everything that loading a model depends on, and its name. Two models, or two files of one,
-/// never share a lane. The sizes of batches are part of it, because queued requests are cut to the
-/// largest.
+/// never share a lane. The largest size of batches is part of it, because queued requests are cut
+/// to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LoadKey {
     name: Name,
     digest: Digest,
     options: LoadOptions,
     max_batch_size: usize,
-    allowed_batch_sizes: Vec<usize>,
 }
 
 impl Models {
@@ -231,7 +230,6 @@ fn key_of(name: &Name, digest: Digest, config: &ModelConfig) -> LoadKey {
         digest,
         options: config.load_options(),
         max_batch_size: config.max_batch_size,
-        allowed_batch_sizes: config.allowed_batch_sizes.clone(),
     }
 }
 
@@ -240,6 +238,15 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());
     let serves = model.providers.first().map(|provider| provider.kind);
+    let has_sizes = config.max_batch_size > 1 && model.info.rows_are_dynamic();
+    let any_size = has_sizes && config.allowed_batch_sizes.is_empty();
+    if serves == Some(ProviderKind::Cuda) && model.has_convolutions && any_size {
+        warnings.push(
+            "on cuda its convolutions are prepared anew for each batch of another size than the one \
+             before, which takes up to a second: name the sizes in allowed_batch_sizes"
+                .into(),
+        );
+    }
     if serves == Some(ProviderKind::Tract) && config.providers.first() != Some(&ProviderName::Tract)
     {
         warnings.push("it runs on tract, which is several times slower than ONNX Runtime".into());

@@ -1,7 +1,7 @@
 //! Turning a model's configuration into the settings of the batcher and the backends.
 //!
-//! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`],
-//! `max_batch_size` and `allowed_batch_sizes`. A change of other settings loads nothing.
+//! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`] and
+//! `max_batch_size`. A change of other settings loads nothing.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutA
 
 use crate::release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
+    WARM_UP_MAX,
 };
 
 impl ModelConfig {
@@ -33,10 +34,15 @@ impl ModelConfig {
             },
             memory_arena: self.memory_arena,
             memory_pattern: self.memory_pattern,
-            warm_up: self
-                .warm_up
-                .clone()
-                .unwrap_or_else(|| vec![self.allowed_batch_sizes.first().copied().unwrap_or(1)]),
+            allowed_batch_sizes: self.allowed_batch_sizes.clone(),
+            warm_up: self.warm_up.clone().unwrap_or_else(|| self.default_warm_up()),
+        }
+    }
+
+    fn default_warm_up(&self) -> Vec<usize> {
+        match &self.allowed_batch_sizes[..] {
+            [] => vec![1],
+            allowed => allowed.iter().copied().take(WARM_UP_MAX).collect(),
         }
     }
 
