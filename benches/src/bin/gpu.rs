@@ -58,8 +58,8 @@ fn main() -> Result<()> {
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let comparison = |batch| Comparison {
             path,
-            // All runs have this size, since on CUDA a run of another size than the one before takes
-            // longer. Batches of fewer rows come at the beginning and the end of a measurement.
+            // All runs have this size, because on CUDA a run of another size than the one before
+            // takes longer. Each measurement begins and ends with batches of fewer rows.
             options: LoadOptions { allowed_batch_sizes: vec![batch], ..options.clone() },
             rows: &rows,
             batch,

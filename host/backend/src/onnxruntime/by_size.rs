@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use gristmill_core::{Interrupt, Model, ModelError, Tensor};
 
-use super::Instance;
-
 /// One instance of a model.
-struct BySize {
+struct BySize<M> {
     /// A session for batches up to each size, ascending.
-    sessions: Vec<(usize, Instance)>,
+    sessions: Vec<(usize, M)>,
 }
 
 /// The instances of which `sessions` has one session for each of `sizes`, which are ascending. If
 /// any size is allowed, `sizes` is empty and each session is an instance.
-pub(super) fn instances(sessions: Vec<Instance>, sizes: &[usize]) -> Vec<Box<dyn Model>> {
+pub(super) fn instances<M: Model + 'static>(
+    sessions: Vec<M>,
+    sizes: &[usize],
+) -> Vec<Box<dyn Model>> {
     let boxed = |session| Box::new(session) as Box<dyn Model>;
     if sizes.is_empty() {
         return sessions.into_iter().map(boxed).collect();
@@ -28,7 +29,7 @@ pub(super) fn instances(sessions: Vec<Instance>, sizes: &[usize]) -> Vec<Box<dyn
     (0..count).map(|_| Box::new(next()) as Box<dyn Model>).collect()
 }
 
-impl Model for BySize {
+impl<M: Model> Model for BySize<M> {
     /// The session of the next allowed size runs a batch. Parts of a batch that failed are not
     /// padded: they take the same way.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
