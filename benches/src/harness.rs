@@ -120,7 +120,6 @@ pub fn submission(tenant: &Name, input: &Arc<str>, tensor: &Tensor) -> Submissio
         inputs: vec![NamedTensor { name: input.clone(), tensor: tensor.clone() }],
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + PATIENCE),
-        follow: Default::default(),
     }
 }
 
@@ -147,7 +146,7 @@ pub async fn closed_loop(
         tokio::spawn(async move {
             let mut answers = 0_u64;
             while began.elapsed() < time {
-                lane.submit(submission(&tenant, &input, &tensor)).await?;
+                lane.submit(submission(&tenant, &input, &tensor), None).await?;
                 answers += 1;
             }
             Ok::<_, SubmitError>(answers)

@@ -10,7 +10,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BatchFigures, BatchRecord, Model, Name, Stage, Tensor, Turn, run_guarded};
+use gristmill_core::{
+    BatchFigures, BatchRecord, Model, ModelUse, Name, Stage, Tensor, Turn, run_guarded,
+};
 use smallvec::SmallVec;
 
 use crate::error::{RunError, SubmitError};
@@ -164,16 +166,17 @@ impl Batch {
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         let waited = waited.zip(self.shares.drain(..));
         for (entry, ((outcome, queued), share)) in self.taken.batch.drain(..).zip(waited) {
+            let used = ModelUse { rows: entry.rows, time: share };
             let served = outcome.map(|outputs| Served {
                 outputs,
                 queued,
                 times,
                 batch_rows: rows,
-                share,
+                used,
                 provider,
                 batch: batch.clone(),
             });
-            entry.item.reply.answer(served.map_err(|error| error.charged(share)));
+            entry.item.reply.answer(served.map_err(|error| error.charged(used)));
         }
     }
 }
@@ -200,7 +203,7 @@ impl Run<'_> {
         match outcome {
             Ok(()) => {}
             Err(_) if self.stop.is_ordered() => {
-                self.outcomes.extend(requests.iter().map(|_| Err(SubmitError::GivenUp)));
+                self.outcomes.extend(requests.iter().map(|_| Err(given_up())));
                 self.shares.extend(requests.iter().map(|_| Duration::ZERO));
             }
             Err(_) if requests.len() <= 1 && padding > 0 => self.solve(requests, 0),
@@ -257,7 +260,7 @@ impl Run<'_> {
 
     fn attempt(&mut self, requests: &[Entry<Job>], padding: usize) -> Result<(), SubmitError> {
         if self.stop.is_ordered() {
-            return Err(SubmitError::GivenUp);
+            return Err(given_up());
         }
         let started = now();
         if self.staged.is_empty() {
@@ -279,6 +282,11 @@ impl Run<'_> {
         self.ran.times.output += now() - ran;
         Ok(())
     }
+}
+
+/// The error of a run that was told to end. Its use is noted when the batch is answered.
+fn given_up() -> SubmitError {
+    SubmitError::GivenUp { used: ModelUse::default() }
 }
 
 /// The share of each request of the time of a run, by rows.

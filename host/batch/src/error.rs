@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gristmill_core::{ErrorCode, InputError, ModelError, TensorError};
+use gristmill_core::{ErrorCode, InputError, ModelError, ModelUse, TensorError};
 
 use crate::policy::Full;
 use crate::upkeep::Refusal;
@@ -43,12 +43,15 @@ pub enum SubmitError {
     Failed {
         /// Why.
         source: RunError,
-        /// The request's share of the time of the runs that failed.
-        share: Duration,
+        /// The request's use of the runs that failed.
+        used: ModelUse,
     },
     /// The run went on after the deadline and was told to end.
     #[error("the model did not answer in time, its run was given up")]
-    GivenUp,
+    GivenUp {
+        /// The request's use of that run.
+        used: ModelUse,
+    },
     /// The lane refuses all requests, for this reason.
     #[error("the model is out of service: {0}")]
     OutOfService(#[source] Refusal),
@@ -82,11 +85,20 @@ pub enum RunError {
 }
 
 impl SubmitError {
-    /// The same error, with the request's share of the time of the runs that failed.
-    pub(crate) fn charged(self, share: Duration) -> Self {
+    /// The same error, with the request's use of the runs that failed.
+    pub(crate) fn charged(self, used: ModelUse) -> Self {
         match self {
-            Self::Failed { source, .. } => Self::Failed { source, share },
+            Self::Failed { source, .. } => Self::Failed { source, used },
+            Self::GivenUp { .. } => Self::GivenUp { used },
             other => other,
+        }
+    }
+
+    /// The request's use of the runs that failed.
+    pub fn used(&self) -> ModelUse {
+        match self {
+            Self::Failed { used, .. } | Self::GivenUp { used } => *used,
+            _ => ModelUse::default(),
         }
     }
 
@@ -97,7 +109,7 @@ impl SubmitError {
             Self::TooManyRows { .. } => ErrorCode::Unprocessable,
             Self::QueueFull(_) => ErrorCode::QueueFull,
             Self::TooBusy { .. } => ErrorCode::Overloaded,
-            Self::Expired | Self::GivenUp => ErrorCode::DeadlineExceeded,
+            Self::Expired | Self::GivenUp { .. } => ErrorCode::DeadlineExceeded,
             Self::Failed { .. } => ErrorCode::ModelFailed,
             Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
         }
@@ -106,7 +118,7 @@ impl SubmitError {
 
 impl From<RunError> for SubmitError {
     fn from(source: RunError) -> Self {
-        Self::Failed { source, share: Duration::ZERO }
+        Self::Failed { source, used: ModelUse::default() }
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchRecord, BufferPool, Deadline, Dtype, Follow, Model, ModelInfo, Name, NamedTensor,
+    BatchRecord, BufferPool, Deadline, Dtype, Model, ModelInfo, ModelUse, Name, NamedTensor,
+    Receipt,
 };
 use smallvec::SmallVec;
 
@@ -40,8 +41,6 @@ pub struct Submission {
     pub arrived: Instant,
     /// When its submitter stops waiting.
     pub deadline: Deadline,
-    /// Follows it into its batches.
-    pub follow: Follow,
 }
 
 /// The answer to a request.
@@ -55,9 +54,8 @@ pub struct Answered {
     pub staging: Duration,
     /// The rows of its batch; of the largest if it ran in several.
     pub batch_rows: usize,
-    /// Its share of its batches, by rows: of their processor time if one thread ran them, else of
-    /// the time that they took.
-    pub model_time: Duration,
+    /// Its use of the model.
+    pub used: ModelUse,
     /// The provider that ran it, if the model has several.
     pub provider: Option<&'static str>,
     /// Its batch, if that is traced; the last one if it ran in several.
@@ -95,7 +93,11 @@ pub struct LaneParts<'a> {
 /// A request in the queue, in one or more parts.
 struct QueuedRequest<'a> {
     shared: &'a LaneShared,
+    /// Its parts, in order.
     waiting: SmallVec<[Waiting; 1]>,
+    /// The answers to the first of them.
+    answers: SmallVec<[Served; 1]>,
+    receipt: Option<&'a Receipt>,
     /// Whether the submitting task lets others go first and then leads.
     gathers: bool,
     is_answered: bool,
@@ -104,6 +106,10 @@ struct QueuedRequest<'a> {
 impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
+            if let Some(late) = self.receipt.map(Receipt::late) {
+                self.answers.iter().for_each(|answer| late.ran(answer.used));
+                self.waiting.iter().for_each(|part| part.leave(late.clone()));
+            }
             self.waiting.clear();
             self.shared.lock().forget_dropped(now());
         }
@@ -203,17 +209,22 @@ impl Lane {
     }
 
     /// Run one request, in a batch with others if there are any. A request with more rows than a
-    /// batch holds runs in several. Dropping the future takes the request out of the queue.
+    /// batch holds runs in several. Dropping the future takes the request out of the queue; what
+    /// is in a batch already runs to its end, and is charged to the sinks of `receipt` then.
     ///
     /// # Errors
     /// Fails if the inputs do not fit the model, the queue has no room, the request could not be
     /// answered in time, the model failed, or the lane refuses requests.
-    pub async fn submit(&self, mut submission: Submission) -> Result<Answered, SubmitError> {
+    pub async fn submit(
+        &self,
+        mut submission: Submission,
+        receipt: Option<&Receipt>,
+    ) -> Result<Answered, SubmitError> {
         let inputs = std::mem::take(&mut submission.inputs);
         let pending = Pending::new(&self.shared.tally, &submission.tenant, submission.arrived);
-        let served = self.serve(&submission, inputs).await?;
+        let served = self.serve(&submission, inputs, receipt).await?;
         pending.succeeded(&served);
-        let Served { outputs, queued, times, batch_rows, share, provider, batch } = served;
+        let Served { outputs, queued, times, batch_rows, used, provider, batch } = served;
         let named = self.info.outputs.iter().zip(outputs);
         let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
         Ok(Answered {
@@ -221,7 +232,7 @@ impl Lane {
             queued,
             staging: times.input,
             batch_rows,
-            model_time: share,
+            used,
             provider,
             batch,
         })
@@ -231,6 +242,7 @@ impl Lane {
         &self,
         submission: &Submission,
         mut inputs: Vec<NamedTensor>,
+        receipt: Option<&Receipt>,
     ) -> Result<Served, SubmitError> {
         let rows = self.info.arrange(&mut inputs)?;
         // Checked before any work for each row, because a client can send rows of 0 bytes at no
@@ -251,7 +263,7 @@ impl Lane {
             size: Size { rows, bytes, shape_key: shape_key(&inputs) },
             at: now(),
             deadline: submission.deadline.instant(),
-            follow: submission.follow,
+            receipt,
         };
         let parts = split(inputs, rows, self.config.max_batch_size)?;
         let expires_at = expires_at(policy, timeout);
@@ -263,12 +275,13 @@ impl Lane {
                 lead(&self.shared);
             }
         }
-        let mut answers = SmallVec::<[Served; 1]>::new();
-        for part in queued.waiting.drain(..) {
+        let QueuedRequest { waiting, answers, .. } = &mut queued;
+        for part in waiting {
             answers.push(answer_of(part, expires_at, &self.shared.tally).await?);
         }
+        let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool)?;
         queued.is_answered = true;
-        joined(answers, self.info.outputs.len(), &self.shared.stager.pool)
+        Ok(whole)
     }
 
     fn level(&self, priority: Option<u32>) -> usize {
@@ -280,15 +293,22 @@ impl Lane {
 
     /// Queue all parts of a request, or none. If running them is quick and no other request is
     /// expected to join, run them here; else wake a worker.
-    fn enqueue(
-        &self,
-        arrival: &Arrival<'_>,
+    fn enqueue<'a>(
+        &'a self,
+        arrival: &Arrival<'a>,
         parts: Parts,
-    ) -> Result<QueuedRequest<'_>, SubmitError> {
+    ) -> Result<QueuedRequest<'a>, SubmitError> {
         let shared = &*self.shared;
         let mut state = shared.lock();
         let waiting = state.enqueue(arrival, parts)?;
-        let mut queued = QueuedRequest { shared, waiting, gathers: false, is_answered: false };
+        let mut queued = QueuedRequest {
+            shared,
+            waiting,
+            answers: SmallVec::new(),
+            receipt: arrival.receipt,
+            gathers: false,
+            is_answered: false,
+        };
         if !state.may_lead() {
             state.wake_worker(arrival.at);
             return Ok(queued);

@@ -35,12 +35,12 @@ pub(crate) fn expires_at(
 /// # Errors
 /// [`SubmitError::Expired`] if no batch took the request by `until`; else the error of its batch.
 pub(crate) async fn answer_of(
-    mut waiting: Waiting,
+    waiting: &mut Waiting,
     until: Option<tokio::time::Instant>,
     tally: &Tally,
 ) -> Result<Served, SubmitError> {
     if let Some(until) = until {
-        match tokio::time::timeout_at(until, &mut waiting).await {
+        match tokio::time::timeout_at(until, &mut *waiting).await {
             Ok(answer) => return answer,
             Err(_) if waiting.withdraw() => {
                 tally.recent().expired += 1;

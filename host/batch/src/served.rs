@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{BatchRecord, Tensor};
+use gristmill_core::{BatchRecord, ModelUse, Tensor};
 
 /// The outputs of one request, with the times and the provider of its batch.
 #[derive(Default)]
@@ -18,9 +18,8 @@ pub(crate) struct Served {
     pub(crate) times: Times,
     /// The rows of the batch.
     pub(crate) batch_rows: usize,
-    /// The request's share of the batch, by rows: of its processor time if one thread ran it, else
-    /// of the time that it took.
-    pub(crate) share: Duration,
+    /// The request's use of the model.
+    pub(crate) used: ModelUse,
     /// The provider that ran the batch, if the model has several.
     pub(crate) provider: Option<&'static str>,
     /// The batch, if it is traced.

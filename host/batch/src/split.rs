@@ -42,12 +42,13 @@ pub(crate) fn split(
     parts.ok_or(SubmitError::TooManyRows { rows, max })
 }
 
-/// Join the answers to a request's parts into its answer. Each has `outputs` tensors.
+/// Join the answers to a request's parts into its answer. Each has `outputs` tensors. If this
+/// fails, `parts` keeps them.
 ///
 /// # Errors
 /// Fails if the tensors of the parts do not fit together.
 pub(crate) fn joined(
-    mut parts: SmallVec<[Served; 1]>,
+    parts: &mut SmallVec<[Served; 1]>,
     outputs: usize,
     pool: &BufferPool,
 ) -> Result<Served, SubmitError> {
@@ -57,10 +58,10 @@ pub(crate) fn joined(
         return Ok(whole);
     }
     let mut whole = Served::default();
-    for part in &parts {
+    for part in parts.iter() {
         whole.queued = whole.queued.max(part.queued);
         whole.times.add(&part.times);
-        whole.share += part.share;
+        whole.used.add(part.used);
         whole.batch_rows = whole.batch_rows.max(part.batch_rows);
         whole.provider = part.provider;
         whole.batch = part.batch.clone();
@@ -114,7 +115,7 @@ mod tests {
                     served.push(Served { outputs, ..Served::default() });
                 }
                 prop_assert_eq!(left, 0);
-                let joined = joined(served, whole.len(), &pool).unwrap();
+                let joined = joined(&mut served, whole.len(), &pool).unwrap();
                 for (output, input) in joined.outputs.iter().zip(&whole) {
                     prop_assert_eq!(output.shape(), input.tensor.shape());
                     prop_assert_eq!(output.as_bytes(), input.tensor.as_bytes());

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use gristmill_core::{Late, ModelUse};
 use parking_lot::Mutex;
 
 use crate::error::SubmitError;
@@ -20,8 +21,10 @@ enum Progress {
     /// In a batch. The request can no longer be withdrawn.
     Taken(Option<Waker>),
     Answered(ServedResult),
-    /// The submitter has its answer, or has left.
+    /// The submitter has its answer, or has taken its request back.
     Gone,
+    /// The submitter has left while a batch has the request. This takes the charge.
+    Left(Late),
 }
 
 struct Ticket(Mutex<Progress>);
@@ -53,7 +56,7 @@ impl Reply {
                 true
             }
             Progress::Taken(_) => true,
-            Progress::Answered(_) | Progress::Gone => false,
+            Progress::Answered(_) | Progress::Gone | Progress::Left(_) => false,
         }
     }
 
@@ -63,8 +66,12 @@ impl Reply {
 
     fn settle(&self, answer: ServedResult) {
         let mut progress = self.0.0.lock();
-        let waker = match &mut *progress {
-            Progress::Queued(waker) | Progress::Taken(waker) => waker.take(),
+        if matches!(*progress, Progress::Answered(_)) {
+            return;
+        }
+        let waker = match std::mem::replace(&mut *progress, Progress::Gone) {
+            Progress::Queued(waker) | Progress::Taken(waker) => waker,
+            Progress::Left(late) => return late.ran(used_of(&answer)),
             Progress::Answered(_) | Progress::Gone => return,
         };
         *progress = Progress::Answered(answer);
@@ -96,6 +103,24 @@ impl Waiting {
         }
         queued
     }
+
+    /// Leave. If a batch has the request, `late` is charged for it when the batch has run.
+    pub(crate) fn leave(&self, late: Late) {
+        let mut progress = self.0.0.lock();
+        match &*progress {
+            Progress::Taken(_) => *progress = Progress::Left(late),
+            Progress::Answered(answer) => late.ran(used_of(answer)),
+            Progress::Queued(_) | Progress::Gone | Progress::Left(_) => {}
+        }
+    }
+}
+
+/// The use that a request made of the model.
+fn used_of(answer: &ServedResult) -> ModelUse {
+    match answer {
+        Ok(served) => served.used,
+        Err(error) => error.used(),
+    }
 }
 
 impl Future for Waiting {
@@ -115,13 +140,16 @@ impl Future for Waiting {
                 Progress::Answered(answer) => Poll::Ready(answer),
                 _ => Poll::Pending,
             },
-            Progress::Gone => Poll::Ready(Err(SubmitError::Closed)),
+            Progress::Gone | Progress::Left(_) => Poll::Ready(Err(SubmitError::Closed)),
         }
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        *self.0.0.lock() = Progress::Gone;
+        let mut progress = self.0.0.lock();
+        if !matches!(*progress, Progress::Left(_)) {
+            *progress = Progress::Gone;
+        }
     }
 }

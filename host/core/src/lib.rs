@@ -57,7 +57,9 @@ pub use named::{Named, SinkNames};
 pub use opaque::Opaque;
 pub use pool::BufferPool;
 pub use rate::{Empty, Left, Rate, RateLimit};
-pub use receipt::{CallUsage, Calls, Charge, Outcome, Receipt, Record, Sink, Subject};
+pub use receipt::{
+    CallUsage, Calls, Charge, Late, ModelUse, Outcome, Receipt, Record, Sink, Subject,
+};
 pub use requests::{Progress, Requests, Tracked, Underway};
 pub use shards::Shards;
 pub use stages::{Stage, Stages};

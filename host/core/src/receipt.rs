@@ -36,6 +36,29 @@ pub struct Calls {
     pub post: Option<CallUsage>,
 }
 
+/// The use that a request made of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelUse {
+    /// Rows that ran.
+    pub rows: usize,
+    /// Their share of their batches, by rows: of the processor time of a batch if one thread ran
+    /// it, else of the time that it took.
+    pub time: Duration,
+}
+
+impl ModelUse {
+    /// The same in whole numbers.
+    pub fn charge(self) -> Charge {
+        Charge { rows: self.rows as u64, model_us: micros(self.time), ..Charge::default() }
+    }
+
+    /// Add the use of another run.
+    pub fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.time += other.time;
+    }
+}
+
 /// How a request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
@@ -57,13 +80,10 @@ pub struct Record {
     pub stages: Stages,
     /// What its plugin calls used.
     pub calls: Calls,
-    /// Rows that the model ran.
-    pub rows: usize,
+    /// The use that it made of the model.
+    pub model: ModelUse,
     /// Rows of its batch, those of other requests included; of the largest if it ran in several.
     pub batch_rows: usize,
-    /// Its share of its batches, by rows: of their processor time if one thread ran them, else of
-    /// the time that they took.
-    pub model_time: Duration,
     /// The host's own processor time for it. Set when it has ended.
     pub host_time: Duration,
     /// Bytes of the request's body.
@@ -91,7 +111,7 @@ pub struct Charge {
     pub rows: u64,
     /// Processor time of its plugin calls, in microseconds.
     pub plugin_cpu_us: u64,
-    /// Its share of its batches, by rows, in microseconds: [`Record::model_time`].
+    /// Its share of its batches, by rows, in microseconds: [`ModelUse::time`].
     pub model_us: u64,
     /// The host's own processor time for it, in microseconds.
     pub host_cpu_us: u64,
@@ -109,9 +129,8 @@ impl Record {
             arrived,
             stages: Stages::default(),
             calls: Calls::default(),
-            rows: 0,
+            model: ModelUse::default(),
             batch_rows: 0,
-            model_time: Duration::ZERO,
             host_time: Duration::ZERO,
             request_bytes: 0,
             response_bytes: 0,
@@ -131,18 +150,21 @@ impl Record {
 
     /// The use of the server by this request.
     pub fn charge(&self) -> Charge {
-        let us = |time: Duration| u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX);
         let calls = [self.calls.pre, self.calls.post].into_iter().flatten();
         Charge {
-            rows: self.rows as u64,
-            plugin_cpu_us: us(calls.map(|usage| usage.cpu).sum()),
-            model_us: us(self.model_time),
-            host_cpu_us: us(self.host_time),
-            queue_us: us(self.stages.queue.unwrap_or_default()),
+            plugin_cpu_us: micros(calls.map(|usage| usage.cpu).sum()),
+            host_cpu_us: micros(self.host_time),
+            queue_us: micros(self.stages.queue.unwrap_or_default()),
             received_bytes: self.request_bytes as u64,
             sent_bytes: self.response_bytes as u64,
+            ..self.model.charge()
         }
     }
+}
+
+/// The time in whole microseconds, rounded.
+fn micros(time: Duration) -> u64 {
+    u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX)
 }
 
 /// The pipeline or model of a request: one of its sinks, which knows the names.
@@ -167,6 +189,22 @@ pub trait Sink: Named {
     /// Take the record of a request that has ended, `took` after it was charged to this sink. This
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
+
+    /// Take the use of a model by a run that ended after its request. The request's record is
+    /// without it.
+    fn ran_late(&self, _used: ModelUse) {}
+}
+
+/// Takes what a request still uses after it has ended. A batch that has begun runs to its end, even
+/// if the client leaves or the deadline passes.
+#[derive(Clone)]
+pub struct Late(SmallVec<[Arc<dyn Sink>; 3]>);
+
+impl Late {
+    /// Charge a run that ended now.
+    pub fn ran(&self, used: ModelUse) {
+        self.0.iter().for_each(|sink| sink.ran_late(used));
+    }
 }
 
 /// The record of a request under way. Dropping it closes it.
@@ -220,6 +258,11 @@ impl Receipt {
     pub fn follow(&self) -> Follow {
         let progress = self.tracked.as_ref().map(Tracked::progress);
         Follow { traces: self.batches, progress }
+    }
+
+    /// What takes the use of runs that are under way, if the request ends before them.
+    pub fn late(&self) -> Late {
+        Late(self.sinks.iter().map(|(sink, _)| sink.clone()).collect())
     }
 
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has

@@ -154,7 +154,7 @@ fn log_access(ended: &Ended<'_>, took: Duration) {
         pipeline = pipeline.map(Name::as_str),
         model = model.map(Name::as_str),
         variant = course.variant.map(Variant::as_str),
-        rows = record.rows,
+        rows = record.model.rows,
         received_bytes = record.request_bytes,
         sent_bytes = record.response_bytes,
         duration_ms = millis(Some(took)),
@@ -181,7 +181,7 @@ fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
         queue_ms = millis(stages.queue),
         infer_ms = millis(stages.infer),
         post_ms = millis(stages.post),
-        rows = record.rows,
+        rows = record.model.rows,
         batch_rows = record.batch_rows,
         left_out,
         "slow request"

@@ -39,8 +39,8 @@ mod tests {
         let record = receipt.note();
         let usage = |us| Some(CallUsage { cpu: Duration::from_micros(us), ..CallUsage::default() });
         (record.calls.pre, record.calls.post) = (usage(120), usage(7));
-        (record.rows, record.batch_rows, record.request_bytes) = (3, 8, 100);
-        record.model_time = Duration::from_nanos(33_400);
+        (record.model.rows, record.batch_rows, record.request_bytes) = (3, 8, 100);
+        record.model.time = Duration::from_nanos(33_400);
         record.stages.queue = Some(Duration::from_micros(5));
         assert_eq!(
             text(&receipt.answered(42)),

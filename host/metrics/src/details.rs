@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use gristmill_core::{CallUsage, ErrorCode, Outcome, Record, Shards, Stage};
+use gristmill_core::{CallUsage, ErrorCode, ModelUse, Outcome, Record, Shards, Stage};
 
 use crate::collected::{Collected, Distribution};
 use crate::family;
@@ -77,6 +77,7 @@ impl Details {
 
     /// Add a request that has ended.
     pub(crate) fn add(&self, record: &Record) {
+        self.add_use(record.model);
         let shard = self.shards.own();
         let outcome = match record.outcome {
             Outcome::Answered => ANSWERED,
@@ -91,10 +92,8 @@ impl Details {
             }
         }
         for (sum, more) in [
-            (&shard.rows, record.rows as u64),
             (&shard.received, record.request_bytes as u64),
             (&shard.sent, record.response_bytes as u64),
-            (&shard.model_ns, nanos(record.model_time)),
         ] {
             sum.fetch_add(more, Relaxed);
         }
@@ -107,6 +106,13 @@ impl Details {
                 calls.memory_peak.fetch_max(memory, Relaxed);
             }
         }
+    }
+
+    /// Add the use of a model.
+    pub(crate) fn add_use(&self, ModelUse { rows, time }: ModelUse) {
+        let shard = self.shards.own();
+        shard.rows.fetch_add(rows as u64, Relaxed);
+        shard.model_ns.fetch_add(nanos(time), Relaxed);
     }
 
     /// Add the values for the targets that have no details of their own.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use gristmill_core::{Name, Named, Outcome, Record, Sink, Stages};
+use gristmill_core::{ModelUse, Name, Named, Outcome, Record, Sink, Stages};
 
 use crate::collected::Collected;
 use crate::details::Details;
@@ -145,6 +145,10 @@ impl Sink for RequestFigures {
         self.totals.add(record, took);
         self.details.load().add(record);
     }
+
+    fn ran_late(&self, used: ModelUse) {
+        self.details.load().add_use(used);
+    }
 }
 
 impl AtomicTotals {
@@ -205,7 +209,7 @@ mod tests {
         record.stages.pre = Some(Duration::from_millis(1));
         record.stages.infer = Some(Duration::from_millis(3));
         record.stages.staging = Some(Duration::from_millis(1));
-        record.rows = 4;
+        record.model.rows = 4;
         record.calls.pre = Some(CallUsage {
             cpu: Duration::from_millis(2),
             memory_bytes: 10,

@@ -318,7 +318,6 @@ impl PipelineRun<'_> {
             inputs: prepared.inputs,
             arrived: Instant::now(),
             deadline: context.deadline,
-            follow: Default::default(),
         };
         let rows = held_rows(&route.quota, rows_of(&route.model, &submission))?;
         let submitting = submit(&route.model, submission, receipt);

@@ -26,30 +26,27 @@ pub(crate) fn rows_of(lane: &Lane, submission: &Submission) -> usize {
     }
 }
 
-/// Submit a request to a lane, and note its rows, times and provider.
+/// Submit a request to a lane, and note its use of the model, its times and its provider.
 pub(crate) async fn submit(
     lane: &Lane,
-    mut submission: Submission,
+    submission: Submission,
     receipt: &mut Receipt,
 ) -> Result<Vec<NamedTensor>, SubmitError> {
     let started = Instant::now();
-    let rows = rows_of(lane, &submission);
-    submission.follow = receipt.follow();
     receipt.enters(Stage::Queue);
-    let submitted = lane.submit(submission).await;
+    let submitted = lane.submit(submission, Some(receipt)).await;
     let waited = started.elapsed();
     let record = receipt.note();
     let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
     record.stages.queue = Some(queued);
     record.stages.infer = Some(waited.saturating_sub(queued));
-    if let Err(SubmitError::Failed { share, .. }) = &submitted {
-        (record.rows, record.model_time) = (rows, *share);
+    if let Err(error) = &submitted {
+        record.model = error.used();
     }
     let answered = submitted?;
-    record.rows = rows;
+    record.model = answered.used;
     record.stages.staging = Some(answered.staging);
     record.batch_rows = answered.batch_rows;
-    record.model_time = answered.model_time;
     record.provider = answered.provider;
     record.batch = answered.batch;
     Ok(answered.outputs)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{Name, Named, PipelineLimits, Record, Sink, SinkNames};
+use gristmill_core::{ModelUse, Name, Named, PipelineLimits, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::{LineSource, PluginPair};
 use gristmill_usage::Counter;
@@ -99,6 +99,11 @@ impl Sink for Route {
     fn record(&self, record: &Record, took: Duration) {
         self.figures.record(record, took);
         self.usage.record(record, took);
+    }
+
+    fn ran_late(&self, used: ModelUse) {
+        self.figures.ran_late(used);
+        self.usage.ran_late(used);
     }
 }
 

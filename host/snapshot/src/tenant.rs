@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{Digest, Name, Named, Record, Sink, SinkNames};
+use gristmill_core::{Digest, ModelUse, Name, Named, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::Plugin;
 use gristmill_usage::Counter;
@@ -50,6 +50,11 @@ impl Sink for Direct {
     fn record(&self, record: &Record, took: Duration) {
         self.figures.record(record, took);
         self.usage.record(record, took);
+    }
+
+    fn ran_late(&self, used: ModelUse) {
+        self.figures.ran_late(used);
+        self.usage.ran_late(used);
     }
 }
 

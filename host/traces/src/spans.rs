@@ -229,7 +229,7 @@ fn stage_attributes(stage: Stage, record: &Record) -> Vec<KeyValue> {
         Stage::Pre => call(record.calls.pre),
         Stage::Post => call(record.calls.post),
         Stage::Infer => vec![
-            KeyValue::new("gristmill.rows", record.rows as i64),
+            KeyValue::new("gristmill.rows", record.model.rows as i64),
             KeyValue::new("gristmill.batch.rows", record.batch_rows as i64),
         ],
         _ => Vec::new(),

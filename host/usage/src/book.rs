@@ -214,7 +214,7 @@ mod tests {
         let mut receipt = Receipt::open(Instant::now());
         receipt.charge_to(counter.clone());
         receipt.note().rows = rows;
-        receipt.note().model_time = Duration::from_nanos(1_999);
+        receipt.note().model.time = Duration::from_nanos(1_999);
         match rows {
             0 => receipt.failed(ErrorCode::ModelFailed, 0),
             _ => receipt.answered(10),

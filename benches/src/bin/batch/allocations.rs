@@ -58,11 +58,11 @@ fn measure(harness: &Harness, columns: usize) -> Result<(f64, f64)> {
         let mut requests: Vec<_> =
             (0..REQUESTS * 2).map(|_| submission(&tenant, &input, &row)).collect();
         for request in requests.split_off(REQUESTS) {
-            lane.submit(request).await?;
+            lane.submit(request, None).await?;
         }
         let (allocations, bytes) = counted();
         for request in requests.drain(..) {
-            lane.submit(request).await?;
+            lane.submit(request, None).await?;
         }
         let after = counted();
         let per = |after: u64, before: u64| (after - before) as f64 / REQUESTS as f64;

@@ -43,7 +43,7 @@ impl Flow {
                     Submission { deadline, ..submission(&self.tenant, &input, &self.row) };
                 let (lane, answered) = (self.lane.clone(), answered.clone());
                 tasks.spawn(async move {
-                    let outcome = lane.submit(request).await;
+                    let outcome = lane.submit(request, None).await;
                     answered.fetch_add(1, Ordering::Relaxed);
                     outcome.is_ok().then(|| arrived.elapsed())
                 });

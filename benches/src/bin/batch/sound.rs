@@ -128,7 +128,7 @@ async fn client(
         if random.random_ratio(1, 20) {
             // Give up after a few polls. The request may be queued or running then.
             let polls = random.random_range(0..4);
-            let mut answer = Box::pin(lane.submit(request));
+            let mut answer = Box::pin(lane.submit(request, None));
             for _ in 0..polls {
                 let polled = futures_util::poll!(&mut answer);
                 if polled.is_ready() {
@@ -140,7 +140,7 @@ async fn client(
             count(&tally.cancelled);
             continue;
         }
-        match tokio::time::timeout(Duration::from_secs(60), lane.submit(request)).await {
+        match tokio::time::timeout(Duration::from_secs(60), lane.submit(request, None)).await {
             Err(_) => drop(count(&tally.lost)),
             Ok(Ok(answer)) => {
                 let doubled: Vec<f32> = values.iter().map(|value| value * 2.0).collect();

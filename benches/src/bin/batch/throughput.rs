@@ -33,7 +33,7 @@ pub fn submit_overhead(harness: &Harness) -> Result<Value> {
             alone.push(started.elapsed());
             let request = submission(&tenant, &name, &input);
             let started = Instant::now();
-            lane.submit(request).await?;
+            lane.submit(request, None).await?;
             queued.push(started.elapsed());
         }
         anyhow::Ok((alone, queued))

@@ -10,9 +10,13 @@ use serde_json::{Value, json};
 use crate::support::cli::Cli;
 use crate::support::client::Answer;
 use crate::support::deploy::processor;
+use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::grpc;
+use crate::support::onnx;
+use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
+use crate::support::setup::Setup;
 use crate::tokens::make;
 
 const WANTED: (&str, &str) = ("gristmill-receipt", "true");
@@ -97,6 +101,40 @@ fn a_call_whose_time_is_over_is_charged() {
     let used = usage(&server.admin, "")["acme/short/digits"].clone();
     assert_eq!((&used["requests"], &used["failed"]), (&json!(1), &json!(1)));
     assert!(used["plugin_cpu_us"].as_u64() > Some(1000), "{used}");
+}
+
+/// A run goes on after the deadline, and after its client has left, until it is told to end.
+#[test]
+fn a_run_that_ends_after_its_request_is_charged() {
+    let turns = 1_i64 << 62;
+    let server = Setup::new().flag("--open-tenant", "acme").flag("--infer-timeout-s", "2").start();
+    server.put("models/loop", &onnx::turns_from_input());
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["loop"] }));
+    let body = json!({ "inputs": [
+        { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
+        { "name": "turns", "datatype": "INT64", "shape": [1, 1], "data": [turns] },
+    ] });
+    let body = body.to_string();
+    let used = || {
+        let used = usage(&server.admin, "").remove("acme//loop").unwrap_or_default();
+        ["requests", "rows", "model_us"].map(|name| used[name].as_u64().unwrap_or(0))
+    };
+    let path = "/v2/models/loop/infer";
+    assert_eq!(server.data.post(path, body.as_bytes()).status, 504);
+    eventually("the late run is charged", || used()[..2] == [1, 1]);
+    let first = used()[2];
+    assert!(first > 2_000_000, "{first}");
+
+    // Until the instance is free, the server may expect that it cannot answer in time.
+    let running = || server.status()["models"]["loop"]["statistics"]["running"].clone();
+    eventually("the instance is free", || running() == 0);
+    let length = format!("content-length: {}", body.len());
+    let mut client = Raw::sent(&server.data, &raw::post(path, &[&length]));
+    client.send(body.as_bytes());
+    eventually("it runs", || running() == 1);
+    drop(client);
+    eventually("the abandoned run is charged", || used()[..2] == [2, 2]);
+    assert!(used()[2] > first + 1_000_000, "{:?}", used());
 }
 
 #[test]

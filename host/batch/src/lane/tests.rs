@@ -1,6 +1,7 @@
 //! Tests of the lane with models whose pace the test controls.
 
 mod endless;
+mod late;
 mod limits;
 mod orders;
 mod properties;
@@ -94,7 +95,6 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + patience),
-        follow: Default::default(),
     }
 }
 
@@ -137,7 +137,7 @@ impl Bench {
         let (lane, submission) = (self.lane.clone(), self.submission(tenant, values, patience));
         let before = self.lane.statistics().queued_rows;
         let task = tokio::spawn(async move {
-            let outputs = lane.submit(submission).await?.outputs;
+            let outputs = lane.submit(submission, None).await?.outputs;
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
         let queued = || self.lane.statistics().queued_rows;
@@ -152,7 +152,7 @@ impl Bench {
     ) -> tokio::task::JoinHandle<Result<Answered, SubmitError>> {
         let rows = submission.inputs[0].tensor.rows();
         let (lane, before) = (self.lane.clone(), self.lane.statistics().queued_rows);
-        let task = tokio::spawn(async move { lane.submit(submission).await });
+        let task = tokio::spawn(async move { lane.submit(submission, None).await });
         let queued = || self.lane.statistics().queued_rows;
         until("the request is queued", || queued() >= before + rows).await;
         task
@@ -163,7 +163,7 @@ impl Bench {
         let (lane, submission) =
             (self.lane.clone(), self.submission("first", &[0.0], Duration::from_secs(60)));
         let task = tokio::spawn(async move {
-            let outputs = lane.submit(submission).await?.outputs;
+            let outputs = lane.submit(submission, None).await?.outputs;
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
         until("the instance is busy", || self.started.try_recv().is_ok()).await;
@@ -202,9 +202,11 @@ async fn a_full_queue_refuses_and_so_it_does_what_it_never_holds() {
     let bench = bench(2, 2);
     let first = bench.occupy().await;
     let second = bench.queue("a", &[1.0, 1.0]).await;
-    let refused = bench.lane.submit(bench.submission("b", &[1.0], Duration::from_secs(60))).await;
+    let refused =
+        bench.lane.submit(bench.submission("b", &[1.0], Duration::from_secs(60)), None).await;
     assert!(matches!(refused, Err(SubmitError::QueueFull(Full::Lane { queued: 2, max: 2, .. }))));
-    let wide = bench.lane.submit(bench.submission("b", &[1.0; 3], Duration::from_secs(60))).await;
+    let wide =
+        bench.lane.submit(bench.submission("b", &[1.0; 3], Duration::from_secs(60)), None).await;
     assert!(matches!(wide, Err(SubmitError::TooManyRows { rows: 3, max: 2 })));
     bench.finish(2);
     first.await.unwrap().unwrap();
@@ -253,7 +255,7 @@ async fn a_request_larger_than_a_batch_runs_in_several_and_comes_back_whole() {
     bench.finish(3);
     let values = [1.0, 2.0, 3.0, 4.0, 5.0];
     let submission = bench.submission("a", &values, Duration::from_secs(60));
-    let outputs = bench.lane.submit(submission).await.unwrap().outputs;
+    let outputs = bench.lane.submit(submission, None).await.unwrap().outputs;
     assert_eq!(outputs[0].tensor.shape(), [5, 1]);
     assert_eq!(outputs[0].tensor.as_f32().unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
     let rows: Vec<_> = bench.started.try_iter().collect();
@@ -268,7 +270,8 @@ async fn a_request_is_counted_once_however_it_ends() {
     let left = bench.queue("b", &[1.0]).await;
     left.abort();
     assert!(left.await.unwrap_err().is_cancelled());
-    let wide = bench.lane.submit(bench.submission("b", &[1.0; 65], Duration::from_secs(60))).await;
+    let wide =
+        bench.lane.submit(bench.submission("b", &[1.0; 65], Duration::from_secs(60)), None).await;
     assert!(matches!(wide, Err(SubmitError::TooManyRows { .. })));
     bench.finish(4);
     first.await.unwrap().unwrap();
@@ -301,7 +304,7 @@ async fn deleted_tenants_are_forgotten_but_what_they_queued_is_answered() {
     // A new tenant of the same name starts afresh.
     bench.finish(1);
     let again = bench.submission("deleted", &[3.0], Duration::from_secs(60));
-    bench.lane.submit(again).await.unwrap();
+    bench.lane.submit(again, None).await.unwrap();
     let deleted: Name = "deleted".parse().unwrap();
     assert_eq!(bench.lane.statistics().tenants[&deleted].success, 1);
 }
@@ -312,7 +315,7 @@ async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     bench.lane.shared.lock().observe(1, Duration::from_secs(1));
     let first = bench.occupy().await;
     let hurried = || bench.submission("a", &[1.0], Duration::from_millis(900));
-    let refused = bench.lane.submit(hurried()).await;
+    let refused = bench.lane.submit(hurried(), None).await;
     assert!(matches!(refused, Err(SubmitError::TooBusy { expected }) if expected.as_secs() >= 1));
     let patient = bench.queue("a", &[1.0]).await;
     bench.finish(2);
@@ -324,7 +327,7 @@ async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     bench.lane.shared.lock().observe(1, Duration::from_secs(1));
     until("the instance is idle", || bench.lane.shared.lock().idle_instances() > 0).await;
     bench.finish(1);
-    bench.lane.submit(hurried()).await.unwrap();
+    bench.lane.submit(hurried(), None).await.unwrap();
 }
 
 /// The instance is busy all the time, so only the timeout can answer.
@@ -340,7 +343,7 @@ async fn what_is_queued_for_longer_than_its_timeout_is_told_at_once() {
     for (own, expected) in [(None, 5), (Some(Duration::from_secs(2)), 2)] {
         let submission = bench.submission("a", &[1.0], Duration::from_secs(60));
         let began = tokio::time::Instant::now();
-        let outcome = bench.lane.submit(Submission { timeout: own, ..submission }).await;
+        let outcome = bench.lane.submit(Submission { timeout: own, ..submission }, None).await;
         assert!(matches!(outcome, Err(SubmitError::Expired)));
         assert_eq!(began.elapsed().as_secs(), expected);
     }
@@ -356,7 +359,7 @@ async fn higher_levels_go_first_and_unknown_ones_are_the_default() {
     let submit = |priority, values: &[f32]| {
         let submission = bench.submission("a", values, Duration::from_secs(60));
         let lane = bench.lane.clone();
-        tokio::spawn(async move { lane.submit(Submission { priority, ..submission }).await })
+        tokio::spawn(async move { lane.submit(Submission { priority, ..submission }, None).await })
     };
     let low = [submit(None, &[1.0]), submit(Some(3), &[1.0])];
     let urgent = submit(Some(1), &[2.0, 3.0]);
@@ -381,7 +384,7 @@ async fn a_full_batch_is_staged_while_the_instance_is_busy() {
     let a = bench.queue("a", &[1.0]).await;
     let (lane, submission) =
         (bench.lane.clone(), bench.submission("b", &[2.0], Duration::from_secs(60)));
-    let b = tokio::spawn(async move { lane.submit(submission).await });
+    let b = tokio::spawn(async move { lane.submit(submission, None).await });
     until("a batch is staged", || bench.lane.shared.lock().staged() > 0).await;
     assert_eq!(bench.lane.statistics().queued_rows, 0);
     // The client of a staged request leaves: the other request runs alone.
@@ -400,7 +403,7 @@ async fn a_batch_is_padded_to_the_next_allowed_size_and_answers_have_their_own_r
     let first = tokio::spawn({
         let lane = bench.lane.clone();
         let submission = bench.submission("first", &[7.0], BOUND);
-        async move { lane.submit(submission).await }
+        async move { lane.submit(submission, None).await }
     });
     until("the instance is busy", || bench.started.try_recv() == Ok(2)).await;
     let a = bench.queue("a", &[1.0, 2.0]).await;
@@ -414,7 +417,7 @@ async fn a_batch_is_padded_to_the_next_allowed_size_and_answers_have_their_own_r
     assert_eq!(bench.started.recv().unwrap(), 8);
     // A full batch needs none.
     bench.finish(1);
-    let full = bench.lane.submit(bench.submission("a", &[1.0; 8], BOUND)).await.unwrap();
+    let full = bench.lane.submit(bench.submission("a", &[1.0; 8], BOUND), None).await.unwrap();
     assert_eq!(full.outputs[0].tensor.rows(), 8);
     assert_eq!(bench.started.recv().unwrap(), 8);
 }
@@ -459,7 +462,7 @@ async fn short_batches_are_run_by_the_submitting_task() {
     })
     .unwrap();
     let own = std::thread::current().name().map(str::to_owned);
-    let run = || lane.submit(submission(&pool, "a", &[1.0], Duration::from_secs(60)));
+    let run = || lane.submit(submission(&pool, "a", &[1.0], Duration::from_secs(60)), None);
     // The first batch goes to the worker, because its time is not known yet.
     run().await.unwrap();
     assert_eq!(threads.recv().unwrap().as_deref(), Some("model-named"));

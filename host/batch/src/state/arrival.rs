@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_core::{Follow, Name, NamedTensor};
+use gristmill_core::{Name, NamedTensor, Receipt};
 use smallvec::SmallVec;
 
 use super::LockedState;
@@ -32,8 +32,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) size: Size,
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
-    /// Follows it into its batches.
-    pub(crate) follow: Follow,
+    /// Its receipt, if it has one.
+    pub(crate) receipt: Option<&'a Receipt>,
 }
 
 impl LockedState<'_> {
@@ -51,6 +51,7 @@ impl LockedState<'_> {
             return Err(SubmitError::OutOfService(why.clone()));
         }
         self.check_room(arrival)?;
+        let follow = arrival.receipt.map(Receipt::follow).unwrap_or_default();
         let mut waiting = SmallVec::with_capacity(parts.len());
         for Part { inputs, rows } in parts {
             let (reply, wait) = ticket();
@@ -64,7 +65,7 @@ impl LockedState<'_> {
                 arrived: arrival.at,
                 deadline: arrival.deadline,
                 timeout: arrival.timeout.map(|timeout| arrival.at + timeout),
-                item: Job { inputs, reply, follow: arrival.follow },
+                item: Job { inputs, reply, follow },
             });
             waiting.push(wait);
         }

@@ -96,7 +96,6 @@ impl Inference {
             inputs,
             arrived: asked.receipt.record().arrived,
             deadline: asked.deadline,
-            follow: Default::default(),
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();

@@ -77,7 +77,7 @@ fn lane(model: &Endless) -> (Arc<Lane>, Arc<AtomicUsize>) {
 
 async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>, SubmitError> {
     let submission = submission(&BufferPool::new(0), "a", values, patience);
-    let outputs = lane.submit(submission).await?.outputs;
+    let outputs = lane.submit(submission, None).await?.outputs;
     Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
 }
 
@@ -118,7 +118,9 @@ async fn a_run_past_its_deadline_is_ended_and_the_instance_serves_on() {
     let (lane, lost_runs) = lane(&model);
     for times in 1..=4 {
         let outcome = within("a request runs", run_endless(&lane)).await;
-        assert!(matches!(outcome, Err(SubmitError::GivenUp)), "{outcome:?}");
+        let Err(SubmitError::GivenUp { used }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(used.rows, 2);
+        assert!(used.time > Duration::ZERO);
         assert_eq!(run(&lane, &[3.0], LONG).await.unwrap(), [3.0]);
         let statistics = lane.statistics();
         assert_eq!((statistics.given_up, statistics.lost), (times, 0));

@@ -11,7 +11,7 @@ impl Bench {
     /// The limit that keeps so many rows of the tenant out of the queue.
     async fn full(&self, tenant: &str, rows: usize) -> Full {
         let submission = self.submission(tenant, &vec![1.0; rows], PATIENCE);
-        match self.lane.submit(submission).await {
+        match self.lane.submit(submission, None).await {
             Err(SubmitError::QueueFull(full)) => full,
             other => panic!("{rows} rows of {tenant}: {other:?}"),
         }
@@ -44,7 +44,7 @@ async fn a_tenants_part_is_full_before_the_queue_is_in_rows_and_in_bytes() {
         assert_eq!(b.await.unwrap().unwrap(), [4.0]);
         // A batch was taken out of the queue, so there is room.
         bench.finish(1);
-        bench.lane.submit(bench.submission("a", &[1.0; 3], PATIENCE)).await.unwrap();
+        bench.lane.submit(bench.submission("a", &[1.0; 3], PATIENCE), None).await.unwrap();
     }
 }
 
@@ -91,7 +91,7 @@ async fn other_settings_hold_once_they_are_in_force_and_lose_no_request() {
     assert_eq!(queued.await.unwrap().unwrap(), [2.0]);
     assert_eq!(also.await.unwrap().unwrap(), [4.0]);
     let submission = super::submission(&pool, "b", &[3.0], PATIENCE);
-    narrow.submit(submission).await.unwrap();
+    narrow.submit(submission, None).await.unwrap();
     let statistics = narrow.statistics();
     assert_eq!((statistics.total.success, statistics.refused), (4, 1), "the counters go on");
 }

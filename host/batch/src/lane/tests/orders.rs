@@ -87,19 +87,18 @@ fn submission_of(values: &[u8], patience: Duration) -> Submission {
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         arrived: now(),
         deadline: Deadline::at(now() + patience),
-        follow: Default::default(),
     }
 }
 
 /// Submit and wait for the answer, which is the input.
 fn ask(lane: &Lane, value: u8) {
-    let answer = block_on(lane.submit(submission(value, PATIENCE))).unwrap();
+    let answer = block_on(lane.submit(submission(value, PATIENCE), None)).unwrap();
     assert_eq!(answer.outputs[0].tensor.as_bytes(), [value]);
 }
 
 /// Submit, and leave without waiting for the answer.
 fn ask_and_leave(lane: &Lane, value: u8) {
-    let mut request = pin!(lane.submit(submission(value, PATIENCE)));
+    let mut request = pin!(lane.submit(submission(value, PATIENCE), None));
     block_on(std::future::poll_fn(|context| {
         let _ = request.as_mut().poll(context);
         Poll::Ready(())
@@ -157,7 +156,7 @@ fn a_worker_wakes_the_next_one_for_the_rest() {
             pool,
         })
         .unwrap();
-        let answer = block_on(lane.submit(submission_of(&[1, 2], PATIENCE))).unwrap();
+        let answer = block_on(lane.submit(submission_of(&[1, 2], PATIENCE), None)).unwrap();
         assert_eq!(answer.outputs[0].tensor.as_bytes(), [1, 2]);
     });
 }
@@ -178,7 +177,7 @@ fn a_leader_leaves_the_rest_to_a_worker() {
         let lane = lane(1, SHORT, 1);
         lane.shared.lock().observe(1, Duration::from_micros(1));
         let values: Vec<u8> = (0..2 * LED_BATCHES_MAX as u8).collect();
-        let answer = block_on(lane.submit(submission_of(&values, PATIENCE))).unwrap();
+        let answer = block_on(lane.submit(submission_of(&values, PATIENCE), None)).unwrap();
         assert_eq!(answer.outputs[0].tensor.as_bytes(), values);
     });
 }
@@ -189,7 +188,7 @@ fn a_leader_leaves_the_rest_to_a_worker() {
 fn all_threads_end_when_a_lane_with_queued_requests_is_dropped() {
     check(|| {
         let lane = lane(1, LONG, 1);
-        let mut request = Box::pin(lane.submit(submission_of(&[1; 20], PATIENCE)));
+        let mut request = Box::pin(lane.submit(submission_of(&[1; 20], PATIENCE), None));
         block_on(std::future::poll_fn(|context| {
             let _ = request.as_mut().poll(context);
             Poll::Ready(())
@@ -257,7 +256,7 @@ fn a_lost_run_is_replaced_and_its_thread_ends() {
         let lane = Arc::new(Lane::with_upkeep(parts, upkeep).unwrap());
         let own = lane.clone();
         let first = thread::spawn(move || {
-            let outcome = block_on(own.submit(submission(1, Duration::from_secs(1))));
+            let outcome = block_on(own.submit(submission(1, Duration::from_secs(1)), None));
             assert!(matches!(outcome, Ok(_) | Err(SubmitError::Expired)), "{outcome:?}");
         });
         while lane.statistics().lost == 0 && !may_end.load(Ordering::SeqCst) {

@@ -117,7 +117,6 @@ impl<'a> Simulation<'a> {
             size,
             at: now,
             deadline,
-            follow: Default::default(),
         };
         let refused = match self.state.would_take(&arrival) {
             Ok(()) => false,
@@ -225,7 +224,7 @@ proptest! {
             let tenant = ["a", "b", "c"][id % 3];
             let submission = submission(&pool, tenant, &sent, Duration::from_secs(60));
             let lane = lane.clone();
-            runtime.spawn(async move { (sent, lane.submit(submission).await) })
+            runtime.spawn(async move { (sent, lane.submit(submission, None).await) })
         });
         let tasks: Vec<_> = tasks.collect();
         for task in tasks {

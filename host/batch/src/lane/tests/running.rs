@@ -43,7 +43,7 @@ async fn long_batches_are_never_run_by_the_submitting_task() {
     })
     .unwrap();
     for _ in 0..REQUESTS {
-        lane.submit(submission(&pool, "a", &[1.0], PATIENCE)).await.unwrap();
+        lane.submit(submission(&pool, "a", &[1.0], PATIENCE), None).await.unwrap();
     }
     let on_workers = |name: &Option<String>| name.as_deref() == Some("model-long");
     assert_eq!(threads.try_iter().filter(on_workers).count(), REQUESTS);
@@ -89,7 +89,7 @@ async fn a_leader_does_not_lead_for_ever() {
             flood.push(waiting);
         }
     }
-    lane.submit(submission(&pool, "late", &[1.0], PATIENCE)).await.unwrap();
+    lane.submit(submission(&pool, "late", &[1.0], PATIENCE), None).await.unwrap();
     for waiting in flood {
         waiting.await.unwrap();
     }
@@ -130,7 +130,7 @@ async fn two_instances_run_two_batches_at_the_same_time() {
         pool: pool.clone(),
     })
     .unwrap();
-    let ask = || lane.submit(submission(&pool, "a", &[1.0], PATIENCE * 2));
+    let ask = || lane.submit(submission(&pool, "a", &[1.0], PATIENCE * 2), None);
     let (one, other) = tokio::join!(ask(), ask());
     one.unwrap();
     other.unwrap();
@@ -170,7 +170,7 @@ async fn a_model_that_panics_fails_that_request_and_the_lane_goes_on() {
     let statistics = bench.lane.statistics();
     assert_eq!((statistics.total.success, statistics.total.fail), (2, 1));
     bench.finish(2);
-    let alone = bench.lane.submit(bench.submission("b", &[-2.0], PATIENCE)).await;
+    let alone = bench.lane.submit(bench.submission("b", &[-2.0], PATIENCE), None).await;
     assert!(matches!(alone, Err(SubmitError::Failed { .. })));
-    bench.lane.submit(bench.submission("b", &[3.0], PATIENCE)).await.unwrap();
+    bench.lane.submit(bench.submission("b", &[3.0], PATIENCE), None).await.unwrap();
 }
