@@ -106,16 +106,17 @@ impl Backends {
         let Some((kind, best)) = loaded.next() else {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         };
-        let Loaded { info, mut instances, staging } = best;
+        let Loaded { info, mut instances, session_sizes, staging } = best;
         let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
-        let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &options.warm_up };
-        let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
+        let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>], sessions: &[usize]| {
+            let sizes = options.warm_up_sizes(sessions);
+            let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &sizes };
             // A request would need at least as much memory.
             let warnings = warm_up.run(instances).map_err(LoadError::OutOfMemory)?;
             let warnings = warnings.into_iter().map(|warning| format!("{kind}: {warning}"));
             Ok::<_, LoadError>(warnings.collect::<Vec<_>>())
         };
-        let mut cold = warm_up(kind, &mut instances)?;
+        let mut cold = warm_up(kind, &mut instances, &session_sizes)?;
         let mut kinds = vec![kind];
         let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
         for (kind, mut standby) in loaded {
@@ -123,7 +124,7 @@ impl Backends {
                 warnings.push(format!("{kind} sees other inputs or outputs: not on stand-by"));
                 continue;
             }
-            cold.extend(warm_up(kind, &mut standby.instances)?);
+            cold.extend(warm_up(kind, &mut standby.instances, &standby.session_sizes)?);
             kinds.push(kind);
             chains.iter_mut().zip(standby.instances).for_each(|(chain, model)| chain.push(model));
         }

@@ -58,9 +58,9 @@ impl Inspected {
         self.operators.iter().all(steady)
     }
 
-    /// Whether it has convolutions.
+    /// Whether it has convolutions, also ONNX Runtime's own and quantized ones.
     pub(crate) fn has_convolutions(&self) -> bool {
-        self.operators.iter().any(|name| name.starts_with("Conv"))
+        self.operators.iter().any(|name| name.contains("Conv"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Dtype, Model, ModelInfo};
+use gristmill_core::{BufferPool, Model, ModelInfo};
 
 use crate::health::ProviderHealth;
 
@@ -30,8 +30,7 @@ impl LoadedModel {
     /// determines the batch's time: all dimensions except the first are fixed, and no input has
     /// texts, which can have any length.
     pub fn may_lead(&self) -> bool {
-        let has_texts = self.info.inputs.iter().any(|input| input.dtype == Dtype::String);
-        self.is_steady && self.info.rows_are_alike() && !has_texts
+        self.is_steady && self.info.rows_are_alike() && !self.info.has_texts()
     }
 }
 
@@ -39,6 +38,8 @@ impl LoadedModel {
 pub(crate) struct Loaded {
     pub(crate) info: ModelInfo,
     pub(crate) instances: Vec<Box<dyn Model>>,
+    /// The sizes of batches for which each instance has a session of its own.
+    pub(crate) session_sizes: Vec<usize>,
     /// As in [`LoadedModel`]; none if the provider has no memory of its own for it.
     pub(crate) staging: Option<BufferPool>,
 }

@@ -112,9 +112,10 @@ impl Runtime {
             provider == ProviderKind::Cpu && options.threads == 1 && options.inter_op_threads == 1;
         let arenas = options.memory_arena.then_some(arenas);
         let keeping = Keeping { arenas, is_steady: inspected.is_steady() };
-        let sizes = match provider {
-            ProviderKind::Cuda if info.rows_are_dynamic() => &options.allowed_batch_sizes[..],
-            _ => &[],
+        let by_size = provider == ProviderKind::Cuda && inspected.has_convolutions();
+        let sizes = match by_size && info.rows_are_dynamic() && !info.has_texts() {
+            true => &options.allowed_batch_sizes[..],
+            false => &[],
         };
         let count = options.instances * sizes.len().max(1);
         let mut sessions = Vec::with_capacity(count);
@@ -131,7 +132,7 @@ impl Runtime {
             sessions.push(Instance { session, runs, outputs, pool, on_caller });
         }
         let instances = by_size::instances(sessions, sizes);
-        Ok(Loaded { info, instances, staging })
+        Ok(Loaded { info, instances, session_sizes: sizes.to_vec(), staging })
     }
 
     fn session(

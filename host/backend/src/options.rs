@@ -79,11 +79,23 @@ pub struct LoadOptions {
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
     /// The sizes of the batches that the model runs, ascending. Empty if they may have any size. On
-    /// CUDA an instance has a session for each.
+    /// CUDA an instance of a model with convolutions has a session for each.
     pub allowed_batch_sizes: Vec<usize>,
     /// The batch sizes that each instance runs once on zeros when it is loaded, so that the first
-    /// requests do not pay for it.
-    pub warm_up: Vec<usize>,
+    /// requests do not pay for it. None: the smallest allowed one, or each that has a session; 1 if
+    /// any size is allowed.
+    pub warm_up: Option<Vec<usize>>,
+}
+
+impl LoadOptions {
+    /// The batch sizes that an instance with `sessions` of their own runs first.
+    pub(crate) fn warm_up_sizes(&self, sessions: &[usize]) -> Vec<usize> {
+        match &self.warm_up {
+            Some(sizes) => sizes.clone(),
+            None if !sessions.is_empty() => sessions.to_vec(),
+            None => vec![self.allowed_batch_sizes.first().copied().unwrap_or(1)],
+        }
+    }
 }
 
 impl fmt::Display for ProviderKind {
@@ -109,7 +121,7 @@ impl Default for LoadOptions {
             memory_arena: true,
             memory_pattern: true,
             allowed_batch_sizes: Vec::new(),
-            warm_up: vec![1],
+            warm_up: None,
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn load(
         Box::new(Instance { plan, output_dtypes: dtypes, pool: pool.clone() }) as Box<dyn Model>
     };
     let instances = (0..options.instances).map(|_| instance()).collect();
-    Ok(Loaded { info, instances, staging: None })
+    Ok(Loaded { info, instances, session_sizes: Vec::new(), staging: None })
 }
 
 type Plan = Arc<TypedRunnableModel>;

@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use gristmill_core::{ErrorCode, InputError, ModelError, ModelUse, TensorError};
+use smallvec::SmallVec;
 
 use crate::policy::Full;
+use crate::served::Served;
 use crate::upkeep::Refusal;
 
 /// Why a request got no outputs.
@@ -94,7 +96,19 @@ impl SubmitError {
         }
     }
 
-    /// The request's use of the runs that failed.
+    /// The error of a request of whose parts one failed with this error after others were served.
+    /// If it says what the request used, it says what those used, too, and `served` is empty then.
+    pub(crate) fn with(self, served: &mut SmallVec<[Served; 1]>) -> Self {
+        match self {
+            Self::Failed { mut used, .. } | Self::GivenUp { mut used } => {
+                served.drain(..).for_each(|part| used.add(part.used));
+                self.charged(used)
+            }
+            other => other,
+        }
+    }
+
+    /// The request's use of the model.
     pub fn used(&self) -> ModelUse {
         match self {
             Self::Failed { used, .. } | Self::GivenUp { used } => *used,

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchRecord, BufferPool, Deadline, Dtype, Model, ModelInfo, ModelUse, Name, NamedTensor,
-    Receipt,
+    BatchRecord, BufferPool, Deadline, Model, ModelInfo, ModelUse, Name, NamedTensor, Receipt,
 };
 use smallvec::SmallVec;
 
@@ -137,8 +136,7 @@ impl Lane {
             config.preferred_batch_sizes.clear();
         }
         // The size of texts is not bounded, so padding would not be, either.
-        let has_texts = info.inputs.iter().any(|input| input.dtype == Dtype::String);
-        if !info.rows_are_dynamic() || has_texts {
+        if !info.rows_are_dynamic() || info.has_texts() {
             config.allowed_batch_sizes.clear();
         }
         let parts = SharedParts { name, instances, config: &config, pool, upkeep };
@@ -277,7 +275,10 @@ impl Lane {
         }
         let QueuedRequest { waiting, answers, .. } = &mut queued;
         for part in waiting {
-            answers.push(answer_of(part, expires_at, &self.shared.tally).await?);
+            match answer_of(part, expires_at, &self.shared.tally).await {
+                Ok(served) => answers.push(served),
+                Err(error) => return Err(error.with(answers)),
+            }
         }
         let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool)?;
         queued.is_answered = true;

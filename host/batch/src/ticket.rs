@@ -44,7 +44,7 @@ pub(crate) fn ticket() -> (Reply, Waiting) {
 impl Reply {
     /// Whether the submitter is gone.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(*self.0.0.lock(), Progress::Gone)
+        matches!(*self.0.0.lock(), Progress::Gone | Progress::Left(_))
     }
 
     /// Note that the request goes into a batch now. Returns false if the submitter is gone.
@@ -71,7 +71,10 @@ impl Reply {
         }
         let waker = match std::mem::replace(&mut *progress, Progress::Gone) {
             Progress::Queued(waker) | Progress::Taken(waker) => waker,
-            Progress::Left(late) => return late.ran(used_of(&answer)),
+            Progress::Left(late) => {
+                drop(progress);
+                return late.ran(used_of(&answer));
+            }
             Progress::Answered(_) | Progress::Gone => return,
         };
         *progress = Progress::Answered(answer);
@@ -107,9 +110,12 @@ impl Waiting {
     /// Leave. If a batch has the request, `late` is charged for it when the batch has run.
     pub(crate) fn leave(&self, late: Late) {
         let mut progress = self.0.0.lock();
-        match &*progress {
+        match std::mem::replace(&mut *progress, Progress::Gone) {
             Progress::Taken(_) => *progress = Progress::Left(late),
-            Progress::Answered(answer) => late.ran(used_of(answer)),
+            Progress::Answered(answer) => {
+                drop(progress);
+                late.ran(used_of(&answer));
+            }
             Progress::Queued(_) | Progress::Gone | Progress::Left(_) => {}
         }
     }

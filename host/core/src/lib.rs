@@ -58,7 +58,7 @@ pub use opaque::Opaque;
 pub use pool::BufferPool;
 pub use rate::{Empty, Left, Rate, RateLimit};
 pub use receipt::{
-    CallUsage, Calls, Charge, Late, ModelUse, Outcome, Receipt, Record, Sink, Subject,
+    CallUsage, Calls, Charge, Late, LateSink, ModelUse, Outcome, Receipt, Record, Sink, Subject,
 };
 pub use requests::{Progress, Requests, Tracked, Underway};
 pub use shards::Shards;

@@ -241,6 +241,11 @@ impl ModelInfo {
         self.inputs.iter().all(is_fixed)
     }
 
+    /// Whether an input has texts, which can have any length.
+    pub fn has_texts(&self) -> bool {
+        self.inputs.iter().any(|input| input.dtype == Dtype::String)
+    }
+
     /// Put the inputs `given` in the model's order, and check that each has the right dtype and
     /// shape. If [rows are dynamic](Self::rows_are_dynamic), also check that all have the same
     /// number of rows. Returns that number, or 1 if rows are not dynamic.

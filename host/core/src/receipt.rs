@@ -190,18 +190,29 @@ pub trait Sink: Named {
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
 
-    /// Take the use of a model by a run that ended after its request. The request's record is
-    /// without it.
-    fn ran_late(&self, _used: ModelUse) {}
+    /// Add the counters of what requests still use after they have ended.
+    fn add_late(&self, _late: &mut Late) {}
+}
+
+/// Counts the use of a model by runs that ended after their requests. The records of these requests
+/// are without it. A run may go on for long, so this keeps nothing else alive.
+pub trait LateSink: Send + Sync {
+    /// Count a run that has ended.
+    fn ran_late(&self, used: ModelUse);
 }
 
 /// Takes what a request still uses after it has ended. A batch that has begun runs to its end, even
 /// if the client leaves or the deadline passes.
-#[derive(Clone)]
-pub struct Late(SmallVec<[Arc<dyn Sink>; 3]>);
+#[derive(Clone, Default)]
+pub struct Late(SmallVec<[Arc<dyn LateSink>; 2]>);
 
 impl Late {
-    /// Charge a run that ended now.
+    /// Add a counter.
+    pub fn add(&mut self, sink: Arc<dyn LateSink>) {
+        self.0.push(sink);
+    }
+
+    /// Charge a run that has ended.
     pub fn ran(&self, used: ModelUse) {
         self.0.iter().for_each(|sink| sink.ran_late(used));
     }
@@ -262,7 +273,9 @@ impl Receipt {
 
     /// What takes the use of runs that are under way, if the request ends before them.
     pub fn late(&self) -> Late {
-        Late(self.sinks.iter().map(|(sink, _)| sink.clone()).collect())
+        let mut late = Late::default();
+        self.sinks.iter().for_each(|(sink, _)| sink.add_late(&mut late));
+        late
     }
 
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use gristmill_core::{ModelUse, Name, Named, Outcome, Record, Sink, Stages};
+use gristmill_core::{LateSink, ModelUse, Name, Named, Outcome, Record, Sink, Stages};
 
 use crate::collected::Collected;
 use crate::details::Details;
@@ -145,7 +145,9 @@ impl Sink for RequestFigures {
         self.totals.add(record, took);
         self.details.load().add(record);
     }
+}
 
+impl LateSink for RequestFigures {
     fn ran_late(&self, used: ModelUse) {
         self.details.load().add_use(used);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{ModelUse, Name, Named, PipelineLimits, Record, Sink, SinkNames};
+use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::{LineSource, PluginPair};
 use gristmill_usage::Counter;
@@ -101,9 +101,9 @@ impl Sink for Route {
         self.usage.record(record, took);
     }
 
-    fn ran_late(&self, used: ModelUse) {
-        self.figures.ran_late(used);
-        self.usage.ran_late(used);
+    fn add_late(&self, late: &mut Late) {
+        late.add(self.figures.clone());
+        late.add(self.usage.clone());
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{Digest, ModelUse, Name, Named, Record, Sink, SinkNames};
+use gristmill_core::{Digest, Late, Name, Named, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_sandbox::Plugin;
 use gristmill_usage::Counter;
@@ -52,9 +52,9 @@ impl Sink for Direct {
         self.usage.record(record, took);
     }
 
-    fn ran_late(&self, used: ModelUse) {
-        self.figures.ran_late(used);
-        self.usage.ran_late(used);
+    fn add_late(&self, late: &mut Late) {
+        late.add(self.figures.clone());
+        late.add(self.usage.clone());
     }
 }
 

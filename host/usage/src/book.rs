@@ -213,7 +213,7 @@ mod tests {
     fn end(counter: &Arc<Counter>, rows: usize) {
         let mut receipt = Receipt::open(Instant::now());
         receipt.charge_to(counter.clone());
-        receipt.note().rows = rows;
+        receipt.note().model.rows = rows;
         receipt.note().model.time = Duration::from_nanos(1_999);
         match rows {
             0 => receipt.failed(ErrorCode::ModelFailed, 0),

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use gristmill_core::{Charge, ModelUse, Name, Named, Outcome, Record, Sink};
+use gristmill_core::{Charge, LateSink, ModelUse, Name, Named, Outcome, Record, Sink};
 use serde::{Deserialize, Serialize};
 
 /// Requests with the same key are summed together.
@@ -100,7 +100,9 @@ impl Sink for Counter {
     fn record(&self, record: &Record, _: Duration) {
         self.count(&Use::of(record));
     }
+}
 
+impl LateSink for Counter {
     fn ran_late(&self, used: ModelUse) {
         let Charge { rows, model_us, .. } = used.charge();
         self.count(&Use { rows, model_us, ..Use::default() });

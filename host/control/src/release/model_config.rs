@@ -17,9 +17,6 @@ use utoipa::ToSchema;
 
 use crate::release::version_policy::VersionPolicy;
 
-/// The most batch sizes that instances run when they are loaded.
-const WARM_UP_MAX: usize = 16;
-
 /// The providers that can run a model.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
@@ -61,8 +58,8 @@ pub struct ModelConfig {
     /// Preferred sizes. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
     /// The sizes of the batches that the model runs, ascending, the last one `max_batch_size`. A
-    /// batch is padded to the next of them. On CUDA an instance has a session, with its own memory,
-    /// for each. Empty: any size.
+    /// batch is padded to the next of them. On CUDA an instance of a model with convolutions has a
+    /// session, with its own memory, for each. Empty: any size.
     #[schema(max_items = 64)]
     pub allowed_batch_sizes: Vec<usize>,
     /// How long a request may wait for others while an instance is idle.
@@ -120,7 +117,8 @@ pub struct ModelConfig {
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
     /// The batch sizes that each instance runs once on zeros when it is loaded. If it is not given:
-    /// the first 16 of `allowed_batch_sizes`; 1 if any size is allowed.
+    /// the smallest of `allowed_batch_sizes`, or all of them where each has a session; 1 if any size
+    /// is allowed.
     #[schema(max_items = 16)]
     pub warm_up: Option<Vec<usize>>,
     /// The versions that stay loaded beside the newest one.

@@ -1,18 +1,28 @@
 //! The charge of runs that end after their request.
 
-use gristmill_core::{ModelUse, Named, Receipt, Record, Sink};
+use gristmill_core::{Late, LateSink, ModelUse, Named, Receipt, Record, Sink};
 
 use super::*;
 
-/// Keeps what is charged late.
+/// What is charged late.
 #[derive(Default)]
-struct Charged(Mutex<Vec<ModelUse>>);
+struct Uses(Mutex<Vec<ModelUse>>);
+
+/// Keeps it.
+#[derive(Default)]
+struct Charged(Arc<Uses>);
 
 impl Named for Charged {}
 
 impl Sink for Charged {
     fn record(&self, _: &Record, _: Duration) {}
 
+    fn add_late(&self, late: &mut Late) {
+        late.add(self.0.clone());
+    }
+}
+
+impl LateSink for Uses {
     fn ran_late(&self, used: ModelUse) {
         self.0.lock().unwrap().push(used);
     }
@@ -20,7 +30,7 @@ impl Sink for Charged {
 
 impl Charged {
     fn rows(&self) -> Vec<usize> {
-        self.0.lock().unwrap().iter().map(|used| used.rows).collect()
+        self.0.0.lock().unwrap().iter().map(|used| used.rows).collect()
     }
 }
 
@@ -53,7 +63,7 @@ async fn a_run_whose_client_left_is_charged_when_it_ends() {
     assert_eq!(charged.rows(), []);
     bench.finish(1);
     until("it is charged", || charged.rows() == [3]).await;
-    assert!(charged.0.lock().unwrap()[0].time > Duration::ZERO);
+    assert!(charged.0.0.lock().unwrap()[0].time > Duration::ZERO);
     // What no batch took used nothing.
     let (next, own) = send(&bench, &[1.0]);
     bench.finish(1);
@@ -62,7 +72,7 @@ async fn a_run_whose_client_left_is_charged_when_it_ends() {
     assert_eq!((charged.rows(), not_charged.rows()), (vec![3], vec![]));
 }
 
-/// The failed part is charged with the error, the others are charged late.
+/// The error says what all parts used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_part_of_a_request_is_charged_although_one_fails() {
     let bench = bench(2, 64);
@@ -70,5 +80,5 @@ async fn each_part_of_a_request_is_charged_although_one_fails() {
     bench.finish(3);
     let error = within("an answer", task).await.unwrap().unwrap_err();
     assert!(matches!(error, SubmitError::Failed { .. }), "{error}");
-    assert_eq!((error.used().rows, charged.rows()), (1, vec![2, 2]));
+    assert_eq!((error.used().rows, charged.rows()), (5, vec![]));
 }

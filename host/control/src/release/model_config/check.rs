@@ -1,7 +1,7 @@
 //! The ranges of a model's configuration.
 
 use crate::release::document::Faults;
-use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec, WARM_UP_MAX};
+use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec};
 use crate::release::version_policy::MODEL_VERSIONS_MAX;
 
 /// The most priority levels.
@@ -11,6 +11,9 @@ const LEVELS_MAX: u32 = 64;
 const BATCH_SIZE_MAX: u64 = 65_536;
 const ROWS_MAX: u64 = 10_000_000;
 const BYTES_MAX: u64 = 1 << 40;
+
+/// The most batch sizes that instances run when they are loaded.
+const WARM_UP_MAX: usize = 16;
 
 /// The most allowed batch sizes.
 const ALLOWED_MAX: usize = 64;

@@ -10,7 +10,6 @@ use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutA
 
 use crate::release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
-    WARM_UP_MAX,
 };
 
 impl ModelConfig {
@@ -35,14 +34,7 @@ impl ModelConfig {
             memory_arena: self.memory_arena,
             memory_pattern: self.memory_pattern,
             allowed_batch_sizes: self.allowed_batch_sizes.clone(),
-            warm_up: self.warm_up.clone().unwrap_or_else(|| self.default_warm_up()),
-        }
-    }
-
-    fn default_warm_up(&self) -> Vec<usize> {
-        match &self.allowed_batch_sizes[..] {
-            [] => vec![1],
-            allowed => allowed.iter().copied().take(WARM_UP_MAX).collect(),
+            warm_up: self.warm_up.clone(),
         }
     }
 
