@@ -242,7 +242,7 @@ impl Run<'_> {
 
     /// Charge the time of runs that failed to the requests that made them fail, by rows: those that
     /// were in the same batch pay for their own run alone. If a run was told to end, nobody knows
-    /// whose rows made it long: it is charged to a tenant that was alone in the batch, else to none.
+    /// whose rows made it long: it is charged to a tenant that was alone in the batch, or to none.
     fn charge_failures(&mut self, requests: &[Entry<Job>]) {
         let is_shared = || requests.iter().any(|entry| entry.tenant != requests[0].tenant);
         if self.stop.is_ordered() && is_shared() {

@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use gristmill_core::TensorInfo;
+
 use super::*;
 use crate::breaker::{FAULTS_MAX, OPEN_MAX, OPEN_MIN};
 use crate::options::ProviderKind;

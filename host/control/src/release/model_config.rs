@@ -117,7 +117,7 @@ pub struct ModelConfig {
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
     /// The batch sizes that each instance runs once on zeros when it is loaded. If it is not given:
-    /// the smallest of `allowed_batch_sizes`, or all of them where each has a session; 1 if any size
+    /// the smallest of `allowed_batch_sizes`, or all of them if each has a session; 1 if any size
     /// is allowed.
     #[schema(max_items = 16)]
     pub warm_up: Option<Vec<usize>>,

@@ -117,6 +117,7 @@ impl<'a> Simulation<'a> {
             size,
             at: now,
             deadline,
+            receipt: None,
         };
         let refused = match self.state.would_take(&arrival) {
             Ok(()) => false,
