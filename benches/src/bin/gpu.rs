@@ -10,13 +10,15 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use gristmill_backend::{LoadOptions, ProviderKind};
-use gristmill_benches::compare::Comparison;
+use gristmill_batch::{Lane, LaneConfig};
+use gristmill_benches::compare::{Comparison, ROUNDS, median_ratio};
 use gristmill_benches::end_to_end;
-use gristmill_benches::harness::{Harness, on, shape_of, tensor_from};
+use gristmill_benches::harness::{Harness, closed_loop, on, shape_of, tensor_from};
 use gristmill_core::{Dtype, Tensor, TensorInfo};
 use serde_json::{Value, json};
 
@@ -36,6 +38,15 @@ const CLIENTS_PER_ROW: usize = 4;
 /// The most clients. They have one address, which a server does not give all of its connections.
 /// These are two for each row of the largest batch, so full batches are always queued.
 const CLIENTS_MAX: usize = 256;
+
+/// The sizes of batches, the rows of requests, and the most rows of a batch, if sizes change.
+const SIZES: [usize; 6] = [1, 2, 4, 8, 16, 32];
+const ROWS_OF_REQUESTS: [usize; 6] = [1, 2, 3, 5, 7, 11];
+const CHANGING_BATCH_MAX: usize = 32;
+
+/// The GPU memory of a session that lacks memory, and the rows of the run that needs more.
+const LIMITED_BYTES: usize = 600 << 20;
+const LARGE_ROWS: usize = 256;
 
 /// The time that each side runs in each round, unless `--seconds` says another.
 const TIME: Duration = Duration::from_secs(3);
@@ -69,6 +80,16 @@ fn main() -> Result<()> {
         };
         for batch in batches.as_deref().unwrap_or(&LANE_BATCHES) {
             report(&format!("{precision}_batch_{batch}"), comparison(*batch).run(&harness)?);
+        }
+        report(
+            &format!("{precision}_changing_sizes"),
+            changing_sizes(&harness, path, &options, time)?,
+        );
+        if provider == ProviderKind::Cuda {
+            report(
+                &format!("{precision}_lack_of_memory"),
+                lack_of_memory(&harness, path, &options)?,
+            );
         }
         let server = end_to_end::serve(&harness, &gristmill, path)?;
         for batch in batches.as_deref().unwrap_or(&END_TO_END_BATCHES) {
@@ -150,21 +171,92 @@ fn check(harness: &Harness, path: &str, options: &LoadOptions) -> Result<(Tensor
         let input = pictures(harness, &info, rows, seed)?;
         let computed = values(&model.instances[0].run(std::slice::from_ref(&input))?[0])?;
         let expected = values(&reference.instances[0].run(&[input])?[0])?;
-        ensure!(
-            computed.len() == expected.len(),
-            "{} values, not {}",
-            computed.len(),
-            expected.len()
-        );
-        for (computed, expected) in computed.iter().zip(&expected) {
-            ensure!(computed.is_finite(), "{path}: computes {computed}, the processor {expected}");
-            difference = difference.max((computed - expected).abs());
-            largest = largest.max(expected.abs());
-        }
+        let (apart, size) = largest_of(&computed, &expected)?;
+        (difference, largest) = (difference.max(apart), largest.max(size));
     }
     let bound = largest * DIFFERENCE_MAX;
     ensure!(difference <= bound, "{path}: outputs differ by {difference}, more than {bound}");
     Ok((info, json!({ "max_abs_difference": difference, "largest_output": largest })))
+}
+
+/// The largest difference, and the largest of the expected values.
+fn largest_of(computed: &[f32], expected: &[f32]) -> Result<(f32, f32)> {
+    let (computed_len, expected_len) = (computed.len(), expected.len());
+    ensure!(computed_len == expected_len, "{computed_len} values, not {expected_len}");
+    let (mut difference, mut largest) = (0_f32, 0_f32);
+    for (computed, expected) in computed.iter().zip(expected) {
+        ensure!(computed.is_finite(), "computes {computed}, not {expected}");
+        difference = difference.max((computed - expected).abs());
+        largest = largest.max(expected.abs());
+    }
+    Ok((difference, largest))
+}
+
+/// Requests of several numbers of rows, so that almost every batch has another size than the one
+/// before: rows a second if batches may have any size, and with a session for each of a few sizes.
+fn changing_sizes(
+    harness: &Harness,
+    path: &str,
+    options: &LoadOptions,
+    time: Duration,
+) -> Result<Value> {
+    let lane = |sizes: &[usize]| {
+        let options = LoadOptions { allowed_batch_sizes: sizes.to_vec(), ..options.clone() };
+        let config = LaneConfig {
+            allowed_batch_sizes: sizes.to_vec(),
+            ..LaneConfig::new(CHANGING_BATCH_MAX, 4096)
+        };
+        harness.lane(harness.load_with(path, &options)?, config)
+    };
+    let (any, sized) = (lane(&[])?, lane(&SIZES)?);
+    let input = &any.info().inputs[0];
+    let requests = ROWS_OF_REQUESTS.iter().enumerate();
+    let requests = requests.map(|(seed, rows)| pictures(harness, input, *rows, seed));
+    let requests = requests.collect::<Result<Vec<_>>>()?;
+    let flow = |lane: &Arc<Lane>, time: Duration| {
+        let (before, began) = (lane.statistics().total.rows, Instant::now());
+        let clients = 2 * requests.len();
+        harness.runtime.block_on(closed_loop(lane, clients, &requests, time))?;
+        let rows = lane.statistics().total.rows - before;
+        Ok::<_, anyhow::Error>(rows as f64 / began.elapsed().as_secs_f64())
+    };
+    let (mut any_per_s, mut sized_per_s) = (Vec::new(), Vec::new());
+    for lane in [&any, &sized] {
+        flow(lane, WARM_UP)?;
+    }
+    for _ in 0..ROUNDS {
+        any_per_s.push(flow(&any, time)?);
+        sized_per_s.push(flow(&sized, time)?);
+    }
+    Ok(json!({
+        "any_size_rows_per_s": any_per_s,
+        "sized_rows_per_s": sized_per_s,
+        "sizes": SIZES,
+        "rows_of_requests": ROWS_OF_REQUESTS,
+        "times": median_ratio(&sized_per_s, &any_per_s),
+    }))
+}
+
+/// A run that needs more memory than `gpu_mem_limit`, between two small ones. Fails if the last one
+/// fails.
+fn lack_of_memory(harness: &Harness, path: &str, options: &LoadOptions) -> Result<Value> {
+    let limit = ("gpu_mem_limit".to_owned(), LIMITED_BYTES.to_string());
+    let options = LoadOptions { cuda_options: [limit].into(), ..options.clone() };
+    let mut model = harness.load_with(path, &options)?;
+    let input = model.info.inputs[0].clone();
+    let mut run = |rows: usize| {
+        let rows = pictures(harness, &input, rows, rows)?;
+        anyhow::Ok(model.instances[0].run(&[rows]))
+    };
+    let before = values(&run(1)??[0])?;
+    let Err(error) = run(LARGE_ROWS)? else {
+        bail!("{LARGE_ROWS} rows ran within {LIMITED_BYTES} bytes")
+    };
+    let after = values(&run(1)??[0])?;
+    let (difference, largest) = largest_of(&after, &before)?;
+    let bound = largest * DIFFERENCE_MAX;
+    ensure!(difference <= bound, "{path}: after a lack of memory outputs differ by {difference}");
+    Ok(json!({ "limit_bytes": LIMITED_BYTES, "large_rows": LARGE_ROWS, "error": error.text }))
 }
 
 /// Rows of noise, different for each seed.
