@@ -13,7 +13,7 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 /// The header's value, a dictionary of whole numbers (RFC 9651). The numbers of requests of a
-/// pipeline and a model add up to their usage.
+/// pipeline and a model add up to their usage, with the runs that end after their request.
 pub(crate) fn text(record: &Record) -> String {
     let Charge { rows, plugin_cpu_us, model_us, host_cpu_us, queue_us, received_bytes, sent_bytes } =
         record.charge();

@@ -119,8 +119,8 @@ section! {
             "The most memory that a model's first load and run may take, besides four times its \
              file";
         model_run_memory_bytes: usize = "1073741824", 1 << 20..=1 << 40,
-            "The most memory that the runs of one instance of a model may take on the host, \
-             besides its weights; a run that would take more fails";
+            "The most memory that the runs of one instance of a model (on CUDA: of one session) may \
+             take on the host, besides its weights; a run that would take more fails";
     }
 }
 

@@ -243,7 +243,7 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
     if serves == Some(ProviderKind::Cuda) && model.has_convolutions && any_size {
         warnings.push(
             "on cuda its convolutions are prepared anew for each batch of another size than the one \
-             before, which takes up to a second: name the sizes in allowed_batch_sizes"
+             before, which takes 0.1 s or more: name the sizes in allowed_batch_sizes"
                 .into(),
         );
     }
