@@ -57,9 +57,10 @@ pub(crate) fn heap() -> Heap {
 pub(crate) fn end(code: i32) -> ! {
     // The process ends, so an error cannot be handled.
     let _ = std::io::stdout().flush();
-    if cfg!(gristmill_counting) {
+    if cfg!(gristmill_counting) && std::env::var_os("LLVM_PROFILE_FILE").is_some() {
         // Built with counters (`cargo xtask dist`), which the compiler's runtime writes in a
-        // destructor.
+        // destructor. Children do not have the variable: their counters would be a larger file than
+        // they may write.
         std::process::exit(code)
     }
     // SAFETY: `_exit` takes a number, accesses no memory, and does not return.
