@@ -192,7 +192,7 @@ fn largest_of(computed: &[f32], expected: &[f32]) -> Result<(f32, f32)> {
     Ok((difference, largest))
 }
 
-/// Requests of several numbers of rows, so that almost every batch has another size than the one
+/// Requests of several numbers of rows, so that most batches have another size than the one
 /// before: rows a second if batches may have any size, and with a session for each of a few sizes.
 fn changing_sizes(
     harness: &Harness,

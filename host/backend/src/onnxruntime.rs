@@ -112,11 +112,7 @@ impl Runtime {
             provider == ProviderKind::Cpu && options.threads == 1 && options.inter_op_threads == 1;
         let arenas = options.memory_arena.then_some(arenas);
         let keeping = Keeping { arenas, is_steady: inspected.is_steady() };
-        let by_size = provider == ProviderKind::Cuda && inspected.has_convolutions();
-        let sizes = match by_size && info.rows_are_dynamic() && !info.has_texts() {
-            true => &options.allowed_batch_sizes[..],
-            false => &[],
-        };
+        let sizes = by_size::session_sizes(provider, &info, inspected, options);
         let count = options.instances * sizes.len().max(1);
         let mut sessions = Vec::with_capacity(count);
         let mut next = Some(first);

@@ -42,6 +42,9 @@ pub(crate) struct Batch {
     /// The share of each request of its runs: of their processor time if one thread ran them, else
     /// of the time that they took.
     shares: Vec<Duration>,
+    /// Whether it is charged to nobody, because several tenants shared a run that was told to end:
+    /// nobody knows whose rows made it long.
+    is_free: bool,
     /// The provider that ran it.
     provider: Option<&'static str>,
     /// When it began to run.
@@ -130,6 +133,8 @@ impl Batch {
         let mut run = Run { model, stop, stager, staged, outcomes, shares, failing, ran };
         run.solve(requests, self.padding);
         run.charge_failures(requests);
+        let is_shared = requests.iter().any(|entry| entry.tenant != requests[0].tenant);
+        self.is_free = is_shared && run.stop.is_ordered();
         let mut ran = run.ran;
         self.provider = run.model.provider();
         self.times = ran.times;
@@ -160,13 +165,16 @@ impl Batch {
 
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
-        let Self { provider, times, .. } = *self;
+        let Self { provider, times, is_free, .. } = *self;
         let rows = self.rows();
         let batch = self.record(rows);
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         let waited = waited.zip(self.shares.drain(..));
         for (entry, ((outcome, queued), share)) in self.taken.batch.drain(..).zip(waited) {
-            let used = ModelUse { rows: entry.rows, time: share };
+            let used = match is_free {
+                true => ModelUse::default(),
+                false => ModelUse { rows: entry.rows, time: share },
+            };
             let served = outcome.map(|outputs| Served {
                 outputs,
                 queued,
@@ -241,13 +249,8 @@ impl Run<'_> {
     }
 
     /// Charge the time of runs that failed to the requests that made them fail, by rows: those that
-    /// were in the same batch pay for their own run alone. If a run was told to end, nobody knows
-    /// whose rows made it long: it is charged to a tenant that was alone in the batch, or to none.
+    /// were in the same batch pay for their own run alone.
     fn charge_failures(&mut self, requests: &[Entry<Job>]) {
-        let is_shared = || requests.iter().any(|entry| entry.tenant != requests[0].tenant);
-        if self.stop.is_ordered() && is_shared() {
-            return;
-        }
         let failed = self.outcomes.iter().map(Result::is_err);
         let pays: SmallVec<[bool; 16]> = match self.outcomes.iter().any(Result::is_err) {
             true => failed.collect(),

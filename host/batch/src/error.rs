@@ -96,8 +96,8 @@ impl SubmitError {
         }
     }
 
-    /// The error of a request of whose parts one failed with this error after others were served.
-    /// If it says what the request used, it says what those used, too, and `served` is empty then.
+    /// The error of a request one part of which failed with this error, after the parts in `served`
+    /// had run. If it is an error that says what was used, their use is moved from `served` to it.
     pub(crate) fn with(self, served: &mut SmallVec<[Served; 1]>) -> Self {
         match self {
             Self::Failed { mut used, .. } | Self::GivenUp { mut used } => {

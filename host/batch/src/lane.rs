@@ -280,7 +280,8 @@ impl Lane {
                 Err(error) => return Err(error.with(answers)),
             }
         }
-        let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool)?;
+        let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool);
+        let whole = whole.map_err(|error| error.with(answers))?;
         queued.is_answered = true;
         Ok(whole)
     }

@@ -18,7 +18,7 @@ pub(crate) type ServedResult = Result<Served, SubmitError>;
 
 enum Progress {
     Queued(Option<Waker>),
-    /// In a batch. The request can no longer be withdrawn.
+    /// In a batch that runs. The request can no longer be withdrawn.
     Taken(Option<Waker>),
     Answered(ServedResult),
     /// The submitter has its answer, or has taken its request back.

@@ -194,8 +194,8 @@ pub trait Sink: Named {
     fn add_late(&self, _late: &mut Late) {}
 }
 
-/// Counts the use of a model by runs that ended after their requests. The records of these requests
-/// are without it. A run may go on for long, so this keeps nothing else alive.
+/// Counts the use of a model that is not in the record of its request: the run ended after the
+/// request did. A run may take long, so what counts it must not hold a model or a plugin.
 pub trait LateSink: Send + Sync {
     /// Count a run that has ended.
     fn ran_late(&self, used: ModelUse);

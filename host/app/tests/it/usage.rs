@@ -136,6 +136,8 @@ fn a_run_that_ends_after_its_request_is_charged() {
     drop(client);
     eventually("the abandoned run is charged", || used()[..2] == [2, 2]);
     assert!(used()[2] > first, "{:?}", used());
+    let metrics = server.admin.get("/metrics").text();
+    assert!(metrics.contains("model=\"loop\",outcome=\"abandoned\"} 1\n"), "{metrics}");
 }
 
 #[test]

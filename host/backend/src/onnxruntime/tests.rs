@@ -53,40 +53,6 @@ fn batches_staged_in_a_sessions_memory_are_computed_as_others() {
 }
 
 #[test]
-fn a_batch_runs_on_the_session_of_the_next_size() {
-    let runtime = backends().onnxruntime.as_ref().unwrap();
-    let (onnx, cpu) = (model("digits"), ProviderKind::Cpu);
-    let mut whole = backends().load(&onnx, &options(cpu)).unwrap();
-    // Two instances of three sessions each.
-    let sessions = (0..6).map(|_| {
-        let (session, memory) = runtime.session(&onnx, &options(cpu), cpu).unwrap();
-        let keeping = Keeping { arenas: Some("cpu:0".into()), is_steady: true };
-        let runs = Arc::new(Runs::new(memory, &keeping).unwrap());
-        let (outputs, pool) = (whole.info.outputs.clone(), runtime.pool.clone());
-        Instance { session, runs, outputs, pool, on_caller: false }
-    });
-    let mut instances = by_size::instances(sessions.collect(), &[1, 4, 16]);
-    assert_eq!(instances.len(), 2);
-    for instance in &mut instances {
-        // 20 rows are more than the largest size.
-        for (seed, rows) in [1, 16, 4, 3, 20, 5].into_iter().enumerate() {
-            let input = input(&runtime.pool, &whole.info.inputs[0], rows, seed);
-            let expected = whole.instances[0].run(std::slice::from_ref(&input)).unwrap();
-            let computed = instance.run(&[input]).unwrap();
-            assert_eq!(computed[0].shape(), expected[0].shape());
-            assert!(computed[0].as_bytes() == expected[0].as_bytes(), "{rows} rows");
-        }
-        // An order to end reaches the sessions of all sizes.
-        let interrupt = instance.interrupt().unwrap();
-        let mut run = |rows| instance.run(&[input(&runtime.pool, &whole.info.inputs[0], rows, 0)]);
-        interrupt.interrupt();
-        assert!([1, 4, 16].into_iter().all(|rows| run(rows).is_err()));
-        interrupt.rearm();
-        assert!([1, 4, 16].into_iter().all(|rows| run(rows).is_ok()));
-    }
-}
-
-#[test]
 fn an_input_handed_back_is_not_the_inputs_memory() {
     let fixtures = models().join("../host/app/tests/fixtures");
     let onnx = std::fs::read(fixtures.join("handed-back.onnx")).unwrap();

@@ -238,7 +238,8 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());
     let serves = model.providers.first().map(|provider| provider.kind);
-    let has_sizes = config.max_batch_size > 1 && model.info.rows_are_dynamic();
+    let has_sizes =
+        config.max_batch_size > 1 && model.info.rows_are_dynamic() && !model.info.has_texts();
     let any_size = has_sizes && config.allowed_batch_sizes.is_empty();
     if serves == Some(ProviderKind::Cuda) && model.has_convolutions && any_size {
         warnings.push(

@@ -3,7 +3,7 @@
 use std::sync::Condvar;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gristmill_core::Interrupt;
+use gristmill_core::{Interrupt, ModelUse};
 
 use super::*;
 use crate::{LOST_RUNS_MAX, Refusal, Upkeep};
@@ -110,6 +110,43 @@ async fn run_endless(lane: &Lane) -> Result<Vec<f32>, SubmitError> {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// What two tenants used whose requests were in one batch that was told to end. The instance is busy
+/// until both are queued. On a busy machine they may expire before, so others follow.
+async fn use_of_a_shared_run(lane: &Arc<Lane>, model: &Endless) -> [ModelUse; 2] {
+    let shared_runs = || lane.statistics().mixed_batches;
+    loop {
+        let submit = |tenant: &str, patience: Duration| {
+            let submission = submission(&BufferPool::new(0), tenant, &[-1.0], patience);
+            let lane = lane.clone();
+            tokio::spawn(async move { lane.submit(submission, None).await })
+        };
+        let (runs, shared) = (model.gate.runs.load(Ordering::Relaxed), shared_runs());
+        let first = submit("a", SOON);
+        let begun = || model.gate.runs.load(Ordering::Relaxed) > runs || first.is_finished();
+        until("the instance is busy", begun).await;
+        let both = ["a", "b"].map(|tenant| submit(tenant, SOON * 50));
+        let mut used = Vec::new();
+        for task in both {
+            if let Err(SubmitError::GivenUp { used: own }) = task.await.unwrap() {
+                used.push(own);
+            }
+        }
+        if let Ok(used) = used.try_into()
+            && shared_runs() > shared
+        {
+            return used;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_of_several_tenants_that_is_told_to_end_is_charged_to_nobody() {
+    let model = Endless { heeds: true, ..Endless::default() };
+    let (lane, _) = lane(&model);
+    let used = within("both run", use_of_a_shared_run(&lane, &model)).await;
+    assert_eq!(used, [ModelUse::default(); 2]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

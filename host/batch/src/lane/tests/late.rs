@@ -4,11 +4,11 @@ use gristmill_core::{Late, LateSink, ModelUse, Named, Receipt, Record, Sink};
 
 use super::*;
 
-/// What is charged late.
+/// Counts what is charged late.
 #[derive(Default)]
 struct Uses(Mutex<Vec<ModelUse>>);
 
-/// Keeps it.
+/// A sink of requests with such a counter.
 #[derive(Default)]
 struct Charged(Arc<Uses>);
 
@@ -70,6 +70,26 @@ async fn a_run_whose_client_left_is_charged_when_it_ends() {
     let answer = within("an answer", next).await.unwrap().unwrap();
     assert_eq!((answer.used.rows, own.rows()), (1, vec![]));
     assert_eq!((charged.rows(), not_charged.rows()), (vec![3], vec![]));
+}
+
+/// One part was served and another one runs when the client leaves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_part_of_an_abandoned_request_that_ran_is_charged() {
+    let bench = bench(2, 64);
+    let (task, charged) = send(&bench, &[1.0; 5]);
+    bench.finish(1);
+    let mut begun = 0;
+    let both_began = || {
+        begun += bench.started.try_iter().count();
+        begun == 2
+    };
+    until("the second part runs", both_began).await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    until("the served part is charged", || charged.rows() == [2]).await;
+    bench.finish(1);
+    until("the other one is charged", || charged.rows() == [2, 2]).await;
+    until("the rest is forgotten", || bench.lane.statistics().queued_rows == 0).await;
 }
 
 /// The error says what all parts used.
