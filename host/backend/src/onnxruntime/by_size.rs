@@ -155,14 +155,14 @@ mod tests {
         let (cuda, conv) = (ProviderKind::Cuda, "com.microsoft.FusedConv");
         assert_eq!(sizes(cuda, &batches, conv), [1, 8]);
         assert_eq!(sizes(cuda, &batches, "ConvTranspose"), [1, 8]);
-        assert_eq!(sizes(ProviderKind::Cpu, &batches, conv), []);
-        assert_eq!(sizes(cuda, &batches, "MatMul"), []);
-        assert_eq!(sizes(cuda, &fixed, conv), []);
-        assert_eq!(sizes(cuda, &texts, conv), []);
+        assert_eq!(sizes(ProviderKind::Cpu, &batches, conv), [0; 0]);
+        assert_eq!(sizes(cuda, &batches, "MatMul"), [0; 0]);
+        assert_eq!(sizes(cuda, &fixed, conv), [0; 0]);
+        assert_eq!(sizes(cuda, &texts, conv), [0; 0]);
         // They run before the model serves, unless the configuration names others.
         assert_eq!(options.warm_up_sizes(&[1, 8]), [1, 8]);
         assert_eq!(options.warm_up_sizes(&[]), [1]);
         let named = LoadOptions { warm_up: Some(vec![]), ..options.clone() };
-        assert_eq!(named.warm_up_sizes(&[1, 8]), []);
+        assert_eq!(named.warm_up_sizes(&[1, 8]), [0; 0]);
     }
 }
