@@ -42,8 +42,8 @@ pub(crate) struct Batch {
     /// The share of each request of its runs: of their processor time if one thread ran them, else
     /// of the time that they took.
     shares: Vec<Duration>,
-    /// Whether it is charged to nobody, because several tenants shared a run that was told to end:
-    /// nobody knows whose rows made it long.
+    /// Whether nobody pays for it. That is so if several tenants shared a run that was told to end:
+    /// the host does not know whose rows made it long.
     is_free: bool,
     /// The provider that ran it.
     provider: Option<&'static str>,

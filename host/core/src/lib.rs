@@ -13,6 +13,7 @@ mod batch_record;
 mod block;
 mod budget;
 mod buffer;
+mod charge;
 mod deadline;
 mod digest;
 mod dtype;
@@ -40,6 +41,7 @@ pub use batch_record::{BatchFigures, BatchRecord, BatchSink, Follow, SpanRef};
 pub use block::{MemoryBlock, MemorySource};
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
 pub use buffer::{Buffer, BufferMut};
+pub use charge::{Charge, Late, LateSink, ModelUse};
 pub use deadline::Deadline;
 pub use digest::{Digest, InvalidDigest};
 pub use dtype::Dtype;
@@ -57,9 +59,7 @@ pub use named::{Named, SinkNames};
 pub use opaque::Opaque;
 pub use pool::BufferPool;
 pub use rate::{Empty, Left, Rate, RateLimit};
-pub use receipt::{
-    CallUsage, Calls, Charge, Late, LateSink, ModelUse, Outcome, Receipt, Record, Sink, Subject,
-};
+pub use receipt::{CallUsage, Calls, Outcome, Receipt, Record, Sink, Subject};
 pub use requests::{Progress, Requests, Tracked, Underway};
 pub use shards::Shards;
 pub use stages::{Stage, Stages};

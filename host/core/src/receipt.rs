@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
+use crate::charge::{Charge, Late, ModelUse, micros};
 use crate::named::{Named, SinkNames};
 use crate::stages::{Stage, Stages};
 use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked, host_time};
@@ -34,29 +35,6 @@ pub struct Calls {
     pub pre: Option<CallUsage>,
     /// The call of `postprocess`.
     pub post: Option<CallUsage>,
-}
-
-/// The use that a request made of a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelUse {
-    /// Rows that ran.
-    pub rows: usize,
-    /// Their share of their batches, by rows: of the processor time of a batch if one thread ran
-    /// it, else of the time that it took.
-    pub time: Duration,
-}
-
-impl ModelUse {
-    /// The same in whole numbers.
-    pub fn charge(self) -> Charge {
-        Charge { rows: self.rows as u64, model_us: micros(self.time), ..Charge::default() }
-    }
-
-    /// Add the use of another run.
-    pub fn add(&mut self, other: Self) {
-        self.rows += other.rows;
-        self.time += other.time;
-    }
 }
 
 /// How a request ended.
@@ -104,25 +82,6 @@ pub struct Record {
     pub outcome: Outcome,
 }
 
-/// The use of the server by one request, in whole numbers, so that sums are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Charge {
-    /// Rows that the model ran.
-    pub rows: u64,
-    /// Processor time of its plugin calls, in microseconds.
-    pub plugin_cpu_us: u64,
-    /// Its share of its batches, by rows, in microseconds: [`ModelUse::time`].
-    pub model_us: u64,
-    /// The host's own processor time for it, in microseconds.
-    pub host_cpu_us: u64,
-    /// Its time in the model's queue, in microseconds.
-    pub queue_us: u64,
-    /// Bytes of its body.
-    pub received_bytes: u64,
-    /// Bytes of its answer's body.
-    pub sent_bytes: u64,
-}
-
 impl Record {
     fn begin(arrived: Instant) -> Self {
         Self {
@@ -162,11 +121,6 @@ impl Record {
     }
 }
 
-/// The time in whole microseconds, rounded.
-fn micros(time: Duration) -> u64 {
-    u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX)
-}
-
 /// The pipeline or model of a request: one of its sinks, which knows the names.
 #[derive(Clone)]
 pub struct Subject(Arc<dyn Sink>);
@@ -192,30 +146,6 @@ pub trait Sink: Named {
 
     /// Add the counters of what requests still use after they have ended.
     fn add_late(&self, _late: &mut Late) {}
-}
-
-/// Counts the use of a model that is not in the record of its request: the run ended after the
-/// request did. A run may take long, so what counts it must not hold a model or a plugin.
-pub trait LateSink: Send + Sync {
-    /// Count a run that has ended.
-    fn ran_late(&self, used: ModelUse);
-}
-
-/// Takes what a request still uses after it has ended. A batch that has begun runs to its end, even
-/// if the client leaves or the deadline passes.
-#[derive(Clone, Default)]
-pub struct Late(SmallVec<[Arc<dyn LateSink>; 2]>);
-
-impl Late {
-    /// Add a counter.
-    pub fn add(&mut self, sink: Arc<dyn LateSink>) {
-        self.0.push(sink);
-    }
-
-    /// Charge a run that has ended.
-    pub fn ran(&self, used: ModelUse) {
-        self.0.iter().for_each(|sink| sink.ran_late(used));
-    }
 }
 
 /// The record of a request under way. Dropping it closes it.
@@ -271,7 +201,7 @@ impl Receipt {
         Follow { traces: self.batches, progress }
     }
 
-    /// What takes the use of runs that are under way, if the request ends before them.
+    /// The counters for runs that end after the request.
     pub fn late(&self) -> Late {
         let mut late = Late::default();
         self.sinks.iter().for_each(|(sink, _)| sink.add_late(&mut late));

@@ -55,6 +55,13 @@ struct Calls {
     memory_peak: AtomicU64,
 }
 
+impl Shard {
+    fn add_use(&self, ModelUse { rows, time }: ModelUse) {
+        self.rows.fetch_add(rows as u64, Relaxed);
+        self.model_ns.fetch_add(nanos(time), Relaxed);
+    }
+}
+
 impl Default for Shard {
     fn default() -> Self {
         Self {
@@ -77,8 +84,8 @@ impl Details {
 
     /// Add a request that has ended.
     pub(crate) fn add(&self, record: &Record) {
-        self.add_use(record.model);
         let shard = self.shards.own();
+        shard.add_use(record.model);
         let outcome = match record.outcome {
             Outcome::Answered => ANSWERED,
             Outcome::Abandoned => ABANDONED,
@@ -109,10 +116,8 @@ impl Details {
     }
 
     /// Add the use of a model.
-    pub(crate) fn add_use(&self, ModelUse { rows, time }: ModelUse) {
-        let shard = self.shards.own();
-        shard.rows.fetch_add(rows as u64, Relaxed);
-        shard.model_ns.fetch_add(nanos(time), Relaxed);
+    pub(crate) fn add_use(&self, used: ModelUse) {
+        self.shards.own().add_use(used);
     }
 
     /// Add the values for the targets that have no details of their own.

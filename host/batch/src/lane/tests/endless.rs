@@ -112,8 +112,9 @@ async fn run_endless(lane: &Lane) -> Result<Vec<f32>, SubmitError> {
     }
 }
 
-/// What two tenants used whose requests were in one batch that was told to end. The instance is
-/// busy until both are queued. On a busy machine they may expire before, so others follow.
+/// Two tenants send requests that form one batch, and its run is told to end. Returns what each is
+/// charged. The instance is busy until both requests are queued. On a busy machine they may expire
+/// before the run, so others follow.
 async fn use_of_a_shared_run(lane: &Arc<Lane>, model: &Endless) -> [ModelUse; 2] {
     let shared_runs = || lane.statistics().mixed_batches;
     loop {
