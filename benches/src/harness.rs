@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use gristmill_backend::{Backends, LibrarySearch, LoadOptions, LoadedModel, ProviderKind};
+use gristmill_backend::{
+    Backends, Batching, LibrarySearch, LoadOptions, LoadedModel, ProviderKind, RowProof,
+};
 use gristmill_batch::{Lane, LaneConfig, LaneParts, Submission, SubmitError};
 use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor, TensorInfo};
 use tokio::runtime::Runtime;
@@ -35,7 +37,7 @@ impl Harness {
 
     pub fn load_with(&self, path: &str, options: &LoadOptions) -> Result<LoadedModel> {
         let onnx = std::fs::read(path).with_context(|| path.to_owned())?;
-        Ok(self.backends.load(&onnx, options)?)
+        Ok(self.backends.load(&onnx, options, &RowProof::default())?)
     }
 
     pub fn lane(&self, model: LoadedModel, config: LaneConfig) -> Result<Arc<Lane>> {
@@ -67,9 +69,10 @@ impl Harness {
     }
 }
 
-/// Options to load a model on `provider` alone.
+/// Options to load a model on `provider` alone. Its rows are known to be independent.
 pub fn on(provider: ProviderKind) -> LoadOptions {
-    LoadOptions { providers: vec![provider], ..LoadOptions::default() }
+    let batching = Batching::Declared;
+    LoadOptions { providers: vec![provider], batching, ..LoadOptions::default() }
 }
 
 /// A tensor of `shape` whose elements are all `value`, FP16 or FP32, in memory of `pool`.

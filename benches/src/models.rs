@@ -14,7 +14,12 @@ pub fn info() -> ModelInfo {
         dtype: Dtype::Float32,
         dims: vec![None, None],
     };
-    ModelInfo { backend: "bench", inputs: vec![tensor("x")], outputs: vec![tensor("y")] }
+    ModelInfo {
+        backend: "bench",
+        inputs: vec![tensor("x")],
+        outputs: vec![tensor("y")],
+        forms_batches: true,
+    }
 }
 
 /// Returns its input, so that only the lane costs time.

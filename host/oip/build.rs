@@ -13,7 +13,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .bytes(".")
         .btree_map(".inference.ModelStatistics")
         .btree_map(".inference.ModelDynamicBatching")
-        .field_attribute("ModelConfig.dynamic_batching", absent);
+        .btree_map(".inference.ModelMetadataResponse")
+        .field_attribute("ModelConfig.dynamic_batching", absent)
+        .field_attribute(
+            "ModelMetadataResponse.properties",
+            "#[serde(skip_serializing_if = \"std::collections::BTreeMap::is_empty\")]",
+        );
     for (field, name) in [
         ("ModelInput.data_type", "data_type"),
         ("ModelOutput.data_type", "data_type"),

@@ -15,6 +15,7 @@ impl Defaults {
             "tenant" => json!({
                 "open": false,
                 "weight": 1,
+                "batch_with": "any",
                 "plugin_version_policy": { "latest": { "num_versions": 1 } },
             }),
             "pipeline" => json!({ "instance_reuse": { "mode": "none" }, "debug": false }),

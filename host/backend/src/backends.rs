@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill_core::{BufferPool, Model, ModelInfo, TensorInfo};
 
+use crate::certificate::{Certificate, Certified, RowProof};
 use crate::error::{LibraryError, LoadError, ProviderError, ProviderFailure};
 use crate::fallback::Fallback;
 use crate::health::ProviderHealth;
@@ -12,9 +14,14 @@ use crate::inspect::{Inspected, inspect};
 use crate::library::LibrarySearch;
 use crate::loaded::{Loaded, LoadedModel};
 use crate::onnxruntime::Runtime;
-use crate::options::{LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
+use crate::options::{Batching, LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
 use crate::tract;
+use crate::trial::Trial;
 use crate::warm_up::WarmUp;
+
+/// By how much more a GPU rounds numbers of 32 bits: it multiplies them with 10 bits of fraction
+/// (TF32), and in another order for each size of batches.
+const GPU_SLACK: f64 = 50.0;
 
 /// The backends of this process.
 pub struct Backends {
@@ -93,21 +100,51 @@ impl Backends {
     }
 
     /// Load an ONNX file, and run each instance once for each batch size of
-    /// [`LoadOptions::warm_up`]. Takes long: call this off the request threads.
+    /// [`LoadOptions::warm_up`]. Rows form batches as the options and `proof` say; a GPU, which a
+    /// child cannot try, is tried here. Takes long: call this off the request threads.
     ///
     /// # Errors
     /// [`LoadError::NoModel`], [`LoadError::ExternalData`] or [`LoadError::TooLarge`] if the file
     /// is not a usable model; [`LoadError::Unusable`] if no provider can run it;
     /// [`LoadError::OutOfMemory`] if one of these runs goes over the memory limit.
-    pub fn load(&self, onnx: &[u8], options: &LoadOptions) -> Result<LoadedModel, LoadError> {
+    pub fn load(
+        &self,
+        onnx: &[u8],
+        options: &LoadOptions,
+        proof: &RowProof,
+    ) -> Result<LoadedModel, LoadError> {
         let inspected = inspect(onnx)?;
         let Candidates { loaded, failures } = self.candidates(onnx, options, &inspected);
         let mut loaded = loaded.into_iter();
         let Some((kind, best)) = loaded.next() else {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         };
-        let Loaded { info, mut instances, session_sizes, staging } = best;
+        let Loaded { mut info, instances, session_sizes, staging } = best;
         let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
+        let mut chain = vec![(kind, instances, session_sizes)];
+        for (kind, standby) in loaded {
+            if same_interface(&info, &standby.info) {
+                chain.push((kind, standby.instances, standby.session_sizes));
+            } else {
+                warnings.push(format!("{kind} sees other inputs or outputs: not on stand-by"));
+            }
+        }
+        let mut certificates = Vec::new();
+        if info.has_open_rows() {
+            if options.batching == Batching::Proven {
+                let certify =
+                    |(kind, instances, _): &mut (ProviderKind, Vec<Box<dyn Model>>, _)| {
+                        let certificate = self.certificate(*kind, instances, &info, options, proof);
+                        Certified { provider: *kind, certificate }
+                    };
+                certificates = chain.iter_mut().map(certify).collect();
+            }
+            info.forms_batches = match options.batching {
+                Batching::Proven => certificates.iter().all(|one| one.certificate.is_independent()),
+                Batching::Off => false,
+                Batching::Declared => true,
+            };
+        }
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>], sessions: &[usize]| {
             let sizes = options.warm_up_sizes(sessions);
             let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &sizes };
@@ -116,19 +153,13 @@ impl Backends {
             let warnings = warnings.into_iter().map(|warning| format!("{kind}: {warning}"));
             Ok::<_, LoadError>(warnings.collect::<Vec<_>>())
         };
-        let mut cold = warm_up(kind, &mut instances, &session_sizes)?;
-        let mut kinds = vec![kind];
-        let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
-        for (kind, mut standby) in loaded {
-            if !same_interface(&info, &standby.info) {
-                warnings.push(format!("{kind} sees other inputs or outputs: not on stand-by"));
-                continue;
-            }
-            cold.extend(warm_up(kind, &mut standby.instances, &standby.session_sizes)?);
+        let mut kinds = Vec::new();
+        let mut chains: Vec<Vec<_>> = (0..options.instances).map(|_| Vec::new()).collect();
+        for (kind, mut instances, session_sizes) in chain {
+            warnings.extend(warm_up(kind, &mut instances, &session_sizes)?);
             kinds.push(kind);
-            chains.iter_mut().zip(standby.instances).for_each(|(chain, model)| chain.push(model));
+            chains.iter_mut().zip(instances).for_each(|(chain, model)| chain.push(model));
         }
-        warnings.extend(cold);
         let providers: Arc<[_]> = kinds.into_iter().map(ProviderHealth::new).collect();
         let instances = chains
             .into_iter()
@@ -143,7 +174,41 @@ impl Backends {
             has_convolutions: inspected.has_convolutions(),
             providers,
             staging,
+            certificates,
         })
+    }
+
+    /// The certificate of a loaded model: the one of the child, or one that is made now.
+    fn certificate(
+        &self,
+        kind: ProviderKind,
+        instances: &mut [Box<dyn Model>],
+        info: &ModelInfo,
+        options: &LoadOptions,
+        proof: &RowProof,
+    ) -> Certificate {
+        if let Some(made) = proof.of(kind) {
+            return proof.judged(made.clone());
+        }
+        if let Some(why) = &proof.obstacle {
+            return Certificate::Undecided { why: why.clone() };
+        }
+        match instances.first_mut().filter(|_| kind.is_gpu()) {
+            Some(model) => self.try_rows(kind, model.as_mut(), info, options.trial_time),
+            None => Certificate::Undecided { why: "it was not tried".into() },
+        }
+    }
+
+    /// Try whether its rows are independent.
+    pub(crate) fn try_rows(
+        &self,
+        kind: ProviderKind,
+        model: &mut dyn Model,
+        info: &ModelInfo,
+        within: Duration,
+    ) -> Certificate {
+        let slack = if kind.is_gpu() { GPU_SLACK } else { 1.0 };
+        Trial { model, info, pool: &self.pool, slack, within }.run()
     }
 
     /// One more instance of a model that is loaded on `providers`. Takes long.

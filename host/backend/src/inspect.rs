@@ -64,6 +64,12 @@ impl Inspected {
     }
 }
 
+/// Decode a file.
+pub(crate) fn decode(onnx: &[u8]) -> Result<ModelProto, LoadError> {
+    let proto = tract_onnx::onnx().proto_model_for_read(&mut std::io::Cursor::new(onnx));
+    proto.map_err(|error| LoadError::NoModel(NotOnnx::Undecodable(error)))
+}
+
 /// Read a file.
 ///
 /// # Errors
@@ -73,9 +79,7 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     if onnx.len() > i32::MAX as usize {
         return Err(LoadError::TooLarge(onnx.len()));
     }
-    let proto = tract_onnx::onnx().proto_model_for_read(&mut std::io::Cursor::new(onnx));
-    let model: ModelProto =
-        proto.map_err(|error| LoadError::NoModel(NotOnnx::Undecodable(error)))?;
+    let model = decode(onnx)?;
     let Some(graph) = &model.graph else {
         return Err(LoadError::NoModel(NotOnnx::NoGraph));
     };

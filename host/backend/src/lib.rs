@@ -7,7 +7,9 @@
 //! In reading order: `options` say how a model is loaded, `library` finds ONNX Runtime, `inspect`
 //! reads the file; [`Backends`] loads it on each provider, `onnxruntime` or `tract`, and `warm_up`
 //! runs it a first time, on inputs of `probe`; `fallback` runs each batch on the best provider that
-//! works, `breaker` says which may be tried. `prove` does the same in a child process.
+//! works, `breaker` says which may be tried. `prove` does the same in a child process. There it
+//! also finds out whether rows may share batches: `rows` follows them through the graph, and
+//! `trial` runs made-up ones. A `certificate` is the outcome.
 //!
 //! Invariant: an `ort` value is never cloned, and never bound as an input, because binding may
 //! clone it. In 2.0.0-rc.15 a clone deadlocks in `ort`'s identity session.
@@ -17,6 +19,7 @@
 
 mod backends;
 mod breaker;
+mod certificate;
 mod element_type;
 mod error;
 mod fallback;
@@ -28,15 +31,19 @@ mod onnxruntime;
 mod options;
 mod probe;
 mod prove;
+mod rows;
+mod run_within;
 mod tract;
+mod trial;
 mod warm_up;
 
 pub use backends::Backends;
+pub use certificate::{Certificate, Certified, RowProof};
 pub use error::{LibraryError, LibraryFault, LoadError, NotOnnx, ProviderError, ProviderFailure};
 pub use health::ProviderHealth;
 pub use library::LibrarySearch;
 pub use loaded::LoadedModel;
-pub use options::{GraphOptimization, LoadOptions, ProviderKind};
+pub use options::{Batching, GraphOptimization, LoadOptions, ProviderKind, TRIAL_TIME};
 pub use prove::Proven;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gristmill_core::{BufferPool, Model, ModelInfo};
 
+use crate::certificate::Certified;
 use crate::health::ProviderHealth;
 
 /// A model ready to run.
@@ -23,6 +24,8 @@ pub struct LoadedModel {
     /// The pool in which batches should be copied together. For a GPU it has memory that the GPU
     /// reads directly; else it is the pool of the backends.
     pub staging: BufferPool,
+    /// Whether its rows are independent on each provider. Empty if that was not asked.
+    pub certificates: Vec<Certified>,
 }
 
 impl LoadedModel {

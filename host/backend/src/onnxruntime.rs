@@ -99,6 +99,7 @@ impl Runtime {
             backend: ONNXRUNTIME,
             inputs: inputs.iter().map(describe).collect::<Result<_, _>>()?,
             outputs: outputs.iter().map(describe).collect::<Result<_, _>>()?,
+            forms_batches: false,
         };
         let (staging, arenas) = match provider {
             ProviderKind::Cuda => {

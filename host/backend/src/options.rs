@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 /// The name of ONNX Runtime as a backend.
 pub(crate) const ONNXRUNTIME: &str = "onnxruntime";
@@ -10,7 +13,8 @@ pub(crate) const ONNXRUNTIME: &str = "onnxruntime";
 pub(crate) const TRACT: &str = "tract";
 
 /// A provider: a library and the device on which it runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
     /// ONNX Runtime on an NVIDIA GPU.
     Cuda,
@@ -56,6 +60,28 @@ pub enum GraphOptimization {
     All,
 }
 
+/// Whether rows of several requests may share a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Batching {
+    /// If rows are proven to be independent.
+    #[default]
+    Proven,
+    /// Never.
+    Off,
+    /// Always: the operator says that rows are independent.
+    Declared,
+}
+
+impl Batching {
+    /// Whether a proof decides.
+    pub fn is_proven(self) -> bool {
+        self == Self::Proven
+    }
+}
+
+/// The default of [`LoadOptions::trial_time`].
+pub const TRIAL_TIME: Duration = Duration::from_secs(5);
+
 /// How a model is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadOptions {
@@ -85,6 +111,10 @@ pub struct LoadOptions {
     /// requests do not pay for it. None: the smallest allowed one, or each that has a session; 1 if
     /// any size is allowed.
     pub warm_up: Option<Vec<usize>>,
+    /// Whether requests may share batches.
+    pub batching: Batching,
+    /// The time that testing the independence of its rows may take on a provider.
+    pub trial_time: Duration,
 }
 
 impl LoadOptions {
@@ -122,6 +152,8 @@ impl Default for LoadOptions {
             memory_pattern: true,
             allowed_batch_sizes: Vec::new(),
             warm_up: None,
+            batching: Batching::Proven,
+            trial_time: TRIAL_TIME,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Inputs that are made up for first runs of a model: zeros and short texts.
+//! Inputs that are made up for first runs of a model: zeros, also as texts.
 //!
 //! A first run shows faults that do not depend on the inputs. Dimensions that may vary are 1, but
 //! for the rows, whose number the caller chooses.
@@ -56,7 +56,7 @@ fn made_up(
     *left -= bytes;
     let made = match input.dtype {
         Dtype::String if elements > TEXTS_MAX => return Err(failed(&"too many texts")),
-        Dtype::String => Tensor::from_strings(pool, shape.as_slice().into(), &vec!["a"; elements]),
+        Dtype::String => Tensor::from_strings(pool, shape.as_slice().into(), &vec!["0"; elements]),
         dtype => {
             let zeros = pool.fill(bytes, |bytes| bytes.fill(0));
             Tensor::new(dtype, shape.as_slice().into(), zeros)

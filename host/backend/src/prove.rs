@@ -3,23 +3,30 @@
 use gristmill_core::ModelErrorKind;
 
 use crate::backends::Backends;
+use crate::certificate::{Certificate, Certified, RowProof};
 use crate::error::{LoadError, ProviderFailure};
-use crate::inspect::inspect;
+use crate::inspect::{decode, inspect};
 use crate::options::{LoadOptions, ProviderKind};
-use crate::probe;
+use crate::{probe, rows};
 
 /// The outcome of a [proof](Backends::prove).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proven {
     /// The providers that loaded and ran it, the best first.
     pub providers: Vec<ProviderKind>,
     /// The reasons of the others, each with its provider.
     pub failed: Vec<String>,
+    /// What is known of its rows, if its batches are to be proven.
+    pub rows: RowProof,
 }
 
+/// The reason of a proof without a trial, which is made after a child ended in its trial.
+const NO_END: &str = "the trial of its rows needed more time or memory than a child may take";
+
 impl Backends {
-    /// Load a model on the processor and run it once. The process must have set its own limits
-    /// before.
+    /// Load a model on the processor and run it once. If its batches are to be proven, and
+    /// `options` give time for it, also find out whether its rows are independent. The process must
+    /// have set its own limits before.
     ///
     /// # Errors
     /// As for [`load`](Self::load).
@@ -52,9 +59,21 @@ impl Backends {
                 // A model may fail on zeros and still serve real inputs.
                 Ok(()) | Err(_) => proven.providers.push(kind),
             }
+            if !options.batching.is_proven() || !loaded.info.has_open_rows() {
+                continue;
+            }
+            let certificate = match options.trial_time.is_zero() {
+                true => Certificate::Undecided { why: NO_END.into() },
+                false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
+            };
+            proven.rows.certificates.push(Certified { provider: kind, certificate });
         }
         if proven.providers.is_empty() && !on_gpu {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
+        }
+        if options.batching.is_proven() {
+            let graph = rows::analyse(&decode(onnx)?);
+            proven.rows.obstacle = graph.err().map(|obstacle| obstacle.to_string());
         }
         proven.failed = failures.iter().map(ToString::to_string).collect();
         Ok(proven)

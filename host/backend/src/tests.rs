@@ -7,7 +7,7 @@ use prost::Message;
 use serde_json::Value;
 use tract_onnx::pb::ModelProto;
 
-use crate::{Backends, LibrarySearch, LoadOptions, ProviderKind};
+use crate::{Backends, LibrarySearch, LoadOptions, ProviderKind, RowProof};
 
 pub(crate) fn models() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
@@ -40,10 +40,10 @@ fn tensor(pool: &BufferPool, json: &Value) -> Tensor {
 fn goldens_pass(provider: ProviderKind, name: &str, tolerance: f32) {
     let pool = BufferPool::new(1 << 20);
     let onnx = std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap();
-    let mut model = backends().load(&onnx, &options(provider)).unwrap();
+    let mut model = backends().load(&onnx, &options(provider), &RowProof::default()).unwrap();
     assert_eq!(model.info.inputs[0].name.as_ref(), "input");
     assert_eq!(model.info.outputs[0].name.as_ref(), "output");
-    assert!(model.info.rows_are_dynamic());
+    assert!(model.info.has_open_rows());
     let golden = std::fs::read(models().join(format!("{name}/golden.json"))).unwrap();
     let golden: Value = serde_json::from_slice(&golden).unwrap();
     for case in golden["cases"].as_array().unwrap() {
@@ -71,7 +71,10 @@ fn goldens_on_tract() {
 
 #[test]
 fn what_is_no_model_is_refused() {
-    let error = backends().load(b"not an onnx file", &LoadOptions::default()).err().unwrap();
+    let error = backends()
+        .load(b"not an onnx file", &LoadOptions::default(), &RowProof::default())
+        .err()
+        .unwrap();
     assert!(error.to_string().starts_with("the file is not an ONNX model"), "{error}");
 }
 
@@ -80,7 +83,10 @@ fn a_model_of_an_opset_that_nobody_knows_is_refused_by_each_backend() {
     let onnx = std::fs::read(models().join("digits/digits.onnx")).unwrap();
     let mut model = ModelProto::decode(&onnx[..]).unwrap();
     model.opset_import[0].version = 99;
-    let error = backends().load(&model.encode_to_vec(), &LoadOptions::default()).err().unwrap();
+    let error = backends()
+        .load(&model.encode_to_vec(), &LoadOptions::default(), &RowProof::default())
+        .err()
+        .unwrap();
     let text = error.to_string();
     for named in ["(opset 99)", "onnxruntime: ", "tract: opset 99 is newer"] {
         assert!(text.contains(named), "{text}");
@@ -92,7 +98,7 @@ fn a_provider_behind_the_first_stands_by() {
     let onnx = std::fs::read(models().join("digits/digits.onnx")).unwrap();
     let providers = vec![ProviderKind::Cuda, ProviderKind::Cpu, ProviderKind::Tract];
     let options = LoadOptions { providers, instances: 2, ..LoadOptions::default() };
-    let model = backends().load(&onnx, &options).unwrap();
+    let model = backends().load(&onnx, &options, &RowProof::default()).unwrap();
     // This library has no CUDA, so the next provider serves.
     let names: Vec<_> = model.providers.iter().map(|provider| provider.name).collect();
     assert_eq!(names, ["cpu", "tract"]);

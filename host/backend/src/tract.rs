@@ -71,7 +71,8 @@ fn load_plan(onnx: &[u8]) -> Result<(Plan, ModelInfo), ProviderError> {
     let input_names: Vec<_> =
         inputs.iter().map(|outlet| model.node(outlet.node).name.clone()).collect();
     let model = model.into_optimized().map_err(why)?;
-    let mut info = ModelInfo { backend: TRACT, inputs: Vec::new(), outputs: Vec::new() };
+    let (inputs, outputs) = (Vec::new(), Vec::new());
+    let mut info = ModelInfo { backend: TRACT, inputs, outputs, forms_batches: false };
     for (index, name) in input_names.into_iter().enumerate() {
         info.inputs.push(describe(name, model.input_fact(index).map_err(why)?)?);
     }
@@ -151,8 +152,11 @@ impl Model for Instance {
 fn copy_in(tensor: &Tensor) -> Result<TValue, ModelError> {
     let failed = |error: &dyn std::fmt::Display| ModelError::new(error.to_string());
     with_element_type!(tensor.dtype(), Element => {
-        let data: &[Element] = bytemuck::checked::try_cast_slice(tensor.as_bytes())
-            .map_err(|error| failed(&error))?;
+        let data: &[Element] = match tensor.as_bytes() {
+            // An empty slice may have any alignment, which the cast would refuse.
+            [] => &[],
+            bytes => bytemuck::checked::try_cast_slice(bytes).map_err(|error| failed(&error))?,
+        };
         let copy = tract_onnx::prelude::Tensor::from_shape(tensor.shape(), data)
             .map_err(|error| failed(&error))?;
         Ok(copy.into_tvalue())

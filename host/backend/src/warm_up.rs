@@ -5,14 +5,12 @@
 //! is bounded in time. Runs that cannot be ended are left out if the runs before them show that
 //! they would take long.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use gristmill_core::{
-    BufferPool, Model, ModelError, ModelErrorKind, ModelInfo, Tensor, run_guarded,
-};
+use gristmill_core::{BufferPool, Model, ModelError, ModelErrorKind, ModelInfo};
 
 use crate::probe;
+use crate::run_within::run_within;
 
 /// The longest time of one run.
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
@@ -70,7 +68,7 @@ impl WarmUp<'_> {
         let mut sizes = self.sizes.to_vec();
         sizes.sort_unstable();
         sizes.dedup();
-        if let Some(largest) = sizes.last().copied().filter(|_| !self.info.rows_are_dynamic()) {
+        if let Some(largest) = sizes.last().copied().filter(|_| !self.info.forms_batches) {
             if largest > 1 {
                 warnings.push("warm_up: its rows form no batches, so it ran once".into());
             }
@@ -128,35 +126,6 @@ impl WarmUp<'_> {
             return Err(ModelError::new(text));
         }
         Ok(again)
-    }
-}
-
-/// Run it once. If the model's runs can be ended, this one ends after `time`.
-fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Result<(), ModelError> {
-    let interrupt = model.interrupt();
-    let (outcome, ended) = std::thread::scope(|scope| {
-        let (running, over) = channel::<()>();
-        let ends = interrupt.as_ref();
-        let timer = std::thread::Builder::new().spawn_scoped(scope, move || {
-            let late = over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
-            if let Some(interrupt) = ends.filter(|_| late) {
-                interrupt.interrupt();
-            }
-            late
-        });
-        let outcome = run_guarded(model, inputs);
-        drop(running);
-        let ended = timer.is_ok_and(|timer| timer.join().unwrap_or(false));
-        (outcome, ended)
-    });
-    if ended {
-        interrupt.inspect(|interrupt| interrupt.rearm());
-        return Err(ModelError::new(format!("took longer than {} s", time.as_secs())));
-    }
-    match outcome {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind == ModelErrorKind::OverLimit => Err(error),
-        Err(error) => Err(ModelError { text: format!("failed: {}", error.text), ..error }),
     }
 }
 

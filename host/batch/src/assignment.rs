@@ -9,6 +9,7 @@ use gristmill_core::{Turn, charged_elsewhere};
 
 use crate::batch::{Batch, Ran};
 use crate::running::Instance;
+use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::statistics::CountedBatch;
 use crate::sync;
@@ -49,10 +50,10 @@ pub(crate) struct Finished {
 impl Assignment {
     /// Run the batch and count it. It is counted before it is answered, so that a client with an
     /// answer sees it counted.
-    pub(crate) fn run(self, stager: &Stager, tally: &Tally) -> Finished {
+    pub(crate) fn run(self, stager: &Stager, sharing: &Sharing, tally: &Tally) -> Finished {
         let Self { mut batch, mut place } = self;
         let turn = Turn::begin();
-        let ran = batch.run(&mut place.instance, stager);
+        let ran = batch.run(&mut place.instance, stager, sharing);
         // A task that leads runs it in a turn of its connection.
         charged_elsewhere(Duration::from_nanos(turn.took()));
         if let Some(Ran { times, bisections, .. }) = &ran {

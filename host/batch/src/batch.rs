@@ -5,13 +5,14 @@
 //! outputs, not copies.
 //!
 //! Invariant: a batch that fails is bisected until the requests at fault are found. The others are
-//! answered.
+//! answered. If a batch shows that rows influence each other (`sharing`), its requests are run
+//! again alone.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchFigures, BatchRecord, Model, ModelUse, Name, Stage, Tensor, Turn, run_guarded,
+    BatchFigures, BatchRecord, Likeness, Model, ModelUse, Name, Stage, Tensor, Turn, run_guarded,
 };
 use smallvec::SmallVec;
 
@@ -20,6 +21,7 @@ use crate::job::Job;
 use crate::policy::{Entry, Taken, rows_of};
 use crate::running::{Instance, Stop};
 use crate::served::{Served, Times};
+use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::sync::now;
 use crate::upkeep::Refusal;
@@ -103,7 +105,12 @@ impl Batch {
     }
 
     /// Run all requests whose submitters still wait. Returns none if no submitter waits.
-    pub(crate) fn run(&mut self, instance: &mut Instance, stager: &Stager) -> Option<Ran> {
+    pub(crate) fn run(
+        &mut self,
+        instance: &mut Instance,
+        stager: &Stager,
+        sharing: &Sharing,
+    ) -> Option<Ran> {
         let started = now();
         self.began = Some(started);
         let before = self.taken.batch.len();
@@ -130,8 +137,15 @@ impl Batch {
         let (outcomes, shares) = (&mut self.outcomes, &mut self.shares);
         let (model, stop) = (instance.model.as_mut(), &*instance.stop);
         let (ran, failing) = (Ran::default(), Duration::ZERO);
-        let mut run = Run { model, stop, stager, staged, outcomes, shares, failing, ran };
-        run.solve(requests, self.padding);
+        let mut run = Run { model, stop, stager, sharing, staged, outcomes, shares, failing, ran };
+        if sharing.has_ended() {
+            // It may have been staged before that.
+            self.padding = 0;
+            run.staged.clear();
+            run.each_alone(requests);
+        } else {
+            run.solve(requests, self.padding);
+        }
         run.charge_failures(requests);
         let is_shared = requests.iter().any(|entry| entry.tenant != requests[0].tenant);
         self.is_free = is_shared && run.stop.is_ordered();
@@ -166,7 +180,7 @@ impl Batch {
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
         let Self { provider, times, is_free, .. } = *self;
-        let rows = self.rows();
+        let (rows, tenants) = (self.rows(), self.tenant_rows().len());
         let batch = self.record(rows);
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         let waited = waited.zip(self.shares.drain(..));
@@ -180,6 +194,7 @@ impl Batch {
                 queued,
                 times,
                 batch_rows: rows,
+                batch_tenants: tenants,
                 used,
                 provider,
                 batch: batch.clone(),
@@ -189,11 +204,15 @@ impl Batch {
     }
 }
 
+/// Providers that round more than the type of the numbers says may serve a declared model.
+const CHECK_SLACK: f64 = 50.0;
+
 /// A run of some requests, and its outcomes so far.
 struct Run<'a> {
     model: &'a mut dyn Model,
     stop: &'a Stop,
     stager: &'a Stager,
+    sharing: &'a Sharing,
     /// The staged inputs; empty if the batch is not staged.
     staged: &'a mut Vec<Tensor>,
     outcomes: &'a mut Vec<Outputs>,
@@ -207,12 +226,27 @@ impl Run<'_> {
     /// Push an outcome for each of `requests`. They are run together with so many rows of
     /// `padding`. If that fails, parts of them are run as they are.
     fn solve(&mut self, requests: &[Entry<Job>], padding: usize) {
+        let before = self.outcomes.len();
         let outcome = self.together(requests, padding);
         match outcome {
-            Ok(()) => {}
+            Ok(()) => {
+                if let Some(why) = self.check(requests, before) {
+                    self.sharing.end(&why);
+                    self.outcomes.truncate(before);
+                    self.shares.truncate(before);
+                    self.each_alone(requests);
+                }
+            }
             Err(_) if self.stop.is_ordered() => {
                 self.outcomes.extend(requests.iter().map(|_| Err(given_up())));
                 self.shares.extend(requests.iter().map(|_| Duration::ZERO));
+            }
+            Err(SubmitError::Failed {
+                source: mixed @ (RunError::Rows { .. } | RunError::Indivisible),
+                ..
+            }) => {
+                self.sharing.end(&mixed.to_string());
+                self.each_alone(requests);
             }
             Err(_) if requests.len() <= 1 && padding > 0 => self.solve(requests, 0),
             Err(error) if requests.len() <= 1 => {
@@ -228,6 +262,37 @@ impl Run<'_> {
                 self.solve(right, 0);
             }
         }
+    }
+
+    /// Run each of `requests` in a batch of its own.
+    fn each_alone(&mut self, requests: &[Entry<Job>]) {
+        for request in requests {
+            self.solve(std::slice::from_ref(request), 0);
+        }
+    }
+
+    /// If the batch of `requests` is one that is checked, run one of them again alone. Their
+    /// outcomes begin at `before`. Returns how the answers differ, if they do.
+    fn check(&mut self, requests: &[Entry<Job>], before: usize) -> Option<String> {
+        let index = self.sharing.checks(requests.len())?;
+        if self.stop.is_ordered() {
+            return None;
+        }
+        let request = requests.get(index..=index)?;
+        self.stager.stage(request, 0, self.staged).ok()?;
+        let again = run_guarded(self.model, self.staged);
+        self.staged.clear();
+        let (again, among) = (again.ok()?, self.outcomes.get(before + index)?.as_ref().ok()?);
+        let likeness =
+            again.iter().zip(among).map(|(alone, among)| Likeness::of(alone, among, CHECK_SLACK));
+        let likeness = likeness.fold(Likeness::default(), Likeness::or);
+        likeness.differs.then(|| {
+            let (requests, influence) = (requests.len(), likeness.influence);
+            format!(
+                "among {requests} requests, one got another answer than alone: it differs by \
+                 {influence:.0e} of its largest element"
+            )
+        })
     }
 
     /// Run `requests` together. Pushes an outcome and a share of the time for each of them; if it

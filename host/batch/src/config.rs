@@ -27,6 +27,9 @@ pub struct LaneConfig {
     pub queue: QueueLimits,
     /// The limits of one tenant's requests in the queue.
     pub tenant_queue: QueueLimits,
+    /// Whether the independence of rows is only declared, not proven. Then a request is never cut,
+    /// and some requests of shared batches are run again alone and compared.
+    pub rows_are_declared: bool,
     /// Whether submitting tasks may run short batches themselves. Must be false if the number of
     /// rows says little about a batch's time.
     pub leads: bool,
@@ -86,6 +89,7 @@ impl LaneConfig {
             ageing: Duration::from_secs(1),
             queue: limits,
             tenant_queue: limits,
+            rows_are_declared: false,
             leads: true,
             run_grace: Duration::from_secs(1),
             lost_after: LOST_AFTER,

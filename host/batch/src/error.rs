@@ -57,6 +57,9 @@ pub enum SubmitError {
     /// The lane refuses all requests, for this reason.
     #[error("the model is out of service: {0}")]
     OutOfService(#[source] Refusal),
+    /// The request ran in several batches, and batches of the model ended meanwhile.
+    #[error("the model's rows turned out to influence each other: send the request again")]
+    Mixed,
     /// The lane is closed.
     #[error("the model is being unloaded")]
     Closed,
@@ -125,7 +128,7 @@ impl SubmitError {
             Self::TooBusy { .. } => ErrorCode::Overloaded,
             Self::Expired | Self::GivenUp { .. } => ErrorCode::DeadlineExceeded,
             Self::Failed { .. } => ErrorCode::ModelFailed,
-            Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
+            Self::Mixed | Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::{
     BatchRecord, BufferPool, Deadline, Model, ModelInfo, ModelUse, Name, NamedTensor, Receipt,
+    rows_of,
 };
 use smallvec::SmallVec;
 
@@ -12,7 +13,7 @@ use crate::config::LaneConfig;
 use crate::error::SubmitError;
 use crate::leader::lead;
 use crate::pending::Pending;
-use crate::policy::{Size, shape_key};
+use crate::policy::Size;
 use crate::queue_timeout::{answer_of, expires_at, timeout_of};
 use crate::served::Served;
 use crate::split::{Parts, joined, split};
@@ -40,6 +41,8 @@ pub struct Submission {
     pub arrived: Instant,
     /// When its submitter stops waiting.
     pub deadline: Deadline,
+    /// Whether it shares batches only with requests of its tenant.
+    pub keeps_apart: bool,
 }
 
 /// The answer to a request.
@@ -53,6 +56,8 @@ pub struct Answered {
     pub staging: Duration,
     /// The rows of its batch; of the largest if it ran in several.
     pub batch_rows: usize,
+    /// The tenants with requests in its batch; the most if it ran in several.
+    pub batch_tenants: usize,
     /// Its use of the model.
     pub used: ModelUse,
     /// The provider that ran it, if the model has several.
@@ -130,13 +135,13 @@ impl Lane {
     /// The operating system cannot start a thread.
     pub fn with_upkeep(parts: LaneParts<'_>, upkeep: Upkeep) -> std::io::Result<Self> {
         let LaneParts { name, info, instances, mut config, pool } = parts;
-        if !info.rows_are_dynamic() {
+        if !info.forms_batches {
             // Each request is a batch of its own. Its dimension 0 may have any size.
             config.max_batch_size = 1;
             config.preferred_batch_sizes.clear();
         }
         // The size of texts is not bounded, so padding would not be, either.
-        if !info.rows_are_dynamic() || info.has_texts() {
+        if !info.forms_batches || info.has_texts() {
             config.allowed_batch_sizes.clear();
         }
         let parts = SharedParts { name, instances, config: &config, pool, upkeep };
@@ -151,18 +156,24 @@ impl Lane {
     }
 
     /// A lane with other settings over the same queue, instances and counters. The queue follows
-    /// them once they are [put in force](Self::put_in_force). Four settings stay as they are,
+    /// them once they are [put in force](Self::put_in_force). Five settings stay as they are,
     /// because queued requests or the instances depend on them: `max_batch_size`,
-    /// `allowed_batch_sizes`, `leads` and `lost_after`.
+    /// `allowed_batch_sizes`, `rows_are_declared`, `leads` and `lost_after`.
     pub fn with_config(&self, mut config: LaneConfig) -> Self {
-        let LaneConfig { max_batch_size, leads, lost_after, .. } = self.config;
+        let LaneConfig { max_batch_size, rows_are_declared, leads, lost_after, .. } = self.config;
         let allowed_batch_sizes = self.config.allowed_batch_sizes.clone();
         config.preferred_batch_sizes.retain(|size| *size <= max_batch_size);
-        if !self.info.rows_are_dynamic() {
+        if !self.info.forms_batches {
             config.preferred_batch_sizes.clear();
         }
-        let config =
-            LaneConfig { max_batch_size, allowed_batch_sizes, leads, lost_after, ..config };
+        let config = LaneConfig {
+            max_batch_size,
+            allowed_batch_sizes,
+            rows_are_declared,
+            leads,
+            lost_after,
+            ..config
+        };
         let (shared, closing) = (self.shared.clone(), self.closing.clone());
         Self { info: self.info.clone(), config, shared, closing }
     }
@@ -176,6 +187,17 @@ impl Lane {
     /// The model's inputs and outputs.
     pub fn info(&self) -> &ModelInfo {
         &self.info
+    }
+
+    /// Whether requests share batches.
+    pub fn forms_batches(&self) -> bool {
+        self.info.forms_batches && !self.shared.sharing.has_ended()
+    }
+
+    /// Why requests do not share batches any more, if a run has shown that rows influence each
+    /// other.
+    pub fn batches_ended(&self) -> Option<Arc<str>> {
+        self.shared.sharing.why_ended()
     }
 
     /// How batches are formed.
@@ -222,7 +244,8 @@ impl Lane {
         let pending = Pending::new(&self.shared.tally, &submission.tenant, submission.arrived);
         let served = self.serve(&submission, inputs, receipt).await?;
         pending.succeeded(&served);
-        let Served { outputs, queued, times, batch_rows, used, provider, batch } = served;
+        let Served { outputs, queued, times, batch_rows, batch_tenants, used, provider, batch } =
+            served;
         let named = self.info.outputs.iter().zip(outputs);
         let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
         Ok(Answered {
@@ -230,6 +253,7 @@ impl Lane {
             queued,
             staging: times.input,
             batch_rows,
+            batch_tenants,
             used,
             provider,
             batch,
@@ -242,7 +266,8 @@ impl Lane {
         mut inputs: Vec<NamedTensor>,
         receipt: Option<&Receipt>,
     ) -> Result<Served, SubmitError> {
-        let rows = self.info.arrange(&mut inputs)?;
+        self.info.arrange(&mut inputs)?;
+        let rows = if self.forms_batches() { rows_of(&inputs)? } else { 1 };
         // Checked before any work for each row, because a client can send rows of 0 bytes at no
         // cost.
         let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
@@ -253,17 +278,20 @@ impl Lane {
         let policy = &self.config.levels[level];
         let timeout = timeout_of(policy, submission.timeout);
         let bytes = NamedTensor::bytes_of(&inputs);
+        let apart = Some(&submission.tenant).filter(|_| submission.keeps_apart);
         let arrival = Arrival {
             tenant: &submission.tenant,
             weight: submission.weight,
             level,
             timeout,
-            size: Size { rows, bytes, shape_key: shape_key(&inputs) },
+            size: Size { rows, bytes, shape_key: self.shared.shape_keys.of(&inputs, apart) },
             at: now(),
             deadline: submission.deadline.instant(),
             receipt,
         };
-        let parts = split(inputs, rows, self.config.max_batch_size)?;
+        let cut_at = if self.config.rows_are_declared { rows } else { self.config.max_batch_size };
+        let parts = split(inputs, rows, cut_at)?;
+        let is_cut = parts.len() > 1;
         let expires_at = expires_at(policy, timeout);
         let mut queued = self.enqueue(&arrival, parts)?;
         if queued.gathers {
@@ -279,6 +307,9 @@ impl Lane {
                 Ok(served) => answers.push(served),
                 Err(error) => return Err(error.with(answers)),
             }
+        }
+        if is_cut && !self.forms_batches() {
+            return Err(SubmitError::Mixed.with(answers));
         }
         let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool);
         let whole = whole.map_err(|error| error.with(answers))?;

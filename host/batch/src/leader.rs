@@ -18,7 +18,7 @@ pub(crate) fn lead(shared: &LaneShared) {
         }
         let Some(assignment) = state.begin(Runner::Leader) else { break };
         drop(state);
-        state = shared.answer(assignment.run(&shared.stager, &shared.tally));
+        state = shared.answer(assignment.run(&shared.stager, &shared.sharing, &shared.tally));
     }
     state.wake_worker(now());
 }

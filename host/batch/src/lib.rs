@@ -43,6 +43,7 @@ mod rehearsal;
 mod running;
 mod served;
 mod service_time;
+mod sharing;
 mod split;
 mod stager;
 mod state;

@@ -34,7 +34,7 @@ use fair_queue::{FairQueue, Forming};
 pub(crate) use gather::Gather;
 pub use limits::Full;
 use limits::Usage;
-pub(crate) use shape::shape_key;
+pub(crate) use shape::ShapeKeys;
 
 /// When the queue has a batch for an idle instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +129,12 @@ impl<T> Policy<T> {
             return Err(Full::Tenant { queued: shapes, max: TENANT_SHAPES_MAX, unit: "shapes" });
         }
         self.usage.has_room(tenant, size, &self.config)
+    }
+
+    /// Put each request into a batch of its own.
+    pub(crate) fn run_alone(&mut self) {
+        self.config.max_batch_size = 1;
+        self.config.preferred_batch_sizes.clear();
     }
 
     /// Stop waiting for further requests: all queued requests are due.

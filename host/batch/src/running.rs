@@ -45,7 +45,7 @@ impl Stop {
         }
     }
 
-    fn lift(&self) {
+    pub(crate) fn lift(&self) {
         if self.ordered.swap(false, Ordering::AcqRel)
             && let Some(interrupt) = &self.interrupt
         {

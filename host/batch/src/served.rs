@@ -18,6 +18,8 @@ pub(crate) struct Served {
     pub(crate) times: Times,
     /// The rows of the batch.
     pub(crate) batch_rows: usize,
+    /// The tenants whose requests were in the batch.
+    pub(crate) batch_tenants: usize,
     /// The request's use of the model.
     pub(crate) used: ModelUse,
     /// The provider that ran the batch, if the model has several.

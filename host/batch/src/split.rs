@@ -63,6 +63,7 @@ pub(crate) fn joined(
         whole.times.add(&part.times);
         whole.used.add(part.used);
         whole.batch_rows = whole.batch_rows.max(part.batch_rows);
+        whole.batch_tenants = whole.batch_tenants.max(part.batch_tenants);
         whole.provider = part.provider;
         whole.batch = part.batch.clone();
     }

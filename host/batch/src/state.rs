@@ -31,9 +31,10 @@ use crate::assignment::Finished;
 use crate::batch::Batch;
 use crate::config::LaneConfig;
 use crate::job::Job;
-use crate::policy::{Gather, Policy};
+use crate::policy::{Gather, Policy, ShapeKeys};
 use crate::running::{Instance, Running};
 use crate::service_time::ServiceTime;
+use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::statistics::LaneStatistics;
 use crate::sync::{Condvar, Guard, Mutex, now};
@@ -49,6 +50,7 @@ pub(crate) use schedule::{LED_BATCH_TIME_MAX, Runner};
 pub(crate) struct LaneShared {
     pub(crate) name: Arc<str>,
     pub(crate) stager: Stager,
+    pub(crate) sharing: Sharing,
     pub(crate) instances: usize,
     pub(crate) upkeep: Upkeep,
     /// A separate lock, so that counting never waits for the queue. It is locked alone, or after
@@ -57,6 +59,7 @@ pub(crate) struct LaneShared {
     /// The time after which a run that was told to end is lost.
     pub(crate) lost_after: Duration,
     max_batch_size: usize,
+    pub(crate) shape_keys: ShapeKeys,
     /// Whether submitting tasks may run short batches themselves.
     leads: bool,
     state: Mutex<State>,
@@ -122,6 +125,7 @@ impl LaneShared {
     pub(crate) fn new(parts: SharedParts<'_>) -> Self {
         let SharedParts { name, instances, config, pool, upkeep } = parts;
         let count = instances.len();
+        let name: Arc<str> = name.into();
         let state = State {
             policy: Policy::new(config.clone()),
             service: ServiceTime::default(),
@@ -144,19 +148,26 @@ impl LaneShared {
             spare: Vec::new(),
         };
         Self {
-            name: name.into(),
+            sharing: Sharing::new(name.clone(), config.rows_are_declared),
+            name,
             stager: Stager { pool, sizes: config.allowed_batch_sizes.clone() },
             instances: count,
             upkeep,
             tally: Tally::default(),
             lost_after: config.lost_after,
             max_batch_size: config.max_batch_size,
+            shape_keys: ShapeKeys::default(),
             leads: config.leads,
             state: Mutex::new(state),
             work: Condvar::default(),
             freed: Condvar::default(),
             begun: Condvar::default(),
         }
+    }
+
+    /// The most rows of several requests in a batch.
+    fn max_batch_size(&self) -> usize {
+        if self.sharing.has_ended() { 1 } else { self.max_batch_size }
     }
 
     pub(crate) fn lock(&self) -> LockedState<'_> {

@@ -49,7 +49,7 @@ fn run(shared: &LaneShared) {
 /// Run a batch, and further ones while there are any and another worker can answer.
 fn run_batches(shared: &LaneShared, mut assignment: Assignment) -> LockedState<'_> {
     loop {
-        let mut finished = assignment.run(&shared.stager, &shared.tally);
+        let mut finished = assignment.run(&shared.stager, &shared.sharing, &shared.tally);
         if finished.is_short() {
             return shared.answer(finished);
         }

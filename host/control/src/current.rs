@@ -19,7 +19,7 @@ use crate::fault::Subject;
 use crate::publish::Serving;
 use crate::release::model_config::ModelConfig;
 use crate::release::pipeline::PipelineSpec;
-use crate::release::tenant::TenantSpec;
+use crate::release::tenant::{BatchWith, TenantSpec};
 
 /// The document of a thing.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,6 +180,9 @@ fn kept<T>(kept: &BTreeMap<u64, KeptVersion<T>>) -> BTreeMap<u64, KeptDescriptio
 /// Its quota cannot be written as JSON.
 pub(crate) fn tenant_document(spec: &TenantSpec) -> Result<Value, ControlError> {
     let mut document = json!({ "open": spec.open, "weight": spec.weight, "models": spec.models });
+    if spec.batch_with != BatchWith::default() {
+        document["batch_with"] = serde_json::to_value(spec.batch_with)?;
+    }
     if let Some(pipeline) = &spec.default_pipeline {
         document["default_pipeline"] = pipeline.as_str().into();
     }

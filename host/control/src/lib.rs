@@ -131,7 +131,7 @@ pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::pipeline::PipelineSpec;
 pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
-pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
+pub use release::tenant::{BatchWith, GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
 pub use release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX, VersionPolicy};
 pub use releases::step::Published;

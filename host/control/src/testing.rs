@@ -21,7 +21,12 @@ pub(crate) fn echo_lane(config: LaneConfig) -> Lane {
         dtype: Dtype::Float32,
         dims: vec![None, Some(1)],
     };
-    let info = ModelInfo { backend: "test", inputs: vec![tensor("x")], outputs: vec![tensor("y")] };
+    let info = ModelInfo {
+        backend: "test",
+        inputs: vec![tensor("x")],
+        outputs: vec![tensor("y")],
+        forms_batches: true,
+    };
     Lane::new(LaneParts {
         name: "echo",
         info,

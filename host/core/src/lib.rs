@@ -21,6 +21,7 @@ mod error;
 mod free_blocks;
 mod host_time;
 mod key_hash;
+mod likeness;
 mod limits;
 mod model;
 mod name;
@@ -49,10 +50,11 @@ pub use error::{ClientError, DocumentFault, ErrorCode};
 pub use free_blocks::POISON;
 pub use host_time::{HostTime, charged_elsewhere};
 pub use key_hash::{HashKeyId, InvalidKeyHash, KeyHash, KeyHashes};
+pub use likeness::Likeness;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
     ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor,
-    TensorInfo, run_guarded,
+    TensorInfo, rows_of, run_guarded,
 };
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};

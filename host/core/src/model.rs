@@ -100,6 +100,8 @@ pub struct ModelInfo {
     pub inputs: Vec<TensorInfo>,
     /// Outputs, in the model's order.
     pub outputs: Vec<TensorInfo>,
+    /// Whether rows of several requests may share a batch, because no row influences another.
+    pub forms_batches: bool,
 }
 
 /// An input's or output's name, element type and shape.
@@ -228,8 +230,8 @@ impl TensorInfo {
 }
 
 impl ModelInfo {
-    /// Whether rows of several requests may share a batch: dimension 0 of everything is free.
-    pub fn rows_are_dynamic(&self) -> bool {
+    /// Whether dimension 0 of everything is open. Then it may be rows, or something else.
+    pub fn has_open_rows(&self) -> bool {
         let mut all = self.inputs.iter().chain(&self.outputs);
         !self.inputs.is_empty() && all.all(|info| matches!(info.dims.first(), Some(None)))
     }
@@ -247,12 +249,11 @@ impl ModelInfo {
     }
 
     /// Put the inputs `given` in the model's order, and check that each has the right dtype and
-    /// shape. If [rows are dynamic](Self::rows_are_dynamic), also check that all have the same
-    /// number of rows. Returns that number, or 1 if rows are not dynamic.
+    /// shape.
     ///
     /// # Errors
     /// [`InputError`] names the first input that does not fit, and why.
-    pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<usize, InputError> {
+    pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<(), InputError> {
         let known = |name: &str| self.inputs.iter().any(|info| *info.name == *name);
         if let Some(unknown) = given.iter().find(|input| !known(&input.name)) {
             let expected = self.inputs.iter().map(|info| info.name.clone()).collect();
@@ -270,12 +271,15 @@ impl ModelInfo {
             given.swap(index, at);
             check(info, &given[index].tensor)?;
         }
-        if self.rows_are_dynamic() { rows_of(given) } else { Ok(1) }
+        Ok(())
     }
 }
 
-/// The rows that all of `inputs` have.
-fn rows_of(inputs: &[NamedTensor]) -> Result<usize, InputError> {
+/// The rows that all of `inputs` have, which is the same number and not 0.
+///
+/// # Errors
+/// [`InputError::WrongRows`] names the first input that has other rows.
+pub fn rows_of(inputs: &[NamedTensor]) -> Result<usize, InputError> {
     let rows = inputs.first().map_or(0, |first| first.tensor.rows());
     for input in inputs {
         let expected = match input.tensor.rows() {
@@ -321,6 +325,7 @@ mod tests {
             backend: "test",
             inputs: vec![info("a", &[None, Some(2)]), info("b", &[None])],
             outputs: vec![info("y", &[None])],
+            forms_batches: true,
         }
     }
 
@@ -335,8 +340,9 @@ mod tests {
     fn inputs_are_put_in_the_models_order() {
         let mut given =
             vec![tensor("b", Dtype::Float32, &[3]), tensor("a", Dtype::Float32, &[3, 2])];
-        assert_eq!(info().arrange(&mut given), Ok(3));
+        assert_eq!(info().arrange(&mut given), Ok(()));
         assert_eq!(given[0].tensor.shape(), [3, 2]);
+        assert_eq!(rows_of(&given), Ok(3));
     }
 
     #[test]
@@ -359,7 +365,8 @@ mod tests {
             (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
         ];
         for (mut given, expected) in cases {
-            let error = info().arrange(&mut given).unwrap_err().to_string();
+            let arranged = info().arrange(&mut given).and_then(|()| rows_of(&given));
+            let error = arranged.unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -62,6 +62,8 @@ pub struct Record {
     pub model: ModelUse,
     /// Rows of its batch, those of other requests included; of the largest if it ran in several.
     pub batch_rows: usize,
+    /// Tenants with requests in its batch; the most if it ran in several.
+    pub batch_tenants: usize,
     /// The host's own processor time for it. Set when it has ended.
     pub host_time: Duration,
     /// Bytes of the request's body.
@@ -90,6 +92,7 @@ impl Record {
             calls: Calls::default(),
             model: ModelUse::default(),
             batch_rows: 0,
+            batch_tenants: 0,
             host_time: Duration::ZERO,
             request_bytes: 0,
             response_bytes: 0,

@@ -183,6 +183,7 @@ fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
         post_ms = millis(stages.post),
         rows = record.model.rows,
         batch_rows = record.batch_rows,
+        batch_tenants = record.batch_tenants,
         left_out,
         "slow request"
     );

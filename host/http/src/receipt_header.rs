@@ -18,10 +18,10 @@ pub(crate) fn text(record: &Record) -> String {
     let Charge { rows, plugin_cpu_us, model_us, host_cpu_us, queue_us, received_bytes, sent_bytes } =
         record.charge();
     format!(
-        "rows={rows}, batch-rows={}, plugin-cpu-us={plugin_cpu_us}, model-us={model_us}, \
-         host-cpu-us={host_cpu_us}, queue-us={queue_us}, received-bytes={received_bytes}, \
-         sent-bytes={sent_bytes}",
-        record.batch_rows
+        "rows={rows}, batch-rows={}, batch-tenants={}, plugin-cpu-us={plugin_cpu_us}, \
+         model-us={model_us}, host-cpu-us={host_cpu_us}, queue-us={queue_us}, \
+         received-bytes={received_bytes}, sent-bytes={sent_bytes}",
+        record.batch_rows, record.batch_tenants
     )
 }
 
@@ -40,12 +40,13 @@ mod tests {
         let usage = |us| Some(CallUsage { cpu: Duration::from_micros(us), ..CallUsage::default() });
         (record.calls.pre, record.calls.post) = (usage(120), usage(7));
         (record.model.rows, record.batch_rows, record.request_bytes) = (3, 8, 100);
+        record.batch_tenants = 2;
         record.model.time = Duration::from_nanos(33_400);
         record.stages.queue = Some(Duration::from_micros(5));
         assert_eq!(
             text(&receipt.answered(42)),
-            "rows=3, batch-rows=8, plugin-cpu-us=127, model-us=33, host-cpu-us=0, queue-us=5, \
-             received-bytes=100, sent-bytes=42"
+            "rows=3, batch-rows=8, batch-tenants=2, plugin-cpu-us=127, model-us=33, host-cpu-us=0, \
+             queue-us=5, received-bytes=100, sent-bytes=42"
         );
     }
 }

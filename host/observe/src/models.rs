@@ -47,6 +47,8 @@ impl One<'_> {
         add(family::MODEL_INCIDENTS, "bisected", statistics.bisections as f64);
         add(family::MODEL_INCIDENTS, "given_up", statistics.given_up as f64);
         add(family::MODEL_INCIDENTS, "lost", statistics.lost as f64);
+        let ended = f64::from(u8::from(lane.batches_ended().is_some()));
+        add(family::MODEL_INCIDENTS, "batching_ended", ended);
         add(family::MODEL_INSTANCES, "busy", statistics.running as f64);
         add(family::MODEL_INSTANCES, "idle", statistics.idle as f64);
         for provider in providers.iter() {

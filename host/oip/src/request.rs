@@ -89,7 +89,7 @@ impl InferRequest {
     /// row.
     pub fn raw(
         inputs: &[TensorInfo],
-        rows_are_dynamic: bool,
+        rows_are_open: bool,
         body: Bytes,
     ) -> Result<Self, ParseError> {
         let [info] = inputs else {
@@ -100,7 +100,7 @@ impl InferRequest {
             shape.truncate(info.dims.len());
             (shape, elements::from_texts(&[&body]).into())
         } else {
-            (raw_shape(info, rows_are_dynamic, body.len())?, body)
+            (raw_shape(info, rows_are_open, body.len())?, body)
         };
         let (name, parameters) = (info.name.to_string(), PipelineParameters::default());
         let input = Input { name, datatype: info.dtype, shape, data, parameters };
@@ -109,9 +109,9 @@ impl InferRequest {
 }
 
 /// The shape of one row in `len` bytes.
-fn raw_shape(info: &TensorInfo, rows_are_dynamic: bool, len: usize) -> Result<Shape, ParseError> {
+fn raw_shape(info: &TensorInfo, rows_are_open: bool, len: usize) -> Result<Shape, ParseError> {
     let mut dims: Vec<Option<usize>> = info.dims.clone();
-    if let Some(rows) = dims.first_mut().filter(|_| rows_are_dynamic) {
+    if let Some(rows) = dims.first_mut().filter(|_| rows_are_open) {
         *rows = Some(1);
     }
     if dims.iter().filter(|dim| dim.is_none()).count() > 1 {

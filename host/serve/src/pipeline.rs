@@ -318,6 +318,7 @@ impl PipelineRun<'_> {
             inputs: prepared.inputs,
             arrived: Instant::now(),
             deadline: context.deadline,
+            keeps_apart: route.keeps_apart,
         };
         let rows = held_rows(&route.quota, rows_of(&route.model, &submission))?;
         let submitting = submit(&route.model, submission, receipt);

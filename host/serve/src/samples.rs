@@ -19,6 +19,7 @@ pub(crate) fn tenant(access: Access) -> Tenant {
         access,
         models: BTreeMap::new(),
         weight: 1,
+        keeps_apart: false,
         quota: Arc::new(TenantQuota::new(calls, bytes)),
         limits: QuotaLimits::default(),
         default_pipeline: None,

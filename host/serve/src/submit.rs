@@ -20,7 +20,7 @@ pub(crate) fn time_given(receipt: &Receipt, deadline: Deadline) -> Duration {
 
 /// The rows of a request to a lane. A model without rows runs each request as one.
 pub(crate) fn rows_of(lane: &Lane, submission: &Submission) -> usize {
-    match lane.info().rows_are_dynamic() {
+    match lane.forms_batches() {
         true => submission.inputs.first().map_or(0, |input| input.tensor.rows()),
         false => 1,
     }
@@ -46,7 +46,7 @@ pub(crate) async fn submit(
     let answered = submitted?;
     record.model = answered.used;
     record.stages.staging = Some(answered.staging);
-    record.batch_rows = answered.batch_rows;
+    (record.batch_rows, record.batch_tenants) = (answered.batch_rows, answered.batch_tenants);
     record.provider = answered.provider;
     record.batch = answered.batch;
     Ok(answered.outputs)

@@ -32,7 +32,7 @@ pub use evaluation::{
     AbortBounds, Comparison, Difference, Evaluation, EvaluationReport, Observed, ShadowTally,
     VariantTally,
 };
-pub use gristmill_backend::ProviderHealth;
+pub use gristmill_backend::{Certificate, Certified, ProviderHealth};
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
 pub use model::{ModelState, ServedModel};
 pub use picture::{Operator, Snapshot};

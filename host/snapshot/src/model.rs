@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gristmill_backend::ProviderHealth;
+use gristmill_backend::{Certified, ProviderHealth};
 use gristmill_batch::Lane;
 use gristmill_core::Digest;
 
@@ -33,6 +33,8 @@ pub struct ServedModel {
     pub providers: Arc<[ProviderHealth]>,
     /// The size of its file.
     pub file_bytes: u64,
+    /// Whether its rows are independent on each provider. Empty if that was not asked.
+    pub certificates: Arc<[Certified]>,
     /// Warnings for the operator who put the model.
     pub warnings: Arc<[String]>,
 }

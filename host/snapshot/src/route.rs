@@ -44,6 +44,8 @@ pub struct Route {
     pub debug: bool,
     /// The tenant's share of contended batches.
     pub weight: u32,
+    /// Whether the tenant's rows share batches with no other tenant's.
+    pub keeps_apart: bool,
     /// The model's priority level for these requests. None means the model's default level.
     pub priority: Option<u32>,
     /// The limits of its requests and of its plugin calls.

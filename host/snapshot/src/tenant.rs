@@ -22,6 +22,8 @@ pub struct Tenant {
     pub models: BTreeMap<Name, Arc<Direct>>,
     /// Its share of contended batches, against the weights of others.
     pub weight: u32,
+    /// Whether its rows share batches with no other tenant's.
+    pub keeps_apart: bool,
     /// The places and the memory that all of its requests share, and what they have used.
     pub quota: Arc<TenantQuota>,
     /// The limits that its document sets on its use over time.

@@ -231,6 +231,7 @@ fn stage_attributes(stage: Stage, record: &Record) -> Vec<KeyValue> {
         Stage::Infer => vec![
             KeyValue::new("gristmill.rows", record.model.rows as i64),
             KeyValue::new("gristmill.batch.rows", record.batch_rows as i64),
+            KeyValue::new("gristmill.batch.tenants", record.batch_tenants as i64),
         ],
         _ => Vec::new(),
     }

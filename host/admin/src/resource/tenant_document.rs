@@ -5,8 +5,8 @@
 //! the tenant has under this name. No error repeats a key.
 
 use gristmill_control::{
-    Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec, TenantDocument,
-    VersionPolicy,
+    BatchWith, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec,
+    TenantDocument, VersionPolicy,
 };
 use gristmill_core::{KeyHashes, Name};
 use gristmill_transport::credentials;
@@ -67,6 +67,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let api_keys = document.list("api_keys", key_item);
     let default_pipeline = document.name("default_pipeline");
     let weight = document.whole("weight").unwrap_or(1);
+    let batch_with = document.one_of("batch_with", &BatchWith::NAMES).unwrap_or_default();
     let models = document.list("models", model).unwrap_or_default();
     let quota = document.nested("quota", QuotaSpec::read);
     let policy = VersionPolicy::read(&mut document, POLICY, PLUGIN_VERSIONS_MAX);
@@ -105,6 +106,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         api_keys,
         default_pipeline,
         weight,
+        batch_with,
         models,
         quota,
         plugin_version_policy,

@@ -58,6 +58,7 @@ mod limits;
 mod logging;
 mod long_calls;
 mod metrics;
+mod mixed_rows;
 mod model_push;
 mod neighbours;
 mod oip_abuse;

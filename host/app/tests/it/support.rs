@@ -5,8 +5,9 @@
 //!   receives traces;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
-//! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
-//!   `deeds` lists the deeds of the plugin `hostile`;
+//! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
+//!   `guests` and `modules` make unusual plugins, and `deeds` lists the deeds of the plugin
+//!   `hostile`;
 //! - `eventually` waits, `soak` says how often something is repeated, and `words` checks messages.
 
 mod figures;
@@ -25,6 +26,7 @@ pub(crate) mod guests;
 pub(crate) mod h2;
 pub(crate) mod inits;
 pub(crate) mod load;
+pub(crate) mod mixing;
 pub(crate) mod modules;
 pub(crate) mod onnx;
 #[allow(dead_code, reason = "the file is shared with the benchmarks")]

@@ -182,7 +182,7 @@ fn info(columns: Option<usize>) -> ModelInfo {
         dtype: gristmill_core::Dtype::Uint8,
         dims: vec![None, columns],
     };
-    ModelInfo { backend: "test", inputs: vec![tensor], outputs: Vec::new() }
+    ModelInfo { backend: "test", inputs: vec![tensor], outputs: Vec::new(), forms_batches: true }
 }
 
 /// Has memory for so many rows.

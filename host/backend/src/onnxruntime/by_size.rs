@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gristmill_core::{Interrupt, Model, ModelError, ModelInfo, Tensor};
 
 use crate::inspect::Inspected;
-use crate::options::{LoadOptions, ProviderKind};
+use crate::options::{Batching, LoadOptions, ProviderKind};
 
 /// One instance of a model.
 struct BySize<M> {
@@ -23,8 +23,9 @@ pub(super) fn session_sizes<'a>(
     inspected: &Inspected,
     options: &'a LoadOptions,
 ) -> &'a [usize] {
-    let forms_batches = info.rows_are_dynamic() && !info.has_texts();
-    match provider == ProviderKind::Cuda && inspected.has_convolutions() && forms_batches {
+    // Whether rows form batches is known only after a trial on the loaded model.
+    let may_form = info.has_open_rows() && options.batching != Batching::Off && !info.has_texts();
+    match provider == ProviderKind::Cuda && inspected.has_convolutions() && may_form {
         true => &options.allowed_batch_sizes,
         false => &[],
     }
@@ -140,6 +141,7 @@ mod tests {
             backend: "test",
             inputs: vec![input(dtype, dims)],
             outputs: Vec::new(),
+            forms_batches: false,
         };
         let inspected = |operator: &str| Inspected {
             opset: 17,

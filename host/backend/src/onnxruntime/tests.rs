@@ -4,6 +4,7 @@
 use ort::memory::MemoryInfo;
 
 use super::*;
+use crate::RowProof;
 use crate::tests::{backends, models, options};
 
 fn model(name: &str) -> Vec<u8> {
@@ -30,7 +31,9 @@ fn input(pool: &BufferPool, info: &TensorInfo, rows: usize, seed: usize) -> Tens
 #[test]
 fn batches_staged_in_a_sessions_memory_are_computed_as_others() {
     for name in ["digits", "ranker"] {
-        let mut model = backends().load(&model(name), &options(ProviderKind::Cpu)).unwrap();
+        let mut model = backends()
+            .load(&model(name), &options(ProviderKind::Cpu), &RowProof::default())
+            .unwrap();
         let (staging, ordinary) = (staging(name), BufferPool::new(1 << 20));
         assert!(staging.is_sourced());
         // Small outputs are copied and large ones are kept; both orders occur.
@@ -56,8 +59,11 @@ fn batches_staged_in_a_sessions_memory_are_computed_as_others() {
 fn an_input_handed_back_is_not_the_inputs_memory() {
     let fixtures = models().join("../host/app/tests/fixtures");
     let onnx = std::fs::read(fixtures.join("handed-back.onnx")).unwrap();
-    let mut model =
-        backends().load(&onnx, &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
+    let mut model = backends()
+        .load(&onnx, &options(ProviderKind::Cpu), &RowProof::default())
+        .unwrap()
+        .instances
+        .remove(0);
     let pool = BufferPool::new(1 << 20);
     // Large enough that outputs are kept and not copied, if they are not an input's.
     let run = |value: f32, model: &mut Box<dyn Model>| {

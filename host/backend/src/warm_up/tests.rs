@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use gristmill_core::{Dtype, Interrupt, TensorInfo};
+use gristmill_core::{Dtype, Interrupt, Tensor, TensorInfo};
 
 use super::*;
 
@@ -62,9 +62,10 @@ fn warm(
         dtype,
         dims: dims.iter().map(|dim| usize::try_from(*dim).ok()).collect(),
     };
-    let inputs = inputs.iter().map(|(dtype, dims)| tensor(*dtype, dims)).collect();
+    let inputs: Vec<_> = inputs.iter().map(|(dtype, dims)| tensor(*dtype, dims)).collect();
     let outputs = vec![tensor(Dtype::Float32, &[-1])];
-    let info = ModelInfo { backend: "test", inputs, outputs };
+    let forms_batches = inputs.iter().all(|input: &TensorInfo| input.dims[0].is_none());
+    let info = ModelInfo { backend: "test", inputs, outputs, forms_batches };
     let warm_up = WarmUp { info: &info, pool: &BufferPool::new(0), sizes };
     let outcome = warm_up.run(&mut [Box::new(model.clone()), Box::new(model.clone())]);
     let shapes = std::mem::take(&mut *model.shapes.lock().unwrap());

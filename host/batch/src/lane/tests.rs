@@ -6,6 +6,7 @@ mod limits;
 mod orders;
 mod properties;
 mod running;
+mod sharing;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -19,12 +20,17 @@ use gristmill_core::{
 use super::{Answered, Lane, LaneParts, Submission};
 use crate::{Full, LaneConfig, QueuePolicy, SubmitError};
 
-/// Doubles its input, but fails on -1 and panics on -2. Reports the rows of each run, and waits for
-/// permission to finish it.
+/// Computes its output from its input, but fails on -1 and panics on -2. Reports the rows of each
+/// run, and waits for permission to finish it.
 struct Gated {
     pool: BufferPool,
     started: Sender<usize>,
     leave: Arc<Mutex<Receiver<()>>>,
+    compute: fn(&[f32]) -> Vec<f32>,
+}
+
+fn doubled(values: &[f32]) -> Vec<f32> {
+    values.iter().map(|value| value * 2.0).collect()
 }
 
 impl Model for Gated {
@@ -36,9 +42,10 @@ impl Model for Gated {
             return Err(ModelError::new("poison"));
         }
         assert!(!values.contains(&-2.0), "as told");
-        let doubled: Vec<f32> = values.iter().map(|value| value * 2.0).collect();
-        let buffer = self.pool.copy_from(bytemuck::cast_slice(&doubled));
-        Ok(vec![Tensor::new(Dtype::Float32, inputs[0].shape().into(), buffer).unwrap()])
+        let computed = (self.compute)(values);
+        let buffer = self.pool.copy_from(bytemuck::cast_slice(&computed));
+        let shape = [computed.len(), 1];
+        Ok(vec![Tensor::new(Dtype::Float32, shape.as_slice().into(), buffer).unwrap()])
     }
 }
 
@@ -61,10 +68,19 @@ fn info() -> ModelInfo {
         dtype: Dtype::Float32,
         dims: vec![None, None],
     };
-    ModelInfo { backend: "test", inputs: vec![info("x")], outputs: vec![info("y")] }
+    ModelInfo {
+        backend: "test",
+        inputs: vec![info("x")],
+        outputs: vec![info("y")],
+        forms_batches: true,
+    }
 }
 
 fn bench_with(config: LaneConfig) -> Bench {
+    bench_of(config, doubled)
+}
+
+fn bench_of(config: LaneConfig, compute: fn(&[f32]) -> Vec<f32>) -> Bench {
     let pool = BufferPool::new(1 << 20);
     let (started_sender, started) = channel();
     let (leave, leave_receiver) = channel();
@@ -72,6 +88,7 @@ fn bench_with(config: LaneConfig) -> Bench {
         pool: pool.clone(),
         started: started_sender,
         leave: Arc::new(Mutex::new(leave_receiver)),
+        compute,
     };
     let lane = Lane::new(LaneParts {
         name: "test",
@@ -95,6 +112,7 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + patience),
+        keeps_apart: false,
     }
 }
 

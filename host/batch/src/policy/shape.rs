@@ -1,19 +1,27 @@
-//! Which requests fit one batch.
+//! Which requests fit one batch: those of one shape, and of one tenant if its rows may not meet
+//! those of others.
 //!
 //! The rest of the policy knows a shape only by its key. If two shapes had equal keys, they could
 //! come into one batch. Copying that batch together would fail, and it would be bisected.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
-use gristmill_core::NamedTensor;
+use gristmill_core::{Name, NamedTensor};
 
-/// A key that is equal for inputs that fit one batch. Their dtypes are the model's, so only the
-/// dimensions after the first can differ.
-pub(crate) fn shape_key(inputs: &[NamedTensor]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for input in inputs {
-        input.tensor.shape().get(1..).hash(&mut hasher);
+/// Makes keys. Clients cannot know its secret, so they cannot make equal keys.
+#[derive(Debug, Default)]
+pub(crate) struct ShapeKeys(RandomState);
+
+impl ShapeKeys {
+    /// A key that is equal for inputs that fit one batch. Their dtypes are the model's, so only the
+    /// dimensions after the first can differ. `apart` is a tenant that shares batches with no
+    /// other.
+    pub(crate) fn of(&self, inputs: &[NamedTensor], apart: Option<&Name>) -> u64 {
+        let mut hasher = self.0.build_hasher();
+        apart.hash(&mut hasher);
+        for input in inputs {
+            input.tensor.shape().get(1..).hash(&mut hasher);
+        }
+        hasher.finish()
     }
-    hasher.finish()
 }

@@ -47,6 +47,10 @@ impl LockedState<'_> {
         arrival: &Arrival<'_>,
         parts: Parts,
     ) -> Result<SmallVec<[Waiting; 1]>, SubmitError> {
+        if self.state.refused.is_some() {
+            // Lost runs of another lane may have ended.
+            self.serve_again();
+        }
         if let Some(why) = &self.state.refused {
             return Err(SubmitError::OutOfService(why.clone()));
         }
@@ -112,7 +116,7 @@ impl LockedState<'_> {
     /// yet, or if an instance would take it at once: then there is always room.
     fn expected(&self, arrival: &Arrival<'_>) -> Option<Duration> {
         let Arrival { tenant, weight, level, size: Size { rows, .. }, at, .. } = *arrival;
-        let max = self.lane.max_batch_size;
+        let max = self.lane.max_batch_size();
         let until_idle = match self.state.running.first_end() {
             Some(end) if self.state.idle.is_empty() => end.saturating_duration_since(at),
             _ => Duration::ZERO,

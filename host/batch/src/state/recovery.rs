@@ -10,7 +10,7 @@ use gristmill_core::Model;
 use super::LockedState;
 use crate::running::{Instance, Lost};
 use crate::sync::{now, spawn};
-use crate::upkeep::Refusal;
+use crate::upkeep::{LOST_RUNS_MAX, Refusal};
 
 impl LockedState<'_> {
     /// Let the watching thread wait: until a run begins if nothing runs, else for `time`.
@@ -82,16 +82,27 @@ impl LockedState<'_> {
         self.lane.upkeep.lost_runs.fetch_sub(1, Ordering::Relaxed);
         self.state.surplus_workers += usize::from(!led);
         tracing::warn!(model = &*self.lane.name, "a run that was lost has ended after all");
-        if std::mem::take(&mut self.state.has_lost_too_many) {
-            // No other instance replaced it, so the model serves again.
-            self.state.refused = None;
+        if self.state.has_lost_too_many {
+            // No other instance replaced it.
+            instance.stop.lift();
             self.state.idle.push(instance);
+            self.serve_again();
             self.lane.freed.notify_all();
             return;
         }
         // Another instance replaced it. Dropping it takes long, so that happens outside the lane's
         // lock.
         let _ = spawn(format!("drop-{}", self.lane.name), instance, |_| ());
+    }
+
+    /// Refuse no more requests because of lost runs, if few enough of the file still go on.
+    pub(super) fn serve_again(&mut self) {
+        let lost = self.lane.upkeep.lost_runs.load(Ordering::Relaxed);
+        let has_instance = !self.state.idle.is_empty() || !self.state.running.is_empty();
+        if self.state.has_lost_too_many && lost <= LOST_RUNS_MAX && has_instance {
+            self.state.has_lost_too_many = false;
+            self.state.refused = None;
+        }
     }
 
     /// Refuse all requests from now on, and answer those that are queued or staged.

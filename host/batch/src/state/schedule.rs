@@ -47,7 +47,7 @@ impl LockedState<'_> {
 
     /// Whether a submitting task may run the queued requests itself.
     pub(crate) fn may_lead(&self) -> bool {
-        let rows = self.state.policy.queued_rows().min(self.lane.max_batch_size);
+        let rows = self.state.policy.queued_rows().min(self.lane.max_batch_size());
         self.lane.leads
             && self.has_free_instance(0)
             && self.state.service.of(rows).is_some_and(|time| time < LED_BATCH_TIME_MAX)
@@ -171,6 +171,9 @@ impl LockedState<'_> {
     /// Take the next batch off the queue, and answer the requests that are too late.
     pub(super) fn take(&mut self, now: Instant) -> Option<Batch> {
         let State { policy, service, spare, .. } = &mut *self.state;
+        if self.lane.sharing.has_ended() {
+            policy.run_alone();
+        }
         let mut batch = spare.pop().unwrap_or_default();
         policy.take(now, service, |job| job.reply.is_gone(), &mut batch.taken);
         if !batch.taken.expired.is_empty() {

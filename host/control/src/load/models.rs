@@ -118,10 +118,10 @@ impl Models {
         let (onnx, proof) = self.proven(digest, config).await?;
         let options = self.options(config, &proof);
         let file_bytes = onnx.len() as u64;
-        let (backends, asked) = (self.backends.clone(), options.clone());
+        let (backends, asked, rows) = (self.backends.clone(), options.clone(), proof.rows.clone());
         let loading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            backends.load(&onnx, &asked)
+            backends.load(&onnx, &asked, &rows)
         });
         let loaded = loading.await?.map_err(|source| LoadError::backend(source, &self.backends))?;
         let mut warnings = warnings(config, proof, &loaded);
@@ -133,12 +133,13 @@ impl Models {
         let upkeep = Upkeep { replace: Some(replace), lost_runs };
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();
-        let LoadedModel { info, instances, providers, staging, .. } = loaded;
+        let LoadedModel { info, instances, providers, staging, certificates, .. } = loaded;
         let name = name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let lane = Lane::with_upkeep(parts, upkeep)?;
         let (lane, warnings) = (Arc::new(lane), warnings.into());
-        Ok(ServedModel { lane, providers, file_bytes, warnings })
+        let certificates = certificates.into();
+        Ok(ServedModel { lane, providers, file_bytes, certificates, warnings })
     }
 
     /// Have a child load the model and run it once. Returns the file and the child's answer.
@@ -238,8 +239,17 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());
     let serves = model.providers.first().map(|provider| provider.kind);
+    let mut certificates = model.certificates.iter();
+    if let Some(one) = certificates.find(|one| !one.certificate.is_independent()) {
+        let (provider, certificate) = (one.provider.as_str(), &one.certificate);
+        warnings.push(format!(
+            "each request runs alone, because on {provider} {certificate}. If you know that rows are \
+             independent, set \"batching\": \"declared\"; to keep requests alone without this \
+             warning, set \"batching\": \"off\""
+        ));
+    }
     let has_sizes =
-        config.max_batch_size > 1 && model.info.rows_are_dynamic() && !model.info.has_texts();
+        config.max_batch_size > 1 && model.info.forms_batches && !model.info.has_texts();
     let any_size = has_sizes && config.allowed_batch_sizes.is_empty();
     if serves == Some(ProviderKind::Cuda) && model.has_convolutions && any_size {
         warnings.push(

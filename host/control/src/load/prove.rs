@@ -1,7 +1,8 @@
 //! Proving a model: loading it for the first time, in a child process.
 //!
 //! A model of a few bytes can need any amount of memory and time when it is loaded or run. So a
-//! child loads it and runs it once, within limits, before the server loads it. The outcome is
+//! child loads it and runs it once, within limits, before the server loads it. It also finds out
+//! whether rows of requests may share a batch. The outcome is
 //! remembered in a file, so that a restart does not prove again. Refuses to know what a release is.
 //!
 //! Invariant: the server loads a model only on the providers on which the child loaded it, and on
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_backend::{Backends, LibrarySearch, RowProof};
 use gristmill_child::{ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
 use gristmill_store::digest_of;
@@ -44,7 +45,8 @@ pub struct ProverConfig {
     pub runner: Arc<ChildRunner>,
     /// The folder of remembered proofs.
     pub directory: PathBuf,
-    /// The processor time that loading a model and running it once may take.
+    /// The processor time that loading a model and running it once may take, without the trial of
+    /// its rows.
     pub timeout: Duration,
     /// The memory that it may take in addition to four times the file.
     pub memory_bytes: u64,
@@ -66,7 +68,21 @@ struct Subject {
     graph_optimization: GraphOptimizationSpec,
     memory_arena: bool,
     memory_pattern: bool,
+    /// How the independence of its rows was judged. Proofs of earlier versions lack it.
+    #[serde(default)]
+    rows: Option<RowSubject>,
 }
+
+/// How the independence of rows is judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct RowSubject {
+    /// The version of the trial and of the rules for graphs.
+    version: u32,
+    trial_ms: u64,
+}
+
+/// Raised when the trial or the rules for graphs change, so that all proofs are made again.
+const ROW_PROOF_VERSION: u32 = 1;
 
 /// The identity of a library's file at the time of the proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,11 +100,14 @@ struct Question {
 }
 
 /// The providers that loaded the model, or the reason why none did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProofReport {
     pub(crate) providers: Vec<ProviderName>,
     /// Why other providers did not.
     pub(crate) failed: Vec<String>,
+    /// What is known of its rows.
+    #[serde(default)]
+    pub(crate) rows: RowProof,
     refused: Option<String>,
     /// Why the child could not try at all. This is the host's fault and goes to the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +138,15 @@ impl Prover {
         if let Some(answer) = remembered(&file, &subject) {
             return Ok(answer);
         }
-        let answer = self.ask(digest, onnx, config).await?;
+        let answer = match self.ask(digest, onnx.clone(), config).await {
+            // The trial of its rows may have needed too much. A model need not have one.
+            Err(LoadError::Prover { text, .. }) if subject.rows.is_some() => {
+                tracing::warn!(model = %digest, why = text, "a model is proven without a trial");
+                let config = ModelConfig { batch_proof_ms: 0, ..config.clone() };
+                self.ask(digest, onnx, &config).await?
+            }
+            asked => asked?,
+        };
         if let Some(why) = answer.host {
             tracing::error!(model = %digest, why, "a model cannot be proven");
             return Err(LoadError::ProverSetUp);
@@ -150,7 +177,7 @@ impl Prover {
             job: PROVE_JOB,
             subject: format!("model {digest}"),
             document: serde_json::to_vec(&question)?,
-            limits: self.limits(onnx.len()),
+            limits: self.limits(onnx.len(), config),
             file: onnx,
             output: Output::Returned,
         };
@@ -166,8 +193,13 @@ impl Prover {
         without_folder(text, self.backends.library())
     }
 
-    fn limits(&self, file_len: usize) -> ChildLimits {
-        let ProverConfig { timeout, memory_bytes, .. } = self.config;
+    fn limits(&self, file_len: usize, config: &ModelConfig) -> ChildLimits {
+        let ProverConfig { mut timeout, memory_bytes, .. } = self.config;
+        let options = config.load_options();
+        if options.batching.is_proven() {
+            // Each provider is tried.
+            timeout += options.trial_time * options.providers.len().max(1) as u32;
+        }
         ChildLimits {
             wall: timeout * WALL_PER_CPU,
             cpu: timeout,
@@ -186,6 +218,10 @@ impl Prover {
             graph_optimization: config.graph_optimization,
             memory_arena: config.memory_arena,
             memory_pattern: config.memory_pattern,
+            rows: config.load_options().batching.is_proven().then_some(RowSubject {
+                version: ROW_PROOF_VERSION,
+                trial_ms: config.batch_proof_ms,
+            }),
         }
     }
 
@@ -250,6 +286,7 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
             Ok(proven) => ProofReport {
                 providers: proven.providers.into_iter().map(ProviderName::of).collect(),
                 failed: proven.failed,
+                rows: proven.rows,
                 ..ProofReport::default()
             },
             Err(error) => {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use gristmill_batch::{Lane, LaneConfig};
-use gristmill_snapshot::{ProviderHealth, ServedModel};
+use gristmill_snapshot::{Certified, ProviderHealth, ServedModel};
 use parking_lot::Mutex;
 
 use crate::load::error::{LoadError, Loaded};
@@ -35,6 +35,7 @@ struct KnownLane {
     lane: Weak<Lane>,
     providers: Arc<[ProviderHealth]>,
     file_bytes: u64,
+    certificates: Arc<[Certified]>,
     warnings: Arc<[String]>,
 }
 
@@ -96,8 +97,9 @@ impl Slot {
 
 impl KnownLane {
     fn of(served: &ServedModel, settings: LaneConfig) -> Self {
-        let ServedModel { lane, providers, file_bytes, warnings } = served.clone();
-        Self { settings, lane: Arc::downgrade(&lane), providers, file_bytes, warnings }
+        let ServedModel { lane, providers, file_bytes, certificates, warnings } = served.clone();
+        let lane = Arc::downgrade(&lane);
+        Self { settings, lane, providers, file_bytes, certificates, warnings }
     }
 
     fn is_alive(&self) -> bool {
@@ -110,11 +112,12 @@ impl KnownLane {
     }
 
     fn served(&self) -> Option<ServedModel> {
-        let Self { providers, file_bytes, warnings, .. } = self;
+        let Self { providers, file_bytes, certificates, warnings, .. } = self;
         Some(ServedModel {
             lane: self.lane.upgrade()?,
             providers: providers.clone(),
             file_bytes: *file_bytes,
+            certificates: certificates.clone(),
             warnings: warnings.clone(),
         })
     }

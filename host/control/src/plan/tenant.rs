@@ -46,9 +46,26 @@ fn spec_of(
     faults: &mut Faults,
 ) -> TenantSpec {
     let keys = named(desired, tenant, &document.api_keys, faults);
-    let TenantDocument { open, default_pipeline, weight, models, quota, .. } = document.clone();
-    let plugin_version_policy = document.plugin_version_policy.clone();
-    TenantSpec { open, keys, default_pipeline, weight, models, quota, plugin_version_policy }
+    let TenantDocument {
+        open,
+        api_keys: _,
+        default_pipeline,
+        weight,
+        batch_with,
+        models,
+        quota,
+        plugin_version_policy,
+    } = document.clone();
+    TenantSpec {
+        open,
+        keys,
+        default_pipeline,
+        weight,
+        batch_with,
+        models,
+        quota,
+        plugin_version_policy,
+    }
 }
 
 fn refusal(

@@ -280,6 +280,7 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, KeyHash)>, String>
         api_keys,
         default_pipeline: None,
         weight: 1,
+        batch_with: Default::default(),
         models: [].into(),
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),

@@ -62,6 +62,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         api_keys: Vec::new(),
         default_pipeline: None,
         weight: 9,
+        batch_with: Default::default(),
         models: [].into(),
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),

@@ -11,6 +11,7 @@ mod read;
 
 use std::collections::BTreeMap;
 
+use gristmill_backend::TRIAL_TIME;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
@@ -48,13 +49,35 @@ pub enum GraphOptimizationSpec {
     All,
 }
 
+/// Whether requests of a model share batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = Batching)]
+pub enum BatchingSpec {
+    /// If a trial and the graph prove that rows do not influence each other.
+    #[default]
+    Proven,
+    /// Never. Each request runs alone, with the dimensions that it has.
+    Off,
+    /// Always. The operator states that rows do not influence each other. Some requests are run
+    /// again alone; if one gets another answer, or the number of rows changes, batching ends.
+    Declared,
+}
+
 /// The configuration of a model: loading and batching.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// The most rows in a batch. A larger request runs in several batches.
-    #[schema(minimum = 1, maximum = 65_536)]
+    /// The most rows in a batch. A larger request runs in several batches if rows are proven to be
+    /// independent. 0: as `batching` `off`.
+    #[schema(maximum = 65_536)]
     pub max_batch_size: usize,
+    /// Whether requests share batches.
+    pub batching: BatchingSpec,
+    /// The processor time that proving the independence of rows may take on each provider, when the
+    /// model is loaded for the first time.
+    #[schema(minimum = 100, maximum = 600_000)]
+    pub batch_proof_ms: u64,
     /// Preferred sizes. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
     /// The sizes of the batches that the model runs, ascending, the last one `max_batch_size`. A
@@ -158,6 +181,8 @@ impl Default for ModelConfig {
     fn default() -> Self {
         Self {
             max_batch_size: 256,
+            batching: BatchingSpec::Proven,
+            batch_proof_ms: TRIAL_TIME.as_millis() as u64,
             preferred_batch_sizes: Vec::new(),
             allowed_batch_sizes: Vec::new(),
             max_queue_delay_us: 0,

@@ -30,6 +30,9 @@ pub struct TenantSpec {
     pub default_pipeline: Option<Name>,
     /// The tenant's share of contended batches, relative to the weights of others; 1 to 1000.
     pub weight: u32,
+    /// Whose rows may share a batch with its rows. Any tenant's up to format 8 of the log.
+    #[serde(skip_serializing_if = "BatchWith::is_default")]
+    pub batch_with: BatchWith,
     /// The models it may run directly, over the Open Inference Protocol.
     pub models: BTreeSet<Name>,
     /// The limits on its use over time. None has any up to format 5 of the log.
@@ -38,6 +41,26 @@ pub struct TenantSpec {
     /// The versions of its plugins that stay loaded beside the newest ones.
     #[serde(skip_serializing_if = "VersionPolicy::is_default")]
     pub plugin_version_policy: VersionPolicy,
+}
+
+/// The tenants whose rows may share a batch with a tenant's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BatchWith {
+    /// All of them.
+    #[default]
+    Any,
+    /// Only the tenant itself.
+    Tenant,
+}
+
+impl BatchWith {
+    /// Its names in documents.
+    pub const NAMES: [(&'static str, Self); 2] = [("any", Self::Any), ("tenant", Self::Tenant)];
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A tenant as people put it: either open, or with API keys.
@@ -57,6 +80,9 @@ pub struct TenantDocument {
     /// The tenant's share of contended batches, relative to the weights of others.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub weight: u32,
+    /// Whose rows may share a batch with its rows.
+    #[schema(value_type = Option<BatchWith>)]
+    pub batch_with: BatchWith,
     /// The models it may run directly, over the Open Inference Protocol.
     #[schema(value_type = Option<Vec<NameText>>, max_items = 1024)]
     pub models: BTreeSet<Name>,
@@ -87,6 +113,7 @@ impl Default for TenantSpec {
             keys: BTreeMap::new(),
             default_pipeline: None,
             weight: 1,
+            batch_with: BatchWith::Any,
             models: BTreeSet::new(),
             quota: QuotaSpec::default(),
             plugin_version_policy: VersionPolicy::default(),

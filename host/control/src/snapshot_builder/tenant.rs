@@ -21,6 +21,7 @@ use crate::release::capture::CaptureSpec;
 use crate::release::document::Faults;
 use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
+use crate::release::tenant::BatchWith;
 
 /// The tenant's plugins, each version loaded or with the reason why it is not. Those that serve in
 /// `before`, the tenant of the snapshot before, stay the same: what is at hand may be older.
@@ -103,6 +104,7 @@ impl TenantBuilder<'_> {
             access: if spec.open { Access::Open } else { Access::Keys(keys()) },
             models: spec.models.iter().map(|name| (name.clone(), Arc::new(direct(name)))).collect(),
             weight: spec.weight,
+            keeps_apart: spec.batch_with == BatchWith::Tenant,
             quota: self.quota,
             limits: spec.quota.limits(),
             default_pipeline: spec.default_pipeline.clone().or_else(only),
@@ -234,6 +236,7 @@ impl TenantBuilder<'_> {
                 settings: settings.into(),
                 debug: spec.debug,
                 weight: self.own.spec.weight,
+                keeps_apart: self.own.spec.batch_with == BatchWith::Tenant,
                 priority: spec.priority,
                 limits,
                 quota: quota.clone(),

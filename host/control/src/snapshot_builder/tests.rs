@@ -239,7 +239,13 @@ fn same_with(old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>)
 fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
     let served = || {
         let lane = Arc::new(echo_lane(LaneConfig::new(1, 1)));
-        ServedModel { lane, providers: Vec::new().into(), file_bytes: 0, warnings: [].into() }
+        ServedModel {
+            lane,
+            providers: Vec::new().into(),
+            file_bytes: 0,
+            certificates: [].into(),
+            warnings: [].into(),
+        }
     };
     let one = served();
     let loaded = model(Ok(one.clone()));

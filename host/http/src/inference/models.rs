@@ -12,7 +12,7 @@ use gristmill_oip::grpc::proto::model_queue_policy::TimeoutAction as WireAction;
 use gristmill_oip::grpc::proto::repository_index_response::ModelIndex;
 use gristmill_oip::grpc::{configured, proto};
 use gristmill_serve::{Caller, ModelOrPipeline, Target};
-use gristmill_snapshot::{ServedModel, Snapshot};
+use gristmill_snapshot::{Certified, ServedModel, Snapshot};
 
 /// A pipeline's only input.
 pub(crate) const REQUEST: &str = "REQUEST";
@@ -64,7 +64,26 @@ pub(crate) fn metadata(
         platform: platform(target).into(),
         inputs,
         outputs,
+        properties: match target {
+            Target::Model { served, .. } => properties(served),
+            Target::Pipeline { .. } => BTreeMap::new(),
+        },
     }
+}
+
+/// Whether requests share batches, and why.
+fn properties(served: &ServedModel) -> BTreeMap<String, String> {
+    let lane = &served.lane;
+    let batching = match (lane.forms_batches(), lane.batches_ended()) {
+        (true, _) if lane.config().rows_are_declared => "declared".to_owned(),
+        (true, _) => "proven".to_owned(),
+        (false, Some(why)) => format!("ended: {why}"),
+        (false, None) => "off".to_owned(),
+    };
+    let certificates = served.certificates.iter().map(|Certified { provider, certificate }| {
+        (format!("rows on {}", provider.as_str()), certificate.to_string())
+    });
+    certificates.chain([("batching".to_owned(), batching)]).collect()
 }
 
 fn tensor(info: &TensorInfo) -> TensorMetadata {
@@ -128,7 +147,7 @@ pub(crate) fn config(visible: ModelOrPipeline<'_>, target: &Target<'_>) -> proto
 fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelConfig {
     let lane = &served.lane;
     let info = lane.info();
-    let batches = info.rows_are_dynamic();
+    let batches = info.forms_batches;
     // If the model has batches, the shapes of the configuration are those of one row.
     let row = |info: &TensorInfo| info.signed_dims().split_off(usize::from(batches));
     let input = info.inputs.iter().map(|input| proto::ModelInput {

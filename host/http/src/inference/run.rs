@@ -96,6 +96,7 @@ impl Inference {
             inputs,
             arrived: asked.receipt.record().arrived,
             deadline: asked.deadline,
+            keeps_apart: own.keeps_apart,
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();

@@ -93,7 +93,7 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
     Ok(match target {
         Target::Model { served, .. } => {
             let info = served.lane.info();
-            InferRequest::raw(&info.inputs, info.rows_are_dynamic(), body)?
+            InferRequest::raw(&info.inputs, info.has_open_rows(), body)?
         }
         Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body)?,
     })

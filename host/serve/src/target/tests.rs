@@ -10,7 +10,12 @@ use crate::samples::{name, tenant};
 fn lane() -> Arc<Lane> {
     let parts = LaneParts {
         name: "idle",
-        info: ModelInfo { backend: "test", inputs: Vec::new(), outputs: Vec::new() },
+        info: ModelInfo {
+            backend: "test",
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            forms_batches: false,
+        },
         instances: Vec::new(),
         config: LaneConfig::new(1, 1),
         pool: BufferPool::new(0),
@@ -32,6 +37,7 @@ fn snapshot() -> Snapshot {
         lane: lane(),
         providers: Arc::new([]),
         file_bytes: 0,
+        certificates: Arc::new([]),
         warnings: Arc::new([]),
     };
     let mut snapshot = Snapshot::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_batch::LaneStatistics;
 use gristmill_control::{DigestText, ModelConfig, Reach};
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
-use gristmill_snapshot::{ModelState, ProviderHealth, ServedModel};
+use gristmill_snapshot::{Certificate, Certified, ModelState, ProviderHealth, ServedModel};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
@@ -111,6 +111,7 @@ pub(in crate::resource) struct ServedDocument<'a> {
     warnings: &'a [String],
     /// Whether its inputs can have any number of rows.
     dynamic_rows: bool,
+    batching: BatchingDocument<'a>,
     /// The sizes of the batches that it runs: a batch is padded to the next of them. Empty for any
     /// size.
     allowed_batch_sizes: &'a [usize],
@@ -127,10 +128,74 @@ impl<'a> ServedDocument<'a> {
             provider: providers.first().map(|provider| provider.name),
             providers: Some(providers.iter().map(ProviderDocument::of).collect()),
             warnings,
-            dynamic_rows: info.rows_are_dynamic(),
+            dynamic_rows: info.has_open_rows(),
+            batching: BatchingDocument::of(served),
             allowed_batch_sizes: &lane.config().allowed_batch_sizes,
             inputs: info.inputs.iter().map(TensorDocument::of).collect(),
             outputs: info.outputs.iter().map(TensorDocument::of).collect(),
+        }
+    }
+}
+
+/// Whether requests share batches, and why.
+#[derive(Serialize, ToSchema)]
+#[schema(as = BatchingStatus)]
+struct BatchingDocument<'a> {
+    /// Whether requests share batches now.
+    is_on: bool,
+    /// Whether the operator states that rows are independent, which is not proven.
+    is_declared: bool,
+    /// Why requests do not share batches any more, if a run showed that rows influence each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<String>,
+    /// Whether rows were found to be independent, by provider. Empty if that was not asked, or if
+    /// the first dimensions of the model's tensors are fixed.
+    #[schema(value_type = Vec<CertificateDocument<'_>>)]
+    certificates: Vec<CertificateDocument<'a>>,
+}
+
+/// Whether rows were found to be independent on a provider.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RowCertificate)]
+struct CertificateDocument<'a> {
+    /// `cuda`, `cpu` or `tract`.
+    provider: &'static str,
+    /// `independent`, `dependent` or `undecided`.
+    rows: &'static str,
+    /// The largest change of a row by those beside it in the trial, relative to the row's largest
+    /// element.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    influence: Option<f64>,
+    /// Runs of the trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<u32>,
+    /// Why they are not found to be independent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+impl<'a> BatchingDocument<'a> {
+    fn of(ServedModel { lane, certificates, .. }: &'a ServedModel) -> Self {
+        Self {
+            is_on: lane.forms_batches(),
+            is_declared: lane.config().rows_are_declared,
+            ended: lane.batches_ended().map(|why| why.to_string()),
+            certificates: certificates.iter().map(CertificateDocument::of).collect(),
+        }
+    }
+}
+
+impl<'a> CertificateDocument<'a> {
+    fn of(Certified { provider, certificate }: &'a Certified) -> Self {
+        let provider = provider.as_str();
+        let none = Self { provider, rows: "undecided", influence: None, runs: None, reason: None };
+        match certificate {
+            Certificate::Independent { influence, runs } => {
+                let (influence, runs) = (Some(*influence), Some(*runs));
+                Self { rows: "independent", influence, runs, ..none }
+            }
+            Certificate::Dependent { why } => Self { rows: "dependent", reason: Some(why), ..none },
+            Certificate::Undecided { why } => Self { reason: Some(why), ..none },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_backend::{Backends, LibrarySearch, LoadedModel};
+use gristmill_backend::{Backends, LibrarySearch, LoadedModel, RowProof};
 use gristmill_batch::{Lane, LaneParts};
 use gristmill_control::ModelConfig;
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
@@ -63,7 +63,7 @@ impl Host {
             .with_context(|| format!("--model: cannot read {}", model.display()))?;
         let config = ModelConfig::default();
         let loaded = backends
-            .load(&onnx, &config.load_options())
+            .load(&onnx, &config.load_options(), &RowProof::default())
             .with_context(|| format!("--model: cannot load {}", model.display()))?;
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();
@@ -123,6 +123,7 @@ impl Host {
             settings: files.settings.as_str().into(),
             debug: false,
             weight: 1,
+            keeps_apart: false,
             priority: None,
             limits: self.limits.clone(),
             quota,

@@ -11,6 +11,13 @@ fn with_all(message: Message, field: u64, messages: impl IntoIterator<Item = Mes
     messages.into_iter().fold(message, |own, message| own.message(field, message))
 }
 
+/// The value of an attribute.
+pub(crate) enum Set<'a> {
+    Int(i64),
+    Ints(&'a [i64]),
+    Text(&'a str),
+}
+
 /// A graph: of a model, of a loop or of a branch.
 #[derive(Clone, Default)]
 pub(crate) struct Graph {
@@ -23,6 +30,54 @@ pub(crate) struct Graph {
 impl Graph {
     pub(crate) fn node(mut self, operator: &str, inputs: &[&str], outputs: &[&str]) -> Self {
         self.nodes.push(node(operator, inputs, outputs));
+        self
+    }
+
+    /// Add a node with attributes that are whole numbers, lists of them or texts.
+    pub(crate) fn node_set(
+        mut self,
+        operator: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attributes: &[(&str, Set<'_>)],
+    ) -> Self {
+        let attributes = attributes.iter().map(|(name, value)| {
+            let attribute = Message::new().text(1, name);
+            match value {
+                Set::Int(value) => attribute.int(3, *value).int(20, 2),
+                Set::Ints(values) => {
+                    values.iter().fold(attribute, |own, value| own.int(8, *value)).int(20, 7)
+                }
+                Set::Text(text) => attribute.text(4, text).int(20, 3),
+            }
+        });
+        self.nodes.push(with_all(node(operator, inputs, outputs), 5, attributes));
+        self
+    }
+
+    /// Add a node with an attribute that is a graph.
+    pub(crate) fn node_over(
+        mut self,
+        operator: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        body: Self,
+        attributes: &[(&str, i64)],
+    ) -> Self {
+        let body = Message::new().text(1, "body").message(6, body.message()).int(20, 5);
+        let node = node(operator, inputs, outputs).message(5, body);
+        let attributes = attributes
+            .iter()
+            .map(|(name, value)| Message::new().text(1, name).int(3, *value).int(20, 2));
+        self.nodes.push(with_all(node, 5, attributes));
+        self
+    }
+
+    /// Add a constant of fractions. It is a scalar if `dims` is empty.
+    pub(crate) fn fractions(mut self, name: &str, dims: &[i64], values: &[f32]) -> Self {
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let tensor = dims.iter().fold(Message::new(), |tensor, dim| tensor.int(1, *dim));
+        self.constants.push(tensor.int(2, FLOAT).text(8, name).bytes(9, &raw));
         self
     }
 
@@ -41,7 +96,7 @@ impl Graph {
     }
 
     /// Add a node that runs one of two graphs for `y`: the first one if `which` is true.
-    fn either(mut self, which: &str, graphs: [Self; 2]) -> Self {
+    pub(crate) fn either(mut self, which: &str, graphs: [Self; 2]) -> Self {
         let branches = ["then_branch", "else_branch"].into_iter().zip(graphs);
         let branches = branches.map(|(name, graph)| {
             Message::new().text(1, name).message(6, graph.message()).int(20, 5)
@@ -79,7 +134,17 @@ impl Graph {
         self
     }
 
-    fn numbers_in(mut self, name: &str, dims: &[i64]) -> Self {
+    pub(crate) fn numbers_out(mut self, name: &str, dims: &[i64]) -> Self {
+        self.outputs.push(Self::value(name, INT64, dims));
+        self
+    }
+
+    /// The file of a model.
+    pub(crate) fn model(self) -> Vec<u8> {
+        self.file(IR_VERSION)
+    }
+
+    pub(crate) fn numbers_in(mut self, name: &str, dims: &[i64]) -> Self {
         self.inputs.push(Self::value(name, INT64, dims));
         self
     }

@@ -193,6 +193,24 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
     for task in stuck {
         assert!(within("a stuck request ends", task).await.unwrap().is_err());
     }
+    // The instance that came back does not keep the order to end.
+    assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
+}
+
+/// Runs of another lane over the same file count, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_serves_again_only_when_few_enough_runs_are_lost() {
+    let model = Endless::default();
+    let (lane, lost_runs) = lane(&model);
+    lost_runs.store(LOST_RUNS_MAX + 1, Ordering::Relaxed);
+    let stuck = lose_run(&lane).await;
+    until("the model is refused", || lane.refusal().is_some()).await;
+    model.gate.set(true);
+    assert!(within("the stuck request ends", stuck).await.unwrap().is_err());
+    until("the lost run ends", || lost_runs.load(Ordering::Relaxed) == LOST_RUNS_MAX + 1).await;
+    assert!(matches!(run(&lane, &[1.0], LONG).await, Err(SubmitError::OutOfService(_))));
+    lost_runs.fetch_sub(1, Ordering::Relaxed);
+    assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -54,7 +54,12 @@ impl Model for Paced {
 fn info() -> ModelInfo {
     let info =
         |name: &str| TensorInfo { name: name.into(), dtype: Dtype::Uint8, dims: vec![None, None] };
-    ModelInfo { backend: "test", inputs: vec![info("x")], outputs: vec![info("y")] }
+    ModelInfo {
+        backend: "test",
+        inputs: vec![info("x")],
+        outputs: vec![info("y")],
+        forms_batches: true,
+    }
 }
 
 fn lane(instances: usize, takes: Duration, max_batch_size: usize) -> Arc<Lane> {
@@ -87,6 +92,7 @@ fn submission_of(values: &[u8], patience: Duration) -> Submission {
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         arrived: now(),
         deadline: Deadline::at(now() + patience),
+        keeps_apart: false,
     }
 }
 

@@ -11,6 +11,7 @@ fn load(slot: &Slot, rows: usize) -> ServedModel {
         lane: Arc::new(lane),
         providers: Vec::new().into(),
         file_bytes: 0,
+        certificates: [].into(),
         warnings: [].into(),
     };
     slot.note(config, &Ok(served.clone()));

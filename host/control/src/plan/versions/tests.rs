@@ -120,6 +120,7 @@ fn what_policies_keep_stays() {
         api_keys: Vec::new(),
         default_pipeline: None,
         weight: 1,
+        batch_with: Default::default(),
         models: Default::default(),
         quota: Default::default(),
         plugin_version_policy: specific(&[2, 3]),

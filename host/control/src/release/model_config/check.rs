@@ -1,7 +1,7 @@
 //! The ranges of a model's configuration.
 
 use crate::release::document::Faults;
-use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec};
+use crate::release::model_config::{BatchingSpec, ModelConfig, ProviderName, QueuePolicySpec};
 use crate::release::version_policy::MODEL_VERSIONS_MAX;
 
 /// The most priority levels.
@@ -29,8 +29,14 @@ impl ModelConfig {
     /// Add its faults to `faults`, without faults that only follow from others.
     pub(super) fn check(&self, faults: &mut Faults) {
         let batch = self.max_batch_size as u64;
-        faults.within("max_batch_size", batch, 1..=BATCH_SIZE_MAX);
-        let most = if faults.has("max_batch_size") { BATCH_SIZE_MAX } else { batch };
+        faults.within("max_batch_size", batch, 0..=BATCH_SIZE_MAX);
+        let most = if faults.has("max_batch_size") { BATCH_SIZE_MAX } else { batch.max(1) };
+        if batch == 0 && self.batching == BatchingSpec::Declared && !faults.has("max_batch_size") {
+            let text =
+                "batching is \"declared\", but max_batch_size is 0, which turns batching off";
+            faults.add("batching", text);
+        }
+        faults.within("batch_proof_ms", self.batch_proof_ms, 100..=600_000);
         for size in &self.preferred_batch_sizes {
             faults.within("preferred_batch_sizes", *size as u64, 1..=most);
         }

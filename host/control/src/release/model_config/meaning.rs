@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use gristmill_backend::{GraphOptimization, LoadOptions, ProviderKind};
+use gristmill_backend::{Batching, GraphOptimization, LoadOptions, ProviderKind};
 use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 
 use crate::release::model_config::{
-    GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
+    BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec,
+    TimeoutActionSpec,
 };
 
 impl ModelConfig {
@@ -35,6 +36,13 @@ impl ModelConfig {
             memory_pattern: self.memory_pattern,
             allowed_batch_sizes: self.allowed_batch_sizes.clone(),
             warm_up: self.warm_up.clone(),
+            batching: match self.batching {
+                _ if self.max_batch_size == 0 => Batching::Off,
+                BatchingSpec::Proven => Batching::Proven,
+                BatchingSpec::Off => Batching::Off,
+                BatchingSpec::Declared => Batching::Declared,
+            },
+            trial_time: Duration::from_millis(self.batch_proof_ms),
         }
     }
 
@@ -53,7 +61,7 @@ impl ModelConfig {
         // A tenant may always queue enough rows to fill a batch.
         let half = (self.max_queue_rows / 2).max(self.max_batch_size);
         LaneConfig {
-            max_batch_size: self.max_batch_size,
+            max_batch_size: self.max_batch_size.max(1),
             preferred_batch_sizes: preferred,
             allowed_batch_sizes: self.allowed_batch_sizes.clone(),
             max_queue_delay: Duration::from_micros(self.max_queue_delay_us),
@@ -65,6 +73,7 @@ impl ModelConfig {
                 rows: self.max_tenant_queue_rows.unwrap_or(half),
                 bytes: self.max_tenant_queue_bytes.unwrap_or(self.max_queue_bytes / 2),
             },
+            rows_are_declared: self.batching == BatchingSpec::Declared,
             leads: true,
             run_grace: Duration::from_millis(self.run_grace_ms),
             lost_after: LOST_AFTER,

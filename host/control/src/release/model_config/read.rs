@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::error::ControlError;
 use crate::release::document::{Document, named, one_of, shown};
 use crate::release::model_config::{
-    GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
+    BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec,
+    TimeoutActionSpec,
 };
 use crate::release::version_policy::{MODEL_VERSIONS_MAX, VersionPolicy};
 
@@ -20,6 +21,12 @@ const OPTIMIZATIONS: [(&str, GraphOptimizationSpec); 4] = [
     ("basic", GraphOptimizationSpec::Basic),
     ("extended", GraphOptimizationSpec::Extended),
     ("all", GraphOptimizationSpec::All),
+];
+
+const BATCHINGS: [(&str, BatchingSpec); 3] = [
+    ("proven", BatchingSpec::Proven),
+    ("off", BatchingSpec::Off),
+    ("declared", BatchingSpec::Declared),
 ];
 
 const TIMEOUT_ACTIONS: [(&str, TimeoutActionSpec); 2] =
@@ -51,6 +58,8 @@ impl ModelConfig {
         };
         Self {
             max_batch_size: read.whole("max_batch_size").unwrap_or(default.max_batch_size),
+            batching: read.one_of("batching", &BATCHINGS).unwrap_or_default(),
+            batch_proof_ms: read.whole("batch_proof_ms").unwrap_or(default.batch_proof_ms),
             preferred_batch_sizes: read.list("preferred_batch_sizes", size).unwrap_or_default(),
             allowed_batch_sizes: read.list("allowed_batch_sizes", size).unwrap_or_default(),
             max_queue_delay_us: read.whole("max_queue_delay_us").unwrap_or_default(),

@@ -1,0 +1,91 @@
+//! Whether the rows of a model's batches are independent, as far as that is known.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::options::ProviderKind;
+
+/// The outcome of testing on a provider whether the rows of a batch influence each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certificate {
+    /// No row of the trial influenced another, and no operator of the graph can let it.
+    Independent {
+        /// The largest change of a row by those beside it, relative to its largest element. Small
+        /// changes come from rounding.
+        influence: f64,
+        /// Runs of the trial.
+        runs: u32,
+    },
+    /// Rows influence each other, or their number changes.
+    Dependent {
+        /// Which output, and how much.
+        why: String,
+    },
+    /// It is not known.
+    Undecided {
+        /// The reason.
+        why: String,
+    },
+}
+
+/// A certificate of a model on a provider.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Certified {
+    /// The provider.
+    pub provider: ProviderKind,
+    /// Its certificate.
+    pub certificate: Certificate,
+}
+
+/// All that is known of a model's rows before it is loaded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RowProof {
+    /// Why they cannot be followed through the graph, if they cannot.
+    pub obstacle: Option<String>,
+    /// The certificates made in a child process.
+    pub certificates: Vec<Certified>,
+}
+
+impl RowProof {
+    /// The certificate of a provider, if it has one.
+    pub(crate) fn of(&self, provider: ProviderKind) -> Option<&Certificate> {
+        let mut all = self.certificates.iter();
+        all.find(|each| each.provider == provider).map(|each| &each.certificate)
+    }
+
+    /// The certificate with what the graph says: it can keep a trial from proving anything.
+    pub(crate) fn judged(&self, trial: Certificate) -> Certificate {
+        match (trial, &self.obstacle) {
+            (Certificate::Independent { .. }, Some(why)) => {
+                Certificate::Undecided { why: why.clone() }
+            }
+            (other, _) => other,
+        }
+    }
+}
+
+impl Certificate {
+    /// Whether rows may share batches.
+    pub fn is_independent(&self) -> bool {
+        matches!(self, Self::Independent { .. })
+    }
+}
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Independent { influence, runs } => {
+                write!(
+                    f,
+                    "rows are independent: the largest influence was {influence:.0e}, {runs} runs"
+                )
+            }
+            Self::Dependent { why } => write!(f, "rows influence each other: {why}"),
+            Self::Undecided { why } => {
+                write!(f, "it is not known whether rows are independent: {why}")
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Reads from a model's graph whether the rows of a batch are independent: whether row i of each
+//! output depends on row i of the inputs alone.
+//!
+//! It is a proof by rules: `flow` walks the graph in order and keeps a `fact` for each tensor: the
+//! axis along which the rows lie, and its shape as products of the rows, numbers and unknowns
+//! (`dim`). A rule for each operator (`operators`) says what becomes of them; small tensors of
+//! sizes are computed (`arithmetic`), because exporters write reshapes so. The first node that no
+//! rule can follow makes everything after it mixed, and is named in the [`Obstacle`].
+//!
+//! Invariants: an operator, an attribute or a shape that is not known is never taken for harmless.
+//! Any file is read in bounded time and memory, without panics. A proof supposes that the inputs
+//! have the dimensions that the file gives, and that dimensions of one name are equal.
+
+mod arithmetic;
+mod attributes;
+mod call;
+mod contents;
+mod dim;
+mod fact;
+mod flow;
+mod layout;
+mod obstacle;
+mod operators;
+mod scope;
+
+use std::collections::HashMap;
+
+use tract_onnx::pb::tensor_shape_proto::dimension::Value as Size;
+use tract_onnx::pb::type_proto::Value as Type;
+use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
+
+use dim::Dim;
+use fact::{Axis, Fact, RANK_MAX, Rows};
+use flow::Walk;
+pub use obstacle::Obstacle;
+
+/// Show that row i of each output depends on row i of the inputs alone.
+///
+/// # Errors
+/// The first obstacle. The rows may be independent all the same.
+pub fn analyse(model: &ModelProto) -> Result<(), Obstacle> {
+    let graph = model.graph.as_ref().ok_or_else(|| Obstacle::of_model("it has no graph"))?;
+    let mut walk = Walk::new(model);
+    let inputs = inputs(graph, &walk)?;
+    for (output, fact) in walk.run(model, graph, inputs)? {
+        check(output, &fact)?;
+    }
+    Ok(())
+}
+
+/// The inputs that a request gives: all but those that have a default.
+fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>, Obstacle> {
+    let sparse = graph.sparse_initializer.iter().filter_map(|each| each.values.as_ref());
+    let defaults = graph.initializer.iter().chain(sparse).map(|tensor| &tensor.name[..]);
+    let defaults: std::collections::HashSet<&str> = defaults.collect();
+    let inputs = graph.input.iter().filter(|input| !defaults.contains(&input.name[..]));
+    let mut symbols = HashMap::new();
+    let mut facts = Vec::new();
+    let mut rows_name = None;
+    for input in inputs {
+        let name = &input.name[..];
+        let refused = |why: &str| Obstacle::of_model(format!("input `{name}` {why}"));
+        let sizes = sizes(input).ok_or_else(|| refused("has no shape"))?;
+        let Some((first, others)) = sizes.split_first().filter(|_| sizes.len() <= RANK_MAX) else {
+            return Err(refused("has no rows, or too many dimensions"));
+        };
+        match first {
+            Some(Size::DimValue(size)) if *size >= 0 => {
+                return Err(refused("has a fixed first dimension"));
+            }
+            Some(Size::DimParam(first)) if !first.is_empty() => {
+                if rows_name.is_some_and(|rows_name| rows_name != first) {
+                    return Err(refused("has another number of rows than others by its name"));
+                }
+                rows_name = Some(first);
+            }
+            _ => {}
+        }
+        let mut shape = vec![Dim::rows()];
+        for size in others {
+            shape.push(match size {
+                Some(Size::DimValue(size)) if *size > 0 => Dim::known(size.unsigned_abs()),
+                Some(Size::DimParam(param)) if !param.is_empty() => {
+                    symbols.entry(param).or_insert_with(|| walk.symbols.fresh()).clone()
+                }
+                _ => walk.symbols.fresh(),
+            });
+        }
+        facts.push((name, Fact::along(Axis::first(0), shape)));
+    }
+    if facts.is_empty() {
+        return Err(Obstacle::of_model("it has no inputs"));
+    }
+    if rows_name.is_some_and(|name| symbols.contains_key(name)) {
+        return Err(Obstacle::of_model("the rows are in several dimensions of its inputs"));
+    }
+    Ok(facts)
+}
+
+fn sizes(input: &ValueInfoProto) -> Option<Vec<Option<&Size>>> {
+    let Type::TensorType(tensor) = input.r#type.as_ref()?.value.as_ref()?;
+    let dims = &tensor.shape.as_ref()?.dim;
+    Some(dims.iter().map(|dim| dim.value.as_ref()).collect())
+}
+
+/// An output must have its rows, and nothing else, in its first dimension.
+fn check(output: &str, fact: &Fact) -> Result<(), Obstacle> {
+    let first = fact.shape.as_ref().and_then(|shape| shape.first());
+    let why = match &fact.rows {
+        Rows::Mixed(reason) => return Err(Obstacle::of_node(output, reason)),
+        Rows::Along(axis) if axis.at == 0 && first == Some(&Dim::rows()) => return Ok(()),
+        Rows::Along(axis) if axis.at == 0 => "a row of the inputs makes several rows of it",
+        Rows::Along(_) => "its rows are not in its first dimension",
+        Rows::Free => "it does not depend on the rows",
+        Rows::Counted => "it depends on the number of rows",
+    };
+    Err(Obstacle::of_output(output, why))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! One run with a limit on its time.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use gristmill_core::{Model, ModelError, ModelErrorKind, Tensor, run_guarded};
+
+/// Run it once. If the model's runs can be ended, this one ends after `time`.
+pub(crate) fn run_within(
+    model: &mut dyn Model,
+    inputs: &[Tensor],
+    time: Duration,
+) -> Result<Vec<Tensor>, ModelError> {
+    let interrupt = model.interrupt();
+    let (outcome, ended) = std::thread::scope(|scope| {
+        let (running, over) = channel::<()>();
+        let ends = interrupt.as_ref();
+        let timer = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let late = over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+            if let Some(interrupt) = ends.filter(|_| late) {
+                interrupt.interrupt();
+            }
+            late
+        });
+        let outcome = run_guarded(model, inputs);
+        drop(running);
+        let ended = timer.is_ok_and(|timer| timer.join().unwrap_or(false));
+        (outcome, ended)
+    });
+    if ended {
+        interrupt.inspect(|interrupt| interrupt.rearm());
+        return Err(ModelError::new(format!("took longer than {:.0} s", time.as_secs_f64())));
+    }
+    match outcome {
+        Err(error) if error.kind != ModelErrorKind::OverLimit => {
+            Err(ModelError { text: format!("failed: {}", error.text), ..error })
+        }
+        other => other,
+    }
+}
