@@ -9,12 +9,14 @@
 //!
 //! Invariants: an operator, an attribute or a shape that is not known is never taken for harmless.
 //! Any file is read in bounded time and memory, without panics. A proof supposes that the inputs
-//! have the dimensions that the file gives, and that dimensions of one name are equal.
+//! have the dimensions that the file gives, that their first dimensions are equal, and that
+//! dimensions of one name are.
 
 mod arithmetic;
 mod attributes;
 mod call;
 mod contents;
+mod dependence;
 mod dim;
 mod fact;
 mod flow;
@@ -23,16 +25,18 @@ mod obstacle;
 mod operators;
 mod scope;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tract_onnx::pb::tensor_shape_proto::dimension::Value as Size;
 use tract_onnx::pb::type_proto::Value as Type;
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 
+use dependence::{Axis, Rows};
 use dim::Dim;
-use fact::{Axis, Fact, RANK_MAX, Rows};
+use fact::{Fact, RANK_MAX};
 use flow::Walk;
 pub use obstacle::Obstacle;
+use obstacle::start_of;
 
 /// Show that row i of each output depends on row i of the inputs alone.
 ///
@@ -52,14 +56,14 @@ pub fn analyse(model: &ModelProto) -> Result<(), Obstacle> {
 fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>, Obstacle> {
     let sparse = graph.sparse_initializer.iter().filter_map(|each| each.values.as_ref());
     let defaults = graph.initializer.iter().chain(sparse).map(|tensor| &tensor.name[..]);
-    let defaults: std::collections::HashSet<&str> = defaults.collect();
+    let defaults: HashSet<&str> = defaults.collect();
     let inputs = graph.input.iter().filter(|input| !defaults.contains(&input.name[..]));
     let mut symbols = HashMap::new();
     let mut facts = Vec::new();
-    let mut rows_name = None;
+    let mut rows_names = HashSet::new();
     for input in inputs {
         let name = &input.name[..];
-        let refused = |why: &str| Obstacle::of_model(format!("input `{name}` {why}"));
+        let refused = |why: &str| Obstacle::of_model(format!("input `{}` {why}", start_of(name)));
         let sizes = sizes(input).ok_or_else(|| refused("has no shape"))?;
         let Some((first, others)) = sizes.split_first().filter(|_| sizes.len() <= RANK_MAX) else {
             return Err(refused("has no rows, or too many dimensions"));
@@ -69,10 +73,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>
                 return Err(refused("has a fixed first dimension"));
             }
             Some(Size::DimParam(first)) if !first.is_empty() => {
-                if rows_name.is_some_and(|rows_name| rows_name != first) {
-                    return Err(refused("has another number of rows than others by its name"));
-                }
-                rows_name = Some(first);
+                rows_names.insert(first);
             }
             _ => {}
         }
@@ -91,7 +92,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>
     if facts.is_empty() {
         return Err(Obstacle::of_model("it has no inputs"));
     }
-    if rows_name.is_some_and(|name| symbols.contains_key(name)) {
+    if rows_names.iter().any(|name| symbols.contains_key(name)) {
         return Err(Obstacle::of_model("the rows are in several dimensions of its inputs"));
     }
     Ok(facts)
@@ -113,6 +114,7 @@ fn check(output: &str, fact: &Fact) -> Result<(), Obstacle> {
         Rows::Along(_) => "its rows are not in its first dimension",
         Rows::Free => "it does not depend on the rows",
         Rows::Counted => "it depends on the number of rows",
+        Rows::Placed(..) | Rows::Indices(_) => "it depends on the place of a row in the batch",
     };
     Err(Obstacle::of_output(output, why))
 }

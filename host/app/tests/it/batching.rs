@@ -45,7 +45,9 @@ fn batches_are_padded_to_allowed_sizes() {
     assert_eq!(ask(), json!([9.0]));
     let runs = || server.status()["models"]["single"]["providers"][0]["runs"].clone();
     assert_eq!(runs(), 1);
-    let padded = json!({ "max_batch_size": 4, "allowed_batch_sizes": [2, 4] });
+    // It could not be proven, because it fails on several rows.
+    let padded =
+        json!({ "batching": "declared", "max_batch_size": 4, "allowed_batch_sizes": [2, 4] });
     let answer = server.admin.put_json("/admin/v1/models/single/config", &padded).ok();
     let warning = answer["warnings"][0].as_str().unwrap();
     assert!(warning.contains("a first run on 2 rows of zeros failed"), "{warning}");
@@ -168,4 +170,76 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
         server.assert_reads("acme", 6);
     });
     assert_eq!(statistics()["batch_sizes"], json!({ "2": 1, "4096": 1 }));
+}
+
+/// The shape and the data of the answer to a request with these inputs of fractions.
+fn answer_of(server: &Server, model: &str, inputs: &[(&str, &[f32])]) -> Value {
+    let inputs = inputs.iter().map(|(name, data)| {
+        json!({ "name": name, "datatype": "FP32", "shape": [data.len()], "data": data })
+    });
+    let request = json!({ "inputs": inputs.collect::<Vec<_>>() }).to_string();
+    let answer = server.data.post(&format!("/v2/models/{model}/infer"), request.as_bytes());
+    let output = &answer.ok()["outputs"][0];
+    json!([output["shape"], output["data"]])
+}
+
+/// Triton's spelling for a model whose first dimension is not rows.
+#[test]
+fn a_model_that_does_not_batch_takes_any_first_dimension() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    server.put("models/joined", &onnx::joined());
+    server.put("models/doubled", &onnx::doubled());
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["joined", "doubled"] }));
+    for model in ["joined", "doubled"] {
+        server.put_json(&format!("models/{model}/config"), &json!({ "max_batch_size": 0 }));
+        let status = server.status()["models"][model].clone();
+        assert_eq!(
+            (&status["dynamic_rows"], &status["batching"]["is_on"]),
+            (&json!(true), &json!(false))
+        );
+    }
+    let joined = answer_of(&server, "joined", &[("a", &[1.0, 2.0]), ("b", &[3.0])]);
+    assert_eq!(joined, json!([[3], [1.0, 2.0, 3.0]]));
+    assert_eq!(answer_of(&server, "doubled", &[("x", &[])]), json!([[0], []]));
+    let many = answer_of(&server, "doubled", &[("x", &[1.5; 9000])]);
+    assert_eq!((&many[0], many[1].as_array().unwrap().len()), (&json!([9000]), 9000));
+    // The configuration says the same to clients.
+    let config = server.data.get("/v2/models/doubled/config").ok();
+    assert_eq!((&config["max_batch_size"], &config["input"][0]["dims"]), (&json!(0), &json!([-1])));
+}
+
+#[test]
+fn certificates_are_in_the_status_the_answer_and_the_metadata() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    let answer = server.admin.put("/admin/v1/models/doubled", &onnx::doubled()).ok();
+    let proven = &answer["batching"]["certificates"][0];
+    assert_eq!((&proven["provider"], &proven["rows"]), (&json!("cpu"), &json!("independent")));
+    assert_eq!((&proven["influence"], &answer["batching"]["is_on"]), (&json!(0.0), &json!(true)));
+    server.put("models/joined", &onnx::joined());
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["joined"] }));
+    let status = server.status()["models"]["joined"].clone();
+    assert_eq!(status["batching"]["certificates"][0]["rows"], "dependent", "{status}");
+    assert!(
+        status["warnings"][0].as_str().unwrap().contains("each request runs alone"),
+        "{status}"
+    );
+    let metadata = server.data.get("/v2/models/joined").ok();
+    assert_eq!(metadata["properties"]["batching"], "off", "{metadata}");
+    // The operator knows better, or not.
+    server.put_json("models/joined/config", &json!({ "batching": "declared" }));
+    let declared = server.status()["models"]["joined"]["batching"].clone();
+    assert_eq!((&declared["is_on"], &declared["is_declared"]), (&json!(true), &json!(true)));
+    let refused = json!({ "batching": "declared", "max_batch_size": 0 });
+    let refused = server.admin.put_json("/admin/v1/models/joined/config", &refused);
+    refused.refused(422, "unprocessable", &["max_batch_size is 0, which turns batching off"]);
+}
+
+#[test]
+fn a_tenant_may_keep_its_rows_apart() {
+    let server = Server::start();
+    server.put_json("tenants/acme", &json!({ "open": true, "batch_with": "tenant" }));
+    assert_eq!(server.admin.get("/admin/v1/tenants/acme").ok()["batch_with"], "tenant");
+    let wrong = json!({ "open": true, "batch_with": "friends" });
+    let refused = server.admin.put_json("/admin/v1/tenants/acme", &wrong);
+    refused.refused(422, "unprocessable", &["batch_with", "friends", "any", "tenant"]);
 }

@@ -23,7 +23,7 @@ fn a_size_that_the_model_cannot_run_is_a_warning() {
     server.put("models/m", &onnx::single_rows());
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["m"] }));
     assert_eq!(read(&server, CONFIG)["warm_up"], json!(null));
-    let one = warnings(&server, &json!({ "warm_up": [1, 3, 8] }));
+    let one = warnings(&server, &json!({ "batching": "declared", "warm_up": [1, 3, 8] }));
     let said = |rows: usize| format!("onnxruntime: a first run on {rows} rows of zeros failed: ");
     assert_eq!(one.len(), 2, "{one:?}");
     assert!(one[0].starts_with(&said(3)) && one[1].starts_with(&said(8)), "{one:?}");
@@ -38,7 +38,7 @@ fn a_size_that_the_model_cannot_run_is_a_warning() {
     assert_eq!(ask(1).ok()["outputs"][0]["data"], json!([9.0]));
     // No request made these runs, so no figures have them.
     assert_eq!(server.status()["models"]["m"]["statistics"]["success"], 1);
-    assert_eq!(warnings(&server, &json!({ "warm_up": [] })), [""; 0]);
+    assert_eq!(warnings(&server, &json!({ "batching": "declared", "warm_up": [] })), [""; 0]);
     assert_eq!(read(&server, CONFIG)["warm_up"], json!([]));
 }
 

@@ -2,10 +2,9 @@
 //! its elements if these are few.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use super::dependence::{Axis, Rows};
 use super::dim::Dim;
-use super::obstacle::Reason;
 
 /// Elements of larger tensors are not looked at.
 pub(super) const ELEMENTS_MAX: usize = 64;
@@ -15,26 +14,6 @@ pub(super) const RANK_MAX: usize = 16;
 
 /// Why the rows cannot be followed through an operator.
 pub(super) type Why = Cow<'static, str>;
-
-/// How a tensor depends on the rows of the batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Rows {
-    /// It is the same in every batch.
-    Free,
-    Along(Axis),
-    /// It depends on the number of rows, but not on their values.
-    Counted,
-    /// It depends on the rows in some other way.
-    Mixed(Arc<Reason>),
-}
-
-/// The axis of a tensor that has the rows. Its dimension is `outer` times the rows times the rest:
-/// index (o, r, i) depends on row r alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Axis {
-    pub(super) at: usize,
-    pub(super) outer: Dim,
-}
 
 /// An element of a small tensor.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,18 +36,8 @@ pub(super) struct Fact {
     pub(super) shape: Option<Vec<Dim>>,
     /// Its elements, if they are few.
     pub(super) elements: Option<Vec<Element>>,
-}
-
-impl Axis {
-    /// An axis without an outer part.
-    pub(super) fn first(at: usize) -> Self {
-        Self { at, outer: Dim::known(1) }
-    }
-
-    /// The same rows at another place.
-    pub(super) fn moved(&self, at: usize) -> Self {
-        Self { at, outer: self.outer.clone() }
-    }
+    /// Its elements are whole numbers from 0 on, less than this.
+    pub(super) below: Option<Dim>,
 }
 
 impl Element {
@@ -100,7 +69,7 @@ impl Element {
 
 impl Fact {
     pub(super) fn new(rows: Rows, shape: Option<Vec<Dim>>) -> Self {
-        Self { rows, shape, elements: None }
+        Self { rows, shape, elements: None, below: None }
     }
 
     /// A tensor that is the same in every batch.
@@ -120,7 +89,7 @@ impl Fact {
         if elements.len() > ELEMENTS_MAX {
             return Self::new(rows, Some(shape));
         }
-        Self { rows, shape: Some(shape), elements: Some(elements) }
+        Self { elements: Some(elements), ..Self::new(rows, Some(shape)) }
     }
 
     /// A list of these elements.
@@ -155,7 +124,9 @@ impl Fact {
         match &self.rows {
             Rows::Free => Ok(None),
             Rows::Along(axis) => Ok(Some(axis)),
-            Rows::Counted => Err("it computes with the number of rows".into()),
+            Rows::Counted | Rows::Placed(..) | Rows::Indices(_) => {
+                Err("it computes with the number of rows".into())
+            }
             Rows::Mixed(reason) => Err(reason.why.clone().into()),
         }
     }
@@ -190,8 +161,8 @@ impl Fact {
     pub(super) fn checked(self) -> Result<Self, Why> {
         let Some(shape) = &self.shape else {
             return match &self.rows {
-                Rows::Along(_) => Err("the shape of its result is not known".into()),
-                _ => Ok(self),
+                Rows::Free | Rows::Counted | Rows::Mixed(_) => Ok(self),
+                _ => Err("the shape of its result is not known".into()),
             };
         };
         if shape.len() > RANK_MAX {
@@ -201,7 +172,9 @@ impl Fact {
         let count = shape.iter().filter(|dim| dim.has_rows()).count();
         let is_clear = match &self.rows {
             Rows::Free => count == 0,
-            Rows::Along(Axis { at, outer }) => {
+            Rows::Along(Axis { at, outer })
+            | Rows::Placed(Axis { at, outer }, _)
+            | Rows::Indices(Axis { at, outer }) => {
                 let all = outer.times(&Dim::rows());
                 let inner = all.and_then(|all| shape.get(*at)?.over(&all));
                 count == 1 && has_rows(*at) && inner.is_some()

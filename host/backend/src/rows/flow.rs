@@ -12,9 +12,10 @@ use tract_onnx::pb::{FunctionProto, GraphProto, ModelProto, NodeProto};
 use super::attributes::Attributes;
 use super::call::{Call, Outputs, Symbols};
 use super::contents;
-use super::dim::Dim;
-use super::fact::{Fact, Rows, Why};
-use super::obstacle::{Obstacle, Reason};
+use super::dependence::Rows;
+use super::fact::Fact;
+use super::layout::either;
+use super::obstacle::{Obstacle, Reason, start_of};
 use super::operators;
 use super::scope::{Frame, Opsets, Scope, plain};
 
@@ -268,27 +269,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is known of a tensor that is one or the other.
-fn either(yes: &Fact, no: &Fact, symbols: &Symbols) -> Result<Fact, Why> {
-    if yes == no {
-        return Ok(yes.clone());
-    }
-    if let Some(fact) = [yes, no].into_iter().find(|fact| matches!(fact.rows, Rows::Mixed(_))) {
-        return Ok(fact.clone());
-    }
-    if yes.rows != no.rows {
-        return Err("its branches depend on the rows in different ways".into());
-    }
-    let join = |(yes, no): (&Dim, &Dim)| if yes == no { yes.clone() } else { symbols.fresh() };
-    let shape = match (&yes.shape, &no.shape) {
-        (Some(yes), Some(no)) if yes.len() == no.len() => {
-            Some(yes.iter().zip(no).map(join).collect())
-        }
-        _ => None,
-    };
-    Ok(Fact::new(yes.rows.clone(), shape))
-}
-
 /// A measure of the memory that a fact takes.
 fn size_of(fact: &Fact) -> usize {
     let elements = fact.elements.as_ref().map_or(0, Vec::len);
@@ -305,9 +285,4 @@ fn mix(node: &NodeProto, why: &str) -> Fact {
     };
     let node = start_of(name.map_or("", |name| name));
     Fact::new(Rows::Mixed(Arc::new(Reason { node, operator, why: why.to_owned() })), None)
-}
-
-/// A name, cut if it is very long.
-fn start_of(name: &str) -> String {
-    name.chars().take(200).collect()
 }

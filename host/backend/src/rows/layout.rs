@@ -1,8 +1,9 @@
 //! Where the rows are in the result of operators that go over their inputs axis by axis.
 
-use super::call::Call;
+use super::call::{Call, Symbols};
+use super::dependence::{Axis, Rows};
 use super::dim::Dim;
-use super::fact::{Axis, Fact, Rows, Why};
+use super::fact::{Fact, Why};
 
 /// A name of an index that an operator goes over.
 pub(super) type Label = u32;
@@ -119,4 +120,25 @@ pub(super) fn only_at(fact: &Fact, at: usize, why: &'static str) -> Result<(), W
         Some(axis) if axis.at != at => Err(why.into()),
         _ => Ok(()),
     }
+}
+
+/// What is known of a tensor that is one or the other.
+pub(super) fn either(yes: &Fact, no: &Fact, symbols: &Symbols) -> Result<Fact, Why> {
+    if yes == no {
+        return Ok(yes.clone());
+    }
+    if let Some(fact) = [yes, no].into_iter().find(|fact| matches!(fact.rows, Rows::Mixed(_))) {
+        return Ok(fact.clone());
+    }
+    if yes.rows != no.rows {
+        return Err("its branches depend on the rows in different ways".into());
+    }
+    let join = |(yes, no): (&Dim, &Dim)| if yes == no { yes.clone() } else { symbols.fresh() };
+    let shape = match (&yes.shape, &no.shape) {
+        (Some(yes), Some(no)) if yes.len() == no.len() => {
+            Some(yes.iter().zip(no).map(join).collect())
+        }
+        _ => None,
+    };
+    Ok(Fact::new(yes.rows.clone(), shape))
 }

@@ -30,7 +30,7 @@ impl Obstacle {
     }
 
     pub(super) fn of_output(output: &str, why: impl Into<String>) -> Self {
-        Self { output: Some(output.to_owned()), ..Self::of_model(why) }
+        Self { output: Some(start_of(output)), ..Self::of_model(why) }
     }
 
     pub(super) fn of_node(output: &str, reason: &Arc<Reason>) -> Self {
@@ -38,6 +38,11 @@ impl Obstacle {
         let operator = Some(reason.operator.clone());
         Self { node, operator, ..Self::of_output(output, &reason.why) }
     }
+}
+
+/// A name, cut if it is very long.
+pub(super) fn start_of(name: &str) -> String {
+    name.chars().take(200).collect()
 }
 
 impl fmt::Display for Obstacle {

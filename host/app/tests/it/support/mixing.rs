@@ -189,13 +189,8 @@ pub(crate) fn corpus() -> Vec<Mixing> {
             )),
         ),
         (
-            "batch-norm-in-training",
-            over_rows().fractions("one", &[4], &[1.0; 4]).node_set(
-                "BatchNormalization",
-                &["x", "one", "one", "one", "one"],
-                &["y", "m", "v"],
-                &[("training_mode", Int(1))],
-            ),
+            "mean-and-variance",
+            rows().node_set("MeanVarianceNormalization", &["x"], &["y"], &[("axes", Ints(&[0]))]),
         ),
         (
             "last-first",

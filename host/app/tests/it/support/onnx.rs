@@ -116,7 +116,7 @@ impl Graph {
     /// An input or output. A dimension of -1 is open.
     fn value(name: &str, element: i64, dims: &[i64]) -> Message {
         let dims = dims.iter().enumerate().map(|(at, dim)| match *dim {
-            -1 => Message::new().text(2, &format!("d{at}")),
+            -1 => Message::new().text(2, &format!("{name}{at}")),
             size => Message::new().int(1, size),
         });
         let shape = with_all(Message::new(), 1, dims);
@@ -303,4 +303,17 @@ pub(crate) fn slow_to_optimise() -> Vec<u8> {
     slow = slow.node_with(largest, "keepdims", 0).node("Add", &["x", "largest"], &["sum"]);
     let same = Graph::default().floats_out("same", &[-1, 1]).node("Identity", &["x"], &["same"]);
     graph.either("is_over", [slow, same]).file(IR_VERSION)
+}
+
+/// `y` is `x`, doubled, of any number of values.
+pub(crate) fn doubled() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1]).floats_out("y", &[-1]);
+    graph.node("Add", &["x", "x"], &["y"]).file(IR_VERSION)
+}
+
+/// `y` has the values of `a`, and then those of `b`.
+pub(crate) fn joined() -> Vec<u8> {
+    let graph = Graph::default().floats_in("a", &[-1]).floats_in("b", &[-1]);
+    let joined = graph.floats_out("y", &[-1]);
+    joined.node_set("Concat", &["a", "b"], &["y"], &[("axis", Set::Int(0))]).file(IR_VERSION)
 }

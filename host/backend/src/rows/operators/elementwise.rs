@@ -2,8 +2,9 @@
 
 use super::super::arithmetic::fold;
 use super::super::call::{Call, Outputs};
+use super::super::dependence::{Places, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Element, Fact, Rows};
+use super::super::fact::{Element, Fact, Why};
 use super::super::layout::broadcast;
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
@@ -31,12 +32,21 @@ fn elementwise(call: &Call) -> Outputs {
 }
 
 /// The result of elementwise work on `facts`.
-fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, super::super::fact::Why> {
+fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, Why> {
     if facts.is_empty() {
         return Err("an input is missing".into());
     }
-    let (rows, shape) = if facts.iter().any(|fact| fact.is_counted()) {
-        if facts.iter().any(|fact| matches!(fact.rows, Rows::Along(_))) {
+    if let Some(fact) = placed(call, operator, facts) {
+        return Ok(fact);
+    }
+    let is_count = |fact: &&&Fact| match &fact.rows {
+        Rows::Counted => true,
+        // Numbers of rows.
+        Rows::Placed(_, places) => places.below.is_one(),
+        _ => false,
+    };
+    let (rows, shape) = if facts.iter().any(|fact| is_count(&fact)) {
+        if !facts.iter().all(|fact| fact.is_free() || is_count(&fact)) {
             return Err("it computes with the number of rows".into());
         }
         let shapes: Vec<Fact> = facts.iter().map(|fact| Fact::free(fact.shape.clone())).collect();
@@ -49,16 +59,56 @@ fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, super::super
     let elements: Option<Vec<&[Element]>> =
         facts.iter().map(|fact| fact.elements.as_deref()).collect();
     let count = shape.as_ref().and_then(|shape| Dim::product(shape)?.as_known());
-    let elements = match (elements, count) {
-        (Some(elements), Some(count)) => {
-            fold(operator, &elements, count.try_into().unwrap_or(usize::MAX))
-        }
-        _ => None,
-    };
+    let count = count.and_then(|count| usize::try_from(count).ok());
+    let elements =
+        elements.zip(count).and_then(|(elements, count)| fold(operator, &elements, count));
     Ok(match (elements, shape) {
         (Some(elements), Some(shape)) => Fact::of(elements, shape),
         (_, shape) => Fact::new(rows, shape),
     })
+}
+
+/// Whole numbers that are places of the rows, or may become such.
+fn placed(call: &Call, operator: &str, facts: &[&Fact]) -> Option<Fact> {
+    let is_placed = |fact: &Fact| matches!(fact.rows, Rows::Placed(..));
+    let (fact, other) = match facts {
+        [fact] if operator == "Identity" => {
+            return (is_placed(fact) || fact.below.is_some()).then(|| Fact::clone(fact));
+        }
+        [fact, other] if is_placed(fact) => (fact, other),
+        [other, fact] if is_placed(fact) => (fact, other),
+        _ => return None,
+    };
+    let Rows::Placed(axis, places) = &fact.rows else { return None };
+    match operator {
+        "Mul" => {
+            let [factor] = &other.elements.as_ref()?[..] else { return None };
+            let factor = factor.as_dim().filter(|factor| !factor.has_rows())?;
+            let is_scalar = other.rank().ok()? <= fact.rank().ok()?;
+            let below = match places.below.is_one() {
+                true => places.below.clone(),
+                false => places.below.times(&factor)?,
+            };
+            let places = Places { stride: places.stride.times(&factor)?, below };
+            let rows = Rows::Placed(axis.clone(), places);
+            is_scalar.then(|| Fact::new(rows, fact.shape.clone()))
+        }
+        "Add" if places.below.is_one() => {
+            let below = other.below.clone().or_else(|| below(other))?;
+            let plain = Fact::new(Rows::Along(axis.clone()), fact.shape.clone());
+            let (rows, shape) = broadcast(&[&plain, other], call).ok()?;
+            let places = Places { stride: places.stride.clone(), below };
+            Some(Fact::new(Rows::Placed(rows.axis()?.clone(), places), Some(shape)))
+        }
+        _ => None,
+    }
+}
+
+/// A limit of small constants.
+fn below(fact: &Fact) -> Option<Dim> {
+    let all = fact.ints()?;
+    let all = all.iter().map(|value| u64::try_from(*value).ok()?.checked_add(1));
+    Some(Dim::known(all.collect::<Option<Vec<_>>>()?.into_iter().max()?))
 }
 
 fn cast(call: &Call) -> Outputs {
@@ -67,7 +117,8 @@ fn cast(call: &Call) -> Outputs {
     let input = call.input(0)?;
     // Numbers stay the same in types with many bits.
     let to = if call.operator == "Cast" { call.int("to", 0)? } else { 0 };
-    let operator = if matches!(to, 1 | 6 | 7 | 11) { "Identity" } else { call.operator };
+    let is_exact = matches!(to, 6 | 7) || matches!(to, 1 | 11) && input.elements.is_some();
+    let operator = if is_exact { "Identity" } else { call.operator };
     Ok(vec![Ok(of(call, operator, &[input])?)])
 }
 
@@ -83,6 +134,7 @@ fn dropout(call: &Call) -> Outputs {
     call.ignore(&["ratio", "seed"]);
     let trains = call.optional(2).is_some_and(|flag| flag.ints() != Some(vec![0]));
     let input = call.input(0)?;
+    input.axis()?;
     if trains {
         return Ok(vec![Err("it trains: its results are random".into()); 2]);
     }

@@ -1,8 +1,9 @@
 //! Operators that take some elements of a tensor.
 
 use super::super::call::{Call, Outputs, axis_of};
+use super::super::dependence::{Axis, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Axis, Element, Fact, Rows, Why};
+use super::super::fact::{Element, Fact, Why};
 use super::super::layout::not_at;
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
@@ -27,6 +28,12 @@ fn gather(call: &Call) -> Outputs {
     let shape = [&dims[..at], inner, &dims[at + 1..]].concat();
     if data.is_counted() && (indices.is_free() || indices.is_counted()) {
         return Ok(vec![Ok(Fact::new(Rows::Counted, Some(shape)))]);
+    }
+    if let (Rows::Along(axis), Rows::Placed(places_axis, places)) = (&data.rows, &indices.rows)
+        && axis.at == at
+        && places.are_in(axis, &dims[at])
+    {
+        return Ok(vec![Ok(Fact::along(places_axis.moved(places_axis.at + at), shape))]);
     }
     not_at(data, &[at], TAKES_ROWS)?;
     let axis = match (data.axis()?, indices.axis()?) {

@@ -1,8 +1,9 @@
 //! Operators that join tensors, or part them.
 
 use super::super::call::{Call, Outputs, axis_of};
+use super::super::dependence::{Places, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Element, Fact, Rows, Why};
+use super::super::fact::{Element, Fact, Why};
 use super::super::layout::not_at;
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
@@ -27,6 +28,9 @@ fn concat(call: &Call) -> Outputs {
         return Ok(vec![Ok(Fact::new(Rows::Counted, None))]);
     }
     let at = axis_of(number, first.rank()?)?;
+    if let Some(indices) = indices(&inputs, at) {
+        return Ok(vec![Ok(indices)]);
+    }
     let with_rows = inputs.iter().find(|input| matches!(input.rows, Rows::Along(_)));
     let mut shape = with_rows.unwrap_or(first).dims()?.to_vec();
     let mut total = Some(Dim::known(0));
@@ -55,6 +59,26 @@ fn concat(call: &Call) -> Outputs {
         *dim = total.unwrap_or_else(|| call.fresh());
     }
     Ok(vec![Ok(Fact::new(with_rows.unwrap_or(first).rows.clone(), Some(shape)))])
+}
+
+/// Indices whose first number is that of the row: it is joined with others in the last dimension.
+fn indices(inputs: &[&Fact], at: usize) -> Option<Fact> {
+    let (first, others) = inputs.split_first()?;
+    let Rows::Placed(axis, places) = &first.rows else { return None };
+    let (dims, last) = (first.dims().ok()?, first.rank().ok()?.checked_sub(1)?);
+    let is_number = *places == Places::of_rows() && at == last && dims.get(at)?.is_one();
+    let mut shape = dims.to_vec();
+    let mut count = 1_u64;
+    for other in others {
+        let dims = other.dims().ok()?;
+        let is_same = other.axis().ok()? == Some(axis) && dims.get(axis.at) == shape.get(axis.at);
+        if !is_same || dims.len() != shape.len() {
+            return None;
+        }
+        count = count.checked_add(dims.get(at)?.as_known()?)?;
+    }
+    *shape.get_mut(at)? = Dim::known(count);
+    is_number.then(|| Fact::new(Rows::Indices(axis.clone()), Some(shape)))
 }
 
 fn split(call: &Call) -> Outputs {

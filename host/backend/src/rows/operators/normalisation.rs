@@ -1,8 +1,9 @@
 //! Normalisations, and the softmax.
 
 use super::super::call::{Call, Outputs, axes_of, axis_of};
+use super::super::dependence::Rows;
 use super::super::dim::Dim;
-use super::super::fact::{Fact, Rows, Why};
+use super::super::fact::{Fact, Why};
 use super::super::layout::{broadcast, not_at, only_at};
 use super::convolution::NOT_BATCH;
 

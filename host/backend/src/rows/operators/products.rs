@@ -3,7 +3,8 @@
 use tract_onnx::pb::attribute_proto::AttributeType;
 
 use super::super::call::{Call, Outputs};
-use super::super::fact::{Fact, RANK_MAX, Rows, Why};
+use super::super::dependence::Rows;
+use super::super::fact::{Fact, RANK_MAX, Why};
 use super::super::layout::{Label, broadcast, contract};
 
 /// The labels of a matrix's indices; the axes before them count from the last, from 3.

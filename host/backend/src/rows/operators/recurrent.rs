@@ -3,8 +3,9 @@
 use tract_onnx::pb::attribute_proto::AttributeType;
 
 use super::super::call::{Call, Outputs};
+use super::super::dependence::{Axis, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Axis, Fact, Rows, Why};
+use super::super::fact::{Fact, Why};
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {

@@ -2,8 +2,9 @@
 
 use super::super::arithmetic::fold;
 use super::super::call::{Call, Outputs, axes_of, axis_of};
+use super::super::dependence::Rows;
 use super::super::dim::Dim;
-use super::super::fact::{Element, Fact, Rows, Why};
+use super::super::fact::{Element, Fact, Why};
 use super::super::layout::not_at;
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
@@ -71,7 +72,9 @@ fn arg(call: &Call) -> Outputs {
     call.ignore(&["select_last_index"]);
     let input = call.input(0)?;
     let axis = axis_of(call.int("axis", 0)?, input.rank()?)?;
-    Ok(vec![Ok(reduced(input, &[axis], call.int("keepdims", 1)? != 0)?)])
+    let below = input.dims()?.get(axis).cloned();
+    let result = reduced(input, &[axis], call.int("keepdims", 1)? != 0)?;
+    Ok(vec![Ok(Fact { below, ..result })])
 }
 
 fn top(call: &Call) -> Outputs {

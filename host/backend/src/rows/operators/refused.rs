@@ -1,42 +1,62 @@
 //! Operators through which rows are never followed, each with the reason.
 
 use super::super::call::{Call, Outputs};
+use super::super::dim::Dim;
+use super::super::fact::Fact;
 
 const OF_BATCH: &str = "its scale is that of the whole batch; quantize the model statically";
+
+const BY_VALUES: &str = "the number of its results depends on values";
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {
         "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike"
-        | "Multinomial" | "Bernoulli" => |call| refuse(call, "its results are random"),
-        "NonMaxSuppression" | "NonZero" | "Unique" | "Compress" => {
-            |call| refuse(call, "the number of its results depends on values")
+        | "Multinomial" | "Bernoulli" => |call| always(call, "its results are random"),
+        // Their graphs may use more than their inputs.
+        "Loop" | "Scan" | "SequenceMap" => |call| always(call, "loops are not followed"),
+        "NonZero" => places,
+        "NonMaxSuppression" | "Unique" | "Compress" | "StringNormalizer" | "StringSplit" => {
+            |call| with_rows(call, BY_VALUES)
         }
-        "Loop" | "Scan" | "SequenceMap" => |call| refuse(call, "loops are not followed"),
-        "DynamicQuantizeLinear" => |call| refuse(call, OF_BATCH),
-        "RoiAlign" | "MaxRoiPool" => |call| refuse(call, "its regions name images by their place"),
-        "MaxUnpool" => |call| refuse(call, "its places count from the first row"),
-        "StringNormalizer" | "StringSplit" => {
-            |call| refuse(call, "the number of its results depends on values")
+        "DynamicQuantizeLinear" => |call| with_rows(call, OF_BATCH),
+        "RoiAlign" | "MaxRoiPool" => {
+            |call| with_rows(call, "its regions name images by their place")
         }
+        "MaxUnpool" => |call| with_rows(call, "its places count from the first row"),
         "SequenceConstruct" | "SequenceAt" | "SequenceEmpty" | "SequenceErase"
         | "SequenceInsert" | "SequenceLength" | "SplitToSequence" | "ConcatFromSequence"
         | "Optional" | "OptionalGetElement" | "OptionalHasElement" => {
-            |call| refuse(call, "sequences are not followed")
+            |call| with_rows(call, "sequences are not followed")
         }
         _ => return None,
     })
 }
 
-/// Its attributes do not matter, and neither do its inputs.
-fn refuse(call: &Call, why: &'static str) -> Outputs {
-    call.attributes.ignore_all();
-    Ok(vec![Err(why.into()); call.outputs.len()])
+/// Places in a constant: older exporters write the numbers up to a size so.
+fn places(call: &Call) -> Outputs {
+    let input = call.input(0)?;
+    if !input.is_free() {
+        return Err(BY_VALUES.into());
+    }
+    let rank = Dim::known(input.rank()? as u64);
+    Ok(vec![Ok(Fact::free(Some(vec![rank, call.fresh()])))])
 }
 
 /// Operators of ONNX Runtime.
 pub(super) fn rule_of_microsoft(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {
-        "DynamicQuantizeMatMul" | "DynamicQuantizeLSTM" => |call| refuse(call, OF_BATCH),
+        "DynamicQuantizeMatMul" | "DynamicQuantizeLSTM" => |call| with_rows(call, OF_BATCH),
         _ => return None,
     })
+}
+
+/// Even if its inputs are the same in every batch.
+fn always(call: &Call, why: &'static str) -> Outputs {
+    call.attributes.ignore_all();
+    Ok(vec![Err(why.into()); call.outputs.len()])
+}
+
+/// Only if an input depends on the rows; see `flow` for the others.
+fn with_rows(_: &Call, why: &'static str) -> Outputs {
+    Err(why.into())
 }

@@ -1,8 +1,9 @@
 //! Resizing, and other work on the places of pixels.
 
 use super::super::call::{Call, Outputs, axes_of};
+use super::super::dependence::Rows;
 use super::super::dim::Dim;
-use super::super::fact::{Element, Fact, Rows, Why};
+use super::super::fact::{Element, Fact, Why};
 use super::super::layout::only_at;
 use super::convolution::NOT_BATCH;
 

@@ -4,8 +4,9 @@
 //! be joined with other dimensions and be parted from them again.
 
 use super::super::call::{Call, Outputs, axes_of, axis_of};
+use super::super::dependence::{Axis, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Axis, Element, Fact, Rows, Why};
+use super::super::fact::{Element, Fact, Why};
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {
@@ -67,7 +68,7 @@ fn reshape(call: &Call) -> Outputs {
             _ => return Err("the rows are cut into pieces that are not known".into()),
         });
     }
-    if keeps_elements && input.axis().map_or(true, |axis| axis.is_none()) {
+    if keeps_elements && input.rows.axis().is_none() {
         let elements = input.elements.clone().unwrap_or_default();
         return Ok(vec![Ok(Fact::of(elements, shape))]);
     }
@@ -76,10 +77,7 @@ fn reshape(call: &Call) -> Outputs {
 
 /// The elements of `input`, in their order, in another shape.
 pub(super) fn placed(input: &Fact, shape: Vec<Dim>) -> Result<Fact, Why> {
-    let axis = match &input.rows {
-        Rows::Along(axis) => axis,
-        other => return Ok(Fact::new(other.clone(), Some(shape))),
-    };
+    let Some(axis) = input.rows.axis() else { return unplaced(input, shape) };
     let at = shape.iter().position(Dim::has_rows);
     let outer = at.and_then(|at| {
         let parts = Parts::new(input.dims().ok()?, axis.at)?;
@@ -87,9 +85,20 @@ pub(super) fn placed(input: &Fact, shape: Vec<Dim>) -> Result<Fact, Why> {
         by_what_is_before(axis, &parts, &wanted).or_else(|| by_what_is_after(axis, &parts, &wanted))
     });
     match (at, outer) {
-        (Some(at), Some(outer)) => Ok(Fact::along(Axis { at, outer }, shape)),
+        (Some(at), Some(outer)) => {
+            let rows = input.rows.on(Axis { at, outer });
+            Ok(Fact { below: input.below.clone(), ..Fact::new(rows, Some(shape)) })
+        }
         _ => Err("it mixes the rows with other dimensions".into()),
     }
+}
+
+/// The elements of a tensor that has no axis with rows in another shape.
+fn unplaced(input: &Fact, shape: Vec<Dim>) -> Result<Fact, Why> {
+    if let Rows::Indices(_) = input.rows {
+        return Err("it moves the places of the rows".into());
+    }
+    Ok(Fact { below: input.below.clone(), ..Fact::new(input.rows.clone(), Some(shape)) })
 }
 
 /// A shape around the dimension with the rows. None before or after it if they are too large.
@@ -173,12 +182,14 @@ fn unsqueeze(call: &Call) -> Outputs {
 
 /// The elements of `input` in `shape`, where each axis is at the place that `place` says.
 fn moved(input: &Fact, shape: Vec<Dim>, place: impl Fn(usize) -> Option<usize>) -> Outputs {
-    let rows = match &input.rows {
-        Rows::Along(axis) => {
+    let mut result = match input.rows.axis() {
+        Some(axis) => {
             let at = place(axis.at).ok_or("it removes the dimension of the rows")?;
-            Rows::Along(axis.moved(at))
+            let rows = input.rows.on(axis.moved(at));
+            Fact { below: input.below.clone(), ..Fact::new(rows, Some(shape)) }
         }
-        other => other.clone(),
+        None => unplaced(input, shape)?,
     };
-    Ok(vec![Ok(Fact { rows, shape: Some(shape), elements: input.elements.clone() })])
+    result.elements = input.elements.clone();
+    Ok(vec![Ok(result)])
 }

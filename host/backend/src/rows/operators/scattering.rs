@@ -1,8 +1,9 @@
 //! Operators that take or set elements at places that other inputs name.
 
 use super::super::call::{Call, Outputs, axis_of};
+use super::super::dependence::{Axis, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Axis, Element, Fact, Rows, Why};
+use super::super::fact::{Element, Fact, Why};
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {
@@ -33,6 +34,13 @@ fn gather_nd(call: &Call) -> Outputs {
     let taken = taken.ok_or("its indices are not known")?;
     let rest = batch.checked_add(taken).and_then(|first| Some((first, dims.get(first..)?)));
     let (first, rest) = rest.ok_or("its indices are longer than its data")?;
+    if let Rows::Indices(axis) = &indices.rows
+        && batch == 0
+        && data.axis()? == Some(&Axis::first(0))
+        && dims.first() == Some(&Dim::rows())
+    {
+        return Ok(vec![Ok(Fact::along(axis.clone(), [places, rest].concat()))]);
+    }
     let at = match (data.axis()?, indices.axis()?) {
         (None, None) => None,
         (None, Some(axis)) if (batch..places.len()).contains(&axis.at) => Some(axis.clone()),
@@ -69,6 +77,14 @@ fn scatter_nd(call: &Call) -> Outputs {
     let (last, places) = indices.dims()?.split_last().ok_or("its indices have no dimensions")?;
     let taken = last.as_known().and_then(|taken| usize::try_from(taken).ok());
     let taken = taken.ok_or("its indices are not known")?;
+    if let Rows::Indices(axis) = &indices.rows
+        && data.axis()? == Some(&Axis::first(0))
+        && data.dims()?.first() == Some(&Dim::rows())
+        && updates.axis()? == Some(axis)
+        && updates.dims()?.get(axis.at) == places.get(axis.at)
+    {
+        return Ok(vec![Ok(data.reshaped(data.dims()?.to_vec()))]);
+    }
     let (Some(axis), Some(other), true) = (data.axis()?, updates.axis()?, indices.is_free()) else {
         return Err(BY_PLACE.into());
     };

@@ -1,8 +1,9 @@
 //! Operators that move or repeat dimensions.
 
 use super::super::call::{Call, Outputs};
+use super::super::dependence::{Axis, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Axis, ELEMENTS_MAX, Element, Fact, Rows, Why};
+use super::super::fact::{ELEMENTS_MAX, Element, Fact, Why};
 use super::super::layout::broadcast;
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
@@ -32,15 +33,16 @@ fn transpose(call: &Call) -> Outputs {
         return Err("its order is not one of its dimensions".into());
     }
     let shape = order.iter().filter_map(|from| dims.get(*from)).cloned().collect();
-    let rows = match &input.rows {
-        Rows::Along(axis) => {
+    let rows = match (&input.rows, input.rows.axis()) {
+        (_, Some(axis)) => {
             let at = order.iter().position(|from| *from == axis.at);
-            Rows::Along(axis.moved(at.ok_or("its order has no rows")?))
+            input.rows.on(axis.moved(at.ok_or("its order has no rows")?))
         }
-        other => other.clone(),
+        (Rows::Indices(_), None) => return Err("it moves the places of the rows".into()),
+        (other, None) => other.clone(),
     };
-    let elements = turned(input, &order);
-    Ok(vec![Ok(Fact { rows, shape: Some(shape), elements })])
+    let (elements, below) = (turned(input, &order), input.below.clone());
+    Ok(vec![Ok(Fact { elements, below, ..Fact::new(rows, Some(shape)) })])
 }
 
 /// The elements of a list, or of a small matrix whose dimensions change places.
@@ -72,10 +74,14 @@ fn expand(call: &Call) -> Outputs {
     }
     let rank = shape.len().max(input.rank()?);
     let mut with_rows = shape.iter().enumerate().filter(|(_, dim)| dim.has_rows());
-    let target = match (with_rows.next(), with_rows.next(), input.axis()) {
-        (None, ..) => Fact::free(Some(shape)),
+    let axis = match &input.rows {
+        Rows::Free => None,
+        rows => Some(rows.axis().ok_or("it computes with the number of rows")?),
+    };
+    let target = match (with_rows.next(), with_rows.next()) {
+        (None, _) => Fact::free(Some(shape)),
         // What is repeated for each row is the same for all.
-        (Some((at, _)), None, Ok(axis)) => {
+        (Some((at, _)), None) => {
             let at = at + rank - shape.len();
             let axis = axis.filter(|axis| axis.at + rank - input.rank().unwrap_or(0) == at);
             let axis = axis.map_or(Axis::first(at), |axis| axis.moved(at));
@@ -83,11 +89,13 @@ fn expand(call: &Call) -> Outputs {
             dims.append(&mut shape);
             Fact::along(axis, dims)
         }
-        (_, _, Err(why)) => return Err(why),
         _ => return Err("the rows are in two dimensions".into()),
     };
-    let (rows, shape) = broadcast(&[input, &target], call)?;
-    Ok(vec![Ok(Fact::new(rows, Some(shape)))])
+    let plain = axis.map_or(Rows::Free, |axis| Rows::Along(axis.clone()));
+    let plain = Fact::new(plain, input.shape.clone());
+    let (rows, shape) = broadcast(&[&plain, &target], call)?;
+    let rows = rows.axis().map_or(Rows::Free, |axis| input.rows.on(axis.clone()));
+    Ok(vec![Ok(Fact { below: input.below.clone(), ..Fact::new(rows, Some(shape)) })])
 }
 
 /// One element, if its repetitions are few.

@@ -4,8 +4,9 @@ use tract_onnx::pb::attribute_proto::AttributeType;
 
 use super::super::call::{Call, Outputs};
 use super::super::contents;
+use super::super::dependence::{Axis, Places, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Axis, ELEMENTS_MAX, Element, Fact, Rows};
+use super::super::fact::{ELEMENTS_MAX, Element, Fact};
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {
@@ -110,12 +111,16 @@ fn range(call: &Call) -> Outputs {
         }
     }
     let is_free = all.iter().all(|fact| fact.is_free());
-    let size = match (numbers, limit.elements.as_deref()) {
-        ((Some(0), _, Some(1)), Some([Element::Size(size)])) => Some(size.clone()),
-        _ => is_free.then(|| call.fresh()),
+    let limit = limit.elements.as_deref().and_then(|elements| elements.first()?.as_dim());
+    let limit = limit.filter(|_| matches!(numbers, (Some(0), _, Some(1))));
+    let rows = match &limit {
+        _ if is_free => Rows::Free,
+        Some(limit) if *limit == Dim::rows() => Rows::Placed(Axis::first(0), Places::of_rows()),
+        _ => Rows::Counted,
     };
-    let rows = if is_free { Rows::Free } else { Rows::Counted };
-    Ok(vec![Ok(Fact::new(rows, size.map(|size| vec![size])))])
+    let size = limit.clone().or_else(|| is_free.then(|| call.fresh()));
+    let below = limit.filter(|_| is_free);
+    Ok(vec![Ok(Fact { below, ..Fact::new(rows, size.map(|size| vec![size])) })])
 }
 
 fn eye(call: &Call) -> Outputs {

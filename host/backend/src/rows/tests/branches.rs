@@ -5,6 +5,7 @@ use tract_onnx::pb::{AttributeProto, FunctionProto, ModelProto, OperatorSetIdPro
 
 use super::super::analyse;
 use super::builder::model;
+use super::proven;
 
 /// `text` with branches for its node `If`.
 fn with_branches(text: &str, yes: &str, no: &str) -> ModelProto {
@@ -59,6 +60,11 @@ fn loops_and_sequences_are_not_followed() {
     ] {
         assert!(why(&model(text)).contains("loops are not followed"), "{text}");
     }
+    // Older exporters write the numbers up to a size so.
+    proven(
+        "in x [N,T]; s = Shape(x) start=1; o = ConstantOfShape(s); z = NonZero(o); a i {0}
+            r = Squeeze(z, a); e f [99,1]; p = Gather(e, r); y = MatMul(x, p); out y",
+    );
     let sequence = "in x [N,3]; s = SplitToSequence(x); k i 0; y = SequenceAt(s, k); out y";
     assert!(why(&model(sequence)).contains("sequences are not followed"));
     assert!(why(&model("in x [N,3]; y = RandomNormalLike(x); out y")).contains("random"));

@@ -135,3 +135,51 @@ fn time_first_is_not_batch_first() {
         "first states are not those of the rows",
     );
 }
+
+/// As exporters write `x[arange(n), i]`.
+#[test]
+fn numbers_of_rows_lead_to_the_rows_themselves() {
+    let rows =
+        "sizes = Shape(x); zero i 0; one i 1; n = Gather(sizes, zero); t = Gather(sizes, one)
+                r = Range(zero, n, one); best = ArgMax(x) axis=1 keepdims=0; last i {1}";
+    // In a flat list of all rows: the number of the row times its length, and a place in it.
+    let flat = format!("in x [N,T]; {rows}; flat = Flatten(x) axis=2; start = Mul(r, t)");
+    proven(&format!("{flat}; i = Add(start, best); y = Gather(flat, i); out y"));
+    proven(&format!(
+        "{flat}; rt = Range(zero, t, one); s = Unsqueeze(start, last)
+                     i = Add(s, rt); y = Gather(flat, i); out y"
+    ));
+    proven(
+        "in x [N,3]; sizes = Shape(x); zero i 0; one i 1; n = Gather(sizes, zero); c i {0,2}
+            r = Range(zero, n, one); three i {3}; s = Mul(r, three); a i {1}; b = Unsqueeze(s, a)
+            flat = Flatten(x) axis=2; i = Add(b, c); y = Gather(flat, i); out y",
+    );
+    let place = "it takes some of the rows by their place";
+    let wrong = "it computes with the number of rows";
+    refused(
+        &format!("{flat}; two i 2; s = Mul(r, two); i = Add(s, best); y = Gather(flat, i); out y"),
+        place,
+    );
+    refused(&format!("{flat}; i = Add(start, start); y = Gather(flat, i); out y"), place);
+    refused(&format!("{flat}; i = Add(start, one); y = Gather(flat, i); out y"), place);
+    refused(&format!("{flat}; i = Add(r, best); y = Gather(flat, i); out y"), place);
+    refused(&format!("{flat}; i = Add(start, best); y = Cast(i) to=1; out y"), "number of rows");
+    refused(&format!("{flat}; i = Add(start, best); out i"), "depends on the place of a row");
+    refused(&format!("{flat}; i = Add(start, best); m = Max(i, i); s = Shape(m); out m"), wrong);
+    // In tuples of indices.
+    let tuples = format!("in x [N,T]; {rows}; a = Unsqueeze(r, last); b = Unsqueeze(best, last)");
+    proven(&format!("{tuples}; i = Concat(a, b) axis=-1; y = GatherND(x, i); out y"));
+    refused(&format!("{tuples}; i = Concat(b, a) axis=-1; y = GatherND(x, i); out y"), wrong);
+    refused(
+        &format!("{tuples}; i = Concat(a, b) axis=-1; c f [9,9]; y = GatherND(c, i); out y"),
+        wrong,
+    );
+    proven(&format!(
+        "{tuples}; i = Concat(a, b) axis=-1; m = ReduceMax(x) axes=[1] keepdims=0
+                     y = ScatterND(x, i, m); out y"
+    ));
+    refused(
+        &format!("{tuples}; i = Concat(a, b) axis=-1; m f [5]; y = ScatterND(x, i, m); out y"),
+        "by the place",
+    );
+}
