@@ -9,6 +9,7 @@ mod bytes;
 mod canvas;
 mod clock;
 mod gif;
+mod guard;
 mod header;
 mod jpeg;
 mod options;
@@ -20,15 +21,14 @@ mod walk;
 mod webp;
 mod whole;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
+use self::guard::guarded;
+pub use self::guard::is_decoding;
 use self::header::Header;
 pub use self::options::DecodeOptions;
-use self::options::malformed;
 use self::walk::Walk;
 use crate::error::{ImageError, Stopped};
 use crate::pixels::Pixels;
-use crate::work::{Cost, Workspace};
+use crate::work::{Cost, Size, Workspace};
 
 /// The file of a JPEG, PNG, WebP, BMP or (its first frame) GIF whose header was read.
 pub struct Encoded<'a> {
@@ -56,6 +56,11 @@ impl<'a> Encoded<'a> {
         Ok(Self { bytes, options, header })
     }
 
+    /// Its size as it is coded, before it is turned upright.
+    pub fn size(&self) -> Size {
+        self.header.size
+    }
+
     /// The cost of decoding.
     pub fn cost(&self) -> Cost {
         self.header.cost(self.bytes, self.options)
@@ -68,14 +73,10 @@ impl<'a> Encoded<'a> {
     /// `work` does.
     pub fn decode(&self, work: Workspace<'_>) -> Result<Pixels, ImageError> {
         (work.check)()?;
-        let decoded = || self.header.decode(work, self.bytes, self.options);
-        let pixels = catch_unwind(AssertUnwindSafe(decoded)).unwrap_or_else(|panic| {
-            let stopped = panic.downcast_ref::<Stopped>().map(|stopped| (*stopped).into());
-            Err(stopped.unwrap_or_else(|| malformed("the decoder failed on it")))
-        })?;
-        match self.header.orientation.filter(|_| self.options.upright) {
-            Some(orientation) => turn::turn(work, &pixels, orientation),
-            None => Ok(pixels),
+        let mut canvas = guarded(|| self.header.decode(work, self.bytes, self.options))?;
+        if let Some(orientation) = self.header.orientation.filter(|_| self.options.upright) {
+            turn::turn(work, &mut canvas, orientation)?;
         }
+        canvas.finish()
     }
 }

@@ -21,7 +21,7 @@ mod statistics;
 mod tensor;
 mod work;
 
-pub use decode::{DecodeOptions, Encoded};
+pub use decode::{DecodeOptions, Encoded, is_decoding};
 pub use error::{Bound, ImageError, Stopped};
 pub use frame::{Border, Letterbox};
 pub use pixels::{Pixels, Rect};

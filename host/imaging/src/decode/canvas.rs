@@ -49,9 +49,9 @@ impl Place {
 
 /// A picture that is being decoded. Pixels that are not written are black.
 pub(super) struct Canvas {
-    size: Size,
-    gray: bool,
-    data: BufferMut,
+    pub(super) size: Size,
+    pub(super) gray: bool,
+    pub(super) data: BufferMut,
 }
 
 impl Canvas {

@@ -11,7 +11,6 @@ use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
 use super::walk::Walk;
 use crate::error::{ImageError, Stopped};
-use crate::pixels::Pixels;
 use crate::work::{Size, Workspace};
 
 /// The bytes of codes, palettes and a reader's buffer.
@@ -67,7 +66,7 @@ impl FrameParts {
         work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
-    ) -> Result<Pixels, ImageError> {
+    ) -> Result<Canvas, ImageError> {
         let part = |range: Range<usize>| bytes.get(range).unwrap_or_default();
         let control = part(self.control.clone());
         // An extension of another length is not of this kind.
@@ -99,7 +98,7 @@ impl FrameParts {
                 clock.look_before_row(row.len());
                 match decoder.fill_buffer(&mut row) {
                     Ok(true) => {}
-                    _ if options.lenient => return canvas.finish(),
+                    _ if options.lenient => return Ok(canvas),
                     Ok(false) => return Err(malformed("the file is cut short")),
                     Err(error) => return Err(malformed(error)),
                 }
@@ -107,7 +106,7 @@ impl FrameParts {
                 canvas.put(place, row.iter().map(color));
             }
         }
-        canvas.finish()
+        Ok(canvas)
     }
 }
 

@@ -7,13 +7,13 @@ use image::ImageFormat;
 use image::metadata::Orientation;
 
 use super::bytes::{CHUNKS_MAX, at, big_u32, little_u16, little_u32};
+use super::canvas::Canvas;
 use super::jpeg::Frame;
 use super::options::{DecodeOptions, malformed};
 use super::walk::Walk;
 use super::webp::{Layout, WebP};
-use super::{gif, png, whole};
+use super::{gif, png, turn, whole};
 use crate::error::ImageError;
-use crate::pixels::Pixels;
 use crate::work::{Cost, Limits, Size, Workspace};
 
 /// The header of a picture.
@@ -86,9 +86,12 @@ impl Header {
             Kind::Jpeg(frame) => frame.cost(bytes.len() as u64, options),
             kind => kind.cost(self.size, bytes.len() as u64),
         };
-        let turned = options.upright && self.orientation.is_some();
-        let (results, turning) = if turned { (2, pixels * 4) } else { (1, 0) };
-        Cost::new((result * results).saturating_add(between as usize), time + turning)
+        let is_turned = options.upright && self.orientation.is_some();
+        // The picture is turned when the decoder holds nothing any more.
+        let (turning, turning_ns) =
+            if is_turned { (turn::bytes(self.size, options), pixels * 4) } else { (0, 0) };
+        let held = result.saturating_add(between.max(turning) as usize);
+        Cost::new(held, time + turning_ns)
     }
 
     pub(super) fn decode(
@@ -96,7 +99,7 @@ impl Header {
         work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
-    ) -> Result<Pixels, ImageError> {
+    ) -> Result<Canvas, ImageError> {
         match &self.kind {
             Kind::Jpeg(frame) => frame.decode(work, bytes, options),
             Kind::Png { .. } => png::decode(work, bytes, self.size, options),

@@ -3,14 +3,18 @@
 //! zune-jpeg accepts files that end early and data that do not fill the picture, and it collects
 //! profiles and other data that are not needed. So the file is split here ([`Frame`], [`stream`]).
 //! The decoder gets the tables and the scans, and reading past their end is noticed ([`Source`]).
-//! Files that Pillow refuses are refused, and so are data that end before the picture is full.
+//! Data that end before the picture is full are refused; what lies behind a full picture is not
+//! looked at.
 
+mod colors;
 mod frame;
+mod progress;
 mod source;
 mod stream;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use gristmill_core::BufferPool;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
@@ -19,9 +23,11 @@ use zune_jpeg::errors::DecodeErrors;
 pub(super) use frame::Frame;
 
 use self::source::{Overrun, Source};
+use self::stream::Extent;
+use super::canvas::{Canvas, Format};
 use super::options::{DecodeOptions, malformed};
+use super::whole::{Shape, copied};
 use crate::error::ImageError;
-use crate::pixels::Pixels;
 use crate::work::Workspace;
 
 /// The bytes of the decoder and its tables, for any picture.
@@ -34,14 +40,28 @@ const BYTE_NS: u64 = 12;
 const SAMPLE_NS: u64 = 3;
 const KEPT_SAMPLE_NS: u64 = 8;
 
+/// Nanoseconds to make gray of a pixel's colours.
+const LUMA_NS: u64 = 3;
+
 impl Frame {
     /// The bytes that decoding holds besides the file and the result, and its nanoseconds.
     pub(super) fn cost(&self, file: u64, options: DecodeOptions) -> (u64, u64) {
         let samples = self.samples();
         let kept = if self.is_one_scan() { 0 } else { self.coefficient_bytes(options.gray) };
         let per_sample = if self.is_one_scan() { SAMPLE_NS } else { KEPT_SAMPLE_NS };
-        let bytes = DECODER_BYTES + stream::len_max(file) + self.row_bytes() + kept;
-        (bytes, PICTURE_NS + file * BYTE_NS + samples * per_sample)
+        let colored = match self.is_colored_first(options) {
+            true => BufferPool::bytes_taken(3 * self.size.pixels() as usize) as u64,
+            false => 0,
+        };
+        let bytes = DECODER_BYTES + stream::len_max(file) + self.row_bytes() + kept + colored;
+        let weighing = if colored > 0 { self.size.pixels() * LUMA_NS } else { 0 };
+        (bytes, PICTURE_NS + file * BYTE_NS + samples * per_sample + weighing)
+    }
+
+    /// Whether a gray picture is made of a coloured one. The decoder makes gray only of colours
+    /// with a luma of their own.
+    fn is_colored_first(&self, options: DecodeOptions) -> bool {
+        options.gray && !self.colors.has_luma()
     }
 
     pub(super) fn decode(
@@ -49,8 +69,29 @@ impl Frame {
         work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
-    ) -> Result<Pixels, ImageError> {
-        let stream = stream::assemble(self, bytes, work, options.lenient)?;
+    ) -> Result<Canvas, ImageError> {
+        if !options.lenient {
+            return self.decode_scans(work, bytes, options, Extent::Whole);
+        }
+        match self.decode_scans(work, bytes, options, Extent::There) {
+            // The scans before the last one also make a picture.
+            Err(ImageError::Malformed(_)) if !self.is_one_scan() => {
+                self.decode_scans(work, bytes, options, Extent::WithoutLast)
+            }
+            decoded => decoded,
+        }
+    }
+
+    fn decode_scans(
+        &self,
+        work: Workspace<'_>,
+        bytes: &[u8],
+        options: DecodeOptions,
+        extent: Extent,
+    ) -> Result<Canvas, ImageError> {
+        let stream = stream::assemble(self, bytes, work, extent)?;
+        let is_colored_first = self.is_colored_first(options);
+        let decoded = DecodeOptions { gray: options.gray && !is_colored_first, ..options };
         // A picture of one scan is kept up to the row where its data end.
         let is_partial = options.lenient && stream.is_one_scan;
         let settings = DecoderOptions::default()
@@ -58,18 +99,17 @@ impl Frame {
             .set_max_height(usize::MAX)
             .set_strict_mode(!is_partial)
             .jpeg_set_max_scans(stream::SCANS_MAX)
-            .jpeg_set_out_colorspace(if options.gray { ColorSpace::Luma } else { ColorSpace::RGB });
+            .jpeg_set_out_colorspace(if decoded.gray { ColorSpace::Luma } else { ColorSpace::RGB });
         let mut decoder = JpegDecoder::new_with_options(Source::new(&stream, work), settings);
         let failed = |error: DecodeErrors| ImageError::Malformed(format!("{error:?}"));
         decoder.decode_headers().map_err(failed)?;
-        let expected = self.size.pixels() as usize * options.channels();
-        if decoder.output_buffer_size() != Some(expected) {
+        // The decoder may leave parts of a picture unwritten and still report success. They are
+        // black.
+        let mut canvas = Canvas::new(work, self.size, decoded);
+        if decoder.output_buffer_size() != Some(canvas.data.as_mut().len()) {
             return Err(malformed("the header can be read in two ways"));
         }
-        // The decoder may leave parts of a picture unwritten and still report success, so the
-        // buffer is zeroed.
-        let mut target = work.pool.zeroed(expected);
-        let decode = AssertUnwindSafe(|| decoder.decode_into(target.as_mut()));
+        let decode = AssertUnwindSafe(|| decoder.decode_into(canvas.data.as_mut()));
         match catch_unwind(decode) {
             Ok(decoded) => decoded.map_err(failed)?,
             Err(unwound) if !unwound.is::<Overrun>() => resume_unwind(unwound),
@@ -77,6 +117,11 @@ impl Frame {
             Err(_) => return Err(malformed("the data end before the picture is full")),
         }
         (work.check)()?;
-        Pixels::new(self.size, options.gray, target.freeze())
+        drop(decoder);
+        if is_colored_first {
+            let shape = Shape { size: self.size, options };
+            return Ok(copied(work, canvas.data.as_ref(), Format::Rgb, shape));
+        }
+        Ok(canvas)
     }
 }

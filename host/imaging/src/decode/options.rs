@@ -11,8 +11,8 @@ pub struct DecodeOptions {
     /// Turn the picture upright as its EXIF orientation says.
     pub upright: bool,
     /// Decode as much as possible of a JPEG, PNG or GIF whose data are damaged or end early,
-    /// instead of refusing it. The rest is black, or gray in a JPEG. Of a progressive JPEG the
-    /// scans before the last one are used.
+    /// instead of refusing it. The rest is black, or gray in a JPEG. Of a JPEG with several
+    /// scans, those before a damaged last one are used.
     pub lenient: bool,
     /// How large it may be.
     pub limits: Limits,

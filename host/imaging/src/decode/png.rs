@@ -1,13 +1,17 @@
 //! PNG, row by row. Texts and profiles are not inflated, because they can be decompression bombs.
+//!
+//! A file is whole if it has all data of the picture: its end and the checksums of its last data
+//! may be missing. For the decoder, zeros stand in their place.
 
-use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
+use png::{BitDepth, ColorType, DecodeOptions as Checks, Decoder, Limits, Transformations};
 
+use super::bytes::{at, big_u32};
 use super::canvas::{Canvas, Format, Place};
 use super::clock::Clock;
 use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
-use crate::error::ImageError;
-use crate::pixels::Pixels;
+use super::walk::Walk;
+use crate::error::{ImageError, Stopped};
 use crate::work::{Size, Workspace};
 
 /// The most bytes of the decoder's chunks.
@@ -22,6 +26,32 @@ pub(super) fn bytes(size: Size, bits: u64) -> u64 {
     // A palette's index becomes up to four bytes. A row is held before and after it is expanded.
     let row = u64::from(size.width) * bits.max(32).div_ceil(8);
     CHUNK_BYTES + INFLATING_BYTES + 6 * row
+}
+
+/// The checksums at the end of the picture's data: zlib's, and that of the last chunk.
+const CRC_BYTES: usize = 4;
+const CHECKSUM_BYTES: usize = 4 + CRC_BYTES;
+
+/// Zeros that stand for the checksums and for the beginning of the next chunk.
+const TAIL_BYTES: usize = CHECKSUM_BYTES + 8;
+
+/// The bytes of a chunk besides its data: its length, its name and its checksum. The cost of
+/// looking at a chunk, in steps of a walk.
+const CHUNK_OWN_BYTES: usize = 12;
+const CHUNK_STEPS: usize = 8;
+
+/// The bytes that the file lacks at the end of its last chunk of the picture's data.
+fn lacking(bytes: &[u8], walk: &mut Walk<'_>) -> Result<usize, Stopped> {
+    let mut start = 8;
+    while let (Some(len), Some(name)) = (big_u32(bytes, start), at::<4>(bytes, start + 4)) {
+        walk.steps(CHUNK_STEPS)?;
+        let end = start + CHUNK_OWN_BYTES + len as usize;
+        if end > bytes.len() {
+            return Ok(if &name == b"IDAT" { end - bytes.len() } else { 0 });
+        }
+        start = end;
+    }
+    Ok(0)
 }
 
 /// The passes of an interlaced picture: the first column and row, and the steps to the next.
@@ -40,9 +70,17 @@ pub(super) fn decode(
     bytes: &[u8],
     size: Size,
     options: DecodeOptions,
-) -> Result<Pixels, ImageError> {
+) -> Result<Canvas, ImageError> {
     let limits = Limits { bytes: CHUNK_BYTES as usize };
-    let mut decoder = Decoder::new_with_limits(Reader::new(bytes, work), limits);
+    let lacks = lacking(bytes, &mut Walk::new(work.check))?;
+    let tail = if lacks <= CHECKSUM_BYTES { &[0; TAIL_BYTES][..] } else { &[] };
+    let mut checks = Checks::default();
+    checks.set_ignore_crc((1..=CHECKSUM_BYTES).contains(&lacks));
+    // Where zlib's checksum is there and that of its chunk is not, it is checked instead.
+    checks.set_ignore_adler32(!(1..=CRC_BYTES).contains(&lacks));
+    let reader = Reader::new(bytes, work).followed_by(tail);
+    let mut decoder = Decoder::new_with_options(reader, checks);
+    decoder.set_limits(limits);
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
@@ -71,7 +109,7 @@ pub(super) fn decode(
         for y in (top..height).step_by(down) {
             clock.look_before_row(row.len());
             if let Err(error) = reader.read_row(&mut row) {
-                return if options.lenient { canvas.finish() } else { Err(malformed(error)) };
+                return if options.lenient { Ok(canvas) } else { Err(malformed(error)) };
             }
             let samples = (width - x).div_ceil(step) * format.channels();
             let row = if depth == BitDepth::Sixteen {
@@ -84,8 +122,8 @@ pub(super) fn decode(
     }
     // Reads the rest of the data and their checksum.
     match reader.read_row(&mut row) {
-        Ok(None) => canvas.finish(),
-        _ if options.lenient => canvas.finish(),
+        Ok(None) => Ok(canvas),
+        _ if options.lenient => Ok(canvas),
         Ok(Some(_)) => Err(malformed("more rows than its height")),
         Err(error) => Err(malformed(error)),
     }

@@ -14,6 +14,8 @@ const ASKED_MAX: usize = 64;
 
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
+    /// Bytes that are read after those of the file.
+    tail: &'a [u8],
     /// The next byte to be read.
     position: usize,
     /// The position at which the next look is due.
@@ -25,7 +27,12 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], work: Workspace<'a>) -> Self {
-        Self { bytes, position: 0, window: 0, asked: 0, clock: Clock::new(work) }
+        Self { bytes, tail: &[], position: 0, window: 0, asked: 0, clock: Clock::new(work) }
+    }
+
+    /// The same file, with `tail` behind it.
+    pub(super) fn followed_by(self, tail: &'a [u8]) -> Self {
+        Self { tail, ..self }
     }
 
     /// The next piece.
@@ -35,7 +42,10 @@ impl<'a> Reader<'a> {
         if self.position >= self.window || self.asked > ASKED_MAX {
             self.look();
         }
-        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let rest = match self.position.checked_sub(self.bytes.len()) {
+            None => &self.bytes[self.position..],
+            Some(behind) => self.tail.get(behind..).unwrap_or_default(),
+        };
         &rest[..rest.len().min(PIECE_BYTES)]
     }
 

@@ -5,14 +5,13 @@ use std::ops::Range;
 use image_webp::WebPDecoder;
 
 use super::bytes::{CHUNKS_MAX, at, little_u16, little_u24, little_u32};
-use super::canvas::Format;
+use super::canvas::{Canvas, Format};
 use super::options::malformed;
 use super::reader::Reader;
 use super::vp8l::Stream;
 use super::walk::Walk;
 use super::whole::{Shape, check_size, copied};
 use crate::error::ImageError;
-use crate::pixels::Pixels;
 use crate::work::{Size, Workspace};
 
 /// The bytes that a frame's coded data may claim before the decoder finds that the file is too
@@ -54,13 +53,14 @@ pub(super) struct WebP {
 impl WebP {
     /// The bytes that decoding holds besides the file and the result.
     pub(super) fn bytes(&self, size: Size, file: u64) -> u64 {
-        // Lossy: planes of brightness and colour, with their borders. Lossless: pixels of four
-        // channels, a copy of them for the decoder's caller, and the images that choose transforms
-        // and codes.
-        let samples = if self.is_lossy { 2 } else { 4 + 2 };
+        // Lossy: planes of brightness and colour, with their borders, and alpha, decoded as a
+        // picture of four channels. Lossless: pixels of four channels, and the images that choose
+        // transforms and codes. Then the pixels that the decoder's caller gets.
+        let alpha = if self.has_alpha { 1 + 4 } else { 0 };
+        let samples = if self.is_lossy { 2 + alpha } else { 4 + 2 };
         let fixed = if self.is_lossy { LOSSY_BYTES } else { LOSSLESS_BYTES };
         let animated = if self.is_animated { 8 } else { 0 };
-        fixed + 2 * file + (samples + 4 + 5 + animated) * size.pixels() + self.code_bytes
+        fixed + 2 * file + (samples + 4 + animated) * size.pixels() + self.code_bytes
     }
 
     pub(super) fn nanoseconds(&self, size: Size, file: u64) -> u64 {
@@ -83,13 +83,13 @@ impl WebP {
         work: Workspace<'_>,
         bytes: &[u8],
         shape: Shape,
-    ) -> Result<Pixels, ImageError> {
+    ) -> Result<Canvas, ImageError> {
         let mut decoder = WebPDecoder::new(Reader::new(bytes, work)).map_err(malformed)?;
         check_size(decoder.dimensions(), shape.size)?;
         let format = if decoder.has_alpha() { Format::Rgba } else { Format::Rgb };
         let mut all = vec![0; shape.size.pixels() as usize * format.channels()];
         decoder.read_image(&mut all).map_err(malformed)?;
-        copied(work, &all, format, shape)
+        Ok(copied(work, &all, format, shape))
     }
 }
 

@@ -1,4 +1,4 @@
-//! BMP, and the code that it shares with WebP: both decoders write a whole picture at once.
+//! BMP, and the code that it shares with decoders that write a whole picture at once.
 
 use image::ImageDecoder;
 use image::codecs::bmp::BmpDecoder;
@@ -8,7 +8,6 @@ use super::clock::Clock;
 use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
 use crate::error::ImageError;
-use crate::pixels::Pixels;
 use crate::work::{Size, Workspace};
 
 /// A BMP decoder's tables and rows.
@@ -25,7 +24,7 @@ pub(super) fn decode_bmp(
     bytes: &[u8],
     size: Size,
     options: DecodeOptions,
-) -> Result<Pixels, ImageError> {
+) -> Result<Canvas, ImageError> {
     let decoder = BmpDecoder::new(Reader::new(bytes, work)).map_err(malformed)?;
     check_size(decoder.dimensions(), size)?;
     let format = match decoder.color_type() {
@@ -36,7 +35,7 @@ pub(super) fn decode_bmp(
     };
     let mut all = vec![0; size.pixels() as usize * format.channels()];
     decoder.read_image(&mut all).map_err(malformed)?;
-    copied(work, &all, format, Shape { size, options })
+    Ok(copied(work, &all, format, Shape { size, options }))
 }
 
 pub(super) fn check_size((width, height): (u32, u32), size: Size) -> Result<(), ImageError> {
@@ -53,12 +52,7 @@ pub(super) struct Shape {
 }
 
 /// The picture of all rows that a decoder wrote.
-pub(super) fn copied(
-    work: Workspace<'_>,
-    all: &[u8],
-    format: Format,
-    shape: Shape,
-) -> Result<Pixels, ImageError> {
+pub(super) fn copied(work: Workspace<'_>, all: &[u8], format: Format, shape: Shape) -> Canvas {
     let mut canvas = Canvas::new(work, shape.size, shape.options);
     let mut clock = Clock::new(work);
     let stride = shape.size.width as usize * format.channels();
@@ -66,5 +60,5 @@ pub(super) fn copied(
         clock.look_before_row(row.len());
         canvas.write(Place::row(y), format, row);
     }
-    canvas.finish()
+    canvas
 }

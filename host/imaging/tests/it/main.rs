@@ -4,12 +4,16 @@
 
 mod allocations;
 mod bits;
+mod colors;
 mod costs;
 mod damaged;
 mod dice;
+mod ends;
 mod headers;
 mod memory;
+mod photo;
 mod sketch;
+mod turned;
 
 use gristmill_core::{BufferPool, Dtype};
 use gristmill_imaging::{

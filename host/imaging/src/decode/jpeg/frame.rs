@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::colors::{Colors, Hints};
 use crate::decode::options::malformed;
 use crate::decode::walk::Walk;
 use crate::error::ImageError;
@@ -20,6 +21,7 @@ pub(crate) struct Frame {
     /// The place of the EXIF data in the file.
     pub(crate) exif: Option<Range<usize>>,
     pub(super) is_progressive: bool,
+    pub(super) colors: Colors,
     pub(super) components: Vec<Component>,
     /// The number of components in the first scan.
     first_scan: usize,
@@ -80,6 +82,7 @@ pub(super) mod marker {
     pub(crate) const STUFFED: u8 = 0x00;
     pub(crate) const TEM: u8 = 0x01;
     pub(crate) const SOF_BASELINE: u8 = 0xc0;
+    pub(crate) const SOF_EXTENDED: u8 = 0xc1;
     pub(crate) const SOF_PROGRESSIVE: u8 = 0xc2;
     pub(crate) const SOF_LAST: u8 = 0xcf;
     pub(crate) const DHT: u8 = 0xc4;
@@ -101,6 +104,7 @@ impl Frame {
     pub(crate) fn read(bytes: &[u8], walk: &mut Walk<'_>) -> Result<Self, ImageError> {
         let mut found: Option<Self> = None;
         let mut exif = None;
+        let mut hints = Hints::default();
         let mut next = 2;
         for _ in 0..SEGMENTS_MAX {
             let Some(segment) = Segment::find(bytes, next, walk)? else { break };
@@ -127,10 +131,20 @@ impl Frame {
                     let mut frame = found.ok_or_else(|| malformed("a scan without a frame"))?;
                     frame.first_scan = data.first().copied().unwrap_or(0).into();
                     frame.exif = exif;
+                    // zune-jpeg decodes such pictures to wrong pixels.
+                    if !frame.is_progressive && !frame.is_one_scan() && frame.max() != (1, 1) {
+                        return Err(malformed(
+                            "components of several resolutions, each in a scan of its own, are not \
+                             supported",
+                        ));
+                    }
+                    let colors = hints.colors(&frame.names());
+                    frame.colors =
+                        colors.ok_or_else(|| malformed("no colours have two components"))?;
                     return Ok(frame);
                 }
                 marker::EOI => break,
-                _ => {}
+                kind => hints.take(kind, data),
             }
         }
         Err(malformed("the header is damaged or cut short"))
@@ -151,7 +165,13 @@ impl Frame {
         let components: Option<Vec<_>> = rest.as_chunks().0.iter().map(component).collect();
         let components = components
             .filter(|list| (1..=4).contains(&list.len()) && list.len() == usize::from(*count))?;
-        Some(Self { size, exif: None, is_progressive, components, first_scan: 0 })
+        let colors = Colors::YCbCr;
+        Some(Self { size, exif: None, is_progressive, colors, components, first_scan: 0 })
+    }
+
+    /// The names of its components.
+    pub(super) fn names(&self) -> Vec<u8> {
+        self.components.iter().map(|component| component.id).collect()
     }
 
     /// Whether each row is complete when it is read, because all components come in a single scan.
