@@ -53,11 +53,14 @@ impl Likeness {
     }
 }
 
+/// Reads a number.
+type Read = fn(&[u8]) -> f64;
+
 /// The largest difference of two elements of a row, relative to its largest element.
 fn influence<'a>(
     before: impl Iterator<Item = &'a [u8]> + Clone,
     after: impl Iterator<Item = &'a [u8]>,
-    read: fn(&[u8]) -> f64,
+    read: Read,
 ) -> f64 {
     let finite = before.clone().map(read).filter(|value| value.is_finite());
     let scale = finite.fold(SCALE_MIN, |scale, value| scale.max(value.abs()));
@@ -74,7 +77,7 @@ fn influence<'a>(
 
 /// The size of a number of a type, how it is read, and how much it may differ. None if the type
 /// has no fractions.
-fn floats(dtype: Dtype) -> Option<(usize, fn(&[u8]) -> f64, f64)> {
+fn floats(dtype: Dtype) -> Option<(usize, Read, f64)> {
     match dtype {
         Dtype::Float16 => Some((2, |bytes| half::f16::from_le_bytes(array(bytes)).to_f64(), 1e-2)),
         Dtype::Bfloat16 => {
