@@ -30,6 +30,9 @@ pub struct Backends {
     pub(crate) pool: BufferPool,
 }
 
+/// A provider, a model's instances on it, and the batch sizes that have sessions of their own.
+type OnProvider = (ProviderKind, Vec<Box<dyn Model>>, Vec<usize>);
+
 /// A model on the providers that can load it.
 struct Candidates {
     loaded: Vec<(ProviderKind, Loaded)>,
@@ -132,11 +135,10 @@ impl Backends {
         let mut certificates = Vec::new();
         if info.has_open_rows() {
             if options.batching == Batching::Proven {
-                let certify =
-                    |(kind, instances, _): &mut (ProviderKind, Vec<Box<dyn Model>>, _)| {
-                        let certificate = self.certificate(*kind, instances, &info, options, proof);
-                        Certified { provider: *kind, certificate }
-                    };
+                let certify = |on: &mut OnProvider| Certified {
+                    provider: on.0,
+                    certificate: self.certificate(on, &info, options, proof),
+                };
                 certificates = chain.iter_mut().map(certify).collect();
             }
             info.forms_batches = match options.batching {
@@ -181,12 +183,12 @@ impl Backends {
     /// The certificate of a loaded model: the one of the child, or one that is made now.
     fn certificate(
         &self,
-        kind: ProviderKind,
-        instances: &mut [Box<dyn Model>],
+        (kind, instances, _): &mut OnProvider,
         info: &ModelInfo,
         options: &LoadOptions,
         proof: &RowProof,
     ) -> Certificate {
+        let kind = *kind;
         if let Some(made) = proof.of(kind) {
             return proof.judged(made.clone());
         }

@@ -193,7 +193,8 @@ impl Photo {
         let mut symbols = vec![0x10];
         symbols.extend((1..=16).map(|len| if len == 8 { SYMBOLS as u8 } else { 0 }));
         let indices = (0..SYMBOLS).map(|code| (code + SYMBOLS - FIRST_CODE) % SYMBOLS);
-        symbols.extend(indices.map(|at| (at / SYMBOLS_OF_RUN << 4 | at % SYMBOLS_OF_RUN) as u8));
+        symbols
+            .extend(indices.map(|at| (((at / SYMBOLS_OF_RUN) << 4) | (at % SYMBOLS_OF_RUN)) as u8));
         head.extend(segment(0xc4, &symbols));
         let mut parts = vec![head];
         for scan in self.scans() {
@@ -220,7 +221,7 @@ impl Photo {
             let factor = self.factor(component);
             for row in 0..blocks(self.size.height, factor) {
                 for column in 0..blocks(self.size.width, factor) {
-                    self.block(scan, component, (column, row), &mut last, &mut bits);
+                    self.block(scan, (component, column, row), &mut last, &mut bits);
                 }
             }
             return bits.end();
@@ -232,8 +233,9 @@ impl Photo {
                     for (row, column) in
                         (0..factor).flat_map(|row| (0..factor).map(move |column| (row, column)))
                     {
-                        let at = (unit_column * factor + column, unit_row * factor + row);
-                        self.block(scan, component, at, &mut last, &mut bits);
+                        let (column, row) =
+                            (unit_column * factor + column, unit_row * factor + row);
+                        self.block(scan, (component, column, row), &mut last, &mut bits);
                     }
                 }
             }
@@ -244,8 +246,7 @@ impl Photo {
     fn block(
         &self,
         scan: &Scan,
-        component: usize,
-        (column, row): (usize, usize),
+        (component, column, row): (usize, usize, usize),
         last: &mut [i32; 4],
         bits: &mut Bits,
     ) {
