@@ -123,6 +123,7 @@ pub fn submission(tenant: &Name, input: &Arc<str>, tensor: &Tensor) -> Submissio
         inputs: vec![NamedTensor { name: input.clone(), tensor: tensor.clone() }],
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + PATIENCE),
+        keeps_apart: false,
     }
 }
 

@@ -263,13 +263,7 @@ pub(crate) fn corpus() -> Vec<Mixing> {
         ),
         (
             "sum-in-a-loop",
-            rows().fractions("zero", &[4], &[0.0; 4]).node_over(
-                "Scan",
-                &["zero", "x"],
-                &["end", "y"],
-                adding(),
-                &[("num_scan_inputs", 1)],
-            ),
+            rows().fractions("zero", &[4], &[0.0; 4]).scan(&["zero", "x"], &["end", "y"], adding()),
         ),
         (
             "one-rule-for-all",

@@ -55,22 +55,11 @@ impl Graph {
         self
     }
 
-    /// Add a node with an attribute that is a graph.
-    pub(crate) fn node_over(
-        mut self,
-        operator: &str,
-        inputs: &[&str],
-        outputs: &[&str],
-        body: Self,
-        attributes: &[(&str, i64)],
-    ) -> Self {
+    /// Add a node that runs `body` for each row of its last input.
+    pub(crate) fn scan(self, inputs: &[&str], outputs: &[&str], body: Self) -> Self {
         let body = Message::new().text(1, "body").message(6, body.message()).int(20, 5);
-        let node = node(operator, inputs, outputs).message(5, body);
-        let attributes = attributes
-            .iter()
-            .map(|(name, value)| Message::new().text(1, name).int(3, *value).int(20, 2));
-        self.nodes.push(with_all(node, 5, attributes));
-        self
+        let node = node("Scan", inputs, outputs).message(5, body);
+        self.node_with(node, "num_scan_inputs", 1)
     }
 
     /// Add a constant of fractions. It is a scalar if `dims` is empty.

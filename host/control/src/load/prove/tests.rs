@@ -9,6 +9,7 @@ fn subject() -> Subject {
         graph_optimization: GraphOptimizationSpec::All,
         memory_arena: true,
         memory_pattern: true,
+        rows: None,
     }
 }
 
