@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use gristmill_backend::{Backends, LibrarySearch, LoadOptions, ProviderKind};
+use gristmill_backend::{Backends, LibrarySearch, LoadOptions, ProviderKind, RowProof};
 use gristmill_core::{BufferPool, Dtype, NamedTensor, Tensor};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ fn run_backend(
 ) -> Result<Vec<NamedTensor>, Verdict> {
     let failed = |error: &dyn Display| Verdict::Failed(error.to_string());
     let options = LoadOptions { providers: vec![provider], ..LoadOptions::default() };
-    let loaded = backends.load(onnx, &options);
+    let loaded = backends.load(onnx, &options, &RowProof::default());
     let mut model = loaded.map_err(|error| Verdict::Unsupported(error.to_string()))?;
     model.info.arrange(&mut inputs).map_err(|error| failed(&error))?;
     let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.tensor).collect();
