@@ -85,7 +85,7 @@ fn documents_that_do_not_fit() {
     let named = [
         "tenant \"acme\": ",
         "open is \"yes\": must be true or false",
-        "unknown key \"kees\"; known are open, api_keys, default_pipeline, weight, models",
+        "unknown key \"kees\"; known are open, api_keys, default_pipeline, weight, batch_with",
     ];
     assert_plain(&answer.refused(422, "unprocessable", &named));
 
@@ -325,7 +325,7 @@ fn a_model_configuration_with_several_faults() {
         "providers[1] is \"cpu\", which is named twice",
         "provider_options has \"tract\", which takes no options",
         "provider_options has \"cuda\", which is not among providers",
-        "max_batch_size is 70000: must be 1 to 65536",
+        "max_batch_size is 70000: must be 0 to 65536",
         "instances is 0: must be 1 to 64",
         "threads is 257: must be 1 to 256",
         "default_queue_policy.max_queue_size is -1: must be a whole number from 0 on",
@@ -346,9 +346,9 @@ fn a_model_configuration_with_several_faults() {
 fn no_fault_follows_from_another() {
     let server = Server::start();
     server.model("digits");
-    let body = json!({ "max_batch_size": 0, "preferred_batch_sizes": [512] });
+    let body = json!({ "max_batch_size": 70_000, "preferred_batch_sizes": [512] });
     let detail = change(&server, "models/digits/config", &body).refused(422, "unprocessable", &[]);
-    assert_eq!(detail, "max_batch_size is 0: must be 1 to 65536");
+    assert_eq!(detail, "max_batch_size is 70000: must be 0 to 65536");
 }
 
 #[test]

@@ -146,11 +146,11 @@ fn what_is_not_there_is_neither_changed_nor_deleted() {
 
 #[test]
 fn a_configuration_out_of_its_ranges_is_not_applied() {
-    let config = ModelConfig { max_batch_size: 0, ..ModelConfig::default() };
+    let config = ModelConfig { max_batch_size: 70_000, ..ModelConfig::default() };
     let put = Change::PutModelConfig { model: name("m"), config };
     let mut desired = applied(&[&[put_model(1)]]);
     let error = desired.apply(2, &[put]).unwrap_err().to_string();
-    assert!(error.starts_with("max_batch_size is 0"), "{error}");
+    assert!(error.starts_with("max_batch_size is 70000"), "{error}");
     assert_eq!(desired, applied(&[&[put_model(1)]]));
 }
 

@@ -81,7 +81,7 @@ fn every_fault_is_named_once() {
         "default_pipeline: \"Main\" is no",
         "models[1] must be a model's name",
         "models[2]: \"B\" is no",
-        "unknown key \"opne\"; known are open, api_keys, default_pipeline, weight, models",
+        "unknown key \"opne\"; known are open, api_keys, default_pipeline, weight, batch_with",
         "weight is 0: must be 1 to 1000",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");

@@ -50,12 +50,12 @@ fn a_document_is_read_as_the_log_reads_it() {
 
 #[test]
 fn no_fault_follows_from_another() {
-    let sizes = json!({ "max_batch_size": 0, "preferred_batch_sizes": [512] });
-    assert_faults(sizes, &["max_batch_size is 0: must be 1 to 65536"]);
+    let sizes = json!({ "max_batch_size": 70_000, "preferred_batch_sizes": [512] });
+    assert_faults(sizes, &["max_batch_size is 70000: must be 0 to 65536"]);
     let sizes = json!({ "max_batch_size": "many", "preferred_batch_sizes": [512] });
     assert_faults(sizes, &["max_batch_size is \"many\": must be a whole number"]);
-    let sizes = json!({ "max_batch_size": 0, "warm_up": [512] });
-    assert_faults(sizes, &["max_batch_size is 0: must be 1 to 65536"]);
+    let sizes = json!({ "max_batch_size": 70_000, "warm_up": [512] });
+    assert_faults(sizes, &["max_batch_size is 70000: must be 0 to 65536"]);
     let levels = json!({ "priority_levels": 65, "default_priority_level": 5 });
     assert_faults(levels, &["priority_levels is 65: must be 1 to 64"]);
     let rows = json!({ "max_queue_rows": 0, "max_tenant_queue_rows": 9 });
