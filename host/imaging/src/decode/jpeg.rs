@@ -8,6 +8,7 @@
 
 mod colors;
 mod frame;
+mod marker;
 mod progress;
 mod source;
 mod stream;

@@ -1,7 +1,7 @@
 //! The colours that a JPEG's components stand for, decided as libjpeg decides it: a JFIF header
 //! says YCbCr, whatever Adobe's marker says.
 
-use super::frame::marker;
+use super::marker;
 
 /// How components are colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@
 //! which is not a valid code.
 
 use super::colors::{Colors, RGB_NAMES};
-use super::frame::{Frame, SEGMENTS_MAX, Segment, marker};
+use super::frame::{Frame, SEGMENTS_MAX, Segment};
+use super::marker;
 use super::progress::{Progress, is_progression};
 use crate::decode::options::malformed;
 use crate::decode::walk::{BETWEEN, Walk};

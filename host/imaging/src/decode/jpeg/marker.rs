@@ -1,0 +1,21 @@
+//! The second bytes of markers.
+
+pub(crate) const STUFFED: u8 = 0x00;
+pub(crate) const TEM: u8 = 0x01;
+pub(crate) const SOF_BASELINE: u8 = 0xc0;
+pub(crate) const SOF_EXTENDED: u8 = 0xc1;
+pub(crate) const SOF_PROGRESSIVE: u8 = 0xc2;
+pub(crate) const SOF_LAST: u8 = 0xcf;
+pub(crate) const DHT: u8 = 0xc4;
+pub(crate) const JPG: u8 = 0xc8;
+pub(crate) const DAC: u8 = 0xcc;
+pub(crate) const RST_FIRST: u8 = 0xd0;
+pub(crate) const RST_LAST: u8 = 0xd7;
+pub(crate) const SOI: u8 = 0xd8;
+pub(crate) const EOI: u8 = 0xd9;
+pub(crate) const SOS: u8 = 0xda;
+pub(crate) const DQT: u8 = 0xdb;
+pub(crate) const DRI: u8 = 0xdd;
+pub(crate) const APP0: u8 = 0xe0;
+pub(crate) const APP1: u8 = 0xe1;
+pub(crate) const APP14: u8 = 0xee;
