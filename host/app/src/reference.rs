@@ -75,7 +75,7 @@ fn limits() -> String {
     let own = bytes(plugin.tensor_bytes as u64);
     fixed("one tensor", own, "a tensor that a plugin makes; the plugin gets an error");
     let all = bytes(plugin.host_memory_bytes as u64);
-    let meaning = "all tensors and pictures of a call; 500 `plugin_out_of_memory`";
+    let meaning = "all tensors, pictures and blobs that a call makes; 500 `plugin_out_of_memory`";
     fixed("tensors and pictures", all, meaning);
     let meaning =
         "a picture that is decoded or made; the plugin gets an error, which is 422 with the SDK";

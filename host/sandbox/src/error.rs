@@ -38,9 +38,9 @@ pub enum ComponentError {
         /// The interfaces that a plugin may import.
         known: Vec<String>,
     },
-    /// It imports interfaces of two versions of the contract.
-    #[error("imports interfaces of gristmill:plugin 0.1 and 0.2: build it against one of them")]
-    TwoContracts,
+    /// It imports interfaces of several versions of the contract.
+    #[error("imports interfaces of several versions of gristmill:plugin: build it against one")]
+    SeveralContracts,
     /// It imports interfaces of WASI that plugins do not get.
     #[error("it imports {}, which plugins do not get. {CURE}", shortened(.0))]
     RefusedWasi(Vec<String>),
@@ -236,7 +236,7 @@ pub enum CallError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallLimit {
     /// Bytes of linear memory.
-    #[error("{0} bytes of memory")]
+    #[error("{0} bytes of memory (limits.memory_bytes)")]
     Memory(usize),
     /// Bytes of linear memory. The host was asked to copy more bytes than this limit into it.
     #[error("{limit} bytes of memory: {bytes} bytes were to be copied into it")]
@@ -264,7 +264,7 @@ pub enum CallLimit {
     #[error("{0} bytes for one tensor")]
     Tensor(usize),
     /// Bytes that the host holds for the call.
-    #[error("{0} bytes of tensors and pictures")]
+    #[error("{0} bytes of tensors, pictures and blobs")]
     HostMemory(usize),
     /// Handles of resources.
     #[error("{0} handles")]
@@ -275,7 +275,7 @@ pub enum CallLimit {
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerFault {
     /// Its state for `postprocess` is too long.
-    #[error("state of {bytes} bytes is over the limit of {limit}")]
+    #[error("state of {bytes} bytes is over the limit of {limit} (limits.response_bytes)")]
     State {
         /// The state's length.
         bytes: usize,
@@ -305,7 +305,7 @@ pub enum AnswerFault {
     #[error("status {0} is not one of 200 to 599")]
     Status(u16),
     /// The response is too long.
-    #[error("response of {bytes} bytes is over the limit of {limit}")]
+    #[error("response of {bytes} bytes is over the limit of {limit} (limits.response_bytes)")]
     Response {
         /// The body's length.
         bytes: usize,

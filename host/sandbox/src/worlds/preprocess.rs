@@ -36,11 +36,12 @@ impl World for Preprocess {
     ) -> Result<Self::Params, CallError> {
         state.context = Some(context);
         state.request = Some(request);
+        state.has_read_parts = false;
         Ok((lent(), lent()))
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Prepared, CallError> {
-        let prepared = answer.map_err(diagnose::failure)?;
+        let prepared = answer.map_err(|failure| diagnose::failure(failure, state))?;
         check(&prepared, &state.limits)?;
         let inputs = prepared.inputs.into_iter().map(|input| {
             let tensor = state.table.delete(input.tensor);
