@@ -1,8 +1,6 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use std::panic::resume_unwind;
-
-use gristmill_control::{Change, ROOT, Reach, ReleaseNote, Terms, TokenUse};
+use gristmill_control::{Change, ControlError, ROOT, Reach, ReleaseNote, Terms, TokenUse, joined};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_snapshot::Operator;
@@ -80,8 +78,8 @@ impl Inference {
                 false => own.change(Change::UnloadModel { model: name }, terms).await,
             }
         });
-        let changed = AbortOnDropHandle::new(changing).await;
-        changed.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))?;
+        let changed = joined("changed a model", AbortOnDropHandle::new(changing)).await;
+        changed.map_err(ControlError::logged)??;
         if !is_load {
             return Ok(());
         }
