@@ -62,7 +62,7 @@ impl Inference {
         }
         let (RepositoryChange::Load(model) | RepositoryChange::Unload(model)) = change;
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
-        let model: Name = model.parse().map_err(wrong)?;
+        let model = Name::of_model(model).map_err(wrong)?;
         let control = &self.shared.control;
         let by = operator.map_or(ROOT, |token| token.name.as_str());
         let note = ReleaseNote { by: Some(by.into()), message: None };
