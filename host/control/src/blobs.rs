@@ -158,7 +158,7 @@ impl Blobs {
         let state = BlobState { bytes: file.bytes(), is_complete: true };
         self.check_room(&key)?;
         let upload = self.uploads.begin(key.1).await;
-        upload.keep(file).await.map_err(|error| ControlError::from(error).logged())?;
+        upload.keep(file).await.map_err(ControlError::logged)?;
         upload.settle();
         self.partial.lock().remove(&key);
         if !self.is_done(&key) {

@@ -3,12 +3,14 @@
 //! The texts are for the clients of the admin API, so they name no path of the host. The sources
 //! have the rest, for the log. Decisions are made by variants and codes, never by texts.
 
+use std::any::Any;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_core::{ClientError, Digest, DocumentFault, ErrorCode, Name};
 use gristmill_store::{CHECKPOINT, LOG_END, StoreError};
+use tokio::task::JoinError;
 
 use crate::blob_error::BlobError;
 use crate::conditions::Unmet;
@@ -214,6 +216,9 @@ pub enum ControlError {
     /// Several changes failed for the same reason.
     #[error("{0}")]
     Common(Arc<ControlError>),
+    /// The server's own code panicked, with this text, or its task was ended.
+    #[error("the server failed while it did this, and its log says more: see what it has done")]
+    Panicked(String),
     /// Other changes were made first, each time. The client can try again.
     #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
@@ -265,6 +270,13 @@ impl ControlError {
         Self::Model { name: name.to_string(), source: source.into() }
     }
 
+    /// The error of code that panicked with `panic`.
+    pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Self::Panicked(text.unwrap_or_default())
+    }
+
     /// Whether a shared store cannot be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
@@ -288,6 +300,12 @@ impl ControlError {
             tracing::error!(error = ?self, "change failed");
         }
         self
+    }
+}
+
+impl From<JoinError> for ControlError {
+    fn from(ended: JoinError) -> Self {
+        Self::Panicked(ended.to_string())
     }
 }
 
@@ -326,7 +344,8 @@ impl ClientError for ControlError {
             | Self::LogGap(_)
             | Self::LogEnd(_)
             | Self::HashKey(_)
-            | Self::Encode(_) => ErrorCode::Internal,
+            | Self::Encode(_)
+            | Self::Panicked(_) => ErrorCode::Internal,
             Self::TooManyReleases(_) => ErrorCode::TooManyReleases,
             Self::Overtaken => ErrorCode::Unavailable,
         }
@@ -354,5 +373,23 @@ impl ClientError for ControlError {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_another_task_is_an_error_whose_text_is_not_for_clients() {
+        let ended: Result<(), _> = tokio::spawn(async { panic!("in a builder's file") }).await;
+        let error = ControlError::from(ended.unwrap_err());
+        assert_eq!(error.code(), ErrorCode::Internal);
+        assert!(!error.to_string().contains("builder"), "{error}");
+        assert!(format!("{error:?}").contains("builder"), "{error:?}");
+        let ended = tokio::spawn(std::future::pending::<()>());
+        ended.abort();
+        let error = ControlError::from(ended.await.unwrap_err());
+        assert_eq!(error.code(), ErrorCode::Internal);
     }
 }

@@ -13,7 +13,6 @@
 pub(crate) mod append;
 mod others;
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -355,8 +354,7 @@ impl ReleaseLog {
 
 /// The text of a checkpoint, made off the serving threads: it may have some MiB.
 async fn text_of(checkpoint: Arc<Checkpoint>) -> Result<Bytes, ControlError> {
-    let text = tokio::task::spawn_blocking(move || checkpoint.write()).await;
-    Ok(text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))?)
+    Ok(tokio::task::spawn_blocking(move || checkpoint.write()).await??)
 }
 
 /// The checkpoint in the store; that before the first release if there is none.

@@ -128,9 +128,9 @@ impl Releases {
         let (mut ready, mut samples_time) = (Ready::default(), self.samples.timeout);
         let reach = &request.terms.reach;
         for _ in 0..ROUNDS_MAX {
-            let (step, brought) = self.step(request, ready).await;
-            ready = brought;
-            match step? {
+            let step;
+            (step, ready) = self.step(request, ready).await?;
+            match step {
                 Step::Made(published) => return Ok(published),
                 Step::Load(desired, unloaded) => {
                     let _turn = self.turns.turn(reach).await;

@@ -4,7 +4,6 @@
 //! The headers of parts are those of the IETF's draft on resumable uploads: `Upload-Offset` and
 //! `Upload-Complete`.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -131,9 +130,7 @@ impl Resource for Blob {
                     (digest, offset, is_last),
                     body,
                 ));
-                let taken = taking.await;
-                let taken = taken.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
-                answer(digest, taken?)
+                answer(digest, taking.await.map_err(ControlError::from)??)
             }
             Method::DELETE => {
                 let digest = digest?;

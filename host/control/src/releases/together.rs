@@ -10,7 +10,7 @@
 //! - a panic while a change is decided reaches that change only. One elsewhere reaches all of them.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -55,14 +55,13 @@ impl Releases {
         self: &Arc<Self>,
         request: &Arc<ChangeRequest>,
         ready: Ready,
-    ) -> (Result<Step, ControlError>, Ready) {
+    ) -> Result<(Step, Ready), ControlError> {
         let answered = self.queue.push(request.clone(), ready);
         let releases = self.clone();
         tokio::spawn(async move { releases.make_waiting().await });
-        match answered.await {
-            Ok((outcome, ready)) => (outcome.unwrap_or_else(|panic| resume_unwind(panic)), ready),
-            Err(_) => resume_unwind(Box::new("the server failed while it made releases")),
-        }
+        let lost = |_| ControlError::Panicked("while releases were made".into());
+        let (outcome, ready) = answered.await.map_err(lost)?;
+        Ok((outcome?, ready))
     }
 
     /// Make the changes that wait. There are none any more if they were made with an earlier one.
@@ -75,7 +74,7 @@ impl Releases {
             }
             waiting = self.make_once(&mut replayed, waiting).await;
         }
-        waiting.into_iter().for_each(|own| own.answer(Ok(Err(ControlError::Overtaken))));
+        waiting.into_iter().for_each(|own| own.answer(Err(ControlError::Overtaken)));
     }
 
     /// Decide changes, and append and publish their releases. Returns the changes that must be
@@ -91,7 +90,7 @@ impl Releases {
         }
         if !self.serve_log_for(replayed, &mut waiting).await {
             for own in waiting {
-                own.answer(Ok(Ok(Step::Load(replayed.desired.clone(), Vec::new()))));
+                own.answer(Ok(Step::Load(replayed.desired.clone(), Vec::new())));
             }
             return Vec::new();
         }
@@ -160,10 +159,10 @@ impl Releases {
                 (What::Release(outcome), Some(serving))
             }
             Ok(Ok(Decision::Step(step, mended))) => {
-                (What::Answer(Ok(Ok(step))), mended.map(|mended| basis.take(mended)))
+                (What::Answer(Ok(step)), mended.map(|mended| basis.take(mended)))
             }
-            Ok(Err(error)) => (What::Answer(Ok(Err(error))), None),
-            Err(panic) => (What::Answer(Err(panic)), None),
+            Ok(Err(error)) => (What::Answer(Err(error)), None),
+            Err(panic) => (What::Answer(Err(ControlError::panicked(&*panic))), None),
         };
         Decided { waiting, behind, what, serving }
     }
@@ -217,7 +216,7 @@ impl Decided {
                     },
                     (false, _, Others::Again) => return Some(waiting),
                 };
-                waiting.answer(Ok(made));
+                waiting.answer(made);
             }
         }
         None

@@ -1,6 +1,5 @@
 //! Running samples side by side, within a time for all of them.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,8 +109,11 @@ async fn check(
             let _place = place;
             sample.mismatches(&answer)
         });
-        let checking = checking.await;
-        checking.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))
+        checking.await.unwrap_or_else(|ended| {
+            let mut mismatches = Mismatches::default();
+            mismatches.add("$", "an answer that can be compared", ended.to_string());
+            mismatches
+        })
     } else {
         sample.mismatches(&answer)
     };

@@ -1,8 +1,6 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use std::panic::resume_unwind;
-
-use gristmill_control::{Change, ROOT, Reach, ReleaseNote, Terms, TokenUse};
+use gristmill_control::{Change, ControlError, ROOT, Reach, ReleaseNote, Terms, TokenUse};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_snapshot::Operator;
@@ -81,7 +79,7 @@ impl Inference {
             }
         });
         let changed = AbortOnDropHandle::new(changing).await;
-        changed.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))?;
+        changed.map_err(|ended| ControlError::from(ended).logged())??;
         if !is_load {
             return Ok(());
         }
