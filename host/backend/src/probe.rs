@@ -36,6 +36,25 @@ pub(crate) fn inputs(
     info.inputs.iter().map(|input| made_up(input, rows, &mut left, pool)).collect()
 }
 
+/// The input's shape with so many rows; `size` replaces the other open dimensions.
+pub(crate) fn shape_of(input: &TensorInfo, rows: usize, size: usize) -> Vec<usize> {
+    let open = std::iter::once(rows).chain(std::iter::repeat(size));
+    input.dims.iter().zip(open).map(|(dim, open)| dim.unwrap_or(open)).collect()
+}
+
+/// The elements and the bytes of a tensor of this shape, which are taken off those that are `left`.
+/// None if it needs more.
+pub(crate) fn take_size(
+    input: &TensorInfo,
+    shape: &[usize],
+    left: &mut usize,
+) -> Option<(usize, usize)> {
+    let elements = shape.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim))?;
+    let bytes = elements.checked_mul(input.dtype.size_bytes().unwrap_or(32))?;
+    *left = left.checked_sub(bytes)?;
+    Some((elements, bytes))
+}
+
 fn made_up(
     input: &TensorInfo,
     rows: usize,
@@ -45,15 +64,10 @@ fn made_up(
     let failed = |why: &dyn Display| {
         ModelError::new(format!("input {:?} cannot be made up: {why}", input.name))
     };
-    let open = std::iter::once(rows).chain(std::iter::repeat(1));
-    let shape: Vec<usize> =
-        input.dims.iter().zip(open).map(|(dim, open)| dim.unwrap_or(open)).collect();
-    let elements = shape.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim));
-    let bytes = elements.and_then(|all| all.checked_mul(input.dtype.size_bytes().unwrap_or(32)));
-    let Some((elements, bytes)) = elements.zip(bytes).filter(|(_, bytes)| *bytes <= *left) else {
+    let shape = shape_of(input, rows, 1);
+    let Some((elements, bytes)) = take_size(input, &shape, left) else {
         return Err(failed(&format_args!("{shape:?} is too large")));
     };
-    *left -= bytes;
     let made = match input.dtype {
         Dtype::String if elements > TEXTS_MAX => return Err(failed(&"too many texts")),
         Dtype::String => Tensor::from_strings(pool, shape.as_slice().into(), &vec!["0"; elements]),

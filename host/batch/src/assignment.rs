@@ -57,9 +57,13 @@ impl Assignment {
         // A task that leads runs it in a turn of its connection.
         charged_elsewhere(Duration::from_nanos(turn.took()));
         if let Some(Ran { times, bisections, .. }) = &ran {
-            let (tenant_rows, at) = (&batch.tenant_rows(), sync::time_of_day());
-            let counted = CountedBatch { tenant_rows, times, bisections: *bisections, at };
+            let tenant_rows = batch.tenant_rows();
+            let (tenants, at) = (tenant_rows.len(), sync::time_of_day());
+            let bisections = *bisections;
+            let counted = CountedBatch { tenant_rows: &tenant_rows, times, bisections, at };
             tally.recent().count_batch(&counted);
+            drop(tenant_rows);
+            batch.tenants = tenants;
         }
         Finished { rows: batch.rows(), batch, place, ran, should_wait: false }
     }

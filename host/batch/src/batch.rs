@@ -38,6 +38,8 @@ pub(crate) struct Batch {
     staged: Vec<Tensor>,
     /// The rows that pad it to an allowed size.
     padding: usize,
+    /// The tenants that share it. Set when it is counted.
+    pub(crate) tenants: usize,
     /// How long each request was queued. Set when the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
@@ -179,8 +181,8 @@ impl Batch {
 
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
-        let Self { provider, times, is_free, .. } = *self;
-        let (rows, tenants) = (self.rows(), self.tenant_rows().len());
+        let Self { provider, times, is_free, tenants, .. } = *self;
+        let rows = self.rows();
         let batch = self.record(rows);
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         let waited = waited.zip(self.shares.drain(..));

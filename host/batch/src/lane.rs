@@ -309,7 +309,7 @@ impl Lane {
             }
         }
         if is_cut && !self.forms_batches() {
-            return Err(SubmitError::Mixed.with(answers));
+            return Err(SubmitError::Mixed);
         }
         let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool);
         let whole = whole.map_err(|error| error.with(answers))?;

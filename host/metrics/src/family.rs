@@ -120,7 +120,7 @@ families! {
     MODEL_REFUSED Counter "gristmill.model.refused" ["{request}"] (model, version, reason)
         "Requests that the model did not run: queue_full, too_late (it could not have been answered in time) or expired (its time in the queue passed).";
     MODEL_INCIDENTS Counter "gristmill.model.incidents" ["{incident}"] (model, version, kind)
-        "Batches cut in half because they failed (bisected), runs that were told to end (given_up), instances lost because they did not (lost).";
+        "Batches cut in half because they failed (bisected), runs that were told to end (given_up), instances lost because they did not (lost), and whether a run showed that rows influence each other, which ended batches (batching_ended).";
     QUEUE_ROWS Gauge "gristmill.queue.rows" ["{row}"] (model, version)
         "Rows in the model's queue.";
     QUEUE_AGE Gauge "gristmill.queue.age" ["s"] (model, version)

@@ -137,7 +137,8 @@ fn stages_batches_and_plugins_have_figures() {
     let of_requests =
         sum(&values, "gristmill_request_model_time_seconds_total", &["pipeline=\"digits\""]);
     let of_batches = sum(&values, "gristmill_model_time_seconds_total", &digits);
-    assert!((of_requests - of_batches).abs() < 1e-6, "{of_requests} and {of_batches}");
+    // Requests pay for processor time; batches also wait for a core.
+    assert!(of_requests > 0.0 && of_requests < of_batches + 1e-6, "{of_requests} of {of_batches}");
     assert_eq!(
         sum(&values, "gristmill_model_size_bytes", &digits),
         files::model("digits").len() as f64

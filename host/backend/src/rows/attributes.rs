@@ -34,13 +34,13 @@ impl<'a> Attributes<'a> {
                 return Err(unclear(name));
             }
             let referred = &attribute.ref_attr_name;
-            let found = if referred.is_empty() {
+            let value = if referred.is_empty() {
                 Some(attribute)
             } else {
                 // It may have a default, which tract does not read.
                 caller.find(referred)
             };
-            all.push((name, found.ok_or_else(|| unclear(name))?));
+            all.push((name, value.ok_or_else(|| unclear(name))?));
         }
         let unread = Cell::new((0..all.len()).fold(0, |bits, at| bits | 1 << at));
         Ok(Self { all, unread })

@@ -9,12 +9,12 @@ use super::obstacle::Reason;
 pub(super) enum Rows {
     /// It is the same in every batch.
     Free,
-    /// What belongs to a row depends on this row alone.
+    /// Each row depends on the same row of the inputs alone.
     Along(Axis),
-    /// What belongs to a row are whole numbers that say where the row is, in a dimension with rows.
+    /// Each row has whole numbers that say where the row is, in a dimension with rows.
     Placed(Axis, Places),
-    /// What belongs to a row are indices, the last dimension of the tensor: the first of each is
-    /// the number of the row, and the others depend on the row alone.
+    /// Each row has indices, which are the last dimension of the tensor: the first of each is the
+    /// number of the row, and the others depend on the row alone.
     Indices(Axis),
     /// It depends on the number of rows, but not on their values.
     Counted,

@@ -1,7 +1,7 @@
 //! Follows the rows through a graph, node by node.
 //!
-//! Invariant: its work and its memory are bounded by [`WORK_MAX`], and its recursion by
-//! [`DEPTH_MAX`], whatever the file says.
+//! Invariant: for every file, [`WORK_MAX`] bounds its work and its memory, and [`DEPTH_MAX`] its
+//! recursion.
 
 use std::collections::HashMap;
 use std::rc::Rc;

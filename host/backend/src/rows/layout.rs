@@ -25,8 +25,8 @@ fn merge(one: &Dim, other: &Dim, call: &Call) -> Result<Dim, Why> {
     if one.has_rows() || other.has_rows() {
         return Err("the rows meet a dimension of another size".into());
     }
-    let known = |dim: &Dim| dim.as_known().filter(|size| *size > 1).map(Dim::known);
-    Ok(known(one).or_else(|| known(other)).unwrap_or_else(|| call.fresh()))
+    let fixed = |dim: &Dim| dim.as_known().filter(|size| *size > 1).map(Dim::known);
+    Ok(fixed(one).or_else(|| fixed(other)).unwrap_or_else(|| call.fresh()))
 }
 
 /// The rows and the shape of what elementwise work on `facts` makes.
@@ -76,14 +76,14 @@ pub(super) fn contract(
         }
         if let Some(axis) = fact.axis()? {
             let label = *labels.get(axis.at).ok_or("the axis of the rows is not known")?;
-            let found = (label, axis.outer.clone());
-            if rows.as_ref().is_some_and(|rows| *rows != found) {
+            let rows_here = (label, axis.outer.clone());
+            if rows.as_ref().is_some_and(|rows| *rows != rows_here) {
                 return Err("the rows meet other rows".into());
             }
             if labels.iter().filter(|each| **each == label).count() != 1 {
                 return Err("the rows are in two dimensions".into());
             }
-            rows = Some(found);
+            rows = Some(rows_here);
         }
         for (label, dim) in labels.iter().zip(dims) {
             match indices.iter_mut().find(|index| index.label == *label) {
@@ -122,7 +122,7 @@ pub(super) fn only_at(fact: &Fact, at: usize, why: &'static str) -> Result<(), W
     }
 }
 
-/// What is known of a tensor that is one or the other.
+/// The fact that holds for both tensors.
 pub(super) fn either(yes: &Fact, no: &Fact, symbols: &Symbols) -> Result<Fact, Why> {
     if yes == no {
         return Ok(yes.clone());

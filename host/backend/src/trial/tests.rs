@@ -60,7 +60,7 @@ fn an_influence_is_found_whatever_brings_it() {
     let place =
         |rows: &[[f32; 2]]| (0..).zip(rows).map(|(at, row)| [row[0], row[1] + at as f32]).collect();
     assert_dependent(&certificate(place), "output \"y\" of a row");
-    // Only rows beside it that are no numbers change a row.
+    // A row changes only beside rows that are not numbers.
     let poisoned = |rows: &[[f32; 2]]| {
         let is_poisoned = rows.iter().flatten().any(|one| one.is_nan());
         let factor = if is_poisoned { f32::NAN } else { 1.0 };

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use gristmill_core::{BufferPool, Dtype, ModelInfo, Tensor, TensorError, TensorInfo};
 
+use crate::probe::{shape_of, take_size};
+
 /// A row: a tensor of one row for each of the model's inputs.
 pub(super) type Row = Vec<Tensor>;
 
@@ -74,12 +76,8 @@ impl<'a> Values<'a> {
         size: usize,
         left: &mut usize,
     ) -> Option<Tensor> {
-        let open = std::iter::once(1).chain(std::iter::repeat(size));
-        let shape: Vec<usize> =
-            input.dims.iter().zip(open).map(|(dim, open)| dim.unwrap_or(open)).collect();
-        let elements = shape.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim))?;
-        let bytes = elements.checked_mul(input.dtype.size_bytes().unwrap_or(32))?;
-        *left = left.checked_sub(bytes)?;
+        let shape = shape_of(input, 1, size);
+        let (elements, _) = take_size(input, &shape, left)?;
         self.filled(input.dtype, &shape, elements, range).ok()?
     }
 

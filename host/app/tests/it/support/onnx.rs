@@ -45,9 +45,10 @@ impl Graph {
             let attribute = Message::new().text(1, name);
             match value {
                 Set::Int(value) => attribute.int(3, *value).int(20, 2),
-                Set::Ints(values) => {
-                    values.iter().fold(attribute, |own, value| own.int(8, *value)).int(20, 7)
-                }
+                Set::Ints(values) => values
+                    .iter()
+                    .fold(attribute, |attribute, value| attribute.int(8, *value))
+                    .int(20, 7),
                 Set::Text(text) => attribute.text(4, text).int(20, 3),
             }
         });

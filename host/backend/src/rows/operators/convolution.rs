@@ -49,18 +49,18 @@ impl Window {
         let (stride, dilation) = (*self.strides.get(at)?, *self.dilations.get(at)?);
         let reach = dilation.checked_mul(kernel.checked_sub(1)?)?;
         let ends = self.pads.get(at)?.checked_add(*self.pads.get(at + self.strides.len())?)?;
-        let known = dim.as_known().and_then(|size| i64::try_from(size).ok());
+        let fixed_size = dim.as_known().and_then(|size| i64::try_from(size).ok());
         let size = match &self.auto_pad[..] {
             "SAME_UPPER" | "SAME_LOWER" if stride == 1 => return Some(dim.clone()),
             "SAME_UPPER" | "SAME_LOWER" => {
-                known?.checked_add(stride.checked_sub(1)?)?.checked_div(stride)?
+                fixed_size?.checked_add(stride.checked_sub(1)?)?.checked_div(stride)?
             }
             "VALID" | "NOTSET" if !self.rounds_up => {
                 let ends = if self.auto_pad == "VALID" { 0 } else { ends };
                 if stride == 1 && ends == reach {
                     return Some(dim.clone());
                 }
-                let free = known?.checked_add(ends)?.checked_sub(reach)?.checked_sub(1)?;
+                let free = fixed_size?.checked_add(ends)?.checked_sub(reach)?.checked_sub(1)?;
                 let steps = free.checked_div(stride).filter(|_| free >= 0 && stride > 0)?;
                 steps.checked_add(1)?
             }

@@ -47,17 +47,17 @@ fn reshape(call: &Call) -> Outputs {
     let wanted = wanted.collect::<Result<Vec<_>, Why>>()?;
     let is_inferred = |wanted: &Wanted| matches!(wanted, Wanted::Rest { .. });
     let total = input.shape.as_ref().and_then(Dim::product);
-    let known = wanted.iter().filter_map(|wanted| match wanted {
+    let known_dims = wanted.iter().filter_map(|wanted| match wanted {
         Wanted::Dim(dim) => Some(dim),
         Wanted::Rest { .. } => None,
     });
-    let known = Dim::product(known);
-    let rest = match (&total, &known, wanted.iter().filter(|each| is_inferred(each)).count()) {
-        (Some(total), Some(known), 1) => total.over(known),
+    let known_size = Dim::product(known_dims);
+    let rest = match (&total, &known_size, wanted.iter().filter(|each| is_inferred(each)).count()) {
+        (Some(total), Some(known_size), 1) => total.over(known_size),
         _ => None,
     };
     // The rows are in a dimension that is known, or in the rest.
-    let has_rows = known.as_ref().is_none_or(Dim::has_rows);
+    let has_rows = known_size.as_ref().is_none_or(Dim::has_rows);
     let rest_is_free = input.is_free() || has_rows;
     let mut shape = Vec::new();
     for wanted in &wanted {

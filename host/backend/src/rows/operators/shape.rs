@@ -80,7 +80,7 @@ fn expand(call: &Call) -> Outputs {
     };
     let target = match (with_rows.next(), with_rows.next()) {
         (None, _) => Fact::free(Some(shape)),
-        // What is repeated for each row is the same for all.
+        // Each row gets the same copy.
         (Some((at, _)), None) => {
             let at = at + rank - shape.len();
             let axis = axis.filter(|axis| axis.at + rank - input.rank().unwrap_or(0) == at);

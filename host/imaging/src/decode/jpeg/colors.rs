@@ -1,5 +1,5 @@
 //! The colours that a JPEG's components stand for, decided as libjpeg decides it: a JFIF header
-//! says YCbCr, whatever Adobe's marker says.
+//! means YCbCr, also beside an Adobe marker that says something else.
 
 use super::marker;
 
