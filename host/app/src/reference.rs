@@ -69,14 +69,16 @@ fn limits() -> String {
         table.row([code(key), text(default), range, meaning_of(key).to_owned()]);
     }
     let plugin = &host.plugin;
+    let all = bytes(plugin.host_memory_bytes as u64);
+    let meaning = "all tensors and pictures of a call; 500 `plugin_out_of_memory`, or an error that \
+                   the plugin gets if one picture may take more";
+    let held = code("plugin_held_bytes");
+    table.row(["tensors and pictures".to_owned(), all, held, meaning.to_owned()]);
     let mut fixed = |what: &str, limit: String, meaning: &str| {
         table.row([what.to_owned(), limit, "fixed".to_owned(), meaning.to_owned()]);
     };
     let own = bytes(plugin.tensor_bytes as u64);
     fixed("one tensor", own, "a tensor that a plugin makes; the plugin gets an error");
-    let all = bytes(plugin.host_memory_bytes as u64);
-    let meaning = "all tensors and pictures of a call; 500 `plugin_out_of_memory`";
-    fixed("tensors and pictures", all, meaning);
     let meaning =
         "a picture that is decoded or made; the plugin gets an error, which is 422 with the SDK";
     fixed("pixels", plugin.pixels.to_string(), meaning);
@@ -124,7 +126,8 @@ fn meaning_of(key: &str) -> &'static str {
         "timeout_ms" => "from the request's arrival to its answer; 504 `deadline_exceeded`",
         "body_bytes" => "the request's body; 413 `body_too_large`",
         "cpu_ms" => {
-            "CPU time of each plugin call, the host's work for it included; 504 `plugin_timeout`"
+            "CPU time of each plugin call, the host's work for it included; by default 3000 for a call \
+             that decodes a picture; 504 `plugin_timeout`"
         }
         "memory_bytes" => "linear memory of each plugin call; 500 `plugin_out_of_memory`",
         "response_bytes" => {

@@ -27,6 +27,7 @@ use gristmill_client::Addresses;
 use gristmill_control::{Control, FigureParts, Progress};
 use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, Inference, InferenceConfig, Loading, grpc_plane};
+use gristmill_imaging::is_decoding;
 use gristmill_metrics::Places;
 use gristmill_observe::{Observer, Parts, Scrapes};
 use gristmill_telemetry::{Log, LogFormat};
@@ -86,9 +87,9 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let config = Config::resolve(matches)?;
-    let as_json = config.logging.log_format == LogFormat::Json;
-    let log =
-        gristmill_telemetry::init(&config.logging.log.0, config.logging.log_format, &OWN_LINES)?;
+    let format = config.logging.log_format;
+    let as_json = format == LogFormat::Json;
+    let log = gristmill_telemetry::init(&config.logging.log.0, format, &OWN_LINES, is_decoding)?;
     let Err(error) = start(config, &log);
     // In JSON the error is logged here, because the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);

@@ -9,6 +9,9 @@ pub struct PluginLimits {
     pub memory_bytes: usize,
     /// CPU time, in the guest and in native work done for it.
     pub cpu: Duration,
+    /// The same for a call that decodes a picture. A photo of a phone takes longer than all else
+    /// that most plugins do.
+    pub cpu_decoding: Duration,
     /// Elements, summed over all tables of the call.
     pub table_elements: usize,
     /// Core module instances.
@@ -36,6 +39,7 @@ impl Default for PluginLimits {
         Self {
             memory_bytes: 64 << 20,
             cpu: Duration::from_millis(250),
+            cpu_decoding: Duration::from_secs(3),
             table_elements: 20_000,
             instances: 64,
             handles: 10_000,

@@ -21,6 +21,8 @@ use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked, 
 pub struct CallUsage {
     /// CPU time, in the guest and in native work done for it.
     pub cpu: Duration,
+    /// The CPU time that it may take. It is more if the call decodes a picture.
+    pub cpu_limit: Duration,
     /// The linear memory of its instance, in bytes.
     pub memory_bytes: usize,
     /// The most bytes of tensors and pictures that it held.

@@ -33,6 +33,7 @@ impl Sandboxed {
         let limits = PluginLimits {
             memory_bytes: 4 << 20,
             cpu: Duration::from_millis(100),
+            cpu_decoding: Duration::from_millis(100),
             hostcall_bytes: 2 << 20,
             tensor_bytes: 1 << 20,
             host_memory_bytes: 16 << 20,

@@ -105,7 +105,9 @@ impl Details {
             sum.fetch_add(more, Relaxed);
         }
         for (calls, usage) in shard.calls.iter().zip([record.calls.pre, record.calls.post]) {
-            let Some(CallUsage { cpu, memory_bytes, host_memory_bytes }) = usage else { continue };
+            let Some(CallUsage { cpu, memory_bytes, host_memory_bytes, .. }) = usage else {
+                continue;
+            };
             calls.cpu_ns.fetch_add(nanos(cpu), Relaxed);
             let memory = (memory_bytes + host_memory_bytes) as u64;
             // Most calls do not have the most, and a load does not take the cache line away.

@@ -216,6 +216,7 @@ mod tests {
             cpu: Duration::from_millis(2),
             memory_bytes: 10,
             host_memory_bytes: 5,
+            ..CallUsage::default()
         });
         receipt.answered(7);
         open(&figures).failed(ErrorCode::ModelFailed, 0);

@@ -26,7 +26,7 @@ pub(crate) fn failure(failure: wit::Failure) -> CallError {
 /// The limit that ended a guest, or its own trap.
 pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallError {
     if error.is::<CpuExhausted>() {
-        return CallError::OutOfTime(state.limits.cpu.as_millis());
+        return CallError::OutOfTime(state.meter.limit().as_millis());
     }
     if let Some(limited) = error.downcast_ref::<Limited>() {
         return over(limited);
@@ -82,9 +82,14 @@ mod tests {
         let meter = Arc::new(Meter::new(limits.cpu));
         let state = CallState::new(grant, meter, BufferPool::new(0), ());
         let told = |error: wasmtime::Error| trap(&error, &state).to_string();
-        assert_eq!(told(CpuExhausted.into()), "plugin used up its 250 ms of CPU time");
-        let limited = Limited::Call(CallLimit::Memory(7));
-        assert_eq!(told(limited.into()), "plugin went over its limit of 7 bytes of memory");
+        let late = "plugin used up its 250 ms of CPU time (limits.cpu_ms of the pipeline)";
+        assert_eq!(told(CpuExhausted.into()), late);
+        state.meter.raise_limit(limits.cpu_decoding);
+        assert_eq!(told(CpuExhausted.into()), late.replace("250", "3000"));
+        let limited = told(Limited::Call(CallLimit::Memory(7)).into());
+        let memory = "plugin went over its limit of 7 bytes of memory (limits.memory_bytes of the \
+                      pipeline, up to the server's plugin_memory_bytes)";
+        assert_eq!(limited, memory);
         let handles = "plugin went over its limit of 10000 handles";
         assert_eq!(told(ResourceTableError::Full.into()), handles);
         assert!(matches!(

@@ -216,7 +216,7 @@ pub enum CallError {
     #[error("plugin went over its limit of {0}")]
     OutOfMemory(CallLimit),
     /// The plugin used up its CPU time; holds the limit in milliseconds.
-    #[error("plugin used up its {0} ms of CPU time")]
+    #[error("plugin used up its {0} ms of CPU time (limits.cpu_ms of the pipeline)")]
     OutOfTime(u128),
     /// All calls of its owner together hold too much memory.
     #[error(transparent)]
@@ -232,14 +232,20 @@ pub enum CallError {
     Host(#[source] HostFault),
 }
 
+/// The keys that set limits, for texts.
+const MEMORY_KEYS: &str =
+    "limits.memory_bytes of the pipeline, up to the server's plugin_memory_bytes";
+const RESPONSE_KEY: &str = "limits.response_bytes of the pipeline";
+pub(crate) const HELD_KEY: &str = "plugin_held_bytes";
+
 /// A limit on what a call may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallLimit {
     /// Bytes of linear memory.
-    #[error("{0} bytes of memory")]
+    #[error("{0} bytes of memory ({MEMORY_KEYS})")]
     Memory(usize),
     /// Bytes of linear memory. The host was asked to copy more bytes than this limit into it.
-    #[error("{limit} bytes of memory: {bytes} bytes were to be copied into it")]
+    #[error("{limit} bytes of memory ({MEMORY_KEYS}): {bytes} bytes were to be copied into it")]
     Copied {
         /// The limit.
         limit: usize,
@@ -264,7 +270,7 @@ pub enum CallLimit {
     #[error("{0} bytes for one tensor")]
     Tensor(usize),
     /// Bytes that the host holds for the call.
-    #[error("{0} bytes of tensors and pictures")]
+    #[error("{0} bytes of tensors and pictures (the server's {HELD_KEY})")]
     HostMemory(usize),
     /// Handles of resources.
     #[error("{0} handles")]
@@ -275,7 +281,7 @@ pub enum CallLimit {
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerFault {
     /// Its state for `postprocess` is too long.
-    #[error("state of {bytes} bytes is over the limit of {limit}")]
+    #[error("state of {bytes} bytes is over the limit of {limit} ({RESPONSE_KEY})")]
     State {
         /// The state's length.
         bytes: usize,
@@ -305,7 +311,7 @@ pub enum AnswerFault {
     #[error("status {0} is not one of 200 to 599")]
     Status(u16),
     /// The response is too long.
-    #[error("response of {bytes} bytes is over the limit of {limit}")]
+    #[error("response of {bytes} bytes is over the limit of {limit} ({RESPONSE_KEY})")]
     Response {
         /// The body's length.
         bytes: usize,

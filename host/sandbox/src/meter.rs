@@ -26,7 +26,8 @@ pub(crate) struct CpuExhausted;
 
 /// Shared by a call, the state in its store, and the request that waits for it.
 pub(crate) struct Meter {
-    limit: Duration,
+    /// The CPU time that the call may take, in nanoseconds.
+    limit: AtomicU64,
     /// Nanoseconds of the turns that are over.
     spent: AtomicU64,
     /// When the turn under way began, and the thread's CPU time then.
@@ -51,7 +52,7 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn new(limit: Duration) -> Self {
         Self {
-            limit,
+            limit: AtomicU64::new(nanos(limit)),
             spent: AtomicU64::new(0),
             resumed: AtomicU64::new(0),
             resumed_cpu: AtomicU64::new(0),
@@ -96,14 +97,24 @@ impl Meter {
         self.spent() + Duration::from_nanos(self.turn())
     }
 
+    /// The CPU time that the call may take.
+    pub(crate) fn limit(&self) -> Duration {
+        Duration::from_nanos(self.limit.load(Ordering::Relaxed))
+    }
+
+    /// The call may take this CPU time, if that is more than it might before.
+    pub(crate) fn raise_limit(&self, limit: Duration) {
+        self.limit.fetch_max(nanos(limit), Ordering::Relaxed);
+    }
+
     /// The rest of the budget.
     pub(crate) fn left(&self) -> Duration {
-        self.limit.saturating_sub(self.used())
+        self.limit().saturating_sub(self.used())
     }
 
     /// Whether the budget is used up.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.used() > self.limit
+        self.used() > self.limit()
     }
 
     /// Whether the work may go on. Long native work asks between its parts.
@@ -203,10 +214,15 @@ impl Meter {
     pub(crate) fn usage(&self) -> CallUsage {
         CallUsage {
             cpu: self.spent(),
+            cpu_limit: self.limit(),
             memory_bytes: self.memory_bytes.load(Ordering::Relaxed),
             host_memory_bytes: self.host_memory_bytes.load(Ordering::Relaxed),
         }
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

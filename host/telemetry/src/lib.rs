@@ -18,6 +18,7 @@ mod queue;
 mod text;
 
 use std::io::{self, IsTerminal};
+use std::panic::Location;
 use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
@@ -80,8 +81,9 @@ pub fn check_filter(filter: &str) -> Result<(), ParseError> {
 }
 
 /// Write log lines that pass `filter` to standard error, with the fields of their spans. Panics
-/// become log lines, too. Modules in `own` log only what requests cannot provoke at will; room in
-/// the queue is reserved for their lines. Call this once.
+/// become log lines, too: an error, or a line for debugging where `is_of_input` says that the
+/// thread works on an input that may make it panic. Modules in `own` log only what requests cannot
+/// provoke at will; room in the queue is reserved for their lines. Call this once.
 ///
 /// # Errors
 /// The filter cannot be read, the writer's thread cannot be started, or there is a subscriber
@@ -90,6 +92,7 @@ pub fn init(
     filter: &str,
     format: LogFormat,
     own: &'static [&'static str],
+    is_of_input: fn() -> bool,
 ) -> Result<Log, LogSetupError> {
     let filter = EnvFilter::try_new(filter)?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -99,12 +102,30 @@ pub fn init(
     let subscriber = tracing_subscriber::registry().with(filter).with(layer);
     subscriber.try_init()?;
     // The standard hook writes to standard error at once, which may block.
-    std::panic::set_hook(Box::new(|panic| {
-        let at = panic.location().map(ToString::to_string).unwrap_or_default();
+    std::panic::set_hook(Box::new(move |panic| {
+        let at = panic.location().map(place).unwrap_or_default();
         let thread = std::thread::current();
         let thread = thread.name().unwrap_or_default();
         let why = panic.payload_as_str().unwrap_or("of unknown type");
-        tracing::error!(at, thread, why, "panicked");
+        if is_of_input() {
+            tracing::debug!(at, thread, why, "refused an input with a panic");
+        } else {
+            tracing::error!(at, thread, why, "panicked");
+        }
     }));
     Ok(Log(queue))
+}
+
+/// The place in the code, without folders of the machine that built it.
+fn place(location: &Location<'_>) -> String {
+    let (file, line) = (location.file(), location.line());
+    // A library's file, from its name and version on; or a file of the standard library.
+    let of = |folder: &str| Some(file.split_once(folder)?.1);
+    let library = of("/registry/src/").and_then(|rest| Some(rest.split_once('/')?.1));
+    let file = match library.or_else(|| of("/library/")) {
+        Some(file) => file,
+        None if file.starts_with('/') => file.rsplit('/').next().unwrap_or_default(),
+        None => file,
+    };
+    format!("{file}:{line}")
 }

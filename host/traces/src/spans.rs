@@ -216,7 +216,7 @@ fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
 
 fn stage_attributes(stage: Stage, record: &Record) -> Vec<KeyValue> {
     let call = |usage: Option<CallUsage>| {
-        let figures = usage.map(|CallUsage { cpu, memory_bytes, host_memory_bytes }| {
+        let figures = usage.map(|CallUsage { cpu, memory_bytes, host_memory_bytes, .. }| {
             let memory = (memory_bytes + host_memory_bytes) as i64;
             [
                 KeyValue::new("gristmill.plugin.cpu_us", cpu.as_micros() as i64),

@@ -131,6 +131,8 @@ section! {
             "Plugin calls running at the same time; further ones wait";
         plugin_memory_bytes: usize = "67108864", 1 << 20..=4 << 30,
             "The most memory that a plugin call may have";
+        plugin_held_bytes: usize = "268435456", 1 << 20..=64 << 30,
+            "The most memory of tensors and pictures that the server may hold for a plugin call";
         plugin_instances: u32 = "64", 1..=1000,
             "The most core modules that an instance of a plugin may have";
         compile_timeout["compile_timeout_s"]: Duration = "60", 1..=86_400,

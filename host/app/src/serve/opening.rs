@@ -82,6 +82,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugins.plugin_memory_bytes;
+    limits.plugin.host_memory_bytes = config.plugins.plugin_held_bytes;
     limits.plugin.instances = config.plugins.plugin_instances as usize;
     let (store, following) = open_store(&config, address)?;
     let tenant_bytes_max = config.requests.tenant_bytes_max;

@@ -67,6 +67,7 @@ mod oip_clients;
 mod oip_messages;
 mod oip_perf_analyzer;
 mod oip_surface;
+mod photos;
 mod pictures;
 mod plugin_lines;
 mod plugin_test;

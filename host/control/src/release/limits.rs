@@ -26,7 +26,7 @@ pub struct LimitsSpec {
     /// The request's body.
     #[schema(minimum = 1, maximum = 1_073_741_824)]
     pub body_bytes: Option<usize>,
-    /// CPU time of each plugin call.
+    /// CPU time of each plugin call; by default 250, and 3000 for a call that decodes a picture.
     #[schema(minimum = 5, maximum = 60_000)]
     pub cpu_ms: Option<u64>,
     /// Linear memory of each plugin call; at most the server's setting `plugin_memory_bytes`.
@@ -135,6 +135,9 @@ impl LimitsSpec {
         limits.timeout = Duration::from_millis(timeout);
         limits.body_bytes = body as usize;
         limits.plugin.cpu = Duration::from_millis(cpu);
+        if self.cpu_ms.is_some() {
+            limits.plugin.cpu_decoding = limits.plugin.cpu;
+        }
         limits.plugin.memory_bytes = memory as usize;
         limits.plugin.response_bytes = response as usize;
         limits.plugin.log_bytes = log as usize;

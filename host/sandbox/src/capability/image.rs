@@ -17,7 +17,7 @@ pub use self::bindings::wit;
 use self::terms::{filter_of, options_of, refused, statistics_of};
 use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
-use crate::error::CallLimit;
+use crate::error::{CallLimit, HELD_KEY};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
@@ -28,6 +28,10 @@ pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
 /// The longest work that is done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
+
+/// Operations, for texts.
+const RESIZING: &str = "resizing";
+const PADDING: &str = "padding";
 
 /// How far the estimated time may exceed the rest of the budget, because estimates are rather too
 /// high.
@@ -47,13 +51,15 @@ pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasm
 impl<S: Send> wit::Host for CallState<S> {}
 
 impl<S: Send> CallState<S> {
-    /// Do `work`, whose estimated cost is `cost`, and put its result into the call's table.
+    /// Do `work`, whose estimated cost is `cost`, and put its result into the call's table. The
+    /// text of a refusal begins with `what`.
     async fn native<T: AsRef<[u8]> + Send + 'static>(
         &mut self,
+        what: &str,
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<Resource<T>, wit::ImageError>> {
-        match self.make(cost, work).await? {
+        match self.make(what, cost, work).await? {
             Ok(made) => Ok(Ok(self.table.push(made)?)),
             Err(error) => Ok(Err(error)),
         }
@@ -62,6 +68,7 @@ impl<S: Send> CallState<S> {
     /// Do `work`, whose estimated cost is `cost`. The memory of its result stays counted.
     async fn make<T: AsRef<[u8]>>(
         &mut self,
+        what: &str,
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<T, wit::ImageError>> {
@@ -71,7 +78,7 @@ impl<S: Send> CallState<S> {
             Err(error) => return Ok(Err(refused(error)?)),
         };
         if let Some(why) = self.refuses(cost) {
-            return Ok(Err(wit::ImageError::TooLarge(why)));
+            return Ok(Err(wit::ImageError::TooLarge(format!("{what} may take {why}"))));
         }
         if cost.cpu > INLINE_CPU_MAX {
             self.meter.off_serving_threads().await;
@@ -93,11 +100,17 @@ impl<S: Send> CallState<S> {
         let (limit, left) = (self.limits.host_memory_bytes, self.meter.left());
         if cost.bytes > limit {
             let bytes = cost.bytes;
-            return Some(format!("it may take {bytes} bytes of memory; the limit is {limit}"));
+            return Some(format!(
+                "{bytes} bytes of memory; the limit is {limit} (the server's {HELD_KEY})"
+            ));
         }
         (cost.cpu > left + OVERRUN_MAX).then(|| {
             let (cpu, left) = (cost.cpu.as_millis(), left.as_millis());
-            format!("it may take {cpu} ms of CPU time, of which the call has {left} ms left")
+            let limit = self.meter.limit().as_millis();
+            format!(
+                "{cpu} ms of CPU time; the call has {left} ms left of {limit} (limits.cpu_ms of \
+                 the pipeline)"
+            )
         })
     }
 
@@ -126,7 +139,7 @@ impl<S: Send> CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let (filter, limits) = (filter_of(filter), self.picture_limits());
         let cost = pixels.resize_cost(target, filter, limits);
-        self.native(cost, |work| pixels.resize(work, target, filter, limits)).await
+        self.native(RESIZING, cost, |work| pixels.resize(work, target, filter, limits)).await
     }
 
     async fn decoded(
@@ -135,6 +148,7 @@ impl<S: Send> CallState<S> {
         options: wit::DecodeOptions,
         lenient: bool,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.meter.raise_limit(self.limits.cpu_decoding);
         self.meter.take_turns().await?;
         let data = self.table.get(&data)?.clone();
         let options = imaging::DecodeOptions {
@@ -153,7 +167,11 @@ impl<S: Send> CallState<S> {
             picture => picture,
         };
         match picture {
-            Ok(picture) => self.native(Ok(picture.cost()), |work| picture.decode(work)).await,
+            Ok(picture) => {
+                let Size { width, height } = picture.size();
+                let what = format!("decoding {width}x{height} pixels");
+                self.native(&what, Ok(picture.cost()), |work| picture.decode(work)).await
+            }
             Err(error) => Ok(Err(refused(error)?)),
         }
     }
@@ -249,7 +267,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let wit::Border { left, top, right, bottom } = border;
         let border = imaging::Border { left, top, right, bottom };
         let cost = pixels.pad_cost(border, &fill, limits);
-        self.native(cost, |work| pixels.pad(work, border, &fill, limits)).await
+        self.native(PADDING, cost, |work| pixels.pad(work, border, &fill, limits)).await
     }
 
     async fn letterbox(
@@ -272,13 +290,13 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let filter = filter_of(filter);
         let cost = pixels.resize_cost(inner, filter, limits);
         let resize = |work: imaging::Workspace<'_>| pixels.resize(work, inner, filter, limits);
-        let resized = match self.make(cost, resize).await? {
+        let resized = match self.make(RESIZING, cost, resize).await? {
             Ok(resized) => resized,
             Err(error) => return Ok(Err(error)),
         };
         let cost = resized.pad_cost(border, &fill, limits);
         let pad = |work: imaging::Workspace<'_>| resized.pad(work, border, &fill, limits);
-        let pixels = match self.native(cost, pad).await? {
+        let pixels = match self.native(PADDING, cost, pad).await? {
             Ok(pixels) => pixels,
             Err(error) => return Ok(Err(error)),
         };
@@ -303,7 +321,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let part = Rect { x, y, size: Size { width, height } };
-        self.native(pixels.crop_cost(part), |work| pixels.crop(work, part)).await
+        self.native("cropping", pixels.crop_cost(part), |work| pixels.crop(work, part)).await
     }
 
     async fn to_tensor(
@@ -319,7 +337,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
             return Err(Limited::Call(CallLimit::Tensor(limit)).into());
         }
         let cost = pixels.to_tensor_cost(&options);
-        self.native(cost, |work| pixels.to_tensor(work, &options)).await
+        self.native("making a tensor", cost, |work| pixels.to_tensor(work, &options)).await
     }
 
     async fn statistics(

@@ -107,11 +107,11 @@ fn medians(runs: &[Ran]) -> (Duration, Stages) {
 }
 
 fn usage_text(usage: &CallUsage, limits: &PluginLimits) -> String {
-    let CallUsage { cpu, memory_bytes, host_memory_bytes } = *usage;
+    let CallUsage { cpu, cpu_limit, memory_bytes, host_memory_bytes } = *usage;
     format!(
         "CPU {} of {} ms, memory {} of {} MiB, tensors and pictures {} of {} MiB",
         ms(cpu),
-        limits.cpu.as_millis(),
+        cpu_limit.as_millis(),
         mib(memory_bytes),
         mib(limits.memory_bytes),
         mib(host_memory_bytes),
@@ -193,7 +193,7 @@ fn times_document(took: Duration, stages: &Stages) -> Value {
 }
 
 fn usage_document(usage: &CallUsage) -> Value {
-    let CallUsage { cpu, memory_bytes, host_memory_bytes } = *usage;
+    let CallUsage { cpu, memory_bytes, host_memory_bytes, .. } = *usage;
     json!({
         "cpu_ms": cpu.as_secs_f64() * 1e3,
         "memory_bytes": memory_bytes,
@@ -204,5 +204,5 @@ fn usage_document(usage: &CallUsage) -> Value {
 /// The limits, with the keys of [`usage_document`].
 pub(super) fn limits_document(limits: &PluginLimits) -> Value {
     let PluginLimits { cpu, memory_bytes, host_memory_bytes, .. } = *limits;
-    usage_document(&CallUsage { cpu, memory_bytes, host_memory_bytes })
+    usage_document(&CallUsage { cpu, memory_bytes, host_memory_bytes, ..CallUsage::default() })
 }

@@ -11,6 +11,7 @@ fn limits_that_are_not_given_are_the_hosts() {
     let spec = LimitsSpec { cpu_ms: Some(30), log_bytes: Some(0), ..LimitsSpec::default() };
     let limits = spec.resolve(&host).unwrap();
     assert_eq!(limits.plugin.cpu, Duration::from_millis(30));
+    assert_eq!(limits.plugin.cpu_decoding, Duration::from_millis(30));
     assert_eq!(limits.plugin.log_bytes, 0);
     assert_eq!(limits.plugin.memory_bytes, host.plugin.memory_bytes);
 }
