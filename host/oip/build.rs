@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     for (field, name) in [
         ("ModelInput.data_type", "data_type"),
+        ("ModelInput.format", "format"),
         ("ModelOutput.data_type", "data_type"),
         ("ModelInstanceGroup.kind", "instance_kind"),
         ("ModelQueuePolicy.timeout_action", "timeout_action"),

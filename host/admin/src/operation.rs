@@ -175,9 +175,21 @@ impl Operation {
         self.with(parameter(name, ParameterIn::Query, schema).description(Some(meaning)))
     }
 
+    /// A number from 0 on in the query.
+    pub(crate) fn position(self, name: &str, meaning: &str) -> Self {
+        let schema = integer(0, None);
+        self.with(parameter(name, ParameterIn::Query, schema).description(Some(meaning)))
+    }
+
     /// A text in the query.
     pub(crate) fn text(self, name: &str, meaning: &str) -> Self {
         self.with(parameter(name, ParameterIn::Query, text()).description(Some(meaning)))
+    }
+
+    /// A text of this pattern in the query.
+    pub(crate) fn text_like(self, name: &str, pattern: &str, meaning: &str) -> Self {
+        let schema = text().pattern(Some(pattern));
+        self.with(parameter(name, ParameterIn::Query, schema).description(Some(meaning)))
     }
 
     /// One of these texts in the query.

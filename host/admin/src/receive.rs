@@ -87,7 +87,8 @@ impl Received<'_> {
     /// It is missing or is not a number.
     pub(crate) fn upload_offset(&self) -> Result<u64, Problem> {
         let value = self.headers.get("upload-offset").map(|value| value.to_str().unwrap_or("?"));
-        let offset = value.and_then(|value| value.parse().ok());
+        let offset = value.and_then(|value| value.parse::<i64>().ok());
+        let offset = offset.and_then(|offset| u64::try_from(offset).ok());
         offset.ok_or_else(|| {
             let is = value.map_or("missing".into(), |value| format!("{value:?}"));
             let detail = format!("Upload-Offset is {is}: must be the bytes before this part");

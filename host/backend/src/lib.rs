@@ -14,7 +14,7 @@
 //! Invariant: an `ort` value is never cloned, and never bound as an input, because binding may
 //! clone it. In 2.0.0-rc.15 a clone deadlocks in `ort`'s identity session.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![deny(missing_docs)]
 
 mod backends;

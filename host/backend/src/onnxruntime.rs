@@ -1,14 +1,17 @@
 //! Models on ONNX Runtime, on the processor or on CUDA. `ort` loads its library at run time.
 //!
-//! `run` limits and ends the runs of a session, `pinned` gives CUDA memory to stage batches in, and
-//! `by_size` has a session for each size of batches.
+//! `run` limits and ends the runs of a session, `pinned` gives CUDA memory to stage batches in,
+//! `texts` passes texts, `message` shortens errors, and `by_size` has a session for each size of
+//! batches.
 //! Refuses to know other providers: `fallback` does.
 //!
 //! Invariant: an output never lies in memory that an input's owner may use again.
 
 mod by_size;
+mod message;
 mod pinned;
 mod run;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -31,7 +34,7 @@ use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
 
-use self::run::{Keeping, Pin, Runs, Threads, failed};
+use self::run::{Keeping, Pin, Runs, Threads, failed, run_failed};
 use crate::element_type::{unsupported, with_element_type};
 use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
@@ -241,7 +244,7 @@ impl Model for Instance {
         let values = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
         let Self { session, runs, outputs, pool, .. } = self;
         let outputs = runs.limited(|options, pin| {
-            let values = session.run_with_options(&values[..], options).map_err(failed)?;
+            let values = session.run_with_options(&values[..], options).map_err(run_failed)?;
             read_all(values, outputs, Target { pool, pin })
         })?;
         outputs.into_iter().map(|output| unaliased(output, inputs, pool)).collect()
@@ -267,14 +270,11 @@ fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Ten
     Tensor::new(output.dtype(), output.shape().into(), buffer).map_err(failed)
 }
 
-/// The tensor as a value of ONNX Runtime. Strings are copied, because ONNX Runtime needs strings
-/// of its own. Other elements are not copied.
+/// The tensor as a value of ONNX Runtime. Texts are copied, because ONNX Runtime needs texts of its
+/// own. Other elements are not copied.
 fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
-    if let Some(strings) = tensor.strings() {
-        let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
-        let strings: Vec<String> = strings.map(str::to_owned).collect();
-        let value = ort::value::Tensor::from_string_array((shape, &strings[..])).map_err(failed)?;
-        return Ok(value.into());
+    if tensor.dtype() == Dtype::String {
+        return Ok(texts::value_of(tensor)?.into());
     }
     with_element_type!(tensor.dtype(), Element => view_of::<Element>(tensor), other => match other {
         Dtype::Bfloat16 => view_of::<half::bf16>(tensor),
@@ -317,11 +317,7 @@ fn read_all(
 fn read(value: DynValue, dtype: Dtype, target: Target<'_>) -> Result<Tensor, ModelError> {
     with_element_type!(dtype, Element => read_of::<Element>(value, dtype, target), other => match other {
         Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, target),
-        Dtype::String => {
-            let (shape, strings) = value.try_extract_strings().map_err(failed)?;
-            let shape = shape.iter().map(|dim| *dim as usize).collect();
-            Tensor::from_strings(target.pool, shape, &strings).map_err(failed)
-        }
+        Dtype::String => texts::tensor_of(&value, target.pool),
         other => Err(ModelError::new(unsupported(other))),
     })
 }

@@ -53,7 +53,12 @@ impl Backends {
             };
             let Some(model) = loaded.instances.first_mut() else { continue };
             match probe::run_once(model.as_mut(), &loaded.info, &self.pool) {
-                Err(error) if error.kind != ModelErrorKind::Failed => {
+                Err(error)
+                    if matches!(
+                        error.kind,
+                        ModelErrorKind::OutOfMemory | ModelErrorKind::OverLimit
+                    ) =>
+                {
                     return Err(LoadError::OutOfMemory(error));
                 }
                 // A model may fail on zeros and still serve real inputs.

@@ -143,8 +143,8 @@ mod tests {
         let changes = [
             Change::PutTenant { tenant: tenant(), spec: serde_json::from_value(spec).unwrap() },
             Change::PutPlugin { tenant: tenant(), plugin: name("p"), digest: digest(2) },
-            Change::PutModel { model: name("m"), digest: digest(3) },
-            Change::PutModel { model: name("m"), digest: digest(4) },
+            Change::PutModel { model: name("m"), digest: digest(3), version: None },
+            Change::PutModel { model: name("m"), digest: digest(4), version: None },
             Change::PutModelConfig {
                 model: name("m"),
                 config: serde_json::from_value(config).unwrap(),
@@ -159,7 +159,9 @@ mod tests {
         ];
         let mut desired = Desired::default();
         desired.apply(1, &changes).unwrap();
-        desired.apply(2, &[Change::PutModel { model: name("m"), digest: digest(6) }]).unwrap();
+        desired
+            .apply(2, &[Change::PutModel { model: name("m"), digest: digest(6), version: None }])
+            .unwrap();
         assert_eq!(desired.models["m"].kept, [(1, digest(4))].into());
         let written = Head::default().write(5, ReleaseNote::default(), changes.to_vec());
         Checkpoint { head: written.unwrap().1, desired }

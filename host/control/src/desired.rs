@@ -66,9 +66,9 @@ pub struct Token {
 pub struct Model {
     /// The digest of the newest version's file.
     pub digest: Digest,
-    /// The newest version: the release that brought this content.
+    /// The newest version: the release that brought this content, or the number that was chosen.
     pub version: u64,
-    /// The releases that brought earlier content, in order.
+    /// The earlier versions, in order.
     pub earlier_versions: Vec<u64>,
     /// The files of the earlier versions that stay.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -96,16 +96,21 @@ impl Model {
         self.versions().find(|(own, _)| *own == version).map(|(_, file)| file)
     }
 
-    /// Take new content, which release `number` brings.
-    fn put(&mut self, number: u64, digest: Digest) {
-        if self.digest == digest {
-            return;
-        }
-        if self.version != number {
+    /// Take new content, which release `number` brings, as the version `chosen`. The content of a
+    /// version that is there is replaced.
+    fn put(&mut self, number: u64, digest: Digest, chosen: Option<u64>) {
+        let version = match chosen {
+            Some(version) => version,
+            None if self.digest == digest => return,
+            // A version that was chosen may be higher than the release's number.
+            None if self.version > number => self.version + 1,
+            None => number,
+        };
+        if self.version != version {
             self.earlier_versions.push(self.version);
             self.kept.insert(self.version, self.digest);
         }
-        (self.digest, self.version) = (digest, number);
+        (self.digest, self.version) = (digest, version);
     }
 
     /// Take an earlier version back.
@@ -253,10 +258,11 @@ impl Desired {
                 let removed = self.tenant(tenant)?.pipelines.remove(pipeline);
                 removed.ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
             }
-            Change::PutModel { model, digest } => match self.models.get_mut(model) {
-                Some(known) => known.put(number, *digest),
+            Change::PutModel { model, digest, version } => match self.models.get_mut(model) {
+                Some(known) => known.put(number, *digest, *version),
                 None => {
-                    self.models.insert(model.clone(), Model::new(*digest, number));
+                    let new = Model::new(*digest, version.unwrap_or(number));
+                    self.models.insert(model.clone(), new);
                 }
             },
             Change::PutModelVersion { model, version, digest } => {

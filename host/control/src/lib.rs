@@ -88,7 +88,7 @@ mod uploads;
 pub use accounts::FigureParts;
 pub use admin_api::figures::ControlFigures;
 pub use admin_api::history::{NewRelease, Rollback};
-pub use admin_api::models::PublishedModel;
+pub use admin_api::models::{NewModel, PublishedModel};
 pub use admin_api::{Control, ControlParts};
 pub use asked::AskedChange;
 pub use blob_error::BlobError;
@@ -125,7 +125,8 @@ pub use release::gaps::LogGap;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
 pub use release::log_error::{LogEndError, LogEndFault, LogError};
 pub use release::model_config::{
-    GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
+    FormatSpec, GraphOptimizationSpec, InputSpec, LabelFiles, Labels, ModelConfig, OutputSpec,
+    ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::pipeline::PipelineSpec;

@@ -160,6 +160,7 @@ impl Plan {
                 Change::PutToken { token: token.clone(), spec }
             }
         };
+        versions::check_chosen(&self.desired, &change)?;
         let mut changes = changes_before(&self.desired, &change, cascade)?;
         let own = matches!(asked, AskedChange::Promote { .. } | AskedChange::Abort { .. });
         let from_known = changes.iter().chain(own.then_some(&change));

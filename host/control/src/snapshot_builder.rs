@@ -140,6 +140,7 @@ fn models_of(
             earlier_versions: model.earlier_versions.clone(),
             served: load(model.digest),
             kept: kept.collect(),
+            notes: model.config.notes().into(),
         };
         if !model.unloaded {
             let subject = Subject::Model(name.clone());

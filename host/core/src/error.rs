@@ -114,7 +114,7 @@ error_codes! {
         "The tenant's requests and answers in flight have reached their limit of bytes."
     QuotaExceeded "quota_exceeded":
         "The tenant has used up its quota of requests or of plugins' processor time, or has as many \
-         rows under way as it may."
+         rows under way, or in the queue of a model, as it may."
     Overloaded "overloaded": "The model is too busy to answer in time."
     DeadlineExceeded "deadline_exceeded": "The deadline passed."
     Unavailable "unavailable":

@@ -78,6 +78,8 @@ pub struct ModelError {
 pub enum ModelErrorKind {
     /// The model failed on its inputs, or the provider failed.
     Failed,
+    /// The runtime says that the inputs are not what the model takes.
+    InvalidInput,
     /// The runtime got no memory.
     OutOfMemory,
     /// The run went over the limit on its memory.
@@ -303,8 +305,8 @@ fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
         let (actual, expected) = (tensor.shape().to_vec(), info.signed_dims());
         return Err(InputError::WrongShape { name: name(), actual, expected });
     }
-    let mut texts = tensor.strings().into_iter().flatten();
-    match texts.position(|text| text.contains('\0')) {
+    let mut texts = tensor.texts().into_iter().flatten();
+    match texts.position(|text| text.contains(&0)) {
         Some(element) => Err(InputError::NulInText { name: name(), element }),
         None => Ok(()),
     }

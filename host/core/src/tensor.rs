@@ -109,16 +109,15 @@ impl Tensor {
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
-    /// The bytes that a backend holds for a tensor of `bytes` bytes during a run, besides the
-    /// tensor itself. For texts these are three copies and their descriptions; for other elements
-    /// 0.
+    /// The most bytes that a backend holds for a tensor of `bytes` bytes during a run, besides the
+    /// tensor itself. For texts these are one copy and the descriptions; for other elements 0.
     pub fn run_bytes(dtype: Dtype, shape: &[usize], bytes: usize) -> usize {
         if dtype != Dtype::String {
             return 0;
         }
         let most = bytes / TEXT_LENGTH_BYTES;
         let texts = elements(shape).map_or(most, |elements| elements.min(most));
-        3 * bytes + texts * TEXT_BYTES
+        2 * (bytes - texts * TEXT_LENGTH_BYTES) + texts * TEXT_BYTES
     }
 
     /// Element type.
@@ -149,12 +148,22 @@ impl Tensor {
         bytemuck::try_cast_slice(self.as_bytes()).ok()
     }
 
-    /// The elements; none unless the dtype is [`Dtype::String`].
-    pub fn strings(&self) -> Option<impl Iterator<Item = &str>> {
-        let texts = Texts::of(self.as_bytes()).map_while(Result::ok);
+    /// The elements, which need not be UTF-8; none unless the dtype is [`Dtype::String`].
+    pub fn texts(&self) -> Option<impl Iterator<Item = &[u8]>> {
         // They were checked when the tensor was made.
-        let texts = texts.map_while(|text| std::str::from_utf8(text).ok());
+        let texts = Texts::of(self.as_bytes()).map_while(Result::ok);
         (self.dtype == Dtype::String).then_some(texts)
+    }
+
+    /// Check that texts are UTF-8.
+    ///
+    /// # Errors
+    /// [`ElementError::NotUtf8`].
+    pub fn check_utf8(&self) -> Result<(), TensorError> {
+        for (index, text) in self.texts().into_iter().flatten().enumerate() {
+            std::str::from_utf8(text).map_err(|source| ElementError::NotUtf8 { index, source })?;
+        }
+        Ok(())
     }
 
     /// A tensor of strings.
@@ -241,9 +250,9 @@ impl Tensor {
     }
 }
 
-/// The description of a text in a backend, in bytes: a string of Rust, one of C and one of C++,
-/// with the overhead of allocators.
-const TEXT_BYTES: usize = 128;
+/// The description of a text in a backend, in bytes: a string of C++. It has a text of up to 15
+/// bytes in itself. With the overhead of allocators, a longer one takes at most twice its bytes.
+const TEXT_BYTES: usize = 32;
 
 fn elements(shape: &[usize]) -> Result<usize, TensorError> {
     let product = shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
@@ -264,8 +273,7 @@ fn check_strings(count: usize, bytes: &[u8]) -> Result<(), TensorError> {
     let mut texts = Texts::of(bytes);
     for index in 0..count {
         let text = texts.next().ok_or(ElementError::NoLength(index))?;
-        let text = text.map_err(|source| ElementError::CutShort { index, source })?;
-        std::str::from_utf8(text).map_err(|source| ElementError::NotUtf8 { index, source })?;
+        text.map_err(|source| ElementError::CutShort { index, source })?;
     }
     let rest = texts.rest().len();
     if rest == 0 {
@@ -308,15 +316,19 @@ mod tests {
         assert!(make(Dtype::String, &[2], b"\x01\0\0\0a\0\0\0\0").is_ok());
         assert!(make(Dtype::String, &[1], b"\x01\0\0\0a\0\0\0\0").is_err());
         assert!(make(Dtype::String, &[1], b"\x05\0\0\0a").is_err());
-        assert!(make(Dtype::String, &[1], b"\x01\0\0\0\xff").is_err());
+        assert!(make(Dtype::String, &[1], b"\x01\0\0\0\xff").is_ok());
+        let buffer = pool.copy_from(b"\x01\0\0\0a\x01\0\0\0\xff");
+        let bytes = Tensor::new(Dtype::String, [2].as_slice().into(), buffer).unwrap();
+        let error = bytes.check_utf8().unwrap_err().to_string();
+        assert_eq!(error, "element 1 of a BYTES tensor is not UTF-8");
     }
 
     #[test]
     fn texts_take_more_in_a_backend_than_their_bytes() {
         assert_eq!(Tensor::run_bytes(Dtype::Float32, &[1 << 20], 4 << 20), 0);
-        assert_eq!(Tensor::run_bytes(Dtype::String, &[1], 1004), 3 * 1004 + TEXT_BYTES);
+        assert_eq!(Tensor::run_bytes(Dtype::String, &[1], 1004), 2 * 1000 + TEXT_BYTES);
         let empty = Tensor::run_bytes(Dtype::String, &[usize::MAX, 2], 4000);
-        assert_eq!(empty, 3 * 4000 + 1000 * TEXT_BYTES);
+        assert_eq!(empty, 1000 * TEXT_BYTES);
     }
 
     #[test]
@@ -329,8 +341,9 @@ mod tests {
         let both = Tensor::stack(&pool, [&a, &b].into_iter()).unwrap();
         let rows = both.slice_rows(1..3).unwrap();
         assert_eq!(rows.shape(), [2, 2]);
-        assert!(rows.strings().unwrap().eq(["three", "4", "fünf", "6"]));
-        assert!(both.slice_rows(0..1).unwrap().strings().unwrap().eq(["one", ""]));
+        assert!(rows.texts().unwrap().eq(["three", "4", "fünf", "6"].map(str::as_bytes)));
+        let first = both.slice_rows(0..1).unwrap();
+        assert!(first.texts().unwrap().eq(["one", ""].map(str::as_bytes)));
         assert!(Tensor::from_strings(&pool, [2].as_slice().into(), &["one"]).is_err());
     }
 

@@ -1,11 +1,15 @@
 //! The part that both encodings of the Open Inference Protocol share: models and pipelines as the
 //! protocol's clients see them.
 //!
-//! In reading order: `models` describes models (once, as gRPC's messages, which serialise to the
-//! JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes a model's inputs, `pipeline`
-//! shows a pipeline as a model of one text, `repository` loads and unloads models, `decode`
+//! In reading order: `models` describes models, and `config` their configuration (once, as gRPC's
+//! messages, which serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors`
+//! makes a model's inputs, `classes` those of its outputs, `pipeline` shows a pipeline as a model
+//! of one text, `repository` loads and unloads models, with what a call has `brought`, `decode`
 //! decompresses bodies.
 
+mod brought;
+mod classes;
+pub(crate) mod config;
 mod decode;
 pub(crate) mod models;
 mod pipeline;
@@ -29,6 +33,7 @@ use tokio::runtime::Handle;
 
 use crate::ended::{Teller, Telling};
 
+pub(crate) use self::brought::Brought;
 pub(crate) use self::decode::Encoded;
 pub(crate) use self::pipeline::{media_type, query};
 pub(crate) use self::repository::RepositoryChange;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
+use gristmill_oip::document;
+use gristmill_oip::grpc::proto::{ModelMetadataResponse, ModelStatisticsResponse};
 use gristmill_serve::{Caller, NamedModel, readiness};
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::body::{self, Answer, ReadPlan};
@@ -15,13 +17,15 @@ use gristmill_transport::{Checked, Problem, status_of};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
+use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use self::infer::infer;
 use self::path::{CallerPath, OpenPath, Path, SEGMENTS_MAX, path_of};
 use crate::answers::{empty, json, key_of};
 use crate::call::Call;
-use crate::inference::{Encoded, Inference, RepositoryChange, models};
+use crate::inference::config::config;
+use crate::inference::{Brought, Encoded, Inference, RepositoryChange, models};
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,7 +111,21 @@ impl Asking<'_> {
                 let names: Vec<_> = visible.map(|model| model.name()).collect();
                 json(&json!({ "models": names }))
             }
-            CallerPath::AllStatistics => json(&models::all_statistics(caller, snapshot)),
+            CallerPath::AllStatistics => {
+                // A model of this name has the same path. Each client reads the members it knows.
+                #[derive(serde::Serialize)]
+                struct StatisticsAndModel {
+                    #[serde(flatten)]
+                    statistics: ModelStatisticsResponse,
+                    #[serde(flatten)]
+                    model: Option<ModelMetadataResponse>,
+                }
+                let model = find(NamedModel { name: "stats", version: "" }).ok();
+                let target = model.and_then(|model| Some((model, model.served().ok()?)));
+                let model = target.map(|(model, target)| models::metadata(model, &target));
+                let statistics = models::all_statistics(caller, snapshot);
+                json(&StatisticsAndModel { statistics, model })
+            }
             CallerPath::Metadata(model) => {
                 let visible = find(model)?;
                 json(&models::metadata(visible, &visible.served()?))
@@ -122,7 +140,7 @@ impl Asking<'_> {
             },
             CallerPath::Config(model) => {
                 let visible = find(model)?;
-                json(&models::config(visible, &visible.served()?))
+                json(&config(visible, &visible.served()?))
             }
             CallerPath::Statistics(model) => {
                 let visible = find(model)?;
@@ -131,6 +149,7 @@ impl Asking<'_> {
             }
             CallerPath::Index => {
                 #[derive(Default, serde::Deserialize)]
+                #[serde(expecting = "an object")]
                 struct IndexBody {
                     #[serde(default)]
                     ready: bool,
@@ -146,14 +165,20 @@ impl Asking<'_> {
     async fn change(self, change: RepositoryChange<'_>) -> Result<Answer, Problem> {
         self.caller.operates()?;
         #[derive(Default, serde::Deserialize)]
-        struct LoadBody {
-            #[serde(default)]
-            parameters: BTreeMap<String, serde::de::IgnoredAny>,
+        #[serde(expecting = "an object")]
+        struct LoadBody<'a> {
+            #[serde(borrow, default)]
+            parameters: BTreeMap<String, &'a RawValue>,
         }
         let (inference, caller) = (self.inference, self.caller);
-        let LoadBody { parameters } = document(&self.read().await?)?;
-        let parameters = parameters.keys().map(String::as_str);
-        inference.change_model(caller, change, parameters).await?;
+        let body = self.read().await?;
+        // Its files may be large.
+        let read = move || {
+            let LoadBody { parameters } = document(&body)?;
+            Brought::of_json(parameters)
+        };
+        let brought = inference.offload().run(caller.name(), read).await??;
+        inference.change_model(caller, change, brought).await?;
         Ok(json(&json!({})))
     }
 
@@ -172,19 +197,11 @@ impl Asking<'_> {
     }
 }
 
-/// A JSON body. An empty body is an empty document.
-fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    if body.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_slice(body).map_err(|error| {
-        Problem::new(ErrorCode::InvalidRequest, format!("the body cannot be read: {error}"))
-    })
-}
-
-/// An error as the protocol writes it. The protocol uses status 400 in place of 422.
+/// An error as the protocol writes it. The protocol uses status 400 in place of 422, and 503 for a
+/// full queue.
 pub(crate) fn error_answer(mut problem: Problem) -> Answer {
     let status = match status_of(problem.code) {
+        _ if problem.code == ErrorCode::QueueFull => StatusCode::SERVICE_UNAVAILABLE,
         StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
         status => status,
     };

@@ -27,7 +27,7 @@ pub enum ParseError {
         /// The input.
         name: String,
         /// Its shape.
-        shape: Vec<i64>,
+        shape: Vec<i128>,
     },
     /// A shape with too many dimensions.
     #[error("input {name:?}: its shape has {count} dimensions: the limit is {DIMENSIONS_MAX}")]
@@ -134,9 +134,16 @@ pub enum ParseError {
          would be open to every tenant"
     )]
     SharedMemory(String),
-    /// A request for the classification of an output.
-    #[error("output {0:?}: classification is not supported: a pipeline's postprocessing does that")]
-    Classification(String),
+    /// A request for the classes of an output that has none.
+    #[error(
+        "output {name:?} has no classes: its elements are {datatype}, and not integers, FP32 or FP64"
+    )]
+    NoClasses {
+        /// The output.
+        name: String,
+        /// Its element type.
+        datatype: Dtype,
+    },
     /// An output that JSON cannot hold.
     #[error(
         "output {name:?} has {what}, which JSON cannot hold: ask for binary data \
@@ -179,7 +186,7 @@ impl ClientError for ParseError {
         match self {
             Self::OverBudget(_) => ErrorCode::TenantBusy,
             Self::TooLarge { .. } => ErrorCode::BodyTooLarge,
-            Self::SharedMemory(_) | Self::Classification(_) => ErrorCode::Unsupported,
+            Self::SharedMemory(_) => ErrorCode::Unsupported,
             _ => ErrorCode::InvalidRequest,
         }
     }

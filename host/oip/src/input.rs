@@ -7,6 +7,7 @@ use crate::bounded::Text;
 use crate::elements;
 use crate::error::ParseError;
 use crate::limits::DIMENSIONS_MAX;
+use crate::object::{Object, Whole};
 use crate::room::Room;
 use crate::unsupported::no_shared_memory;
 use crate::wire::WireInput;
@@ -47,10 +48,12 @@ impl Input {
         room: &Room<'_>,
     ) -> Result<Self, ParseError> {
         let name = wire.name.into_string();
-        let (datatype, shape) = Self::described(&name, wire.datatype.as_str(), wire.shape.0)?;
-        let parameters = wire.parameters.unwrap_or_default();
+        let shape = wire.shape.0.into_iter().map(|Whole(size)| size).collect();
+        let (datatype, shape) = Self::described(&name, wire.datatype.as_str(), shape)?;
+        let Object(parameters) = wire.parameters.unwrap_or_default();
         no_shared_memory(&name, parameters.shared_memory_region.is_some())?;
-        let data = match (parameters.binary_data_size, wire.data) {
+        let size = parameters.binary_data_size.map(|size| size.parameter("binary_data_size"));
+        let data = match (size.transpose()?, wire.data) {
             (Some(_), Some(_)) => return Err(ParseError::TwoData { name }),
             (None, None) => return Err(ParseError::NoData { name }),
             (None, Some(data)) => elements::read(
@@ -80,7 +83,7 @@ impl Input {
     pub fn described(
         name: &str,
         datatype: &str,
-        shape: Vec<i64>,
+        shape: Vec<i128>,
     ) -> Result<(Dtype, Shape), ParseError> {
         let name = || name.to_owned();
         if shape.len() > DIMENSIONS_MAX {

@@ -5,9 +5,10 @@
 //! and elements, and the other way round.
 //!
 //! `grpc` has gRPC's messages. For JSON, `request` reads a body: `wire` has its JSON, and `input`
-//! is one of its tensors. `response` writes a body through `out`. `elements` reads and writes the
-//! elements of a tensor in JSON, `bounded` reads lists and texts, and `room` counts the memory of
-//! tensors.
+//! is one of its tensors. `response` writes a body through `out`, `classes` makes the classes of an
+//! output. `elements` reads and writes the elements of a tensor in JSON, `bounded` reads lists and
+//! texts, `object` objects and numbers, `json` says what is wrong with a text, and `room` counts
+//! the memory of tensors.
 //!
 //! Invariants:
 //! - reading any bytes ends with a request, or with an error that names the fault;
@@ -21,11 +22,14 @@
 #![deny(missing_docs)]
 
 mod bounded;
+mod classes;
 mod elements;
 mod error;
 pub mod grpc;
 mod input;
+mod json;
 mod limits;
+mod object;
 mod out;
 mod request;
 mod response;
@@ -33,14 +37,16 @@ mod room;
 mod unsupported;
 mod wire;
 
+pub use classes::Classes;
 pub use elements::from_texts;
 pub use error::ParseError;
 pub use input::{Input, PipelineParameters};
+pub use json::document;
 pub use limits::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
 pub use request::{InferRequest, RequestedOutput};
 pub use response::{InferResponse, Output, OutputData, Written};
 pub use room::{Reserved, Room};
-pub use unsupported::{no_classification, no_shared_memory};
+pub use unsupported::no_shared_memory;
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use gristmill_core::{Dtype, Shape, TensorInfo};
 
-use crate::bounded::{Text, cut};
+use crate::bounded::Text;
 use crate::elements;
 use crate::error::ParseError;
 use crate::input::{Input, PipelineParameters};
+use crate::json::unreadable;
+use crate::object::{Object, Whole};
 use crate::room::Room;
-use crate::unsupported::{no_classification, no_shared_memory};
+use crate::unsupported::no_shared_memory;
 use crate::wire::{WireOutput, WireOutputParameters, WireParameters, WireRequest};
 
 /// A request to run a model.
@@ -37,6 +39,8 @@ pub struct RequestedOutput {
     pub name: String,
     /// Whether it is sent as binary data. If none, [`InferRequest::binary_output`] applies.
     pub binary: Option<bool>,
+    /// The number of classes that are wanted of each row. 0 stands for the output itself.
+    pub classes: usize,
 }
 
 impl InferRequest {
@@ -57,27 +61,32 @@ impl InferRequest {
                 .get(..len)
                 .ok_or_else(|| ParseError::HeaderLength { header: len, body: body.len() })?,
         };
-        let wire: WireRequest<'_> =
-            serde_json::from_slice(header).map_err(|error| ParseError::Json(cut(&error)))?;
+        let Object(wire): Object<WireRequest<'_>> =
+            serde_json::from_slice(header).map_err(|error| unreadable(header, &error))?;
         let mut binary = body.slice(header.len()..);
         let mut inputs = Vec::with_capacity(wire.inputs.0.len());
-        for input in wire.inputs.0 {
+        for Object(input) in wire.inputs.0 {
             inputs.push(Input::from_wire(input, &mut binary, room)?);
         }
         if !binary.is_empty() {
             return Err(ParseError::TooLong(binary.len()));
         }
         let outputs = wire.outputs.map_or_else(Vec::new, |outputs| outputs.0).into_iter();
-        let outputs = outputs.map(RequestedOutput::from_wire).collect::<Result<_, _>>()?;
-        let WireParameters { priority, timeout, binary_data_output } =
+        let outputs = outputs.map(|Object(output)| RequestedOutput::from_wire(output));
+        let outputs = outputs.collect::<Result<_, _>>()?;
+        let Object(WireParameters { priority, timeout, binary_data_output }) =
             wire.parameters.unwrap_or_default();
+        let number =
+            |number: Option<Whole>, name| number.map_or(Ok(0), |number| number.parameter(name));
         Ok(Self {
             id: wire.id.map(Text::into_string),
             inputs,
             outputs,
             binary_output: binary_data_output,
-            priority: priority.unwrap_or_default(),
-            timeout: timeout.filter(|us| *us > 0).map(Duration::from_micros),
+            priority: number(priority, "priority")?.try_into().unwrap_or(u32::MAX),
+            timeout: Some(number(timeout, "timeout")?)
+                .filter(|us| *us > 0)
+                .map(Duration::from_micros),
         })
     }
 
@@ -131,11 +140,15 @@ fn raw_shape(info: &TensorInfo, rows_are_open: bool, len: usize) -> Result<Shape
 
 impl RequestedOutput {
     fn from_wire(wire: WireOutput<'_>) -> Result<Self, ParseError> {
-        let WireOutputParameters { binary_data, classification, shared_memory_region } =
+        let Object(WireOutputParameters { binary_data, classification, shared_memory_region }) =
             wire.parameters.unwrap_or_default();
         let name = wire.name.into_string();
         no_shared_memory(&name, shared_memory_region.is_some())?;
-        no_classification(&name, classification.unwrap_or_default() != 0)?;
-        Ok(Self { name, binary: binary_data })
+        let classes = match classification {
+            Some(count) => count.parameter("classification")?,
+            None => 0,
+        };
+        let classes = classes.try_into().unwrap_or(usize::MAX);
+        Ok(Self { name, binary: binary_data, classes })
     }
 }

@@ -31,12 +31,22 @@ impl<'a> Room<'a> {
         Self { budget, left: Cell::new(bytes) }
     }
 
-    /// Reserve `bytes` for the input called `name`.
+    /// Reserve `bytes` for the tensor called `name`.
     ///
     /// # Errors
     /// [`ParseError::TooLarge`] if the request's room has fewer bytes left,
     /// [`ParseError::OverBudget`] if the tenant's budget has no room for them.
     pub fn reserve(&self, name: &str, bytes: usize) -> Result<Reserved, ParseError> {
+        let held = self.hold(name, bytes)?;
+        Ok(Reserved { bytes: Vec::with_capacity(bytes), held })
+    }
+
+    /// Take `bytes` for the tensor called `name`. They count until they are dropped.
+    ///
+    /// # Errors
+    /// [`ParseError::TooLarge`] if the request's room has fewer bytes left,
+    /// [`ParseError::OverBudget`] if the tenant's budget has no room for them.
+    pub(crate) fn hold(&self, name: &str, bytes: usize) -> Result<Option<HeldBytes>, ParseError> {
         let left = self.left.get();
         let Some(rest) = left.checked_sub(bytes) else {
             return Err(ParseError::TooLarge { name: name.into(), bytes, left });
@@ -47,7 +57,7 @@ impl<'a> Room<'a> {
             held.try_add(bytes)?;
         }
         self.left.set(rest);
-        Ok(Reserved { bytes: Vec::with_capacity(bytes), held })
+        Ok(held)
     }
 }
 

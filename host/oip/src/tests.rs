@@ -1,3 +1,5 @@
+mod texts;
+
 use bytes::Bytes;
 use gristmill_core::{BufferPool, ByteBudget, Dtype, Tensor, TensorInfo};
 use proptest::prelude::*;
@@ -29,7 +31,7 @@ fn json_elements_are_read_flat_and_nested() {
     assert_eq!(flat.as_f32(), Some(&[1.0, 2.5, -300.0, 0.0][..]));
     assert_eq!(flat.as_bytes(), nested.as_bytes());
     let texts = tensor(&input("BYTES", json!([2]), json!(["", "ä\""]))).unwrap();
-    assert!(texts.strings().unwrap().eq(["", "ä\""]));
+    assert!(texts.texts().unwrap().eq(["", "ä\""].map(str::as_bytes)));
     let bools = tensor(&input("BOOL", json!([3]), json!([true, false, 1]))).unwrap();
     assert_eq!(bools.as_bytes(), [1, 0, 1]);
     let long = tensor(&input("INT64", json!([2]), json!([i64::MIN, i64::MAX]))).unwrap();
@@ -52,10 +54,9 @@ fn faults_are_named() {
         (parse(&input("UINT8", json!([1]), json!([256])), b""), "256 is not of datatype UINT8"),
         (parse(&input("INT8", json!([1]), json!([1.5])), b""), "1.5 is not of datatype INT8"),
         (parse(&input("INT8", json!([1]), json!(["a"])), b""), "\"a\" is not of datatype INT8"),
-        (parse(&input("FP32", json!([1]), json!([1e300])), b""), "out of FP32's range"),
         (
             parse(&input("FP32", json!([1]), json!([null])), b""),
-            "input \"x\": data: invalid type: null",
+            "input \"x\": data: null is not of datatype FP32: NaN and infinity can be sent as binary",
         ),
         (parse(&input("FP16", json!([1]), json!([1])), b""), "sent as binary data only"),
         (parse(&binary(4), b"123"), "binary_data_size is 4, but only 3 bytes are left"),
@@ -205,8 +206,6 @@ fn outputs_are_written_as_asked_for() {
         ] })
     );
     assert_eq!(binary, f32::NAN.to_le_bytes());
-    let error = answer(&InferRequest::default(), outputs()).unwrap_err().to_string();
-    assert!(error.contains("output \"b\" has NaN or infinity"), "{error}");
 }
 
 #[test]

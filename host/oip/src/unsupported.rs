@@ -9,11 +9,3 @@ use crate::error::ParseError;
 pub fn no_shared_memory(name: &str, wanted: bool) -> Result<(), ParseError> {
     if wanted { Err(ParseError::SharedMemory(name.into())) } else { Ok(()) }
 }
-
-/// Refuse classification of the output called `name`.
-///
-/// # Errors
-/// [`ParseError::Classification`] if it is `wanted`.
-pub fn no_classification(name: &str, wanted: bool) -> Result<(), ParseError> {
-    if wanted { Err(ParseError::Classification(name.into())) } else { Ok(()) }
-}

@@ -4,13 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_batch::{Lane, Submission, SubmitError};
-use gristmill_core::{ClientError, ErrorCode, NamedTensor, Receipt};
+use gristmill_batch::{Lane, RunError, Submission, SubmitError};
+use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, NamedTensor, Receipt};
 use gristmill_snapshot::TenantQuota;
 use tokio::time::timeout_at;
 
 use crate::quota::{QuotaError, held_rows};
-use crate::submit::{retry_after, rows_of, submit, time_given};
+use crate::submit::{code_of, retry_after, rows_of, submit, time_given};
 
 /// A request for a model. It owns all that it needs.
 pub struct ModelWork {
@@ -53,7 +53,12 @@ impl ClientError for ModelError {
             Self::Model(SubmitError::Input(_) | SubmitError::TooManyRows { .. }) => {
                 ErrorCode::InvalidRequest
             }
-            Self::Model(error) => error.code(),
+            Self::Model(SubmitError::Failed { source: RunError::Model(error), .. })
+                if error.kind == ModelErrorKind::InvalidInput =>
+            {
+                ErrorCode::InvalidRequest
+            }
+            Self::Model(error) => code_of(error),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
             Self::Quota(error) => error.code(),
         }

@@ -18,7 +18,7 @@ use tokio::time::timeout_at;
 use tracing::{Instrument, Level, Span, debug_span, error_span};
 
 use crate::quota::{QuotaError, held_rows};
-use crate::submit::{retry_after, rows_of, submit, time_given};
+use crate::submit::{code_of, retry_after, rows_of, submit, time_given};
 
 /// A request for a pipeline. It owns all that it needs.
 pub struct Work {
@@ -135,7 +135,7 @@ impl ClientError for InferError {
             Self::Plugin { error, .. } => error.code(),
             // The pipeline's plugin made the inputs.
             Self::Model(SubmitError::Input(_)) => ErrorCode::PluginInvalidOutput,
-            Self::Model(error) => error.code(),
+            Self::Model(error) => code_of(error),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
             Self::TenantBusy(_) => ErrorCode::TenantBusy,
             Self::Quota(error) => error.code(),

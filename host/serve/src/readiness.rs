@@ -86,6 +86,8 @@ pub fn readiness(snapshot: &Snapshot, is_shutting_down: bool) -> Result<Unavaila
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use gristmill_snapshot::{ModelState, Snapshot};
 
     use super::{NotReady, Unavailable, readiness};
@@ -100,6 +102,7 @@ mod tests {
             earlier_versions: Vec::new(),
             served: Err("as told".into()),
             kept: [].into(),
+            notes: Arc::default(),
         };
         snapshot.models.insert("digits".parse().unwrap(), failed);
         let why = readiness(&snapshot, false).unwrap_err().to_string();

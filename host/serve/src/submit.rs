@@ -2,8 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_batch::{Lane, Submission, SubmitError};
-use gristmill_core::{Deadline, NamedTensor, Receipt, Stage};
+use gristmill_batch::{Full, Lane, Submission, SubmitError};
+use gristmill_core::{Deadline, ErrorCode, NamedTensor, Receipt, Stage};
+
+/// The code of a refusal or a failure. A tenant's own part of the queue is a quota of it.
+pub(crate) fn code_of(error: &SubmitError) -> ErrorCode {
+    match error {
+        SubmitError::QueueFull(Full::Tenant { .. }) => ErrorCode::QuotaExceeded,
+        error => error.code(),
+    }
+}
 
 /// The time after which a client may try again, if the model was too busy.
 pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use gristmill_core::{ClientError, ErrorCode, Name};
-use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, loaded_versions};
+use gristmill_snapshot::{
+    ModelState, Pipeline, Route, ServedModel, Snapshot, TensorNotes, loaded_versions,
+};
 
 use crate::access::{Caller, NamedTenant};
 
@@ -55,6 +57,8 @@ pub enum Target<'a> {
         version: u64,
         /// The lane of this version.
         served: &'a ServedModel,
+        /// What is said of its inputs and outputs.
+        notes: &'a Arc<TensorNotes>,
     },
     /// A pipeline.
     Pipeline {
@@ -65,14 +69,18 @@ pub enum Target<'a> {
     },
 }
 
-/// The reason why a target was not found.
+/// The reason why a target was not found. Of models, it begins with the words of Triton, with which
+/// its clients compare it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
     /// There is no such model, or the caller may not run it.
-    #[error("no model {0:?}, or it is not granted to this caller")]
+    #[error("Request for unknown model: '{0}' is not found, or it is not granted to this caller")]
     Model(String),
     /// An earlier version, which is no longer loaded.
-    #[error("version {asked} of model {name:?} is no longer loaded: {loaded}")]
+    #[error(
+        "Request for unknown model: '{name}' version {asked} is not found: it is no longer loaded, \
+         {loaded}"
+    )]
     Superseded {
         /// The model.
         name: String,
@@ -82,7 +90,7 @@ pub enum NotFound {
         loaded: String,
     },
     /// A version that the model never had.
-    #[error("model {name:?} has no version {asked:?}: {loaded}")]
+    #[error("Request for unknown model: '{name}' version {asked} is not found: {loaded}")]
     Version {
         /// The model.
         name: String,
@@ -92,10 +100,12 @@ pub enum NotFound {
         loaded: String,
     },
     /// The model is not loaded.
-    #[error("model {name:?} is not loaded: {reason}")]
+    #[error("Request for unknown model: '{name}' {}: {reason}", state_of(*version))]
     NotLoaded {
         /// The model.
         name: String,
+        /// The version that was asked for, if it is not the newest one.
+        version: Option<u64>,
         /// Why it is not loaded.
         reason: String,
     },
@@ -128,6 +138,14 @@ pub enum NotFound {
         /// Why it cannot serve.
         reason: String,
     },
+}
+
+/// The state of a model that is not loaded, or of a version of it, as Triton calls it.
+fn state_of(version: Option<u64>) -> String {
+    match version {
+        None => "has no available versions".into(),
+        Some(version) => format!("version {version} is not at ready state"),
+    }
 }
 
 impl ClientError for NotFound {
@@ -268,8 +286,10 @@ impl<'a> ModelOrPipeline<'a> {
     /// It is not loaded.
     pub fn served(self) -> Result<Target<'a>, NotFound> {
         let why = match self {
-            Self::Model { name, version, served, .. } => match served {
-                Ok(served) => return Ok(Target::Model { name, version, served }),
+            Self::Model { name, state, version, served } => match served {
+                Ok(served) => {
+                    return Ok(Target::Model { name, version, served, notes: &state.notes });
+                }
                 Err(why) => why,
             },
             Self::Pipeline { name, pipeline } => match pipeline {
@@ -277,13 +297,11 @@ impl<'a> ModelOrPipeline<'a> {
                 Pipeline::Unavailable(why) => why,
             },
         };
-        let name = match self {
-            Self::Model { name, state, version, .. } if version != state.version => {
-                format!("{name}@{version}")
-            }
-            _ => self.name(),
+        let version = match self {
+            Self::Model { state, version, .. } if version != state.version => Some(version),
+            _ => None,
         };
-        Err(NotFound::NotLoaded { name, reason: why.clone() })
+        Err(NotFound::NotLoaded { name: self.name(), version, reason: why.clone() })
     }
 
     /// The version that a client asks for.

@@ -34,7 +34,7 @@ pub use evaluation::{
 };
 pub use gristmill_backend::{Certificate, Certified, ProviderHealth};
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
-pub use model::{ModelState, ServedModel};
+pub use model::{Format, ModelState, ServedModel, TensorNotes};
 pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Candidate, Pipeline, Route, Takes};

@@ -22,6 +22,29 @@ pub struct ModelState {
     pub served: Result<ServedModel, String>,
     /// The earlier versions that stay loaded, each with its own lane.
     pub kept: BTreeMap<u64, KeptVersion<ServedModel>>,
+    /// What its configuration says of its inputs and outputs.
+    pub notes: Arc<TensorNotes>,
+}
+
+/// What a model's configuration says of its inputs and outputs. It may name some that the model
+/// does not have.
+#[derive(Clone, Debug, Default)]
+pub struct TensorNotes {
+    /// The formats of inputs.
+    pub formats: BTreeMap<String, Format>,
+    /// The names of the places in a row, by output.
+    pub labels: BTreeMap<String, Arc<[Box<str>]>>,
+}
+
+/// The order of a picture's dimensions, apart from the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// It is not a picture.
+    None,
+    /// Height, width, channels.
+    Nhwc,
+    /// Channels, height, width.
+    Nchw,
 }
 
 /// A model's lane, and the providers that run its batches.

@@ -155,7 +155,7 @@ fn difference(actual: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Optio
         let (wanted, wanted_shape) = (expected.dtype(), expected.shape());
         return Some(format!("{dtype} {shape:?} instead of {wanted} {wanted_shape:?}"));
     }
-    if let Some((mut actual, mut expected)) = actual.strings().zip(expected.strings()) {
+    if let Some((mut actual, mut expected)) = actual.texts().zip(expected.texts()) {
         return (!actual.by_ref().eq(expected.by_ref())).then(|| "other strings".into());
     }
     let (actual, expected) = (numbers(actual), numbers(expected));

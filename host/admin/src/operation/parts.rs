@@ -15,10 +15,13 @@ pub(crate) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::new(Type::String))
 }
 
+/// The highest number that every reader of JSON can hold in an integer.
+const INTEGER_MAX: usize = i64::MAX as usize;
+
 /// A whole number.
 pub(crate) fn integer(least: usize, most: Option<usize>) -> ObjectBuilder {
     let number = ObjectBuilder::new().schema_type(SchemaType::new(Type::Integer));
-    number.minimum(Some(least)).maximum(most)
+    number.minimum(Some(least)).maximum(most.or(Some(INTEGER_MAX)))
 }
 
 /// An answer with this content.

@@ -11,7 +11,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::changes::{KINDS, Kind};
 use super::tenant_document::KeyDocument;
-use crate::operation::text;
+use crate::operation::{integer, text};
 
 /// A change that a new release asks for.
 pub(super) enum SentChange {}
@@ -24,6 +24,8 @@ enum Content {
     None,
     /// An uploaded file.
     Digest,
+    /// An uploaded file that becomes a version, whose number can be chosen.
+    Version,
     /// The document with this schema.
     Document(Cow<'static, str>),
 }
@@ -39,7 +41,7 @@ fn parts(kind: Kind) -> (&'static [&'static str], Content) {
         Kind::DeletePlugin => (&["tenant", "plugin"], Content::None),
         Kind::PutPipeline => (&["tenant", "pipeline"], Content::Document(PipelineSpec::name())),
         Kind::DeletePipeline => (&["tenant", "pipeline"], Content::None),
-        Kind::PutModel => (&["model"], Content::Digest),
+        Kind::PutModel => (&["model"], Content::Version),
         Kind::PutModelConfig => (&["model"], Content::Document(ModelConfig::name())),
         Kind::DeleteModel | Kind::LoadModel | Kind::UnloadModel => (&["model"], Content::None),
     }
@@ -57,6 +59,10 @@ fn change(kind: &str, names: &[&str], content: Content) -> ObjectBuilder {
     let (key, schema) = match content {
         Content::None => return change,
         Content::Digest => ("digest", DigestText::name()),
+        Content::Version => {
+            change = change.property("version", integer(1, None));
+            ("digest", DigestText::name())
+        }
         Content::Document(name) => ("document", name),
     };
     change.property(key, Ref::from_schema_name(schema)).required(key)

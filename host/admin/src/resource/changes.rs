@@ -116,7 +116,8 @@ impl Reader<'_> {
             }
             Kind::PutModel => {
                 let (model, digest) = (name(document, "model"), digest(document));
-                Change::PutModel { model: model?, digest: digest? }
+                let version = document.whole("version");
+                Change::PutModel { model: model?, digest: digest?, version }
             }
             Kind::DeleteModel => Change::DeleteModel { model: name(document, "model")? },
             Kind::LoadModel => Change::LoadModel { model: name(document, "model")? },

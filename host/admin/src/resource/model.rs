@@ -1,7 +1,7 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/models/{model}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, DigestText, ModelDescription, PublishedModel, Subject};
+use gristmill_control::{Change, DigestText, ModelDescription, NewModel, PublishedModel, Subject};
 use gristmill_core::Digest;
 use gristmill_transport::Allowed;
 use http::Method;
@@ -9,11 +9,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::document::FileLength;
-use super::query::{CASCADE, FORCE, SKIP_SAMPLES, flags};
+use super::query::{CASCADE, FORCE, SKIP_SAMPLES, count_in, is_set, parameters};
 use super::status::ServedDocument;
 use super::{Resource, document, is_read, name};
 use crate::answer::{Answer, Noted, Outcome, Released};
-use crate::operation::Operation;
+use crate::operation::{Flag, Operation};
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::schemas::maybe;
@@ -38,6 +38,7 @@ impl Model {
             Operation::put(PATH, "Make a model, or replace its file")
                 .about("The configuration stays, or is the default for a new model.")
                 .takes_file()
+                .number("version", None, "The number of the version; a new one by default")
                 .flag(FORCE)
                 .flag(SKIP_SAMPLES)
                 .changes::<Put<'_>>(),
@@ -71,9 +72,18 @@ impl Resource for Model {
         let subject = model.as_ref().ok().cloned().map(Subject::Model);
         let file = received.upload(state, subject).await?;
         let model = model?;
-        let [force, skips_samples] = flags([FORCE, SKIP_SAMPLES], query)?;
-        terms.skips_samples = skips_samples;
-        put(state.control.put_model(&model, file, force, terms).await?)
+        let Flag(force, _) = FORCE;
+        let Flag(skips, _) = SKIP_SAMPLES;
+        let [version, force, skips] = parameters(["version", force, skips], query)?;
+        let version =
+            version.map(|version| count_in("version", version, usize::MAX)).transpose()?;
+        terms.skips_samples = is_set(SKIP_SAMPLES, skips)?;
+        let new = NewModel {
+            version: version.map(|version| version as u64),
+            config: None,
+            force: is_set(FORCE, force)?,
+        };
+        put(state.control.put_model(&model, file, new, terms).await?)
     }
 }
 

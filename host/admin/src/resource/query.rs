@@ -43,19 +43,25 @@ pub(super) fn flags<const N: usize>(
     flags: [Flag; N],
     query: Option<&str>,
 ) -> Result<[bool; N], Problem> {
-    let names = flags.map(|Flag(name, _)| name);
+    let names = flags.each_ref().map(|Flag(name, _)| *name);
     let values = parameters(names, query)?;
-    let mut flags = [false; N];
-    for ((name, value), flag) in names.into_iter().zip(values).zip(&mut flags) {
-        *flag = match value {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(other) => {
-                return Err(invalid(format!("{name} is {other:?}: must be true or false")));
-            }
-        };
+    let mut set = [false; N];
+    for ((flag, value), set) in flags.into_iter().zip(values).zip(&mut set) {
+        *set = is_set(flag, value)?;
     }
-    Ok(flags)
+    Ok(set)
+}
+
+/// Whether the flag has this value.
+///
+/// # Errors
+/// The value is not `true` or `false`.
+pub(super) fn is_set(Flag(name, _): Flag, value: Option<&str>) -> Result<bool, Problem> {
+    match value {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(invalid(format!("{name} is {other:?}: must be true or false"))),
+    }
 }
 
 /// The value of the number `name`, at most `most`, which is also its default. The resource knows no

@@ -43,7 +43,7 @@ impl TenantLogs {
         let summary = "Read the last lines of all plugins of a tenant, or those that came since";
         vec![
             Operation::get("tenants/{tenant}/logs", summary)
-                .text(
+                .position(
                     "after",
                     "The value of `next` in the answer before; without it, the last lines",
                 )

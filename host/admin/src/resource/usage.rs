@@ -165,13 +165,20 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
+/// An hour in UTC.
+const HOUR: &str = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])$";
+
 impl Usage {
     /// Its operations, for the description of the API.
     pub(crate) fn operations() -> Vec<Operation> {
         let summary = "Read what each tenant used of this server, by pipeline and model";
         let operation = Operation::get("usage", summary)
-            .text("from", "The first hour in UTC, such as 2026-11-25T14; a day ago by default")
-            .text("to", "The last hour; the current one by default")
+            .text_like(
+                "from",
+                HOUR,
+                "The first hour in UTC, such as 2026-11-25T14; a day ago by default",
+            )
+            .text_like("to", HOUR, "The last hour; the current one by default")
             .choice("by", ["total", "hour"], "`hour` for rows of each hour; `total` by default")
             .name("tenant", "Only of this tenant")
             .number("limit", Some(LIMIT_MAX), "The most rows; 1000 by default")

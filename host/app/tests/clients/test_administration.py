@@ -1,5 +1,6 @@
 """Calls that only an administrator may make."""
 
+import json
 from typing import Any
 
 from tritonclient.grpc import service_pb2, service_pb2_grpc
@@ -34,7 +35,8 @@ async def test_an_earlier_version_is_no_longer_loaded(library: Library) -> None:
     calls = [("infer", model, inputs, earlier), ("get_model_metadata", model, earlier)]
     for call in calls:
         message = await library.refused(404, *call)
-        assert f"version {earlier} of" in message and "no longer loaded" in message, message
+        assert f"version {earlier} is not found" in message, message
+        assert "no longer loaded" in message, message
         assert f"version {version} is loaded" in message, message
     assert not await library.ready(model, earlier)
     assert_same(await library.infer(model, features(1), model_version=version), features(1))
@@ -54,11 +56,6 @@ async def test_only_an_administrator_loads_and_unloads(library: Library) -> None
         await library.refused(403, method, model)
         await library.refused(403, method, model, key=NOBODYS)
         await library.refused(404, method, "nothing", key=ADMIN_TOKEN)
-    files = {"file:1/model.onnx": (FIXTURES / "identity-fp64.onnx").read_bytes()}
-    for named, brought in (("config", {"config": "{}"}), ("file:1/model.onnx", {"files": files})):
-        message = await library.refused(501, "load_model", model, key=ADMIN_TOKEN, **brought)
-        assert f'"{named}"' in message, message
-    assert await library.ready(model)
 
     await library.call("unload_model", model, key=ADMIN_TOKEN)
     assert not await library.ready(model)
@@ -75,6 +72,55 @@ async def test_only_an_administrator_loads_and_unloads(library: Library) -> None
     # A pipeline needs this one.
     await library.refused(400, "unload_model", "ranker", key=ADMIN_TOKEN)
     assert await library.ready("ranker")
+
+
+@changes_the_server
+async def test_a_model_is_loaded_with_its_files_and_configuration(library: Library) -> None:
+    model = f"brought-{library.protocol}-{type(library).__name__.lower()}"
+    first, second = ((FIXTURES / f"identity-{name}.onnx").read_bytes() for name in ("fp32", "fp64"))
+    config = {"backend": "onnxruntime", "max_batch_size": 4, "dynamic_batching": {}}
+    named = {"output": [{"name": "output", "label_filename": "labels.txt"}]}
+
+    async def load(**brought: Any) -> None:
+        await library.call("load_model", model, key=ADMIN_TOKEN, **brought)
+
+    def files(content: bytes, version: int = 1) -> dict[str, bytes]:
+        return {f"file:{version}/model.onnx": content}
+
+    await library.refused(403, "load_model", model, config=json.dumps(config), files=files(first))
+    await load(config=json.dumps(config), files=files(first))
+    labels = {"file:labels.txt": b"cat\ndog\n"}
+    await load(config=json.dumps(config | named), files=files(first) | labels)
+    operator = {"key": ADMIN_TOKEN}
+    described = await library.document("get_model_metadata", model, **operator)
+    assert (described["versions"], described["inputs"][0]["datatype"]) == (["1"], "FP32"), described
+    document = await library.document("get_model_config", model, **operator)
+    document = document.get("config", document)
+    assert document["max_batch_size"] == 4, document
+    assert document["output"][0]["label_filename"] == "labels.txt", document
+    # What the server says can be sent back, and new content takes the place of the old one.
+    del document["output"][0]["label_filename"]
+    await load(config=json.dumps(document | {"max_batch_size": 2}), files=files(second))
+    described = await library.document("get_model_metadata", model, **operator)
+    assert (described["versions"], described["inputs"][0]["datatype"]) == (["1"], "FP64"), described
+    await load(config=json.dumps(config | {"max_batch_size": 8}))
+    document = await library.document("get_model_config", model, **operator)
+    assert document.get("config", document)["max_batch_size"] == 8, document
+    await load(files=files(first, version=3))
+    described = await library.document("get_model_metadata", model, **operator)
+    assert (described["versions"], described["inputs"][0]["datatype"]) == (["3"], "FP32"), described
+    for wrong, brought in (
+        ("newest version of model", {"files": files(second)}),
+        ("sequence_batching", {"config": json.dumps({"sequence_batching": {"direct": {"a": 1}}})}),
+        ("not a JSON object", {"config": "max_batch_size: 4"}),
+        ("has no use", {"config": "{}", "files": {"file:1/model.plan": b""}}),
+        ("one version", {"files": files(first, 4) | files(first, 5)}),
+        ("not an ONNX model", {"files": files(b"no model", 6)}),
+        ("other", {"config": json.dumps({"name": "other"})}),
+    ):
+        message = await library.refused(400, "load_model", model, key=ADMIN_TOKEN, **brought)
+        assert wrong in message, (wrong, message)
+    administer("DELETE", f"models/{model}")
 
 
 @once_over_grpc

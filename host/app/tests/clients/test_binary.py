@@ -63,15 +63,27 @@ async def test_json_tensors_may_be_compressed(library: HttpLibrary) -> None:
 
 
 @over_http
+async def test_floats_that_json_has_not_are_answered_as_json(library: HttpLibrary) -> None:
+    as_json = [library.module.InferRequestedOutput("output", binary_data=False)]
+    for datatype in ("FP32", "FP64"):
+        for batch in batches(datatype):
+            sent = [library.input("input", batch)]
+            model = f"identity-{datatype.lower()}"
+            result = await library.call("infer", model, sent, outputs=as_json)
+            got = result.as_numpy("output")
+            np.testing.assert_array_equal(got, batch)
+            assert "data" in library.response(result)["outputs"][0]
+
+
+@over_http
 async def test_what_json_cannot_hold_is_refused(library: HttpLibrary) -> None:
     half = library.input("input", np.ones((1, 2), dtype=np.float16), binary_data=False)
     await library.refused(400, "infer", "identity-fp16", [half])
     not_a_number = np.full((1, 2), np.nan, dtype=np.float32)
     as_json = [library.module.InferRequestedOutput("output", binary_data=False)]
     sent = library.input("input", not_a_number, binary_data=False)
-    await library.refused(400, "infer", "identity-fp32", [sent])
-    sent = library.input("input", not_a_number)
-    await library.refused(400, "infer", "identity-fp32", [sent], outputs=as_json)
+    message = await library.refused(400, "infer", "identity-fp32", [sent])
+    assert "NaN" in message and "binary data" in message, message
     sent = library.input("input", np.ones((1, 2), dtype=np.float16))
     await library.refused(400, "infer", "identity-fp16", [sent], outputs=as_json)
 

@@ -26,7 +26,9 @@ async def test_a_full_queue_refuses_further_requests(library: Library) -> None:
         # The first level has room, and so has a batch of two. These requests are of the default
         # level, which is full.
         for priority in (0, 2, 9):
-            message = await library.refused(429, "infer", "waits", inputs, priority=priority)
+            message = await library.refused(503, "infer", "waits", inputs, priority=priority)
+            # Triton's clients look for these words.
+            assert message.startswith("Exceeds maximum queue size"), message
             assert "level is full: 1 of 1 requests" in message, message
         assert lane("waits")["queued_rows"] == 1
     await until("waits", fail=before["fail"] + 4, batches=before["batches"])
@@ -39,7 +41,7 @@ async def test_a_full_queue_says_when_to_come_back(library: HttpLibrary) -> None
         answer = post(
             "/v2/models/waits/infer", features(1).tobytes(), inference_header_content_length="0"
         )
-        assert "1 of 1 requests" in error_of(answer, 429) and answer[1]["retry-after"] == "1", answer
+        assert "1 of 1 requests" in error_of(answer, 503) and answer[1]["retry-after"] == "1", answer
     await until("waits", queued_rows=0)
 
 

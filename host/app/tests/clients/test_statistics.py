@@ -75,7 +75,7 @@ async def test_statistics_are_the_tenants_own(library: Library) -> None:
 async def test_what_a_model_fails_at_fails_alone(library: Library) -> None:
     _, before, *_ = await statistics_of(library, "look-up")
     outside = [library.input("input", np.array([[1], [4]]))]
-    assert "out of data bounds" in await library.refused(500, "infer", "look-up", outside)
+    assert "out of data bounds" in await library.refused(400, "infer", "look-up", outside)
     result = await library.infer("look-up", np.array([[3], [0]]))
     assert (result.as_numpy("output") == [[30], [0]]).all()
     statistics, after, *_ = await statistics_of(library, "look-up")

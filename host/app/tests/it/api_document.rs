@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::schemathesis;
 use crate::support::server::Server;
 
 /// The document that the repository keeps.
@@ -61,4 +62,70 @@ fn both_are_for_readers_only_and_have_tags() {
         assert_eq!(server.admin.with_token("not-the-admin-token").get(path).status, 200);
     }
     anyone.get("/admin/v1/status").refused(401, "unauthenticated", &["an admin token is needed"]);
+}
+
+#[test]
+fn values_at_the_edges_of_the_description_are_not_invalid() {
+    let server = schemathesis::server();
+    let document: Value = serde_json::from_str(KEPT).unwrap();
+    let names = [
+        ("{tenant}", "acme"),
+        ("{plugin}", "digits"),
+        ("{pipeline}", "digits"),
+        ("{model}", "digits"),
+        ("{key}", "ci"),
+        ("{token}", "ci"),
+        ("{number}", "1"),
+        ("{digest}", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    ];
+    let mut tried = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        // A profile takes as long as it says.
+        if path.ends_with("/profile") {
+            continue;
+        }
+        let at = names.iter().fold(path.clone(), |at, (name, value)| at.replace(name, value));
+        let parameters = operations["get"]["parameters"].as_array();
+        for parameter in parameters.into_iter().flatten() {
+            let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+            for value in edges(schema) {
+                let answer = match parameter["in"].as_str().unwrap() {
+                    "query" => server.admin.get(&format!("{at}?{name}={value}")),
+                    "header" => server.admin.send("GET", &at, &[(name, &value)], None),
+                    _ => continue,
+                };
+                let said = answer.text();
+                assert_ne!(answer.status, 400, "{at}, {name} {value:?}: {said}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 50, "{tried}");
+    // A part of a file that begins where none can.
+    for (offset, status) in [("9223372036854775807", 409), ("9223372036854775808", 400)] {
+        let part = [("upload-offset", offset), ("upload-complete", "?1")];
+        let path = format!("/admin/v1/blobs/{}", names[7].1);
+        let answer = server.admin.send("PATCH", &path, &part, Some(b"x"));
+        assert_eq!(answer.status, status, "{offset}: {}", answer.text());
+    }
+    let whole = br#"{"max_queue_delay_us": 1e3, "preferred_batch_sizes": [4.0]}"#;
+    server.admin.put("/admin/v1/models/digits/config", whole).ok();
+    let config = server.admin.get("/admin/v1/models/digits/config").ok();
+    assert_eq!(config["max_queue_delay_us"], 1000, "{config}");
+    assert_eq!(config["preferred_batch_sizes"][0], 4, "{config}");
+}
+
+/// The values that a schema allows and that are most likely to be refused.
+fn edges(schema: &Value) -> Vec<String> {
+    let is_text = schema["type"] == "string" && schema["enum"].is_null();
+    match (schema["type"].as_str(), schema["pattern"].as_str()) {
+        (Some("integer"), _) => {
+            ["minimum", "maximum"].map(|edge| schema[edge].to_string()).to_vec()
+        }
+        (_, Some(pattern)) if pattern.contains("W/") => {
+            ["\"\"", "*", "W/\"\"", "\"a\", W/\"b\""].map(str::to_owned).to_vec()
+        }
+        (_, None) if is_text => vec![String::new()],
+        _ => Vec::new(),
+    }
 }

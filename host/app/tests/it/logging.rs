@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::client::Answer;
-use crate::support::files;
 use crate::support::load::under_load;
+use crate::support::onnx;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
@@ -131,20 +131,22 @@ fn in_text_a_line_names_its_request_too() {
 #[test]
 fn a_model_that_fails_is_logged_with_its_request() {
     let server = Setup::new().flag("--open-tenant", "acme").start();
-    server.put("models/table", &files::fixture("look-up.onnx"));
-    server.put_json("tenants/acme", &json!({ "open": true, "models": ["table"] }));
-    let look_up = |index: i64| {
-        let input =
-            json!({ "name": "input", "datatype": "INT64", "shape": [1, 1], "data": [index] });
-        let body = json!({ "inputs": [input] }).to_string();
+    server.put("models/wide", &onnx::columns_from_input());
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["wide"] }));
+    let widen = |columns: i64| {
+        let body = json!({ "inputs": [
+            { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
+            { "name": "columns", "datatype": "INT64", "shape": [1, 1], "data": [columns] },
+        ] });
         let own = [("x-request-id", "order-68")];
-        server.data.send("POST", "/v2/models/table/infer", &own, Some(body.as_bytes()))
+        let body = body.to_string();
+        server.data.send("POST", "/v2/models/wide/infer", &own, Some(body.as_bytes()))
     };
-    assert_eq!(look_up(2).ok()["outputs"][0]["data"], json!([20]));
-    assert_eq!(look_up(9).status, 500);
+    assert_eq!(widen(2).ok()["outputs"][0]["data"], json!([1.0]));
+    assert_eq!(widen(1 << 40).status, 500);
     let log = server.log_with("order-68");
     let line = log.lines().find(|line| line.contains("order-68")).unwrap();
-    let said = ["WARN", "request failed", "tenant=acme", "model=table", "model failed"];
+    let said = ["WARN", "request failed", "tenant=acme", "model=wide", "model failed"];
     assert!(said.iter().all(|said| line.contains(said)), "{line}");
 }
 

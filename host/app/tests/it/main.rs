@@ -66,6 +66,7 @@ mod oip_budget;
 mod oip_clients;
 mod oip_messages;
 mod oip_perf_analyzer;
+mod oip_rules;
 mod oip_surface;
 mod photos;
 mod pictures;

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use crate::support::client::{Answer, Client};
 use crate::support::eventually::eventually;
 use crate::support::files;
+use crate::support::grpc;
 use crate::support::h2;
+use crate::support::protobuf::Message;
 use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
@@ -67,10 +69,26 @@ fn what_a_backend_makes_of_texts_counts() {
     };
     assert_eq!(post(10_000, b"a text").status, 200);
     assert_eq!(post(1, &vec![b'x'; 2 * MIB]).status, 200);
-    // A megabyte of texts without a letter.
-    let refused = post(250_000, b"");
+    // Two megabytes of texts without a letter.
+    let refused = post(600_000, b"");
     assert_eq!(refused.status, 429, "{}", refused.text());
     assert!(refused.text().contains("bytes in flight"), "{}", refused.text());
+    eventually("the tenant holds nothing", || held(&server) == 0);
+}
+
+#[test]
+fn many_short_texts_count_as_what_they_take() {
+    let server = identity(64 * MIB);
+    server.put("models/texts", &files::fixture("identity-bytes.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["texts"] }));
+    // A million texts of one letter, typed: three bytes of the message each.
+    let count = 1_000_000;
+    let texts = Message::new().bytes(8, b"x").into_bytes().repeat(count);
+    let tensor = Message::new().text(1, "input").text(2, "BYTES").int(3, 1).int(3, count as i64);
+    let message = Message::new().text(1, "texts").message(5, tensor.bytes(5, &texts));
+    let answer = grpc::call(&server.grpc, "ModelInfer", None, &message.into_bytes());
+    assert_eq!(answer.status(), 0, "{:?}", answer.headers);
+    assert!(answer.message.ends_with(b"\x01\0\0\0x"));
     eventually("the tenant holds nothing", || held(&server) == 0);
 }
 

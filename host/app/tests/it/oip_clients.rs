@@ -46,6 +46,8 @@ fn server(setup: Setup) -> Server {
         "default_queue_policy": { "allow_timeout_override": true, "max_queue_size": 1 },
     });
     server.put_json("models/waits/config", &waits);
+    let labels = json!({ "output": [{ "name": "output", "labels": ["cat", "dog"] }] });
+    server.put_json("models/identity-fp32/config", &labels);
     server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": granted }));
     let other = json!({ "api_keys": [OTHERS_KEY], "models": ["identity-int64", "ranker"] });
     server.put_json("tenants/other", &other);

@@ -22,7 +22,7 @@ pub(crate) fn upload(server: &Server, file: &[u8]) -> String {
     digest
 }
 
-fn post_to(server: &Server, below: &str, document: &Value) -> Answer {
+pub(crate) fn post_to(server: &Server, below: &str, document: &Value) -> Answer {
     server.admin.post(&path(below), document.to_string().as_bytes())
 }
 

@@ -15,7 +15,7 @@ use crate::support::setup::ADMIN_TOKEN;
 use crate::support::soak::times;
 
 /// A server with all that tests/schemathesis/schemathesis.toml names.
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let server = Server::start();
     server.put_json(
         "tenants/acme",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::kept_releases::{self, is_stored, push_out};
 use crate::read_back::{path, read};
-use crate::releases::digest;
+use crate::releases::{digest, post_to};
 use crate::support::client::{Answer, Client};
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
@@ -104,7 +104,7 @@ fn two_versions_of_a_model_answer_side_by_side() {
         let expected = json!({ one.clone(): { "digest": digest(&sums(1)), "state": "ready" } });
         assert_eq!(read(&server, "models/m")["kept_versions"], expected);
         let unknown = try_ask(&server, "models/m/versions/9999");
-        let named = format!("has no version \"9999\": versions {one} and {two} are loaded");
+        let named = format!("'m' version 9999 is not found: versions {one} and {two} are loaded");
         unknown.refused_by_protocol(404, &[&named]);
         server = server.kill().start();
     }
@@ -112,8 +112,9 @@ fn two_versions_of_a_model_answer_side_by_side() {
     let third = server.put("models/m", &sums(0));
     assert_eq!(ask(&server, None), (32.0, third));
     assert_eq!(ask(&server, Some(second)), (64.0, second));
-    let named =
-        format!("version {one} of model \"m\" is no longer loaded: versions {two} and {third}");
+    let named = format!(
+        "'m' version {one} is not found: it is no longer loaded, versions {two} and {third}"
+    );
     try_ask(&server, &format!("models/m/versions/{one}")).refused_by_protocol(404, &[&named]);
     let three = third.to_string();
     let all = json!([[three, "READY"], [two, "READY"], [one, "UNAVAILABLE"]]);
@@ -332,10 +333,43 @@ fn an_earlier_version_that_cannot_be_loaded_takes_nothing_else_down() {
     assert!(kept["state"] == "failed" && kept["reason"].is_string(), "{kept}");
     assert_eq!(status["models"]["m"]["state"], "ready");
     let gone = try_ask(&server, &format!("models/m/versions/{first}"));
-    gone.refused_by_protocol(503, &[&format!("model \"m@{first}\" is not loaded")]);
+    gone.refused_by_protocol(503, &[&format!("'m' version {first} is not at ready state")]);
     assert_eq!(index(&server)[1], json!([first.to_string(), "UNAVAILABLE"]));
     // It is known, so it refuses no new version.
     let third = server.put("models/m", &sums(0));
     assert_eq!(ask(&server, None), (32.0, third));
     assert_eq!(ask(&server, Some(second)), (64.0, second));
+}
+
+#[test]
+fn the_number_of_a_models_version_can_be_chosen() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    let put = |version: u64, file: &[u8]| {
+        server.admin.put(&format!("/admin/v1/models/m?version={version}"), file)
+    };
+    put(1, &sums(0)).ok();
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["m"] }));
+    assert_eq!(ask(&server, Some(1)), (32.0, 1));
+    // New content of the same version, for clients that have the number built in.
+    put(1, &sums(2)).ok();
+    assert_eq!((ask(&server, Some(1)), ask(&server, None)), ((64.0, 1), (64.0, 1)));
+    let server = server.kill().start();
+    assert_eq!(ask(&server, Some(1)), (64.0, 1));
+    let put = |version: &str, file: &[u8]| {
+        server.admin.put(&format!("/admin/v1/models/m?version={version}"), file)
+    };
+    put("9000", &sums(0)).ok();
+    assert_eq!(ask(&server, None), (32.0, 9000));
+    // A version that is not chosen is a higher one.
+    let good = server.put("models/m", &sums(1));
+    assert_eq!(ask(&server, None), (32.0, 9001));
+    let words = ["version is 1", "newest version of model \"m\" is 9001", "to replace its content"];
+    put("1", &sums(0)).refused(422, "unprocessable", &words);
+    put("0", &sums(0)).refused(400, "invalid_request", &["version is \"0\""]);
+    put("x", &sums(0)).refused(400, "invalid_request", &["version is \"x\""]);
+    // Going back to a release in which a version had other content gives it back.
+    put("9001", &sums(2)).ok();
+    assert_eq!(ask(&server, Some(9001)), (64.0, 9001));
+    post_to(&server, "rollback", &json!({ "to": good, "model": "m" })).ok();
+    assert_eq!(ask(&server, Some(9001)), (32.0, 9001));
 }

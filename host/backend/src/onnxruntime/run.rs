@@ -15,8 +15,11 @@ use std::thread::{self, JoinHandle};
 
 use gristmill_core::{Interrupt, ModelError, ModelErrorKind};
 use gristmill_thread::{NativeMemory, Share};
+use ort::ErrorCode;
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
+
+use super::message::without_sources;
 
 /// A run option of ONNX Runtime: the named arenas give their free memory back when the run ends.
 /// Source: `onnxruntime_run_options_config_keys.h`.
@@ -154,9 +157,19 @@ pub(super) fn failed(error: impl Display) -> ModelError {
         "out of memory",
         "is smaller than requested bytes",
     ];
-    let mut error = ModelError::new(error.to_string());
+    let mut error = ModelError::new(without_sources(&error.to_string()));
     if lacks.iter().any(|text| error.text.contains(text)) {
         error.kind = ModelErrorKind::OutOfMemory;
+    }
+    error
+}
+
+/// The error of a run. ONNX Runtime says whether the inputs caused it.
+pub(super) fn run_failed(error: ort::Error) -> ModelError {
+    let is_input = error.code() == ErrorCode::InvalidArgument;
+    let mut error = failed(error);
+    if is_input && error.kind == ModelErrorKind::Failed {
+        error.kind = ModelErrorKind::InvalidInput;
     }
     error
 }

@@ -32,9 +32,12 @@ impl Model for Seen {
             std::hint::spin_loop();
         }
         shapes.extend(inputs.iter().map(|input| input.shape().to_vec()));
-        assert!(inputs.iter().all(
-            |input| input.strings().is_some() || input.as_bytes().iter().all(|byte| *byte == 0)
-        ));
+        assert!(
+            inputs
+                .iter()
+                .all(|input| input.texts().is_some()
+                    || input.as_bytes().iter().all(|byte| *byte == 0))
+        );
         let rows = inputs.first().map_or(0, Tensor::rows);
         let kind = match self.is_over_limit {
             true => ModelErrorKind::OverLimit,

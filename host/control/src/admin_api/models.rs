@@ -6,7 +6,8 @@ use gristmill_snapshot::ServedModel;
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
-use crate::change_request::ChangeRequest;
+use crate::asked::AskedChange;
+use crate::change_request::{Asked, ChangeRequest};
 use crate::desired::Model;
 use crate::error::ControlError;
 use crate::load::error::LoadError;
@@ -15,6 +16,18 @@ use crate::release::model_config::ModelConfig;
 use crate::releases::step::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
+
+/// How a model's file is put.
+#[derive(Clone, Debug, Default)]
+pub struct NewModel {
+    /// The number of the version. None for a new one.
+    pub version: Option<u64>,
+    /// The configuration with which the model is served from now on. None leaves the one that it
+    /// has, and leaves it unloaded if it is.
+    pub config: Option<ModelConfig>,
+    /// Whether it may be a model that does not fit its users.
+    pub force: bool,
+}
 
 /// A model that was put, or configured.
 pub struct PublishedModel {
@@ -27,8 +40,7 @@ pub struct PublishedModel {
 }
 
 impl Control {
-    /// Load a model's file, and keep it. A model that does not fit its users is refused, unless
-    /// `force` is set.
+    /// Load a model's file, and keep it.
     ///
     /// # Errors
     /// The model cannot be loaded, or does not fit; or as for [`Self::change`].
@@ -36,17 +48,28 @@ impl Control {
         &self,
         model: &Name,
         file: Received,
-        force: bool,
+        new: NewModel,
         terms: Terms,
     ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             return Err(ControlError::model(model, LoadError::Empty));
         }
+        let NewModel { version, config, force } = new;
         let upload = self.uploads.begin(file.digest()).boxed().await;
-        let change = Change::PutModel { model: model.clone(), digest: upload.digest() };
+        let digest = upload.digest();
+        let change = Change::PutModel { model: model.clone(), digest, version };
+        let asked = match &config {
+            None => Asked::One(Box::new(change.into())),
+            Some(config) => {
+                let model = model.clone();
+                let load = Change::LoadModel { model: model.clone() };
+                let configure = Change::PutModelConfig { model, config: config.clone() };
+                Asked::List([change, configure, load].map(AskedChange::Known).to_vec())
+            }
+        };
         let _uploads = vec![upload.clone()];
-        let request = ChangeRequest { force, _uploads, ..ChangeRequest::one(change, terms) };
-        let outcome = self.keep_model(model, file, &upload, request).boxed().await;
+        let request = ChangeRequest { force, _uploads, ..ChangeRequest::of(asked, terms) };
+        let outcome = self.keep_model(model, file, (&upload, config), request).boxed().await;
         self.uploads.end(upload).boxed().await;
         outcome.map_err(ControlError::logged)
     }
@@ -55,13 +78,13 @@ impl Control {
         &self,
         model: &Name,
         file: Received,
-        upload: &Upload,
+        (upload, config): (&Upload, Option<ModelConfig>),
         request: ChangeRequest,
     ) -> Result<PublishedModel, ControlError> {
         let digest = upload.digest();
         upload.keep(file).await?;
         // Loaded before the lock is taken: other changes need not wait for it.
-        let served = self.with_content(model, digest).await?;
+        let served = self.with_content(model, digest, config).await?;
         let published = self.releases.run(request).await?;
         // Unchanged content makes no release, so nothing has checked whether it still fails to
         // load.
@@ -122,11 +145,15 @@ impl Control {
         &self,
         name: &Name,
         digest: Digest,
+        config: Option<ModelConfig>,
     ) -> Result<Option<ServedModel>, ControlError> {
-        let model = match self.desired().models.get(name) {
+        let mut model = match self.desired().models.get(name) {
             Some(model) => Model { digest, ..model.clone() },
             None => Model::new(digest, 0),
         };
+        if let Some(config) = config {
+            (model.config, model.unloaded) = (config, false);
+        }
         if model.unloaded {
             let proven = self.loader.models.prove(model.digest, &model.config).await;
             proven.map_err(|error| ControlError::model(name, error))?;

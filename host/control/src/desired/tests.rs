@@ -11,7 +11,7 @@ fn name(text: &str) -> Name {
 }
 
 fn put_model(byte: u8) -> Change {
-    Change::PutModel { model: name("m"), digest: Digest::from_bytes([byte; 32]) }
+    Change::PutModel { model: name("m"), digest: Digest::from_bytes([byte; 32]), version: None }
 }
 
 fn applied(releases: &[&[Change]]) -> Desired {

@@ -51,8 +51,8 @@ mod tests {
         let name = |text: &str| text.parse::<Name>().unwrap();
         let mut desired = Desired::default();
         let mut changes = vec![
-            Change::PutModel { model: name("served"), digest: digest(1) },
-            Change::PutModel { model: name("unloaded"), digest: digest(2) },
+            Change::PutModel { model: name("served"), digest: digest(1), version: None },
+            Change::PutModel { model: name("unloaded"), digest: digest(2), version: None },
             Change::UnloadModel { model: name("unloaded") },
         ];
         for tenant in ["acme", "other"].map(name) {
@@ -73,7 +73,7 @@ mod tests {
         let digest = |byte| Digest::from_bytes([byte; 32]);
         let policy = serde_json::json!({ "version_policy": { "latest": { "num_versions": 2 } } });
         let config = serde_json::from_value(policy).unwrap();
-        let put = |byte| Change::PutModel { model: name(), digest: digest(byte) };
+        let put = |byte| Change::PutModel { model: name(), digest: digest(byte), version: None };
         let mut desired = Desired::default();
         let first = [put(1), Change::PutModelConfig { model: name(), config }];
         desired.apply(1, &first).unwrap();

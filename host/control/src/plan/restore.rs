@@ -4,8 +4,9 @@
 //! tenant without any key, which nobody could call, gets those of the earlier state, in which
 //! tenants have the keys that they had last (`last_keys`). Admin tokens stay as they are.
 //!
-//! Content that comes back gets a new version. A pipeline or a version policy that names an earlier
-//! version gets this one, under its own number, beside the newest one.
+//! Content that comes back gets a new version, unless it was replaced in its own. A pipeline or a
+//! version policy that names an earlier version gets this one, under its own number, beside the
+//! newest one.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +91,9 @@ fn put_model(now: &Desired, name: &Name, then: &Model, changes: &mut Vec<Change>
     let own = now.models.get(name);
     let (model, digest, config) = (name.clone(), then.digest, then.config.clone());
     if own.is_none_or(|own| own.digest != digest) {
-        changes.push(Change::PutModel { model: model.clone(), digest });
+        // A version whose content was replaced gets the earlier content back.
+        let version = own.map(|own| own.version).filter(|version| *version == then.version);
+        changes.push(Change::PutModel { model: model.clone(), digest, version });
     }
     for version in config.version_policy.named() {
         let has = |model: &Model| model.file(version);

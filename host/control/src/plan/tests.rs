@@ -60,8 +60,8 @@ fn state() -> Desired {
     let digest = Digest::from_bytes([0; 32]);
     let mut desired = Desired::default();
     let mut changes = vec![
-        Change::PutModel { model: name("digits"), digest },
-        Change::PutModel { model: name("unused"), digest },
+        Change::PutModel { model: name("digits"), digest, version: None },
+        Change::PutModel { model: name("unused"), digest, version: None },
     ];
     for (index, tenant) in ["acme", "other"].into_iter().enumerate() {
         let spec = TenantSpec {
@@ -202,7 +202,7 @@ fn every_fault_of_a_tenant_is_named() {
 #[test]
 fn a_plan_says_what_the_state_is_then_and_leaves_the_state_before() {
     let before = state();
-    let put = |byte| Change::PutModel { model: name("digits"), digest: key(byte) };
+    let put = |byte| Change::PutModel { model: name("digits"), digest: key(byte), version: None };
     let planned = plan(&before, 7, &[put(9)], false).unwrap();
     let model = &planned.desired.models["digits"];
     assert_eq!((model.digest, model.version, &model.earlier_versions[..]), (key(9), 7, &[1][..]));
@@ -213,7 +213,7 @@ fn a_plan_says_what_the_state_is_then_and_leaves_the_state_before() {
 
 #[test]
 fn a_change_must_leave_its_own_subject_whole_unless_it_deletes_it() {
-    let put = Change::PutModel { model: name("digits"), digest: key(9) };
+    let put = Change::PutModel { model: name("digits"), digest: key(9), version: None };
     let changes = [put, delete_plugin("idle"), Change::UnloadModel { model: name("digits") }];
     assert_eq!(subjects(&changes), [Subject::Model(name("digits"))]);
 }
@@ -381,11 +381,11 @@ fn changed() -> Desired {
     let config = serde_json::from_value(json!({ "instances": 2 })).unwrap();
     let open = TenantSpec { open: true, ..TenantSpec::default() };
     let changes = [
-        Change::PutModel { model: name("digits"), digest: key(7) },
+        Change::PutModel { model: name("digits"), digest: key(7), version: None },
         Change::PutModelConfig { model: name("digits"), config },
         Change::UnloadModel { model: name("digits") },
         delete_model("unused"),
-        Change::PutModel { model: name("late"), digest: key(7) },
+        Change::PutModel { model: name("late"), digest: key(7), version: None },
         put_plugin("acme", "both", 7),
         put_plugin("acme", "late", 7),
         put_pipeline("acme", "late", "late"),

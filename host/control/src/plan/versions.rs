@@ -15,6 +15,9 @@ use crate::release::pipeline::PipelineSpec;
 use crate::release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX};
 use crate::too_many_versions::TooManyVersions;
 
+/// The highest number of a version: clients read signed numbers.
+const VERSION_MAX: u64 = i64::MAX as u64 / 2;
+
 /// Check the versions that stay in `after` because of a change of its release.
 ///
 /// # Errors
@@ -41,6 +44,27 @@ pub(super) fn check(
         AskedChange::PutTenant { tenant, .. } => check_plugin_policy(before, after, tenant),
         _ => Ok(()),
     }
+}
+
+/// Check the number that is chosen for a new version of a model.
+///
+/// # Errors
+/// It is lower than that of the newest version in `before`, or is not a version's number.
+pub(super) fn check_chosen(before: &Desired, change: &Change) -> Result<(), ControlError> {
+    let Change::PutModel { model, version: Some(version), .. } = change else { return Ok(()) };
+    let newest = before.models.get(model).map_or(1, |own| own.version);
+    if (newest..=VERSION_MAX).contains(version) {
+        return Ok(());
+    }
+    let fault = match before.models.get(model) {
+        Some(_) => format!(
+            "version is {version}: the newest version of model {:?} is {newest}; choose a higher \
+             one, or {newest} to replace its content",
+            model.as_str()
+        ),
+        None => format!("version is {version}: must be 1 to {VERSION_MAX}"),
+    };
+    Err(ControlError::document(Subject::Model(model.clone()), "version", fault))
 }
 
 fn check_plugin(after: &Desired, tenant: &Name, plugin: &Name) -> Result<(), ControlError> {

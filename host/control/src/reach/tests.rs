@@ -41,7 +41,8 @@ fn put_pipeline(tenant: &str, model: &str) -> Change {
 fn state() -> Desired {
     let mut desired = Desired::default();
     let models = ["granted", "used", "secret"].map(name);
-    let mut changes = models.map(|model| Change::PutModel { model, digest: digest(1) }).to_vec();
+    let mut changes =
+        models.map(|model| Change::PutModel { model, digest: digest(1), version: None }).to_vec();
     let spec = TenantSpec { models: [name("granted")].into(), ..TenantSpec::default() };
     changes.extend([put_tenant("acme", spec), put_tenant("other", TenantSpec::default())]);
     changes.extend([put_plugin("acme", 1), put_plugin("other", 2)]);
@@ -79,7 +80,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         (put_tenant(tenant, TenantSpec::default()), false),
         (Change::DeleteTenant { tenant: of() }, false),
         (put_plugin_version(tenant), false),
-        (Change::PutModel { model: model(), digest: digest(1) }, false),
+        (Change::PutModel { model: model(), digest: digest(1), version: None }, false),
         (put_model_version(), false),
         (Change::PutModelConfig { model: model(), config: Default::default() }, false),
         (Change::DeleteModel { model: model() }, false),

@@ -129,6 +129,10 @@ pub enum Change {
         model: Name,
         /// The digest of its file.
         digest: Digest,
+        /// The number of the version. If it is not given: that of the release, or the next one
+        /// after the newest version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<u64>,
     },
     /// Bring back an earlier version of a model, beside the newest one. Only going back makes it.
     PutModelVersion {
@@ -285,7 +289,12 @@ impl fmt::Display for Change {
             Self::DeletePipeline { tenant, pipeline } => {
                 write!(f, "delete pipeline {tenant}/{pipeline}")
             }
-            Self::PutModel { model, digest } => write!(f, "put model {model} {digest}"),
+            Self::PutModel { model, digest, version: None } => {
+                write!(f, "put model {model} {digest}")
+            }
+            Self::PutModel { model, digest, version: Some(version) } => {
+                write!(f, "put model {model} as version {version} {digest}")
+            }
             Self::PutModelVersion { model, version, digest } => {
                 write!(f, "put model {model}@{version} {digest}")
             }

@@ -100,7 +100,7 @@ impl Document {
 
     /// A whole number from 0 on.
     pub fn whole<T: TryFrom<u64>>(&mut self, key: &'static str) -> Option<T> {
-        let read = |value: &Value| T::try_from(value.as_u64()?).ok();
+        let read = |value: &Value| T::try_from(whole_of(value)?).ok();
         self.read(key, "a whole number from 0 on", read)
     }
 
@@ -246,6 +246,16 @@ impl Document {
         }
         self.faults
     }
+}
+
+/// From here on, a float does not hold every whole number.
+const EXACT_MAX: f64 = (1_u64 << 53) as f64;
+
+/// The value as a whole number from 0 on. `1e7` and `1.0` are whole numbers in JSON, too.
+pub(crate) fn whole_of(value: &Value) -> Option<u64> {
+    let float = || value.as_f64().filter(|float| float.fract() == 0.0);
+    let float = || float().filter(|float| (0.0..=EXACT_MAX).contains(float));
+    value.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
 /// The variant of `known` with the value's name.

@@ -2,12 +2,15 @@
 //!
 //! Names that Triton has mean the same here; names of times end in `_us` or `_ms`. `read` reads a
 //! configuration from a document, `check` checks its ranges, and `meaning` turns it into settings
-//! of the batcher and the backends. Its enums mirror those of the backends and the batcher, because
-//! the spelling in the log must never change, not even if another crate renames something.
+//! of the batcher and the backends. `tensors` is what it says of inputs and outputs, `triton` reads
+//! Triton's own documents. Its enums mirror those of the backends and the batcher, because the
+//! spelling in the log must never change, not even if another crate renames something.
 
 mod check;
 mod meaning;
 mod read;
+mod tensors;
+mod triton;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +19,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+pub use self::tensors::{FormatSpec, InputSpec, Labels, OutputSpec};
+pub use self::triton::LabelFiles;
 use crate::release::version_policy::VersionPolicy;
 
 /// The providers that can run a model.
@@ -146,6 +151,14 @@ pub struct ModelConfig {
     pub warm_up: Option<Vec<usize>>,
     /// The versions that stay loaded beside the newest one.
     pub version_policy: VersionPolicy,
+    /// What is said of inputs.
+    #[schema(max_items = 1024)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub input: Vec<InputSpec>,
+    /// What is said of outputs.
+    #[schema(max_items = 1024)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<OutputSpec>,
 }
 
 /// The queueing of a priority level.
@@ -206,6 +219,8 @@ impl Default for ModelConfig {
             memory_pattern: true,
             warm_up: None,
             version_policy: VersionPolicy::default(),
+            input: Vec::new(),
+            output: Vec::new(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::release::document::{Document, Faults, shown};
+use crate::release::document::{Document, Faults, shown, whole_of};
 
 /// The most versions of a model that are loaded, the newest one included.
 pub const MODEL_VERSIONS_MAX: usize = 16;
@@ -94,7 +94,7 @@ impl VersionPolicy {
         let versions = policy.inside(format!("{key}.specific."), keys, |specific| {
             let versions = specific.list("versions", |item| {
                 let wrong = || format!(" is {}: must be a whole number from 1 on", shown(item));
-                item.as_u64().filter(|version| *version > 0).ok_or_else(wrong)
+                whole_of(item).filter(|version| *version > 0).ok_or_else(wrong)
             });
             specific.require("versions", versions)
         });

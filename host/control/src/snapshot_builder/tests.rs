@@ -70,7 +70,7 @@ fn a_tenant_that_is_kept_keeps_its_faults() {
 fn a_granted_model_that_comes_or_goes_touches_its_tenants() {
     let spec = TenantSpec { models: [name("m")].into(), ..TenantSpec::default() };
     let granted = Change::PutTenant { tenant: name("acme"), spec };
-    let put_model = Change::PutModel { model: name("m"), digest: digest(1) };
+    let put_model = Change::PutModel { model: name("m"), digest: digest(1), version: None };
     let delete = Change::DeleteModel { model: name("m") };
     let serving = serving(&[&[put_model, granted, put_tenant("other", true)], &[delete]]);
     assert!(!is_kept(&serving, "acme") && is_kept(&serving, "other"));
@@ -123,7 +123,7 @@ fn a_pipeline_gets_the_version_that_it_names() {
     let put = |byte| {
         [
             Change::PutPlugin { tenant: name("acme"), plugin: name("p"), digest: digest(byte) },
-            Change::PutModel { model: name("m"), digest: digest(byte + 10) },
+            Change::PutModel { model: name("m"), digest: digest(byte + 10), version: None },
         ]
     };
     let [plugin, model] = put(1);
@@ -193,7 +193,11 @@ fn a_snapshot_is_the_one_that_is_built_from_nothing() {
                     Change::PutPlugin { tenant: name(&tenant), plugin, digest: digest(file) }
                 }
                 4 => put_pipeline(&tenant, random(3)),
-                5 => Change::PutModel { model: name("m"), digest: digest(random(2) as u8) },
+                5 => Change::PutModel {
+                    model: name("m"),
+                    digest: digest(random(2) as u8),
+                    version: None,
+                },
                 _ => Change::DeleteModel { model: name("m") },
             };
             // Those that cannot be made are left out.
@@ -222,7 +226,14 @@ fn a_snapshot_is_the_one_that_is_built_from_nothing() {
 
 fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
     let (earlier_versions, kept) = (Vec::new(), BTreeMap::new());
-    let state = ModelState { digest: digest(1), version: 1, earlier_versions, served, kept };
+    let state = ModelState {
+        digest: digest(1),
+        version: 1,
+        earlier_versions,
+        served,
+        kept,
+        notes: Arc::default(),
+    };
     BTreeMap::from([(name("m"), state)])
 }
 

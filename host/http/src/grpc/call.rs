@@ -25,7 +25,7 @@ use tonic::{Extensions, Request, Status};
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
 use crate::ended::{Course, Ended};
-use crate::inference::{Asked, Inference, Ran, RepositoryChange};
+use crate::inference::{Asked, Brought, Inference, Ran, RepositoryChange};
 use crate::receipt_header;
 
 /// The parameter of an answer that names the variant of the pipeline that made it.
@@ -310,8 +310,11 @@ impl Inference {
         change: RepositoryChange<'_>,
         parameters: &HashMap<String, ModelRepositoryParameter>,
     ) -> Result<(), Status> {
-        let parameters = parameters.keys().map(String::as_str);
-        let changed = self.change_model(caller, change, parameters).await;
+        let brought = Brought::of_grpc(parameters.iter());
+        let changed = match brought {
+            Ok(brought) => self.change_model(caller, change, brought).await,
+            Err(problem) => Err(problem),
+        };
         changed.map_err(|problem| status_of(&problem))
     }
 }

@@ -12,6 +12,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::call::{admitted, client_deadline, describe, hold_contents, take_admitted};
 use super::status::status_of;
 use super::stream::Requester;
+use crate::inference::config::config;
 use crate::inference::{Inference, NO_SHARED_MEMORY, RepositoryChange, models};
 
 /// The most requests of one stream that run at the same time.
@@ -117,7 +118,7 @@ impl GrpcInferenceService for Inference {
     ) -> Answer<proto::ModelConfigResponse> {
         let proto::ModelConfigRequest { name, version } = request.get_ref();
         let described = describe(&request, NamedModel { name, version }, |_, visible, target| {
-            models::config(visible, target)
+            config(visible, target)
         });
         Ok(Response::new(proto::ModelConfigResponse { config: Some(described?) }))
     }

@@ -46,13 +46,12 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         ErrorCode::Conflict => Code::Aborted,
         ErrorCode::PreconditionFailed | ErrorCode::SampleFailed => Code::FailedPrecondition,
         ErrorCode::BodyTooLarge
-        | ErrorCode::QueueFull
         | ErrorCode::TenantBusy
         | ErrorCode::QuotaExceeded
         | ErrorCode::TooManyFailures
         | ErrorCode::TokenBusy
         | ErrorCode::TooManyReleases => Code::ResourceExhausted,
-        ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
+        ErrorCode::QueueFull | ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped
         | ErrorCode::PluginOutOfMemory

@@ -1,17 +1,15 @@
-//! Descriptions of the server and its models: metadata, configuration, statistics, the index.
+//! Descriptions of the server and its models: metadata, statistics, the index.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use gristmill_batch::{Counters, LaneConfig, QueuePolicy, TimeoutAction, Times};
+use gristmill_batch::{Counters, Times};
 use gristmill_core::{Dtype, TensorInfo};
 use gristmill_metrics::Totals;
-use gristmill_oip::grpc::proto::model_instance_group::Kind;
+use gristmill_oip::grpc::proto;
 use gristmill_oip::grpc::proto::model_metadata_response::TensorMetadata;
-use gristmill_oip::grpc::proto::model_queue_policy::TimeoutAction as WireAction;
 use gristmill_oip::grpc::proto::repository_index_response::ModelIndex;
-use gristmill_oip::grpc::{configured, proto};
-use gristmill_serve::{Caller, ModelOrPipeline, Target};
+use gristmill_serve::{Caller, ModelOrPipeline, NotFound, Target};
 use gristmill_snapshot::{Certified, ServedModel, Snapshot};
 
 /// A pipeline's only input.
@@ -20,8 +18,9 @@ pub(crate) const REQUEST: &str = "REQUEST";
 pub(crate) const RESPONSE: &str = "RESPONSE";
 
 /// The protocol's extensions that are served.
-const EXTENSIONS: [&str; 6] = [
+const EXTENSIONS: [&str; 7] = [
     "binary_tensor_data",
+    "classification",
     "model_configuration",
     "model_repository",
     "parameters",
@@ -52,7 +51,11 @@ pub(crate) fn metadata(
     let (inputs, outputs) = match target {
         Target::Model { served, .. } => {
             let info = served.lane.info();
-            (info.inputs.iter().map(tensor).collect(), info.outputs.iter().map(tensor).collect())
+            let inputs = info.inputs.iter().map(|input| TensorMetadata {
+                shape: not_scalar(input.signed_dims()),
+                ..tensor(input)
+            });
+            (inputs.collect(), info.outputs.iter().map(tensor).collect())
         }
         Target::Pipeline { .. } => (vec![texts(REQUEST)], vec![texts(RESPONSE)]),
     };
@@ -86,6 +89,11 @@ fn properties(served: &ServedModel) -> BTreeMap<String, String> {
     certificates.chain([("batching".to_owned(), batching)]).collect()
 }
 
+/// The dimensions of an input, where a scalar is shown as one element: clients send it so.
+pub(super) fn not_scalar(dims: Vec<i64>) -> Vec<i64> {
+    if dims.is_empty() { vec![1] } else { dims }
+}
+
 fn tensor(info: &TensorInfo) -> TensorMetadata {
     TensorMetadata {
         name: info.name.to_string(),
@@ -104,110 +112,11 @@ fn is_on_onnxruntime(served: &ServedModel) -> bool {
 }
 
 /// The model's platform, by Triton's name if Triton knows it.
-fn platform(target: &Target<'_>) -> &'static str {
+pub(super) fn platform(target: &Target<'_>) -> &'static str {
     match target {
         Target::Model { served, .. } if is_on_onnxruntime(served) => "onnxruntime_onnx",
         Target::Model { served, .. } => served.lane.info().backend,
         Target::Pipeline { .. } => "gristmill_pipeline",
-    }
-}
-
-/// The batching of a model, in the terms of the model configuration extension.
-pub(crate) fn config(visible: ModelOrPipeline<'_>, target: &Target<'_>) -> proto::ModelConfig {
-    let policy = Some(proto::ModelTransactionPolicy { decoupled: false });
-    let base = proto::ModelConfig {
-        name: visible.name(),
-        platform: platform(target).into(),
-        model_transaction_policy: policy,
-        response_cache: Some(proto::ModelResponseCache { enable: false }),
-        ..Default::default()
-    };
-    let data_type = configured(Dtype::String).into();
-    match target {
-        Target::Model { served, .. } => model_config(base, served),
-        Target::Pipeline { .. } => proto::ModelConfig {
-            backend: "gristmill".into(),
-            input: vec![proto::ModelInput {
-                name: REQUEST.into(),
-                data_type,
-                dims: vec![1],
-                ..Default::default()
-            }],
-            output: vec![proto::ModelOutput {
-                name: RESPONSE.into(),
-                data_type,
-                dims: vec![1],
-                ..Default::default()
-            }],
-            ..base
-        },
-    }
-}
-
-fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelConfig {
-    let lane = &served.lane;
-    let info = lane.info();
-    let batches = info.forms_batches;
-    // If the model has batches, the shapes of the configuration are those of one row.
-    let row = |info: &TensorInfo| info.signed_dims().split_off(usize::from(batches));
-    let input = info.inputs.iter().map(|input| proto::ModelInput {
-        name: input.name.to_string(),
-        data_type: configured(input.dtype).into(),
-        dims: row(input),
-        ..Default::default()
-    });
-    let output = info.outputs.iter().map(|output| proto::ModelOutput {
-        name: output.name.to_string(),
-        data_type: configured(output.dtype).into(),
-        dims: row(output),
-        ..Default::default()
-    });
-    let on_gpu = served.providers.first().is_some_and(|provider| provider.kind.is_gpu());
-    let kind = if on_gpu { Kind::Gpu } else { Kind::Cpu };
-    let max_batch_size = if batches { lane.config().max_batch_size as i32 } else { 0 };
-    proto::ModelConfig {
-        backend: info.backend.into(),
-        max_batch_size,
-        input: input.collect(),
-        output: output.collect(),
-        instance_group: vec![proto::ModelInstanceGroup {
-            name: base.name.clone(),
-            kind: kind.into(),
-            count: lane.instances() as i32,
-        }],
-        dynamic_batching: batches.then(|| dynamic_batching(lane.config())),
-        ..base
-    }
-}
-
-fn dynamic_batching(config: &LaneConfig) -> proto::ModelDynamicBatching {
-    let policies = (1..).zip(&config.levels).map(|(level, policy)| (level, queue_policy(policy)));
-    proto::ModelDynamicBatching {
-        preferred_batch_size: config
-            .preferred_batch_sizes
-            .iter()
-            .map(|size| *size as i32)
-            .collect(),
-        max_queue_delay_microseconds: config.max_queue_delay.as_micros() as u64,
-        preserve_ordering: false,
-        priority_levels: config.levels.len() as u64,
-        default_priority_level: config.default_level as u64 + 1,
-        priority_queue_policy: policies.collect(),
-    }
-}
-
-fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
-    let action = match policy.timeout_action {
-        TimeoutAction::Reject => WireAction::Reject,
-        TimeoutAction::Delay => WireAction::Delay,
-    };
-    proto::ModelQueuePolicy {
-        timeout_action: action.into(),
-        default_timeout_microseconds: policy
-            .timeout
-            .map_or(0, |timeout| timeout.as_micros() as u64),
-        allow_timeout_override: policy.allow_timeout_override,
-        max_queue_size: policy.max_requests.unwrap_or_default() as u32,
     }
 }
 
@@ -335,7 +244,11 @@ fn versions(visible: ModelOrPipeline<'_>, ready_only: bool) -> Vec<ModelIndex> {
         let superseded = |version: &u64| (*version, Some("superseded".to_owned()));
         reasons.extend(state.earlier_versions.iter().map(superseded));
     }
-    let why = |version: ModelOrPipeline<'_>| version.served().err().map(|error| error.to_string());
+    let why = |version: ModelOrPipeline<'_>| match version.served() {
+        Ok(_) => None,
+        Err(NotFound::NotLoaded { reason, .. }) => Some(reason),
+        Err(error) => Some(error.to_string()),
+    };
     reasons.extend(visible.versions().map(|version| (version.version(), why(version))));
     let listed = reasons.iter().rev().filter(|(_, reason)| !ready_only || reason.is_none());
     listed.map(|(version, reason)| entry(*version, reason.as_deref())).collect()

@@ -1,8 +1,11 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
 use std::panic::resume_unwind;
+use std::sync::Arc;
 
-use gristmill_control::{Change, ROOT, Reach, ReleaseNote, Terms, TokenUse};
+use gristmill_control::{
+    Change, Control, ControlError, ModelConfig, NewModel, ROOT, Reach, ReleaseNote, Terms, TokenUse,
+};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_snapshot::Operator;
@@ -10,9 +13,13 @@ use gristmill_transport::Problem;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Inference;
+use super::brought::{Brought, ModelFile};
 
 /// The most bytes of a model's name that are logged.
 const MODEL_BYTES_MAX: usize = 256;
+
+/// The bytes of a file that are passed on at once.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// A change of the models that are loaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,20 +29,20 @@ pub(crate) enum RepositoryChange<'a> {
 }
 
 impl Inference {
-    /// Load or unload a model. Only the operator may do so. It is a line of the log, as each call
-    /// of the admin plane is.
+    /// Load or unload a model, with what the call brings. Only the operator may do so. It is a line
+    /// of the log, as each call of the admin plane is.
     ///
     /// # Errors
-    /// The caller is a tenant, a parameter is not supported, there is no such model, or it cannot
+    /// The caller is a tenant, what is brought cannot be used, there is no such model, or it cannot
     /// be loaded.
     pub(crate) async fn change_model(
         &self,
         caller: Caller<'_>,
         change: RepositoryChange<'_>,
-        parameters: impl Iterator<Item = &'_ str>,
+        brought: Brought,
     ) -> Result<(), Problem> {
         let operator = caller.operates()?;
-        let outcome = self.change_as(operator, change, parameters).await;
+        let outcome = self.change_as(operator, change, brought).await;
         let who = operator.map_or(ROOT, |token| token.name.as_str());
         let (change, model) = match change {
             RepositoryChange::Load(model) => ("load", model),
@@ -51,19 +58,12 @@ impl Inference {
         &self,
         operator: Option<&Operator>,
         change: RepositoryChange<'_>,
-        mut parameters: impl Iterator<Item = &'_ str>,
+        brought: Brought,
     ) -> Result<(), Problem> {
-        let brings = |name: &&str| *name == "config" || name.starts_with("file:");
-        if let Some(name) = parameters.find(brings) {
-            let detail = format!(
-                "parameter {name:?} is not supported: files and configurations are put through the admin API"
-            );
-            return Err(Problem::new(ErrorCode::Unsupported, detail));
-        }
         let (RepositoryChange::Load(model) | RepositoryChange::Unload(model)) = change;
+        let (config, file) = brought.read(model)?;
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
-        let control = &self.shared.control;
         let by = operator.map_or(ROOT, |token| token.name.as_str());
         let note = ReleaseNote { by: Some(by.into()), message: None };
         let token = operator.map(|Operator { name, version, .. }| TokenUse {
@@ -71,13 +71,17 @@ impl Inference {
             version: *version,
         });
         let terms = Terms { note, token, reach: Reach::Server, ..Terms::default() };
-        let (own, name) = (control.clone(), model.clone());
+        let (control, name) = (self.shared.control.clone(), model.clone());
         let is_load = matches!(change, RepositoryChange::Load(_));
         // Requests of clients do not wait for it.
         let changing = self.shared.control_threads.spawn(async move {
-            match is_load {
-                true => own.load_model(&name, terms).await,
-                false => own.change(Change::UnloadModel { model: name }, terms).await,
+            match (is_load, file) {
+                (true, Some(file)) => put_file(&control, &name, (file, config), terms).await,
+                (true, None) => load(&control, &name, config, terms).await,
+                (false, _) => {
+                    let unload = Change::UnloadModel { model: name };
+                    control.change(unload, terms).await.map(drop)
+                }
             }
         });
         let changed = AbortOnDropHandle::new(changing).await;
@@ -87,9 +91,46 @@ impl Inference {
         }
         // If the model failed to load before and fails again, the release is not refused, so check
         // it here.
-        match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
+        let serving = self.shared.control.cell().load();
+        match serving.models.get(&model).map(|state| state.served.clone()) {
             Some(Err(why)) => Err(Problem::new(ErrorCode::InvalidModel, why)),
             _ => Ok(()),
         }
     }
+}
+
+/// Put the model's file, and serve it with this configuration, or with the one that it has.
+async fn put_file(
+    control: &Arc<Control>,
+    model: &Name,
+    (file, config): (ModelFile, Option<ModelConfig>),
+    terms: Terms,
+) -> Result<(), ControlError> {
+    let mut incoming = control.receive().await?;
+    let ModelFile { version, mut content } = file;
+    while !content.is_empty() {
+        let piece = content.split_to(content.len().min(PIECE_BYTES));
+        let written = incoming.write(piece).await;
+        incoming = written.map_err(|error| ControlError::from(error).logged())?;
+    }
+    let file = incoming.finish().await.map_err(|error| ControlError::from(error).logged())?;
+    let config = config.unwrap_or_else(|| {
+        let desired = control.desired();
+        desired.models.get(model).map(|model| model.config.clone()).unwrap_or_default()
+    });
+    let new = NewModel { version: Some(version), config: Some(config), force: false };
+    control.put_model(model, file, new, terms).await.map(drop)
+}
+
+/// Serve a model that is there, with this configuration if there is one.
+async fn load(
+    control: &Control,
+    model: &Name,
+    config: Option<ModelConfig>,
+    terms: Terms,
+) -> Result<(), ControlError> {
+    if let Some(config) = config {
+        control.put_model_config(model, config, terms.clone()).await?;
+    }
+    control.load_model(model, terms).await.map(drop)
 }

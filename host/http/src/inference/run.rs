@@ -9,11 +9,12 @@ use gristmill_serve::{
     Caller, Chosen, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer,
     Queueing, Target, Variant, Work, choose, request_span, run,
 };
-use gristmill_snapshot::ServedModel;
+use gristmill_snapshot::{ServedModel, TensorNotes};
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
 use super::Inference;
+use super::classes::Ranking;
 use super::models::RESPONSE;
 use super::pipeline::{output_of, plugin_request};
 use crate::ended::Course;
@@ -45,6 +46,7 @@ struct Model<'a> {
     name: &'a Name,
     version: u64,
     served: &'a ServedModel,
+    notes: &'a Arc<TensorNotes>,
 }
 
 impl Inference {
@@ -58,13 +60,32 @@ impl Inference {
         asked: &mut Asked<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
+        let mut ran = self.run_target(asked, request).await;
+        if let Err(problem) = &mut ran
+            && problem.code == ErrorCode::QueueFull
+        {
+            // The words of Triton, with which its clients compare the text.
+            problem.detail.insert_str(0, "Exceeds maximum queue size: ");
+        }
+        ran
+    }
+
+    async fn run_target(
+        &self,
+        asked: &mut Asked<'_>,
+        request: &mut InferRequest,
+    ) -> Result<Ran, Problem> {
         match asked.target {
-            Target::Model { name, version, served } => {
-                let model = Model { name, version, served };
+            Target::Model { name, version, served, notes } => {
+                let model = Model { name, version, served, notes };
                 self.run_model(asked, model, request).await
             }
             Target::Pipeline { name, route } => {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
+                if request.outputs.iter().any(|output| output.classes > 0) {
+                    let detail = "a pipeline's output has no classes: its postprocessing does that";
+                    return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+                }
                 let id = self.shared.request_ids.of_text(asked.id);
                 let chosen = choose(route, asked.sticky);
                 asked.course.variant = chosen.part.as_ref().map(|part| part.variant);
@@ -83,7 +104,7 @@ impl Inference {
         model: Model<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
-        let Model { name, version, served } = model;
+        let Model { name, version, served, notes } = model;
         let NamedTenant { name: tenant, tenant: own } = asked.caller.tenant()?;
         let inputs = self.inputs(served, asked.caller, request).await?;
         let known = served.lane.info().outputs.iter().map(|info| &*info.name);
@@ -121,7 +142,9 @@ impl Inference {
             shape: tensor.shape().into(),
             data: OutputData::Tensor(tensor),
         });
-        Ok(Ran { version, outputs: outputs.collect() })
+        let ranking = Ranking { notes, has_rows: served.lane.info().forms_batches };
+        let outputs = self.classified(asked.caller, ranking, request, outputs.collect()).await?;
+        Ok(Ran { version, outputs })
     }
 }
 
@@ -150,17 +173,22 @@ async fn run_pipeline(
     Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(response)?] })
 }
 
-/// Check that the model has every output that is asked for.
+/// Check that the model has every output that is asked for, and that none is asked for twice.
 fn check_outputs<'a>(
     model: &str,
     mut known: impl Iterator<Item = &'a str> + Clone,
     request: &InferRequest,
 ) -> Result<(), Problem> {
-    for asked in &request.outputs {
+    for (index, asked) in request.outputs.iter().enumerate() {
         if !known.clone().any(|name| name == asked.name) {
             let known: Vec<_> = known.by_ref().collect();
             let detail =
                 format!("unknown output {:?} of model {model:?}: it has {known:?}", asked.name);
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        }
+        // Each of them is an output of the model, so there are no more before than it has.
+        if request.outputs[..index].iter().any(|before| before.name == asked.name) {
+            let detail = format!("output {:?} is asked for twice", asked.name);
             return Err(Problem::new(ErrorCode::InvalidRequest, detail));
         }
     }

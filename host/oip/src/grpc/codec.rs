@@ -57,7 +57,9 @@ impl<U: Bounded + Message + Default> Decoder for BoundedDecoder<U> {
             return Err(Status::internal("the message is in pieces"));
         }
         U::check(message.chunk()).map_err(Status::invalid_argument)?;
-        self.0.decode(message)
+        // prost refuses nothing but what the client sent.
+        let decoded = self.0.decode(message);
+        decoded.map_err(|error| Status::invalid_argument(error.message()))
     }
 }
 
@@ -83,7 +85,7 @@ macro_rules! bounded {
 
 bounded! {
     ModelConfigRequest ModelMetadataRequest ModelReadyRequest ModelStatisticsRequest
-    RepositoryIndexRequest RepositoryModelLoadRequest RepositoryModelUnloadRequest
+    RepositoryIndexRequest RepositoryModelUnloadRequest
     ServerLiveRequest ServerMetadataRequest ServerReadyRequest Unsupported
 }
 
@@ -103,6 +105,28 @@ mod input {
     pub(super) const DATATYPE: u32 = 2;
     pub(super) const SHAPE: u32 = 3;
     pub(super) const PARAMETERS: u32 = 4;
+}
+
+/// Field numbers of a `RepositoryModelLoadRequest`.
+mod load {
+    pub(super) const PARAMETERS: u32 = 3;
+}
+
+/// The field number of a parameter's value. Its name has 1.
+const VALUE: u32 = 2;
+
+/// The files in its parameters may be as long as a message.
+impl Bounded for proto::RepositoryModelLoadRequest {
+    fn check(message: &[u8]) -> Result<(), String> {
+        let mut counts = Counts::default();
+        each(message, |field, part| {
+            counts.field()?;
+            match field {
+                load::PARAMETERS => counts.file(part),
+                _ => text(part),
+            }
+        })
+    }
 }
 
 /// The field number of an output's parameters.
@@ -147,15 +171,30 @@ impl Counts {
         Err(format!("the message has more than {FIELDS_MAX} fields"))
     }
 
+    fn one_parameter(&mut self) -> Result<(), String> {
+        self.parameters += 1;
+        if self.parameters <= PARAMETERS_MAX {
+            return Ok(());
+        }
+        Err(format!("the message has more than {PARAMETERS_MAX} parameters"))
+    }
+
     /// Count a parameter, and check its name and its value.
     fn parameter(&mut self, entry: &[u8]) -> Result<(), String> {
-        self.parameters += 1;
-        if self.parameters > PARAMETERS_MAX {
-            return Err(format!("the message has more than {PARAMETERS_MAX} parameters"));
-        }
+        self.one_parameter()?;
         each(entry, |_, part| {
             self.field()?;
             text(part)
+        })
+    }
+
+    /// Count a parameter, and check its name. Its value may be a file, which stays a slice of the
+    /// message.
+    fn file(&mut self, entry: &[u8]) -> Result<(), String> {
+        self.one_parameter()?;
+        each(entry, |field, part| {
+            self.field()?;
+            if field == VALUE { Ok(()) } else { text(part) }
         })
     }
 

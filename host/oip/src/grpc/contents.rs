@@ -33,6 +33,23 @@ struct Measured {
     bytes: usize,
 }
 
+/// The names of the fields of an `InferTensorContents`, by their numbers from 1 on.
+const FIELDS: [&str; 8] = [
+    "bool_contents",
+    "int_contents",
+    "int64_contents",
+    "uint_contents",
+    "uint64_contents",
+    "fp32_contents",
+    "fp64_contents",
+    "bytes_contents",
+];
+
+/// The name of a field. None if there is no such field.
+fn field_name(number: u32) -> Option<&'static str> {
+    FIELDS.get((number as usize).checked_sub(1)?).copied()
+}
+
 /// The field of an `InferTensorContents` that has the elements of a datatype, and their encoding.
 fn field_of(datatype: Dtype) -> Option<(u32, Kind)> {
     Some(match datatype {
@@ -83,8 +100,13 @@ impl Typed<'_> {
     /// Measure the elements without reading them.
     fn measure(&self, field: u32, kind: Kind) -> Result<Measured, ParseError> {
         let (mut count, mut bytes) = (0, 0);
-        for part in self.parts(field) {
-            let part = part?.content;
+        for part in Fields::of(self.contents) {
+            let part = part.ok_or_else(|| self.unreadable())?;
+            if part.number != field {
+                self.check_other(part.number, field)?;
+                continue;
+            }
+            let part = part.content;
             match kind {
                 Kind::Varints => count += part.iter().filter(|byte| **byte < 0x80).count(),
                 Kind::Fixed(size) if part.len() % size != 0 => {
@@ -110,8 +132,23 @@ impl Typed<'_> {
         let fields = Fields::of(self.contents);
         fields.filter_map(move |part| match part {
             Some(part) => (part.number == number).then_some(Ok(part)),
-            None => Some(Err(self.wrong("the contents cannot be read".into()))),
+            None => Some(Err(self.unreadable())),
         })
+    }
+
+    /// Refuse the contents of another datatype.
+    fn check_other(&self, other: u32, own: u32) -> Result<(), ParseError> {
+        match (field_name(other), field_name(own)) {
+            (Some(other), Some(own)) => {
+                let datatype = self.datatype;
+                Err(self.wrong(format!("{other} are given, but {datatype} has {own}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unreadable(&self) -> ParseError {
+        self.wrong("the contents cannot be read".into())
     }
 
     fn push_numbers(&self, bytes: &mut Vec<u8>, mut packed: &[u8]) -> Result<(), ParseError> {
@@ -175,7 +212,7 @@ mod tests {
 
     #[test]
     fn elements_of_each_datatype_are_read_into_a_raw_tensor() {
-        let contents = InferTensorContents {
+        let all = || InferTensorContents {
             bool_contents: vec![true, false],
             int_contents: vec![-1, 100],
             int64_contents: vec![i64::MIN, 7],
@@ -185,19 +222,30 @@ mod tests {
             fp64_contents: vec![1.5, -2.0],
             bytes_contents: vec![b"ab".to_vec().into(), b"".to_vec().into()],
         };
-        let two = |datatype| read(datatype, &[2], &contents).unwrap();
-        assert_eq!(two(Dtype::Bool), [1, 0]);
-        assert_eq!(two(Dtype::Int8), [255, 100]);
-        assert_eq!(two(Dtype::Int16), [255, 255, 100, 0]);
-        assert_eq!(two(Dtype::Int32), [-1_i32, 100].map(i32::to_le_bytes).concat());
-        assert_eq!(two(Dtype::Int64), [i64::MIN, 7].map(i64::to_le_bytes).concat());
-        assert_eq!(two(Dtype::Uint8), [0, 200]);
-        assert_eq!(two(Dtype::Uint16), [0, 0, 200, 0]);
-        assert_eq!(two(Dtype::Uint32), [0_u32, 200].map(u32::to_le_bytes).concat());
-        assert_eq!(two(Dtype::Uint64), [u64::MAX, 7].map(u64::to_le_bytes).concat());
-        assert_eq!(two(Dtype::Float32), [1.5_f32, -2.0].map(f32::to_le_bytes).concat());
-        assert_eq!(two(Dtype::Float64), [1.5_f64, -2.0].map(f64::to_le_bytes).concat());
-        assert_eq!(two(Dtype::String), [2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0]);
+        macro_rules! two {
+            ($datatype:ident, $field:ident) => {{
+                let contents = InferTensorContents { $field: all().$field, ..Default::default() };
+                read(Dtype::$datatype, &[2], &contents).unwrap()
+            }};
+        }
+        assert_eq!(two!(Bool, bool_contents), [1, 0]);
+        assert_eq!(two!(Int8, int_contents), [255, 100]);
+        assert_eq!(two!(Int16, int_contents), [255, 255, 100, 0]);
+        assert_eq!(two!(Int32, int_contents), [-1_i32, 100].map(i32::to_le_bytes).concat());
+        assert_eq!(two!(Int64, int64_contents), [i64::MIN, 7].map(i64::to_le_bytes).concat());
+        assert_eq!(two!(Uint8, uint_contents), [0, 200]);
+        assert_eq!(two!(Uint16, uint_contents), [0, 0, 200, 0]);
+        assert_eq!(two!(Uint32, uint_contents), [0_u32, 200].map(u32::to_le_bytes).concat());
+        assert_eq!(two!(Uint64, uint64_contents), [u64::MAX, 7].map(u64::to_le_bytes).concat());
+        assert_eq!(two!(Float32, fp32_contents), [1.5_f32, -2.0].map(f32::to_le_bytes).concat());
+        assert_eq!(two!(Float64, fp64_contents), [1.5_f64, -2.0].map(f64::to_le_bytes).concat());
+        assert_eq!(two!(String, bytes_contents), [2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0]);
+        let error = read(Dtype::Float32, &[2], &all()).unwrap_err().to_string();
+        assert!(error.contains("bool_contents are given, but FP32 has fp32_contents"), "{error}");
+        let contents = InferTensorContents { int_contents: vec![1], ..Default::default() };
+        let error = read(Dtype::Float32, &[1], &contents).unwrap_err().to_string();
+        assert!(error.contains("int_contents are given, but FP32 has fp32_contents"), "{error}");
+        let contents = all();
         let error = read(Dtype::Float16, &[2], &contents).unwrap_err().to_string();
         assert!(error.contains("binary data only"), "{error}");
     }

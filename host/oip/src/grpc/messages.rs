@@ -11,7 +11,7 @@ use super::proto::model_infer_request::{InferInputTensor, InferRequestedOutputTe
 use super::proto::model_infer_response::InferOutputTensor;
 use crate::{
     Input, Output, OutputData, ParseError, PipelineParameters, RequestedOutput, Room,
-    no_classification, no_shared_memory,
+    no_shared_memory,
 };
 
 /// The bytes of typed contents. Their elements have to be read one by one.
@@ -37,7 +37,7 @@ pub fn number(
         ParameterChoice::StringParam(value) => value.parse().ok(),
         ParameterChoice::BoolParam(_) | ParameterChoice::DoubleParam(_) => None,
     };
-    let wrong = || ParseError::Parameter { name: name.into(), value: format!("{choice:?}") };
+    let wrong = || ParseError::Parameter { name: name.into(), value: sent(choice) };
     number.map(Some).ok_or_else(wrong)
 }
 
@@ -49,9 +49,18 @@ fn text(
     match parameters.get(name).and_then(|value| value.parameter_choice.as_ref()) {
         None => Ok(None),
         Some(ParameterChoice::StringParam(text)) => Ok(Some(text.clone())),
-        Some(other) => {
-            Err(ParseError::TextParameter { name: name.into(), value: format!("{other:?}") })
-        }
+        Some(other) => Err(ParseError::TextParameter { name: name.into(), value: sent(other) }),
+    }
+}
+
+/// The value of a parameter for a message.
+fn sent(choice: &ParameterChoice) -> String {
+    match choice {
+        ParameterChoice::BoolParam(value) => value.to_string(),
+        ParameterChoice::Int64Param(value) => value.to_string(),
+        ParameterChoice::Uint64Param(value) => value.to_string(),
+        ParameterChoice::DoubleParam(value) => value.to_string(),
+        ParameterChoice::StringParam(value) => format!("{value:?}"),
     }
 }
 
@@ -62,13 +71,12 @@ fn in_shared_memory(parameters: &HashMap<String, InferParameter>) -> bool {
 /// An output that a request asks for.
 ///
 /// # Errors
-/// It asks for shared memory or for classification.
+/// It asks for shared memory, or its number of classes is not a number.
 pub fn requested_output(output: InferRequestedOutputTensor) -> Result<RequestedOutput, ParseError> {
     let InferRequestedOutputTensor { name, parameters } = output;
     no_shared_memory(&name, in_shared_memory(&parameters))?;
     let classes = number(&parameters, "classification")?.unwrap_or_default();
-    no_classification(&name, classes > 0)?;
-    Ok(RequestedOutput { name, binary: None })
+    Ok(RequestedOutput { name, binary: None, classes: classes.try_into().unwrap_or(usize::MAX) })
 }
 
 /// The inputs, with their contents either all raw or all typed.
@@ -96,6 +104,7 @@ fn input_of(
 ) -> Result<Input, ParseError> {
     let InferInputTensor { name, datatype, shape, parameters, contents } = input;
     no_shared_memory(&name, in_shared_memory(&parameters))?;
+    let shape = shape.into_iter().map(i128::from).collect();
     let (datatype, shape) = Input::described(&name, &datatype, shape)?;
     let data = match raw {
         Some(_) if !contents.is_empty() => return Err(ParseError::TwoData { name }),

@@ -4,11 +4,17 @@ use gristmill_core::Dtype;
 use serde::Serializer;
 
 use super::proto::DataType;
+use super::proto::model_input::Format;
 use super::proto::model_instance_group::Kind;
 use super::proto::model_queue_policy::TimeoutAction;
 
 pub(super) fn data_type<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     let known = DataType::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(known.as_str_name())
+}
+
+pub(super) fn format<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+    let known = Format::try_from(*value).unwrap_or_default();
     serializer.serialize_str(known.as_str_name())
 }
 

@@ -123,7 +123,10 @@ impl<S: Send> CallState<S> {
         shape: Shape,
         buffer: Arc<Buffer>,
     ) -> wasmtime::Result<Created> {
-        match Tensor::new(dtype, shape, buffer) {
+        let made = Tensor::new(dtype, shape, buffer);
+        // The contract promises it to plugins.
+        let made = made.and_then(|tensor| tensor.check_utf8().map(|()| tensor));
+        match made {
             Ok(tensor) => Ok(Ok(self.table.push(tensor)?)),
             Err(TensorError::Length { expected, actual }) => {
                 let (expected, actual) = (expected as u64, actual as u64);

@@ -27,7 +27,8 @@ fn lane() -> Arc<Lane> {
 fn model(served: Result<ServedModel, String>) -> ModelState {
     let digest = Digest::from_bytes([0; 32]);
     let kept = [(5, KeptVersion { digest, loaded: Err("no such file".into()) })].into();
-    ModelState { digest, version: 7, earlier_versions: vec![3, 5], served, kept }
+    let notes = Arc::default();
+    ModelState { digest, version: 7, earlier_versions: vec![3, 5], served, kept, notes }
 }
 
 /// The models "ready", "broken", "multiple" (in versions 5 and 7) and "secret". The tenant "acme"
@@ -141,15 +142,15 @@ fn a_caller_sees_its_models_and_then_its_pipelines() {
 #[test]
 fn a_target_is_found_only_if_it_is_loaded() {
     let snapshot = snapshot();
-    let not_loaded = |name: &str, reason: &str| {
-        Err(NotFound::NotLoaded { name: name.into(), reason: reason.into() })
+    let not_loaded = |name: &str, version: Option<u64>, reason: &str| {
+        Err(NotFound::NotLoaded { name: name.into(), version, reason: reason.into() })
     };
     let cases = [
         ("ready", "", Ok(("ready", 7))),
-        ("ready", "5", not_loaded("ready@5", "no such file")),
+        ("ready", "5", not_loaded("ready", Some(5), "no such file")),
         ("multiple", "5", Ok(("multiple", 5))),
-        ("broken", "", not_loaded("broken", "no such file")),
-        ("pipeline:first", "", not_loaded("pipeline:first", "no plugin")),
+        ("broken", "", not_loaded("broken", None, "no such file")),
+        ("pipeline:first", "", not_loaded("pipeline:first", None, "no plugin")),
     ];
     for (name, version, expected) in cases {
         let found = acme(&snapshot).find(&snapshot, NamedModel { name, version });

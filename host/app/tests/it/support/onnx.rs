@@ -307,3 +307,18 @@ pub(crate) fn joined() -> Vec<u8> {
     let joined = graph.floats_out("y", &[-1]);
     joined.node_set("Concat", &["a", "b"], &["y"], &[("axis", Set::Int(0))]).file(IR_VERSION)
 }
+
+/// `y = x`, and `rate_out = rate`, which is a scalar.
+pub(crate) fn with_scalar() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1]).numbers_in("rate", &[]);
+    let graph = graph.floats_out("y", &[-1]).node("Identity", &["x"], &["y"]);
+    let mut graph = graph.node("Identity", &["rate"], &["rate_out"]);
+    graph.outputs.push(Graph::value("rate_out", INT64, &[]));
+    graph.file(IR_VERSION)
+}
+
+/// `y = x` for pictures of three channels.
+pub(crate) fn pictures() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, 3, 8, 8]).floats_out("y", &[-1, 3, 8, 8]);
+    graph.node("Identity", &["x"], &["y"]).file(IR_VERSION)
+}

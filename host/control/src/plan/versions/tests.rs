@@ -9,7 +9,7 @@ use crate::release::version_policy::VersionPolicy;
 use crate::testing::{digest, name};
 
 fn put_model(byte: u8) -> Change {
-    Change::PutModel { model: name("m"), digest: digest(byte) }
+    Change::PutModel { model: name("m"), digest: digest(byte), version: None }
 }
 
 fn put_plugin(byte: u8) -> Change {

@@ -26,6 +26,20 @@ fn what_fits_is_read() {
 }
 
 #[test]
+fn a_whole_number_may_be_written_as_a_float() {
+    let mut read = document(json!({
+        "exponent": 1e7, "point": 2.0, "half": 0.5, "large": 1e300, "below": -1.0, "most": u64::MAX,
+    }));
+    assert_eq!(read.whole::<u64>("exponent"), Some(10_000_000));
+    assert_eq!(read.whole::<u8>("point"), Some(2));
+    assert_eq!(read.whole::<u64>("most"), Some(u64::MAX));
+    for key in ["half", "large", "below"] {
+        assert_eq!(read.whole::<u64>(key), None, "{key}");
+    }
+    assert_eq!(read.finish().into_texts().len(), 3);
+}
+
+#[test]
 fn all_that_does_not_is_said_at_once() {
     let mut read = document(json!({
         "opne": true, "open": "yes", "weight": -1, "small": 300, "name": "A b", "list": [1, "x"],

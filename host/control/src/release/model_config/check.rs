@@ -67,6 +67,7 @@ impl ModelConfig {
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
         self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
+        self.check_tensors(faults);
     }
 
     fn check_allowed(&self, most: u64, faults: &mut Faults) {

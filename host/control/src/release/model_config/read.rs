@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::error::ControlError;
-use crate::release::document::{Document, named, one_of, shown};
+use crate::release::document::{Document, named, one_of, shown, whole_of};
+use crate::release::model_config::tensors::{read_inputs, read_outputs};
 use crate::release::model_config::{
     BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec,
     TimeoutActionSpec,
@@ -50,7 +51,7 @@ impl ModelConfig {
         let default = Self::default();
         let size = |item: &Value| {
             let wrong = || format!(" is {}: must be a whole number from 0 on", shown(item));
-            item.as_u64().map(|size| size as usize).ok_or_else(wrong)
+            whole_of(item).map(|size| size as usize).ok_or_else(wrong)
         };
         let provider = |item: &Value| {
             let wrong = || format!(" is {}: must be {}", shown(item), one_of(&PROVIDERS));
@@ -87,6 +88,8 @@ impl ModelConfig {
             memory_pattern: read.flag("memory_pattern").unwrap_or(default.memory_pattern),
             warm_up: read.list("warm_up", size),
             version_policy: VersionPolicy::read(read, "version_policy", MODEL_VERSIONS_MAX),
+            input: read_inputs(read),
+            output: read_outputs(read),
         }
     }
 }

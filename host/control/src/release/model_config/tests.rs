@@ -40,6 +40,8 @@ fn a_document_is_read_as_the_log_reads_it() {
         "providers": ["cuda", "cpu"], "provider_options": { "cuda": { "device_id": "1" } },
         "graph_optimization": "basic", "memory_arena": false, "memory_pattern": false,
         "warm_up": [1, 9], "version_policy": { "specific": { "versions": [3, 16] } },
+        "input": [{ "name": "image", "format": "FORMAT_NCHW" }],
+        "output": [{ "name": "scores", "labels": ["cat", "dog"] }],
     });
     let logged: ModelConfig = serde_json::from_value(document.clone()).unwrap();
     let read = ModelConfig::read(keys(document)).unwrap();
@@ -62,6 +64,39 @@ fn no_fault_follows_from_another() {
     assert_faults(rows, &["max_queue_rows is 0: must be 1 to 10000000"]);
     let providers = json!({ "providers": ["gpu"], "provider_options": { "cuda": {} } });
     assert_faults(providers, &["providers[0] is \"gpu\": must be one of cuda, cpu, tract"]);
+}
+
+#[test]
+fn faults_of_inputs_and_outputs_are_named() {
+    let document = json!({
+        "input": [{ "format": "NCHW" }, { "name": "" }, { "name": "a" }, { "name": "a", "dims": [3] }],
+        "output": [{ "name": "y", "labels": ["cat", 7] }],
+    });
+    let expected = [
+        "input[0].name is missing",
+        "input[0].format is \"NCHW\": must be one of FORMAT_NONE, FORMAT_NHWC, FORMAT_NCHW",
+        "input[3]: unknown key \"dims\"",
+        "output[0].labels[1] is 7: must be text",
+    ];
+    let said = ModelConfig::read(keys(document)).unwrap_err().to_string();
+    for named in expected {
+        assert!(said.contains(named), "{named} is missing from {said}");
+    }
+    let long = "x".repeat(1025);
+    assert_faults(
+        json!({
+            "input": [{ "name": "" }, { "name": "a" }, { "name": "a" }],
+            "output": [{ "name": "y", "labels": ["cat", long] }],
+        }),
+        &[
+            "input[0].name has 0 bytes: must be 1 to 1024",
+            "input[2].name is \"a\", which is named twice",
+            "output[0].labels[1] has 1025 bytes: the limit is 1024",
+        ],
+    );
+    let many = vec!["x"; 65_537];
+    let many = json!({ "output": [{ "name": "y", "labels": many }] });
+    assert_faults(many, &["output[0].labels has 65537 labels: the limit is 65536"]);
 }
 
 #[test]

@@ -3,7 +3,9 @@ use prost::Message;
 use super::{Bounded, FIELDS_MAX, OTHER_BYTES_MAX, PARAMETERS_MAX};
 use crate::grpc::proto::infer_parameter::ParameterChoice;
 use crate::grpc::proto::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
-use crate::grpc::proto::{InferParameter, ModelInferRequest, RepositoryModelLoadRequest};
+use crate::grpc::proto::{
+    InferParameter, ModelInferRequest, RepositoryIndexRequest, RepositoryModelLoadRequest,
+};
 use crate::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
 
 /// A field of this number, length-delimited.
@@ -63,8 +65,21 @@ fn messages_that_would_take_too_much_memory_are_refused() {
     refused(&field(3, &[b'a'; 2000]), "a name, id or parameter has 2000 bytes");
     refused(&[12 << 3, 1].repeat(FIELDS_MAX + 1), "more than 16384 fields");
     let long = field(1, &vec![b'a'; OTHER_BYTES_MAX]);
-    let error = RepositoryModelLoadRequest::check(&long).unwrap_err();
+    let error = RepositoryIndexRequest::check(&long).unwrap_err();
     assert!(error.contains("the limit is 1048576"), "{error}");
+    // Files may be longer, but nothing else.
+    let load = |message: &[u8]| RepositoryModelLoadRequest::check(message);
+    let file = |name: &[u8]| field(3, &[field(1, name), field(2, &long)].concat());
+    assert_eq!(load(&file(b"file:1/model.onnx")), Ok(()));
+    for (message, expected) in [
+        (long.clone(), "a name, id or parameter has 1048576 bytes"),
+        (file(&[b'a'; 2000]), "a name, id or parameter has 2000 bytes"),
+        (field(3, &[]).repeat(PARAMETERS_MAX + 1), "more than 1024 parameters"),
+        (field(9, &[]).repeat(FIELDS_MAX + 1), "more than 16384 fields"),
+    ] {
+        let error = load(&message).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,77 @@
+use serde_json::{Map, Value, json};
+
+use super::{LabelFiles, ModelConfig, ProviderName};
+use crate::release::model_config::{FormatSpec, Labels, TimeoutActionSpec};
+
+fn read(document: Value) -> Result<ModelConfig, String> {
+    let Value::Object(keys) = document else { panic!("{document} is not an object") };
+    let labels = LabelFiles::from([("labels.txt".to_owned(), Labels::of_lines("cat\r\ndog\n"))]);
+    ModelConfig::read_triton(keys, &labels).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_configuration_of_triton_is_read() {
+    let config = read(json!({
+        "name": "m", "platform": "onnxruntime_onnx", "backend": "onnxruntime", "max_batch_size": 8,
+        "input": [{ "name": "x", "data_type": "TYPE_FP32", "dims": [3, 8, 8], "format": "FORMAT_NCHW" }],
+        "output": [{ "name": "y", "data_type": "TYPE_FP32", "dims": [2], "label_filename": "labels.txt" }],
+        "instance_group": [{ "name": "m", "count": 2, "kind": "KIND_CPU", "gpus": [] }, { "count": 1 }],
+        "dynamic_batching": {
+            "preferred_batch_size": [4, 8], "max_queue_delay_microseconds": 100,
+            "preserve_ordering": false, "priority_levels": 2, "default_priority_level": 1,
+            "default_queue_policy": { "timeout_action": "DELAY", "max_queue_size": 5 },
+            "priority_queue_policy": { "1": { "default_timeout_microseconds": 7 } },
+        },
+        "version_policy": { "latest": { "num_versions": 2 } },
+        "parameters": {
+            "intra_op_thread_count": { "string_value": "3" },
+            "inter_op_thread_count": { "string_value": "0" },
+        },
+        "optimization": { "priority": "PRIORITY_DEFAULT" }, "batch_input": [], "cc_model_filenames": {},
+        "model_transaction_policy": { "decoupled": false }, "response_cache": { "enable": false },
+    }));
+    let config = config.unwrap();
+    assert_eq!((config.max_batch_size, config.instances, config.threads), (8, 3, 3));
+    assert_eq!((config.inter_op_threads, config.max_queue_delay_us), (1, 100));
+    assert_eq!((config.priority_levels, config.default_priority_level), (2, 1));
+    assert_eq!(config.providers, [ProviderName::Cpu]);
+    assert_eq!(config.preferred_batch_sizes, [4, 8]);
+    assert_eq!(config.default_queue_policy.timeout_action, TimeoutActionSpec::Delay);
+    assert_eq!(config.priority_queue_policies[&1].default_timeout_us, 7);
+    assert_eq!(config.input[0].format, FormatSpec::Nchw);
+    let labels: Vec<&str> = config.output[0].labels.0.iter().map(|label| &**label).collect();
+    assert_eq!(labels, ["cat", "dog"]);
+    // As the JSON of protobuf has 64-bit integers.
+    let texts = read(json!({
+        "dynamic_batching": { "max_queue_delay_microseconds": "100", "priority_levels": "2" },
+        "version_policy": { "specific": { "versions": ["3", "5"] } },
+    }));
+    let texts = texts.unwrap();
+    assert_eq!((texts.max_queue_delay_us, texts.priority_levels), (100, 2));
+    assert_eq!(texts.version_policy.named().collect::<Vec<_>>(), [3, 5]);
+    let empty = ModelConfig::read_triton(Map::new(), &LabelFiles::new());
+    assert_eq!(empty.unwrap(), ModelConfig::default());
+}
+
+#[test]
+fn what_cannot_be_done_is_named() {
+    let error = read(json!({
+        "backend": "tensorrt", "sequence_batching": { "max_sequence_idle_microseconds": 5 },
+        "response_cache": { "enable": true }, "parameters": { "execution_mode": "1" },
+        "output": [{ "name": "y", "label_filename": "other.txt" }],
+        "dynamic_batching": { "preserve_ordering": true },
+        "instance_group": [{ "count": 65 }],
+    }));
+    let error = error.unwrap_err();
+    for named in [
+        "backend is \"tensorrt\": must be onnxruntime",
+        "unknown key \"sequence_batching\"",
+        "unknown key \"response_cache\"",
+        "parameters: unknown key \"execution_mode\"",
+        "output[0].label_filename is \"other.txt\": send this file",
+        "dynamic_batching.preserve_ordering is true",
+        "instances is 65: must be 1 to 64",
+    ] {
+        assert!(error.contains(named), "{named} is missing from {error}");
+    }
+}
