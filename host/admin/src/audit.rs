@@ -53,6 +53,14 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
+    /// Write that a caller tried a key that is somebody else's, as for a wrong token.
+    pub(crate) fn write_guess(&self, caller: &Caller, client: IpAddr) {
+        if let Some(left_out) = self.refused.lock().take(Instant::now()) {
+            let who = caller.name();
+            tracing::warn!(%client, who, left_out, "a key that is in use elsewhere was tried");
+        }
+    }
+
     pub(crate) fn write(&self, call: &AdminCall<'_>) {
         let AdminCall { method, id, noted, client, .. } = call;
         let status = call.status.as_u16();

@@ -41,6 +41,7 @@ mod routes;
 mod schemas;
 mod state;
 mod terms;
+mod tries;
 mod wait;
 
 pub use body::AdminBody;

@@ -6,8 +6,10 @@ use bytes::Bytes;
 use gristmill_core::ErrorCode;
 use gristmill_metrics::CONTENT_TYPE;
 use gristmill_observe::Scrapes;
+use gristmill_transport::body;
 use gristmill_transport::{Allowed, Checked, Problem, RequestIds};
 use http::header::CONTENT_TYPE as CONTENT_TYPE_HEADER;
+use http::request::Parts;
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 
@@ -28,19 +30,22 @@ impl MetricsPlane {
 
     /// Answer one request.
     pub async fn handle(self, request: Request<Incoming>) -> Response<AdminBody> {
-        let id = self.request_ids.of(request.headers());
-        match self.answer(&request).await {
+        let (head, mut body) = request.into_parts();
+        let id = self.request_ids.of(&head.headers);
+        let mut answer = match self.answer(&head).await {
             Ok(answer) => answer,
             Err(problem) => problem.into_response(&id).map(AdminBody::from),
-        }
+        };
+        body::finish(&head, Some(&mut body), &mut answer).await;
+        answer
     }
 
-    async fn answer(&self, request: &Request<Incoming>) -> Result<Response<AdminBody>, Problem> {
-        if request.uri().path() != "/metrics" {
+    async fn answer(&self, head: &Parts) -> Result<Response<AdminBody>, Problem> {
+        if head.uri.path() != "/metrics" {
             let detail = "nothing is served at this path: the metrics are at /metrics";
             return Err(Problem::new(ErrorCode::NotFound, detail));
         }
-        if let Checked::Options = Allowed::Get.check(request.method())? {
+        if let Checked::Options = Allowed::Get.check(&head.method)? {
             return Ok(Allowed::Get.options::<Bytes>().map(AdminBody::from));
         }
         let failed = || Problem::new(ErrorCode::Internal, "the metrics cannot be collected");

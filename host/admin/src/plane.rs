@@ -10,13 +10,14 @@ use gristmill_control::Control;
 use gristmill_core::{ErrorCode, KeyHash, Opaque};
 use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
+use gristmill_transport::body::{self, Lent};
 use gristmill_transport::credentials::KeyHasher;
 use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Tls, status_of};
-use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use parking_lot::Mutex;
+use serde_json::Map;
 use tokio::sync::Semaphore;
 
 use crate::answer::Noted;
@@ -95,6 +96,7 @@ impl AdminPlane {
         let state = Arc::new(State {
             control: Opaque::new(control),
             tokens,
+            tries: Mutex::default(),
             limits,
             log,
             scrapes: Opaque::new(scrapes),
@@ -108,14 +110,14 @@ impl AdminPlane {
     /// Answer one request of the client with this address.
     pub async fn handle(self, request: Request<Incoming>, client: IpAddr) -> Response<AdminBody> {
         let id = self.request_ids.of(request.headers());
-        let has_body = !request.body().is_end_stream();
         let (head, body) = request.into_parts();
+        let (body, lender) = Lent::new(body);
         let caller = self.caller(&head, client);
-        let outcome = match (self.pages.answer(&head), &caller) {
-            (Some(page), _) => page.map(Answered::plain),
-            (None, Ok(caller)) => self.answer(&head, body, caller).await,
-            (None, Err(refused)) => Err(refused.clone()),
-        };
+        let outcome = self.outcome(&head, body, &caller).await;
+        let outcome = outcome.map_err(|problem| match &caller {
+            Ok(caller) => self.refusal(problem, caller, client),
+            Err(_) => problem,
+        });
         let (status, code, noted) = match &outcome {
             Ok(answered) => (answered.response.status(), None, answered.noted.clone()),
             Err(problem) => (status_of(problem.code), Some(problem.code), Noted::default()),
@@ -131,13 +133,21 @@ impl AdminPlane {
         if let Ok(id) = HeaderValue::try_from(id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
-        // The rest of a body may be unread. On an open connection it would be read as a request.
-        let unread =
-            matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 409 | 412 | 413 | 429);
-        if has_body && unread {
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
+        body::finish(&head, lender.take().as_mut(), &mut answer).await;
         answer
+    }
+
+    async fn outcome(
+        &self,
+        head: &Parts,
+        body: Lent,
+        caller: &Result<Caller, Problem>,
+    ) -> Result<Answered, Problem> {
+        match (self.pages.answer(head), caller) {
+            (Some(page), _) => page.map(Answered::plain),
+            (None, Ok(caller)) => self.answer(head, body, caller).await,
+            (None, Err(refused)) => Err(refused.clone()),
+        }
     }
 
     /// The caller, if the token is valid. Who tried many wrong ones has to wait, but for the right
@@ -145,26 +155,48 @@ impl AdminPlane {
     fn caller(&self, head: &Parts, client: IpAddr) -> Result<Caller, Problem> {
         let desired = self.state.control.desired();
         let found = self.state.tokens.caller(&desired, &head.headers, SystemTime::now());
-        if found == Err(NoCaller::Wrong)
-            && let Some(wait) = self.attempts.lock().failed(client, Instant::now())
-        {
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            let detail = format!(
-                "too many wrong admin tokens came from {client}: try again in {seconds} s; a valid token \
-                 passes at any time"
-            );
-            let problem = Problem::new(ErrorCode::TooManyFailures, detail);
-            return Err(Problem { retry_after_s: seconds, ..problem });
+        if found == Err(NoCaller::Wrong) {
+            self.count_wrong(client)?;
         }
         Ok(found?)
     }
 
-    async fn answer(
-        &self,
-        head: &Parts,
-        body: Incoming,
-        caller: &Caller,
-    ) -> Result<Answered, Problem> {
+    /// Count a wrong token, or a guess at one.
+    ///
+    /// # Errors
+    /// Too many of them came from the client.
+    fn count_wrong(&self, client: IpAddr) -> Result<(), Problem> {
+        let Some(wait) = self.attempts.lock().failed(client, Instant::now()) else { return Ok(()) };
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        let detail = format!(
+            "too many wrong admin tokens came from {client}: try again in {seconds} s; a valid token \
+             passes at any time"
+        );
+        let problem = Problem::new(ErrorCode::TooManyFailures, detail);
+        Err(Problem { retry_after_s: seconds, ..problem })
+    }
+
+    /// The refusal, as this caller may see it.
+    fn refusal(&self, problem: Problem, caller: &Caller, client: IpAddr) -> Problem {
+        if caller.guest().is_none() {
+            return problem;
+        }
+        // A key that somebody else has is a guess at it.
+        if problem.meets_secret {
+            self.audit.write_guess(caller, client);
+            return self.count_wrong(client).err().unwrap_or(problem);
+        }
+        // What is wrong with the server, and the cure, are for its operators.
+        match problem.code {
+            ErrorCode::Internal => {
+                let detail = "the server failed: its operator finds the reason in its log";
+                Problem { detail: detail.into(), members: Map::new(), ..problem }
+            }
+            _ => problem,
+        }
+    }
+
+    async fn answer(&self, head: &Parts, body: Lent, caller: &Caller) -> Result<Answered, Problem> {
         let resource = resource_at(head.uri.path())?;
         let allowed = resource.allowed();
         if let Checked::Options = allowed.check(&head.method)? {

@@ -8,9 +8,10 @@ use bytes::{Bytes, BytesMut};
 use gristmill_control::{ControlError, Part, Received as File, Subject, Terms};
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
+use gristmill_transport::body::Lent;
 use http::HeaderMap;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -50,7 +51,7 @@ pub(crate) struct Received<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) caller: &'a Caller,
     pub(crate) terms: Terms,
-    pub(crate) body: Incoming,
+    pub(crate) body: Lent,
 }
 
 impl Received<'_> {
@@ -138,7 +139,7 @@ impl Received<'_> {
 
 /// The unread body of a part of a file.
 pub(crate) struct UploadPart {
-    body: Incoming,
+    body: Lent,
     limits: UploadLimits,
 }
 

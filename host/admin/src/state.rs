@@ -1,16 +1,18 @@
 //! The parts that all resources of the admin plane share.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use gristmill_control::Control;
-use gristmill_core::Opaque;
+use gristmill_control::{AskedChange, Control};
+use gristmill_core::{ErrorCode, Opaque};
 use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
-use gristmill_transport::Tls;
+use gristmill_transport::{Problem, Tls};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use crate::caller::Tokens;
+use crate::caller::{Caller, Tokens};
+use crate::tries::{TRIES_MAX, Tries};
 
 /// Bounds on uploads.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,8 @@ pub struct UploadLimits {
 pub(crate) struct State {
     pub(crate) control: Opaque<Arc<Control>>,
     pub(crate) tokens: Tokens,
+    /// The keys that tenants' own people bring.
+    pub(crate) tries: Mutex<Tries>,
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
     pub(crate) scrapes: Opaque<Scrapes>,
@@ -32,4 +36,40 @@ pub(crate) struct State {
     pub(crate) usage_turns: Arc<Semaphore>,
     /// The TLS of each plane that has it, by the plane's name.
     pub(crate) tls: Opaque<Vec<(&'static str, Tls)>>,
+}
+
+impl State {
+    /// Count the keys of these changes that are new to their tenants, if the caller is not an
+    /// operator: they may be guesses.
+    ///
+    /// # Errors
+    /// They are too many within a short time.
+    pub(crate) fn count_new_keys(
+        &self,
+        caller: &Caller,
+        changes: &[AskedChange],
+    ) -> Result<(), Problem> {
+        let Some(token) = caller.guest() else { return Ok(()) };
+        let desired = self.control.desired();
+        let new = |change: &AskedChange| {
+            let AskedChange::PutKey { tenant, sent, .. } = change else { return None };
+            let owner = desired.tenants.get(tenant);
+            let known = owner.is_some_and(|owner| {
+                owner.spec.keys.values().any(|kept| sent.hashes.include(kept))
+            });
+            (!known).then_some(sent.hashes.keyed)
+        };
+        let keys = changes.iter().filter_map(new).collect();
+        let counted = self.tries.lock().count(token, keys, Instant::now());
+        counted.map_err(|wait| {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            let detail = format!(
+                "more than {TRIES_MAX} new keys came with the token {:?} within a minute: try again \
+                 in {seconds} s, with at most {TRIES_MAX} of them",
+                token.as_str()
+            );
+            let problem = Problem::new(ErrorCode::TooManyFailures, detail);
+            Problem { retry_after_s: seconds, ..problem }
+        })
+    }
 }

@@ -66,7 +66,7 @@ fn finish(end: &str, matches: &ArgMatches) -> Result<()> {
     if !query.is_empty() {
         let _ = write!(path, "?{}", query.trim_end_matches('&'));
     }
-    let made = Admin::of(matches)?.post(&path, &json!({}));
+    let made = Admin::to_change(matches)?.post(&path, &json!({}));
     let made = made.with_context(|| format!("cannot {end} the candidate"))?;
     match Output::of(matches) {
         Output::Json => println!("{made}"),
@@ -106,9 +106,22 @@ fn text(found: &Value) -> String {
             shadow["compared"], shadow["different"], shadow["skipped"]
         );
     }
+    // Requests that differ in the same way are shown once.
+    let mut groups: Vec<(&Value, Vec<&Value>)> = Vec::new();
     for difference in found["differences"].as_array().into_iter().flatten() {
-        let _ = writeln!(text, "request {}", shown(&difference["request_id"]));
-        for value in difference["values"].as_array().into_iter().flatten() {
+        let (values, request) = (&difference["values"], &difference["request_id"]);
+        match groups.iter_mut().find(|(known, _)| *known == values) {
+            Some((_, requests)) => requests.push(request),
+            None => groups.push((values, vec![request])),
+        }
+    }
+    for (values, requests) in groups {
+        let others = match requests.len() - 1 {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        let _ = writeln!(text, "request {}{others}", shown(requests[0]));
+        for value in values.as_array().into_iter().flatten() {
             let (path, stable) = (shown(&value["path"]), shown(&value["stable"]));
             let candidate = shown(&value["candidate"]);
             let _ = writeln!(text, "    {path}: {stable}, candidate {candidate}");
@@ -124,14 +137,16 @@ mod tests {
     #[test]
     fn the_figures_are_shown_and_what_a_terminal_acts_upon_is_escaped() {
         let counters = json!({ "requests": 7, "failures": 1, "mean_ms": 1.5, "max_ms": 9.25 });
+        let same = json!([{ "path": "$.a", "stable": "1", "candidate": "2" }]);
         let found = json!({
             "state": "aborted", "reason": "too \u{1b}[2J many", "since_release": 3,
             "stable": counters, "candidate": counters,
             "shadow": { "compared": 5, "different": 2, "skipped": 1 },
-            "differences": [{
-                "request_id": "r1",
-                "values": [{ "path": "$.a", "stable": "1", "candidate": "2" }],
-            }],
+            "differences": [
+                { "request_id": "r1", "values": same },
+                { "request_id": "r2", "values": [] },
+                { "request_id": "r3", "values": same },
+            ],
         });
         let text = text(&found);
         assert!(!text.contains('\u{1b}'), "{text}");
@@ -140,8 +155,9 @@ mod tests {
             "since      release 3",
             "candidate  7 requests, 1 failures, mean 1.5 ms, longest 9.25 ms",
             "shadow     5 compared, 2 differ, 1 skipped",
-            "request r1",
+            "request r1 and 1 more",
             "    $.a: 1, candidate 2",
+            "request r2",
         ] {
             assert!(text.lines().any(|own| own == line), "{line}: {text}");
         }

@@ -55,14 +55,18 @@ pub(crate) fn command() -> Command {
              gristmill context add staging --admin-url 10.0.0.5:8081 --token-file ~/.staging-token\n  \
              gristmill context use staging\n  \
              gristmill status --context production\n\n\
-             A command takes the address and the token from the first of these that has them:\n  \
-             1. the flags --admin and --token\n  \
+             A command takes the address from the first of these that has one:\n  \
+             1. the flag --admin\n  \
              2. the context that --context names\n  \
-             3. the variables GRISTMILL_ADMIN_URL and GRISTMILL_ADMIN_TOKEN\n  \
+             3. the variable GRISTMILL_ADMIN_URL\n  \
              4. the context that GRISTMILL_CONTEXT names, otherwise the current one\n  \
              5. the default address, 127.0.0.1:8081\n\n\
-             The token of a context is sent only to the address of that context. --ca-file and \
-             GRISTMILL_CA_FILE stand in for that of the context in the same order.\n\n\
+             A token goes only to the address that it came with: the token of a context to the \
+             address of that context, and the one in GRISTMILL_ADMIN_TOKEN to the address in \
+             GRISTMILL_ADMIN_URL. If that is not set, it goes to the address of --admin, to a \
+             context without a token that --context or GRISTMILL_CONTEXT names, or to the default \
+             address. --token is for the server of its command. --ca-file and GRISTMILL_CA_FILE \
+             stand in for that of the context in the same order.\n\n\
              Contexts are kept in the file that GRISTMILL_CONTEXTS names, otherwise in \
              gristmill/config.toml in $XDG_CONFIG_HOME or ~/.config. It has no token, only the \
              places of tokens.",

@@ -131,6 +131,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<Exit> {
         deploy.print_differences(&found);
         return Ok(Exit::Done);
     };
+    deploy.admin.announce();
     eprint!("{}", differences::text(found.differences()));
     hint(&found.plan.kept);
     if !matches.get_flag("yes") {
@@ -183,7 +184,8 @@ impl Deploy {
         let admin = Admin::of(matches)?;
         let path = matches.get_one::<String>("manifest").context("FILE is missing")?;
         let manifest = manifest::read(Path::new(path), &|name| std::env::var(name).ok())?;
-        let files = Files::of(&manifest)?;
+        let on_server = current::builds(&admin, &manifest)?;
+        let files = Files::of(&manifest, &on_server)?;
         Ok(Self {
             admin,
             output: Output::of(matches),

@@ -25,6 +25,7 @@ mod plugin;
 mod process;
 mod profile;
 mod progress;
+mod put;
 mod reference;
 mod release_flags;
 mod releases;
@@ -77,6 +78,7 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "get" => get::run(matches),
         "model" => model::run(matches),
         "profile" => profile::run(matches),
+        "put" => put::run(matches),
         "requests" => requests::run(matches),
         "plugin" => run_plugin(matches),
         "fsck" => fsck::run(matches),
@@ -148,6 +150,7 @@ fn command() -> Command {
         .subcommand(deploy::diff_command())
         .subcommand(status::command())
         .subcommand(get::command())
+        .subcommand(put::command())
         .subcommand(releases::command())
         .subcommand(usage::command())
         .subcommand(requests::command())

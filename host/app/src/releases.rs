@@ -75,6 +75,9 @@ fn row(release: &Value) -> Value {
         0 => cut(first, CELL_CHARS_MAX).into(),
         others => format!("{} and {others} more", cut(first, CELL_CHARS_MAX)).into(),
     };
+    if let Some(fault) = release["fault"].as_str() {
+        row["changes"] = cut(&format!("cannot be read: {fault}"), CELL_CHARS_MAX).into();
+    }
     if let Some(message) = release["message"].as_str() {
         row["message"] = cut(message.lines().next().unwrap_or_default(), CELL_CHARS_MAX).into();
     }
@@ -95,6 +98,7 @@ mod tests {
                 "changes_total": 12 }),
             json!({ "number": 1, "published_at": "2026-01-02T03:04:05.678Z",
                 "changes": ["x".repeat(70)], "changes_total": 1 }),
+            json!({ "number": 3, "changes": [], "changes_total": 0, "fault": "it was changed" }),
         ];
         let rows: Vec<_> = releases.iter().map(row).collect();
         let long = format!("{}...", "x".repeat(57));
@@ -103,7 +107,8 @@ mod tests {
         let expected = format!(
             "RELEASE  PUBLISHED                 BY     CHANGES{head}  MESSAGE\n\
              12       2026-01-02T03:04:05.678Z  admin  put tenant acme and 11 more{gap}  first line\n\
-             1        2026-01-02T03:04:05.678Z         {long}\n"
+             1        2026-01-02T03:04:05.678Z         {long}\n\
+             3                                         cannot be read: it was changed\n"
         );
         assert_eq!(output::table(&COLUMNS, &rows), expected);
     }

@@ -68,12 +68,13 @@ pub(crate) fn failure_of(problem: Problem) -> SampleFailure {
     SampleFailure { status: status_of(code).as_u16(), code, detail, internal: None }
 }
 
-/// As [`failure_of`], with the text of the plugin's own failure.
+/// As [`failure_of`], with what only those who see the plugin's lines are told.
 fn failure_of_error(error: InferError) -> SampleFailure {
     let internal = match &error {
-        InferError::Plugin { error: CallError::Failure(Failure::Internal(text)), .. } => {
-            Some(text.clone())
-        }
+        InferError::Plugin {
+            error: error @ (CallError::Failure(Failure::Internal(_)) | CallError::OutOfTime { .. }),
+            ..
+        } => Some(error.detail()),
         _ => None,
     };
     SampleFailure { internal, ..failure_of(error.into()) }

@@ -67,6 +67,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         }
         return Ok(());
     }
+    admin.announce();
     if !matches.get_flag("yes") {
         eprint!("{}", differences::text(differences));
         ask(&format!("Go back to release {to}?"))?;

@@ -1,17 +1,22 @@
 //! TLS to a server: which certificates the client trusts, and its own one.
 
+mod trusted;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::client::VerifierBuilderError;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{AlertDescription, CertificateError, ClientConfig, Error, RootCertStore};
+use rustls::{AlertDescription, CertificateError, ClientConfig, Error};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+
+use self::trusted::TrustedServers;
 
 /// The files for TLS, all in PEM.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +78,9 @@ pub enum TlsError {
     /// The library cannot be set up.
     #[error("TLS cannot be set up")]
     Library(#[source] Error),
+    /// The authorities cannot be used.
+    #[error("the authorities cannot be used")]
+    Authorities(#[source] VerifierBuilderError),
 }
 
 /// Why a server and this client do not agree on a session.
@@ -98,9 +106,11 @@ impl Tls {
     /// # Errors
     /// [`TlsError`], which names the file.
     pub fn open(files: &TlsFiles) -> Result<Self, TlsError> {
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let provider = Arc::new(ring::default_provider());
+        let trusted = TrustedServers::open(files.ca.as_deref(), provider.clone())?;
+        let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::Library)?;
-        let builder = builder.with_root_certificates(authorities(files.ca.as_deref())?);
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(trusted));
         let mut config = match &files.own {
             None => builder.with_no_client_auth(),
             Some(OwnFiles { certificate, key }) => {
@@ -151,8 +161,11 @@ impl TlsRefusal {
 
     fn of_library(error: &Error) -> Option<Self> {
         Some(match error {
+            // Also of an authority that signed itself and is not among those that are trusted.
             Error::InvalidCertificate(
-                CertificateError::UnknownIssuer | CertificateError::BadSignature,
+                CertificateError::UnknownIssuer
+                | CertificateError::BadSignature
+                | CertificateError::Other(_),
             ) => Self::UnknownAuthority,
             Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -177,28 +190,6 @@ impl TlsRefusal {
             ) => Self::CertificateRefused,
             _ => return None,
         })
-    }
-}
-
-/// The authorities in `file`, or else those of the system.
-fn authorities(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
-    let mut authorities = RootCertStore::empty();
-    match file {
-        Some(path) => {
-            for certificate in certificates(path)? {
-                let unusable = |source| TlsError::Unusable { path: path.to_owned(), source };
-                authorities.add(certificate).map_err(unusable)?;
-            }
-        }
-        // A system may have some that cannot be read.
-        None => {
-            let found = rustls_native_certs::load_native_certs().certs;
-            authorities.add_parsable_certificates(found);
-        }
-    }
-    match authorities.is_empty() {
-        true => Err(TlsError::NoAuthorities),
-        false => Ok(authorities),
     }
 }
 

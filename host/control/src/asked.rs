@@ -1,11 +1,11 @@
 //! A change that a request asks for.
 
-use gristmill_core::{KeyHash, KeyHashes, Name};
+use gristmill_core::{KeyHash, Name};
 
 use crate::fault::Subject;
 use crate::release::candidate::CandidateSpec;
 use crate::release::change::Change;
-use crate::release::tenant::TenantDocument;
+use crate::release::tenant::{SentKey, TenantDocument};
 use crate::release::token::TokenDocument;
 
 /// A change that a request asks for.
@@ -26,8 +26,8 @@ pub enum AskedChange {
         tenant: Name,
         /// The key's name.
         key: Name,
-        /// The key's hashes.
-        hashes: KeyHashes,
+        /// The key itself.
+        sent: SentKey,
     },
     /// Put an admin token. If there is one of this name, it keeps its secret.
     PutToken {

@@ -87,13 +87,13 @@ impl HeldRoom {
 
 /// Check that one more file may be at one of the places, of which there are `max`.
 pub(crate) fn check_count<'a>(
-    taken: impl ExactSizeIterator<Item = &'a Key> + Clone,
+    taken: impl Iterator<Item = &'a Key> + Clone,
     (token, _): &Key,
     max: usize,
     what: &'static str,
 ) -> Result<(), BlobError> {
     let refused = |max| Err(BlobError::TooMany(max, what));
-    if taken.len() >= max {
+    if taken.clone().count() >= max {
         return refused(max);
     }
     if token.is_some() {

@@ -43,8 +43,22 @@ pub struct Blobs {
     store: Arc<Store>,
     uploads: Arc<Uploads>,
     room: BlobRoom,
-    held: Mutex<HashMap<Key, Held>>,
+    files: Mutex<Files>,
     partial: Mutex<HashMap<Key, Arc<AsyncMutex<Partial>>>>,
+}
+
+/// The files that wait for a release.
+#[derive(Default)]
+struct Files {
+    held: HashMap<Key, Held>,
+    /// Those that the store is keeping. They count, too.
+    arriving: Vec<Key>,
+}
+
+/// The place of a file that the store is keeping.
+struct Slot<'a> {
+    blobs: &'a Blobs,
+    key: Key,
 }
 
 /// A whole file.
@@ -96,8 +110,8 @@ impl Blobs {
     /// At most `bytes_max` bytes wait.
     pub(crate) fn new(store: Arc<Store>, uploads: Arc<Uploads>, bytes_max: usize) -> Arc<Self> {
         let room = BlobRoom::new(bytes_max);
-        let (held, partial) = (Mutex::default(), Mutex::default());
-        let blobs = Arc::new(Self { store, uploads, room, held, partial });
+        let (files, partial) = (Mutex::default(), Mutex::default());
+        let blobs = Arc::new(Self { store, uploads, room, files, partial });
         tokio::spawn(sweep(Arc::downgrade(&blobs)));
         blobs
     }
@@ -118,7 +132,7 @@ impl Blobs {
             let bytes = partial.parts.as_ref().map_or(0, |(_, mark)| mark.bytes());
             return Ok(Some(BlobState { bytes, is_complete: false }));
         }
-        if !holder.sees_others && !self.held.lock().contains_key(&key) {
+        if !holder.sees_others && !self.files.lock().held.contains_key(&key) {
             return Ok(None);
         }
         match self.store.blob_bytes(digest).boxed().await {
@@ -142,7 +156,7 @@ impl Blobs {
         let key = holder.key(digest);
         // The same file that waits already counts once.
         let _stays = self.uploads.begin(digest).boxed().await;
-        drop(self.held.lock().remove(&key));
+        drop(self.files.lock().held.remove(&key));
         let room = self.room.hold(key.0.as_ref(), 0);
         room.try_add(usize::try_from(file.bytes()).unwrap_or(usize::MAX))?;
         self.keep_counted(key, file, room).boxed().await
@@ -156,28 +170,29 @@ impl Blobs {
         room: HeldRoom,
     ) -> Result<BlobState, ControlError> {
         let state = BlobState { bytes: file.bytes(), is_complete: true };
-        self.check_room(&key)?;
+        let slot = self.slot(&key)?;
         let upload = self.uploads.begin(key.1).await;
-        upload.keep(file).await.map_err(|error| ControlError::from(error).logged())?;
+        upload.keep(file).await.map_err(ControlError::logged)?;
         upload.settle();
         self.partial.lock().remove(&key);
         if !self.is_done(&key) {
-            let held = Held { since: Instant::now(), _upload: upload, _room: room };
-            self.held.lock().insert(key, held);
+            slot.fill(Held { since: Instant::now(), _upload: upload, _room: room });
         }
         Ok(state)
     }
 
-    /// Check that one more file may wait for a release.
-    fn check_room(&self, key: &Key) -> Result<(), BlobError> {
-        let mut held = self.held.lock();
-        if held.len() >= FILES_MAX {
-            held.retain(|key, _| !self.is_done(key));
+    /// A place for one more file that waits for a release.
+    fn slot(&self, key: &Key) -> Result<Slot<'_>, BlobError> {
+        let mut files = self.files.lock();
+        if files.held.len() >= FILES_MAX {
+            files.held.retain(|key, _| !self.is_done(key));
         }
-        match held.contains_key(key) {
-            true => Ok(()),
-            false => check_count(held.keys(), key, FILES_MAX, "a release"),
+        let Files { held, arriving } = &mut *files;
+        if !held.contains_key(key) && !arriving.contains(key) {
+            check_count(held.keys().chain(&*arriving), key, FILES_MAX, "a release")?;
         }
+        arriving.push(key.clone());
+        Ok(Slot { blobs: self, key: key.clone() })
     }
 
     /// Whether nothing waits for the file any more. A file that is named by a release may be that
@@ -188,21 +203,21 @@ impl Blobs {
 
     /// Whether all of the file came with this token.
     pub(crate) fn has(&self, token: Option<&Name>, digest: Digest) -> bool {
-        self.held.lock().contains_key(&(token.cloned(), digest))
+        self.files.lock().held.contains_key(&(token.cloned(), digest))
     }
 
     /// Drop these files of the token: a release names them.
     pub(crate) fn settle(&self, token: Option<&Name>, files: &[Digest]) {
-        let mut held = self.held.lock();
+        let mut waiting = self.files.lock();
         for digest in files {
-            held.remove(&(token.cloned(), *digest));
+            waiting.held.remove(&(token.cloned(), *digest));
         }
     }
 
     /// Drop all that came with this token.
     pub fn forget_token(&self, token: &Name) {
         let is_others = |key: &Key| key.0.as_ref() != Some(token);
-        self.held.lock().retain(|key, _| is_others(key));
+        self.files.lock().held.retain(|key, _| is_others(key));
         self.partial.lock().retain(|key, _| is_others(key));
     }
 
@@ -220,7 +235,8 @@ impl Blobs {
             return Ok(BeginPart::Complete(state));
         }
         let key = holder.key(digest);
-        self.check_room(&key)?;
+        // Refused now rather than when all has come.
+        drop(self.slot(&key)?);
         let partial = self.place(&key, offset)?;
         let mut place = partial.try_lock_owned().map_err(|_| BlobError::Busy)?;
         let failed = |error| ControlError::from(error).logged();
@@ -260,7 +276,7 @@ impl Blobs {
     /// Drop the file, whole or in parts, if no release names it. Returns whether it waited.
     pub fn forget(&self, holder: &Holder, digest: Digest) -> bool {
         let key = holder.key(digest);
-        let held = self.held.lock().remove(&key);
+        let held = self.files.lock().held.remove(&key);
         let partial = self.partial.lock().remove(&key);
         held.is_some() || partial.is_some()
     }
@@ -274,11 +290,29 @@ impl Blobs {
     /// Drop what waited too long, and what a release names.
     fn drop_old(&self) {
         let is_old = |since: Instant| since.elapsed() > KEPT;
-        self.held.lock().retain(|key, held| !is_old(held.since) && !self.is_done(key));
+        let mut files = self.files.lock();
+        files.held.retain(|key, held| !is_old(held.since) && !self.is_done(key));
+        drop(files);
         // A part that is arriving holds its place.
         self.partial
             .lock()
             .retain(|_, partial| partial.try_lock().map_or(true, |partial| !is_old(partial.since)));
+    }
+}
+
+impl Slot<'_> {
+    /// Put the file that was kept at the place.
+    fn fill(self, held: Held) {
+        self.blobs.files.lock().held.insert(self.key.clone(), held);
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let arriving = &mut self.blobs.files.lock().arriving;
+        if let Some(at) = arriving.iter().position(|key| *key == self.key) {
+            arriving.swap_remove(at);
+        }
     }
 }
 
@@ -358,3 +392,6 @@ impl Part {
         self.blobs.keep_counted(self.key.clone(), file, room).boxed().await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,6 +158,7 @@ impl Serving {
             version,
             contract: loaded.map(|loaded| loaded.contract()),
             world: loaded.map(|loaded| loaded.roles().world()),
+            sources: loaded.and_then(|loaded| loaded.sources()),
             imports: loaded.map(|loaded| loaded.imports()),
             kept_versions: state.map(|state| kept(&state.kept)).unwrap_or_default(),
         })?)

@@ -37,6 +37,10 @@ pub struct PluginDescription<'a> {
     /// The world that it is of, by its exports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub world: Option<&'static str>,
+    /// The digest of its sources, its SDK and its tools, if its build wrote it into the file.
+    #[schema(value_type = Option<DigestText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Digest>,
     /// The interfaces that it imports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imports: Option<&'a [String]>,

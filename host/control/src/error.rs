@@ -211,6 +211,14 @@ pub enum ControlError {
     /// The author's token has made too many releases of late.
     #[error(transparent)]
     TooManyReleases(#[from] TooManyReleases),
+    /// A part of the server panicked.
+    #[error("the server failed while it {doing}: see its log")]
+    Internal {
+        /// What it did.
+        doing: &'static str,
+        /// For the log.
+        cause: String,
+    },
     /// Several changes failed for the same reason.
     #[error("{0}")]
     Common(Arc<ControlError>),
@@ -326,7 +334,8 @@ impl ClientError for ControlError {
             | Self::LogGap(_)
             | Self::LogEnd(_)
             | Self::HashKey(_)
-            | Self::Encode(_) => ErrorCode::Internal,
+            | Self::Encode(_)
+            | Self::Internal { .. } => ErrorCode::Internal,
             Self::TooManyReleases(_) => ErrorCode::TooManyReleases,
             Self::Overtaken => ErrorCode::Unavailable,
         }
@@ -337,6 +346,15 @@ impl ClientError for ControlError {
             Self::TooManyReleases(refused) => Some(refused.after),
             Self::Common(error) => error.retry_after(),
             _ => None,
+        }
+    }
+
+    fn meets_secret(&self) -> bool {
+        match self {
+            Self::Document { faults, .. } => faults.meets_secret(),
+            Self::At { source, .. } => source.meets_secret(),
+            Self::Common(error) => error.meets_secret(),
+            _ => false,
         }
     }
 

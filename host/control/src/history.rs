@@ -18,9 +18,10 @@ use crate::release::change::{Change, Release, ReleaseNote};
 pub struct ReleaseHeading {
     /// Its number in the log, from 1 on.
     pub number: u64,
-    /// When it was made.
+    /// When it was made, if it can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime)]
-    pub published_at: String,
+    pub published_at: Option<String>,
     /// The name of the token that it was made with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -39,6 +40,9 @@ pub struct ReleaseSummary {
     pub changes: Vec<String>,
     /// How many changes it has.
     pub changes_total: usize,
+    /// Why it cannot be read. Its changes are not known then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// The document of a release. Its changes have the form in which they can be asked for, but for
@@ -60,13 +64,21 @@ pub(crate) fn release_summary(release: &Release, most: usize) -> ReleaseSummary 
         heading: heading(release),
         changes: changes.collect(),
         changes_total: release.changes.len(),
+        fault: None,
     }
+}
+
+/// The document of a release that cannot be read.
+pub(crate) fn unreadable_summary(number: u64, error: &ControlError) -> ReleaseSummary {
+    let heading = ReleaseHeading { number, published_at: None, by: None, message: None };
+    let fault = Some(error.to_string());
+    ReleaseSummary { heading, changes: Vec::new(), changes_total: 0, fault }
 }
 
 fn heading(release: &Release) -> ReleaseHeading {
     let published_at = UNIX_EPOCH + Duration::from_millis(release.published_at_ms);
     let ReleaseNote { by, message } = release.note.clone();
-    let published_at = format_rfc3339_millis(published_at).to_string();
+    let published_at = Some(format_rfc3339_millis(published_at).to_string());
     ReleaseHeading { number: release.number, published_at, by, message }
 }
 

@@ -135,9 +135,9 @@ impl Plan {
                 let spec = tenant_spec(&self.desired, tenant, document)?;
                 Change::PutTenant { tenant: tenant.clone(), spec }
             }
-            AskedChange::PutKey { tenant, key, hashes } => {
+            AskedChange::PutKey { tenant, key, sent } => {
                 let owner = find(&self.desired, tenant)?;
-                let digest = keys::put(&self.desired, (tenant, owner), (key, hashes))?;
+                let digest = keys::put(&self.desired, (tenant, owner), (key, sent))?;
                 Change::PutKey { tenant: tenant.clone(), key: key.clone(), digest }
             }
             AskedChange::Promote { tenant, pipeline } => {

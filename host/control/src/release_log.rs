@@ -13,7 +13,6 @@
 pub(crate) mod append;
 mod others;
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,6 +32,7 @@ use crate::release::format::Head;
 use crate::release::gaps::gap_in;
 use crate::release::log_end;
 use crate::release::log_error::LogError;
+use crate::task::joined;
 use crate::uploads::Uploads;
 
 /// The log of one data directory.
@@ -355,8 +355,8 @@ impl ReleaseLog {
 
 /// The text of a checkpoint, made off the serving threads: it may have some MiB.
 async fn text_of(checkpoint: Arc<Checkpoint>) -> Result<Bytes, ControlError> {
-    let text = tokio::task::spawn_blocking(move || checkpoint.write()).await;
-    Ok(text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))?)
+    let text = tokio::task::spawn_blocking(move || checkpoint.write());
+    Ok(joined("wrote a checkpoint", text).await??)
 }
 
 /// The checkpoint in the store; that before the first release if there is none.

@@ -12,7 +12,7 @@
 mod reuse;
 mod tenant;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -198,14 +198,12 @@ fn faults_of(
 }
 
 /// The admin tokens that may do everything.
-fn operators_of(desired: &Desired) -> Vec<Operator> {
+fn operators_of(desired: &Desired) -> HashMap<KeyHash, Operator> {
     let ends = |ms| UNIX_EPOCH + Duration::from_millis(ms);
     let operators = desired.tokens.iter().filter(|(_, token)| token.spec.role == Role::Admin);
-    let operator = |(name, token): (&Name, &desired::Token)| Operator {
-        name: name.clone(),
-        version: token.version,
-        hash: token.spec.hash,
-        ends: token.spec.expires_at_ms.map(ends),
+    let operator = |(name, token): (&Name, &desired::Token)| {
+        let (version, ends) = (token.version, token.spec.expires_at_ms.map(ends));
+        (token.spec.hash, Operator { name: name.clone(), version, ends })
     };
     operators.map(operator).collect()
 }
@@ -218,8 +216,8 @@ fn shared_keys<'a>(
 ) -> impl Iterator<Item = Fault> + 'a {
     own.spec.keys.values().filter_map(move |key| {
         // One of the owners is without a fault, so that a shared key is one fault.
-        let other = desired.owners(*key).take_while(|owner| *owner != name).last()?.as_str();
-        let reason = format!("api_keys: one of them is a key of tenant {other:?}, too");
+        desired.owners(*key).take_while(|owner| *owner != name).last()?;
+        let reason = "api_keys: one of them is a key of another tenant, too".to_owned();
         Some(Fault::of(Subject::Tenant(name.clone()), reason))
     })
 }

@@ -5,14 +5,16 @@
 //! as long as that release is kept, even if a later one deletes the plugin or model.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use gristmill_core::Digest;
-use gristmill_store::{Received, Store, StoreError};
+use gristmill_store::{Received, Store};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+
+use crate::error::ControlError;
+use crate::task::joined;
 
 /// The needed files.
 pub(crate) struct Uploads {
@@ -109,7 +111,9 @@ impl Uploads {
     pub(crate) async fn end(self: &Arc<Self>, upload: Upload) {
         let digest = upload.digest();
         drop(upload);
-        finished(tokio::spawn(self.clone().remove_unneeded(digest))).await;
+        if let Err(error) = tokio::spawn(self.clone().remove_unneeded(digest)).await {
+            tracing::error!(%digest, %error, "a file that no release names stays");
+        }
     }
 
     /// Runs to its end once it has begun. The file must not be uploaded again meanwhile.
@@ -142,13 +146,13 @@ impl Upload {
 
     /// Keep the file, once for all who upload it at the same time. Runs to its end even if the
     /// caller is cancelled: until then the upload is under way.
-    pub(crate) async fn keep(&self, file: Received) -> Result<(), StoreError> {
+    pub(crate) async fn keep(&self, file: Received) -> Result<(), ControlError> {
         let upload = self.clone();
         let keeping = tokio::spawn(async move {
             let Place { uploads, kept, .. } = &*upload.0;
             kept.get_or_try_init(|| uploads.store.keep(file)).await.copied()
         });
-        finished(keeping).await
+        Ok(joined("kept a file", keeping).await??)
     }
 
     /// Let later uploads of the same file keep it anew, so that one that was damaged meanwhile is
@@ -178,10 +182,6 @@ impl Drop for Place {
             runtime.spawn(self.uploads.clone().remove_unneeded(self.digest));
         }
     }
-}
-
-async fn finished<T>(task: tokio::task::JoinHandle<T>) -> T {
-    task.await.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))
 }
 
 #[cfg(test)]

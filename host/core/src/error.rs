@@ -15,6 +15,12 @@ pub trait ClientError: Error {
         None
     }
 
+    /// Whether it tells that a secret of the request is somebody else's, as a caller who guesses
+    /// would learn.
+    fn meets_secret(&self) -> bool {
+        false
+    }
+
     /// All faults of the request's document, if it has any.
     fn faults(&self) -> Vec<DocumentFault> {
         Vec::new()
@@ -105,7 +111,7 @@ error_codes! {
     PluginTimeout "plugin_timeout": "The plugin used up its CPU time."
     ModelFailed "model_failed": "The model failed on this input."
     TooManyFailures "too_many_failures":
-        "Too many calls with wrong admin tokens came from this address."
+        "Too many wrong admin tokens came from this address, or too many new keys with this token."
     TokenBusy "token_busy": "The token has as many changes under way as it may."
     TooManyReleases "too_many_releases":
         "The token has made as many releases as it may for now."

@@ -214,10 +214,14 @@ impl Receipt {
     }
 
     /// Take the receipt, so that it can travel with its work. The receipt that is left behind has
-    /// no sink.
+    /// no sink. Its record has what is known until now, for a request whose work never returns.
     pub fn take(&mut self) -> Self {
-        let mut left = Self::open(self.record.arrived);
+        let Record { arrived, stages, request_bytes, .. } = self.record;
+        let mut left = Self::open(arrived);
         left.is_sent = true;
+        let record = &mut left.record;
+        (record.stages, record.request_bytes) = (stages, request_bytes);
+        record.tenant = self.record.tenant.clone();
         std::mem::replace(self, left)
     }
 
@@ -254,6 +258,11 @@ impl Receipt {
     pub fn failed(mut self, code: ErrorCode, response_bytes: usize) -> Record {
         self.record.response_bytes = response_bytes;
         self.close(Outcome::Failed(code))
+    }
+
+    /// Close the receipt of a request whose client left, and return its record.
+    pub fn abandoned(mut self) -> Record {
+        self.close(Outcome::Abandoned)
     }
 
     fn close(&mut self, outcome: Outcome) -> Record {

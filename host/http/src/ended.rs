@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{ErrorCode, Name, Receipt, Record, Requests, SinkNames, Stage};
+use gristmill_core::{ErrorCode, Name, Outcome, Receipt, Record, Requests, SinkNames, Stage};
 use gristmill_metrics::{Edge, EdgeFigures};
 use gristmill_sandbox::Line;
 use gristmill_serve::Variant;
@@ -60,8 +60,9 @@ impl Course {
     }
 }
 
-/// A request that has ended.
-pub(crate) struct Ended<'a> {
+/// The names of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
     pub(crate) edge: Edge,
     /// The name of its span.
     pub(crate) name: &'static str,
@@ -71,13 +72,76 @@ pub(crate) struct Ended<'a> {
     pub(crate) path: &'a str,
     pub(crate) id: &'a str,
     pub(crate) client: Option<IpAddr>,
+}
+
+/// A request that has ended.
+pub(crate) struct Ended<'a> {
+    pub(crate) named: Named<'a>,
     /// The status of an answer over HTTP.
     pub(crate) status: Option<u16>,
-    pub(crate) code: Option<ErrorCode>,
     pub(crate) record: &'a Record,
-    /// From its arrival until its answer was ready.
+    /// From its arrival until its answer was ready, or its client left.
     pub(crate) took: Duration,
     pub(crate) course: Course,
+}
+
+impl Ended<'_> {
+    fn code(&self) -> Option<ErrorCode> {
+        match self.record.outcome {
+            Outcome::Failed(code) => Some(code),
+            Outcome::Answered | Outcome::Abandoned => None,
+        }
+    }
+
+    /// How it ended, in a word.
+    fn outcome(&self) -> &'static str {
+        match self.record.outcome {
+            Outcome::Failed(code) => code.as_str(),
+            Outcome::Answered => "ok",
+            Outcome::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// A request under way. If it is dropped before its end, its client left, and that is told.
+pub(crate) struct UnderWay<'a> {
+    teller: &'a Teller,
+    named: Named<'a>,
+    pub(crate) receipt: Receipt,
+    pub(crate) course: Course,
+    has_ended: bool,
+}
+
+impl<'a> UnderWay<'a> {
+    /// Begin the request of this receipt, whose headers `header` looks up.
+    pub(crate) fn begin<'h>(
+        teller: &'a Teller,
+        named: Named<'a>,
+        mut receipt: Receipt,
+        header: impl Fn(&str) -> Option<&'h str> + 'h,
+    ) -> Self {
+        let course = teller.begin(&mut receipt, named.id, header);
+        Self { teller, named, receipt, course, has_ended: false }
+    }
+
+    /// Tell of its end.
+    pub(crate) fn end(mut self, status: Option<u16>, record: &Record, took: Duration) {
+        self.has_ended = true;
+        let course = std::mem::take(&mut self.course);
+        self.teller.ended(Ended { named: self.named, status, record, took, course });
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
+        let record = self.receipt.take().abandoned();
+        let (took, course) = (record.arrived.elapsed(), std::mem::take(&mut self.course));
+        let (named, status, record) = (self.named, None, &record);
+        self.teller.ended(Ended { named, status, record, took, course });
+    }
 }
 
 /// Tells what it was asked to.
@@ -98,7 +162,7 @@ impl Teller {
 
     /// The course of a new request with this id, whose headers `header` looks up. Until it ends, it
     /// is among those that are under way. Its batches are traced, too.
-    pub(crate) fn begin<'a>(
+    fn begin<'a>(
         &self,
         receipt: &mut Receipt,
         id: &str,
@@ -114,7 +178,9 @@ impl Teller {
 
     /// Tell of a request that has ended.
     pub(crate) fn ended(&self, ended: Ended<'_>) {
-        self.telling.edges.answered(ended.edge, ended.code);
+        if ended.record.outcome != Outcome::Abandoned {
+            self.telling.edges.answered(ended.named.edge, ended.code());
+        }
         let took = ended.took;
         if self.telling.access_log {
             log_access(&ended, took);
@@ -139,7 +205,7 @@ fn millis(time: Option<Duration>) -> Option<f64> {
 }
 
 fn log_access(ended: &Ended<'_>, took: Duration) {
-    let Ended { method, path, id, client, status, code, record, course, .. } = ended;
+    let Ended { named: Named { method, path, id, client, .. }, status, record, course, .. } = ended;
     let SinkNames { pipeline, model, .. } = record.names();
     tracing::info!(
         target: ACCESS,
@@ -149,7 +215,7 @@ fn log_access(ended: &Ended<'_>, took: Duration) {
         method,
         path,
         status,
-        code = code.map_or("ok", ErrorCode::as_str),
+        code = ended.outcome(),
         tenant = record.tenant.as_ref().map(Name::as_str),
         pipeline = pipeline.map(Name::as_str),
         model = model.map(Name::as_str),
@@ -163,7 +229,7 @@ fn log_access(ended: &Ended<'_>, took: Duration) {
 }
 
 fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
-    let Ended { method, path, id, record, course, .. } = ended;
+    let Ended { named: Named { method, path, id, .. }, record, course, .. } = ended;
     let stages = &record.stages;
     let SinkNames { pipeline, model, .. } = record.names();
     tracing::warn!(
@@ -190,15 +256,17 @@ fn log_slow(ended: &Ended<'_>, took: Duration, left_out: u64) {
 }
 
 fn traced<'a>(ended: &'a Ended<'_>) -> EndedRequest<'a> {
-    let Ended { edge, name, method, path, id, client, status, code, record, course, .. } = ended;
+    let Ended { named, status, record, course, .. } = ended;
+    let Named { edge, name, method, path, id, client } = *named;
+    let code = ended.code();
     let mut protocol = match edge {
         Edge::Grpc => vec![
             ("rpc.system", "grpc".to_owned()),
             ("rpc.service", "inference.GRPCInferenceService".to_owned()),
-            ("rpc.method", (*method).to_owned()),
+            ("rpc.method", method.to_owned()),
         ],
         Edge::V1 | Edge::V2 => {
-            vec![("http.request.method", (*method).to_owned()), ("url.path", (*path).to_owned())]
+            vec![("http.request.method", method.to_owned()), ("url.path", path.to_owned())]
         }
     };
     protocol.extend(status.map(|status| ("http.response.status_code", status.to_string())));

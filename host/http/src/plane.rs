@@ -9,13 +9,12 @@ use gristmill_metrics::{Edge, EdgeFigures};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_transport::body::{self, Answer, ResponseBody, WriteSink};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
-use http::header::{CONNECTION, EXPECT};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request};
 use hyper::body::{Body as _, Incoming};
 
 use crate::call::Call;
-use crate::ended::Ended;
+use crate::ended::{Named, UnderWay};
 use crate::inference::Inference;
 use crate::path::{Path, path_of};
 use crate::receipt_header::RECEIPT;
@@ -66,27 +65,39 @@ impl DataPlane {
 
     /// Answer one request of the client with this address.
     pub async fn handle(self, request: Request<Incoming>, client: IpAddr) -> Answer {
-        let mut receipt = Receipt::open(Instant::now());
+        let receipt = Receipt::open(Instant::now());
         let (head, mut body) = request.into_parts();
         let id = self.shared.request_ids.of(&head.headers);
         let snapshot = self.shared.cell.load();
         let path = path_of(head.uri.path());
         let mut quota = None;
-        let teller = self.shared.inference.teller();
-        let header = |name: &str| head.headers.get(name)?.to_str().ok();
-        let mut course = teller.begin(&mut receipt, &id, header);
         let is_protocol = matches!(path, Some(Path::V2(_)));
+        let (edge, writes) = match is_protocol {
+            true => (Edge::V2, self.shared.writes[1]),
+            false => (Edge::V1, self.shared.writes[0]),
+        };
+        let named = Named {
+            edge,
+            name: span_name(&head, path),
+            method: head.method.as_str(),
+            path: head.uri.path(),
+            id: &id,
+            client: Some(client),
+        };
+        let header = |name: &str| head.headers.get(name)?.to_str().ok();
+        let teller = self.shared.inference.teller();
+        let mut under_way = UnderWay::begin(teller, named, receipt, header);
         let call = Call {
             snapshot: &snapshot,
             head: &head,
             body: &mut body,
             id: &id,
-            receipt: &mut receipt,
+            receipt: &mut under_way.receipt,
             quota: &mut quota,
-            course: &mut course,
+            course: &mut under_way.course,
         };
         let outcome = self.answer(path, call).await;
-        let failure = outcome.as_ref().err().map(|problem| problem.code);
+        let receipt = under_way.receipt.take();
         let (mut answer, record) = match outcome {
             Ok(answer) => {
                 let bytes = answer.body().size_hint().lower() as usize;
@@ -106,46 +117,25 @@ impl DataPlane {
                 (answer, receipt.failed(code, bytes))
             }
         };
-        // Before the rest of a body is read, for which the client can take its time.
-        let took = record.arrived.elapsed();
-        let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
         add_headers(&mut answer, &id, snapshot.release, &record);
         if record.is_charged && receipt_header::is_wanted(&head.headers) {
             add_receipt(&mut answer, &record);
         }
-        if let Some(variant) = course.variant {
+        if let Some(variant) = under_way.course.variant {
             answer.headers_mut().insert(VARIANT, HeaderValue::from_static(variant.as_str()));
         }
         if let Some(quota) = &quota {
             rate_limit::add(answer.headers_mut(), quota);
         }
-        if let Some(trace) = course.known_trace()
+        if let Some(trace) = under_way.course.known_trace()
             && let Ok(value) = HeaderValue::try_from(trace.traceresponse())
         {
             answer.headers_mut().insert(TRACERESPONSE, value);
         }
-        let (edge, writes) = match is_protocol {
-            true => (Edge::V2, self.shared.writes[1]),
-            false => (Edge::V1, self.shared.writes[0]),
-        };
-        teller.ended(Ended {
-            edge,
-            name: span_name(&head, path),
-            method: head.method.as_str(),
-            path: head.uri.path(),
-            id: &id,
-            client: Some(client),
-            status: Some(answer.status().as_u16()),
-            code: failure,
-            record: &record,
-            took,
-            course,
-        });
-        answer = answer.map(|body| body.timed(writes, Instant::now()));
-        if !is_reusable {
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        answer
+        // Before the rest of a body is read, for which the client can take its time.
+        under_way.end(Some(answer.status().as_u16()), &record, record.arrived.elapsed());
+        body::finish(&head, Some(&mut body), &mut answer).await;
+        answer.map(|body| body.timed(writes, Instant::now()))
     }
 
     async fn answer(&self, path: Option<Path<'_>>, call: Call<'_>) -> Result<Answer, Problem> {
@@ -161,21 +151,6 @@ impl DataPlane {
             }
         }
     }
-}
-
-/// Read the rest of `body` if it is short. Returns whether the connection can be reused for the
-/// next request.
-async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> bool {
-    if body.is_end_stream() {
-        return true;
-    }
-    // The body of a client that sends too slowly or too much is not read further. A client that
-    // waits for `100 Continue` may send its body or not, so its connection cannot be reused.
-    let gives_up = match answer {
-        StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => true,
-        status => status.as_u16() >= 400 && head.headers.contains_key(EXPECT),
-    };
-    !gives_up && body::drain(body).await
 }
 
 fn add_headers(answer: &mut Answer, id: &str, release: u64, record: &Record) {

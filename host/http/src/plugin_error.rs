@@ -3,7 +3,7 @@
 //! Invariant: a document has lines of its own request only, and of no pipeline without `debug`.
 
 use gristmill_core::Name;
-use gristmill_sandbox::{CallError, Line};
+use gristmill_sandbox::Line;
 use gristmill_serve::{InferError, source_of};
 use gristmill_snapshot::Route;
 use gristmill_transport::Problem;
@@ -33,10 +33,7 @@ pub(crate) fn problem_of(error: InferError, route: &Route, lines: &[Line]) -> Pr
             Some(PluginError {
                 plugin: &source.plugin,
                 call: source.call,
-                message: match error {
-                    CallError::Failure(failure) => failure.text().to_owned(),
-                    error => error.to_string(),
-                },
+                message: error.detail(),
                 lines: last_lines(source.call, lines),
             })
         }

@@ -95,7 +95,7 @@ families! {
     REQUEST_IO Counter "gristmill.request.io" ["By"] (tenant, pipeline, model, direction)
         "Bytes of the bodies of requests (receive) and of answers (transmit).";
     REQUEST_MODEL_TIME Counter "gristmill.request.model.time" ["s"] (tenant, pipeline, model)
-        "The requests' share of the time of their batches, by rows.";
+        "The requests' share of their batches, by rows: of the processor time if one thread ran the model, else of the time that it took.";
     PLUGIN_CPU_TIME Counter "gristmill.plugin.cpu.time" ["s"] (tenant, pipeline, stage)
         "Processor time of plugin calls, native work for them included.";
     PLUGIN_MEMORY_PEAK Gauge "gristmill.plugin.memory.peak" ["By"] (tenant, pipeline, stage)

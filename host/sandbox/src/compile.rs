@@ -21,6 +21,7 @@ use crate::capability::is_provided;
 use crate::check_component::{Bounds, CheckedComponent, check_within};
 use crate::error::LoadError;
 use crate::init::{InitError, after_init};
+use crate::sources::sources_of;
 use crate::worlds::Roles;
 
 /// The name of the job that [`compile`] does.
@@ -73,6 +74,9 @@ pub(crate) struct About {
     pub(crate) imports: Vec<String>,
     pub(crate) pre: bool,
     pub(crate) post: bool,
+    /// The digest of its sources, if it says so.
+    #[serde(default)]
+    pub(crate) sources: Option<Digest>,
 }
 
 impl About {
@@ -155,7 +159,8 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     };
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
-    let about = About { digest, engine, imports, pre: roles.pre, post: roles.post };
+    let (pre, post, sources) = (roles.pre, roles.post, sources_of(file));
+    let about = About { digest, engine, imports, pre, post, sources };
     Ok((code, Verdict::Compiled(about)))
 }
 

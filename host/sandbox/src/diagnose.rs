@@ -1,7 +1,7 @@
 //! Why a guest gave no answer: its own failure, a limit that it reached, or a trap.
 
-use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
+use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::call::CallState;
@@ -10,11 +10,19 @@ use crate::error::{CallError, CallLimit, Failure};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
+/// The functions that are named of a guest that took too long, and the characters of their names.
+const FUNCTIONS_MAX: usize = 5;
+const NAME_CHARS_MAX: usize = 100;
+
 /// The longest text of a failure or trap that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
 
-/// The failure that a guest returned.
-pub(crate) fn failure(failure: wit::Failure) -> CallError {
+/// The failure that a guest returned. If it got no memory before and failed by itself, that is why:
+/// in Python, say, it is an exception.
+pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallError {
+    if let (wit::Failure::Internal(_), Some(refused)) = (&failure, state.limiter.refused()) {
+        return over(refused);
+    }
     CallError::Failure(match failure {
         wit::Failure::InvalidInput(text) => Failure::InvalidInput(cut(text)),
         wit::Failure::UnsupportedMediaType(text) => Failure::UnsupportedMediaType(cut(text)),
@@ -26,7 +34,8 @@ pub(crate) fn failure(failure: wit::Failure) -> CallError {
 /// The limit that ended a guest, or its own trap.
 pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallError {
     if error.is::<CpuExhausted>() {
-        return CallError::OutOfTime(state.meter.limit().as_millis());
+        let limit_ms = state.meter.limit().as_millis();
+        return CallError::OutOfTime { limit_ms, functions: functions(error) };
     }
     if let Some(limited) = error.downcast_ref::<Limited>() {
         return over(limited);
@@ -45,6 +54,30 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
         None => error.root_cause().to_string(),
     };
     CallError::Trapped(cut(text))
+}
+
+/// The functions in which the guest was, the innermost one first.
+fn functions(error: &wasmtime::Error) -> Vec<String> {
+    let frames = error.downcast_ref::<WasmBacktrace>().map_or(&[][..], WasmBacktrace::frames);
+    let name = |frame: &FrameInfo| match frame.func_name() {
+        Some(name) => shown(name),
+        None => format!("function {}", frame.func_index()),
+    };
+    frames.iter().take(FUNCTIONS_MAX).map(name).collect()
+}
+
+/// A function's name in short, without the hash that Rust puts at its end.
+fn shown(name: &str) -> String {
+    let is_hash =
+        |end: &str| end.len() == 17 && end[1..].bytes().all(|byte| byte.is_ascii_hexdigit());
+    let name = match name.rsplit_once("::") {
+        Some((before, end)) if end.starts_with('h') && is_hash(end) => before,
+        _ => name,
+    };
+    match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((at, _)) => format!("{}...", &name[..at]),
+        None => name.to_owned(),
+    }
 }
 
 fn over(limited: &Limited) -> CallError {
@@ -100,11 +133,21 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let CallError::Failure(Failure::Internal(text)) =
-            failure(wit::Failure::Internal("ä".repeat(FAILURE_TEXT_MAX)))
-        else {
-            panic!("another failure");
-        };
+        let text = cut("ä".repeat(FAILURE_TEXT_MAX));
         assert_eq!(text, format!("{} [cut]", "ä".repeat(FAILURE_TEXT_MAX / 2)));
+    }
+
+    #[test]
+    fn a_function_is_named_in_short() {
+        for (name, expected) in [
+            ("memchr", "memchr"),
+            ("app::spin::h0123456789abcdef", "app::spin"),
+            ("<app::Spin as app::Work>::run::h0123456789abcdef", "<app::Spin as app::Work>::run"),
+            ("app::hashed", "app::hashed"),
+        ] {
+            assert_eq!(shown(name), expected);
+        }
+        let long = shown(&"ä".repeat(NAME_CHARS_MAX + 1));
+        assert_eq!(long, format!("{}...", "ä".repeat(NAME_CHARS_MAX)));
     }
 }

@@ -215,9 +215,14 @@ pub enum CallError {
     /// The plugin reached a limit on memory, tables or handles.
     #[error("plugin went over its limit of {0}")]
     OutOfMemory(CallLimit),
-    /// The plugin used up its CPU time; holds the limit in milliseconds.
-    #[error("plugin used up its {0} ms of CPU time (limits.cpu_ms of the pipeline)")]
-    OutOfTime(u128),
+    /// The plugin used up its CPU time.
+    #[error("plugin used up its {limit_ms} ms of CPU time (limits.cpu_ms of the pipeline)")]
+    OutOfTime {
+        /// The limit.
+        limit_ms: u128,
+        /// The functions in which it was, the innermost one first.
+        functions: Vec<String>,
+    },
     /// All calls of its owner together hold too much memory.
     #[error(transparent)]
     Busy(#[from] OverBudget),
@@ -341,6 +346,17 @@ pub enum HostFault {
 }
 
 impl CallError {
+    /// The text for those who see the plugin's lines.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Failure(failure) => failure.text().to_owned(),
+            Self::OutOfTime { functions, .. } if !functions.is_empty() => {
+                format!("{self}, in {}", functions.join(", called by "))
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// The code for clients.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -350,7 +366,7 @@ impl CallError {
             Self::Failure(Failure::Internal(_)) => ErrorCode::PluginFailed,
             Self::Trapped(_) | Self::Exited(_) => ErrorCode::PluginTrapped,
             Self::OutOfMemory(_) => ErrorCode::PluginOutOfMemory,
-            Self::OutOfTime(_) => ErrorCode::PluginTimeout,
+            Self::OutOfTime { .. } => ErrorCode::PluginTimeout,
             Self::Busy(_) => ErrorCode::TenantBusy,
             Self::InvalidOutput(_) => ErrorCode::PluginInvalidOutput,
             Self::NotExported(_) | Self::Host(_) => ErrorCode::Internal,

@@ -49,6 +49,7 @@ mod pair;
 mod plugin;
 mod request;
 mod sandbox;
+mod sources;
 mod worlds;
 
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
@@ -67,4 +68,5 @@ pub use pair::{Kept, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, Part, Prepared, Request, Response, Results};
 pub use sandbox::Sandbox;
+pub use sources::{add_sources, sources_of};
 pub use worlds::Roles;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use gristmill_core::{CallUsage, Opaque};
+use gristmill_core::{CallUsage, Digest, Opaque};
 use gristmill_profile::{Code, Function, Functions};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
@@ -35,6 +35,8 @@ pub struct Plugin {
     contract: Contract,
     /// Whether it imports WASI.
     has_wasi: bool,
+    /// The digest of its sources, if its file says so.
+    sources: Option<Digest>,
 }
 
 /// Where a call's guest comes from, and on which threads it begins.
@@ -56,6 +58,7 @@ pub(crate) struct Compiled {
     pub(crate) component: Component,
     pub(crate) roles: Roles,
     pub(crate) imports: Vec<String>,
+    pub(crate) sources: Option<Digest>,
 }
 
 impl Plugin {
@@ -65,7 +68,7 @@ impl Plugin {
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
-        let Compiled { component, roles, imports } = compiled;
+        let Compiled { component, roles, imports, sources } = compiled;
         let of = engine.clone();
         let linker = linker_for(&of, &component, &imports).map_err(LoadError::Contract)?;
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
@@ -80,8 +83,16 @@ impl Plugin {
         let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
         let instance = Opaque::new(instance);
-        let plugin =
-            Self { engine, instance, preprocess, postprocess, imports, contract, has_wasi };
+        let plugin = Self {
+            engine,
+            instance,
+            preprocess,
+            postprocess,
+            imports,
+            contract,
+            has_wasi,
+            sources,
+        };
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
@@ -138,6 +149,11 @@ impl Plugin {
         });
         let addresses = begin..begin + text.len() as u64;
         Code { name, addresses, functions }
+    }
+
+    /// The digest of its sources, if its build wrote it into the file.
+    pub fn sources(&self) -> Option<Digest> {
+        self.sources
     }
 
     /// The interfaces that it imports.

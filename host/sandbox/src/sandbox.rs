@@ -91,8 +91,8 @@ impl Sandbox {
 
     fn plugin(&self, cached: Cached) -> Result<Plugin, LoadError> {
         let Cached { component, about } = cached;
-        let (roles, imports) = (about.roles(), about.imports);
-        Plugin::load(self.engine.clone(), Compiled { component, roles, imports })
+        let (roles, sources, imports) = (about.roles(), about.sources, about.imports);
+        Plugin::load(self.engine.clone(), Compiled { component, roles, imports, sources })
     }
 
     /// The bytes of the compiled code that these plugins have on disk, loaded or not.

@@ -162,15 +162,12 @@ impl Gate {
     }
 
     fn operator<'a>(&self, snapshot: &'a Snapshot, key: &Key) -> Option<Caller<'a>> {
-        let is_root = same_key(&self.admin_token, &key.hashes);
-        let mut found = is_root.then_some(Caller::Operator(None));
-        for operator in &snapshot.operators {
-            let is_valid = || operator.ends.is_none_or(|ends| SystemTime::now() < ends);
-            if same_key(&operator.hash, &key.hashes) && is_valid() {
-                found = Some(Caller::Operator(Some(operator)));
-            }
+        if same_key(&self.admin_token, &key.hashes) {
+            return Some(Caller::Operator(None));
         }
-        found
+        let operator = snapshot.operator_of(&key.hashes)?;
+        let is_valid = operator.ends.is_none_or(|ends| SystemTime::now() < ends);
+        is_valid.then_some(Caller::Operator(Some(operator)))
     }
 }
 

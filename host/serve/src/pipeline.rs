@@ -230,8 +230,9 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
         }
         CallError::Failure(_) => {}
         error => {
-            tracing::warn!(plugin, stage = stage.name(), %error, "plugin failed");
-            source.keep(request_id, Level::ERROR, &error.to_string());
+            let detail = error.detail();
+            tracing::warn!(plugin, stage = stage.name(), error = detail, "plugin failed");
+            source.keep(request_id, Level::ERROR, &detail);
         }
     }
 }

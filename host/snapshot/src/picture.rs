@@ -1,6 +1,6 @@
 //! The picture as a whole: all tenants and models as of one release.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -22,8 +22,8 @@ pub struct Snapshot {
     pub keys: HashTrieMapSync<KeyHash, Name>,
     /// Whether the hashes of some keys are [`KeyHash::Plain`].
     pub has_plain_keys: bool,
-    /// The admin tokens whose holders are operators.
-    pub operators: Vec<Operator>,
+    /// The admin tokens whose holders are operators, by their hashes.
+    pub operators: HashMap<KeyHash, Operator>,
     /// The models by name.
     pub models: BTreeMap<Name, ModelState>,
 }
@@ -35,8 +35,6 @@ pub struct Operator {
     pub name: Name,
     /// The release that brought its secret.
     pub version: u64,
-    /// The hash of the token.
-    pub hash: KeyHash,
     /// When it ends.
     pub ends: Option<SystemTime>,
 }
@@ -46,5 +44,11 @@ impl Snapshot {
     pub fn tenant_of(&self, key: &KeyHashes) -> Option<&Name> {
         let plain = || self.keys.get(key.plain.as_ref()?);
         self.keys.get(&key.keyed).or_else(plain)
+    }
+
+    /// The operator whose token has these hashes.
+    pub fn operator_of(&self, token: &KeyHashes) -> Option<&Operator> {
+        let plain = || self.operators.get(token.plain.as_ref()?);
+        self.operators.get(&token.keyed).or_else(plain)
     }
 }

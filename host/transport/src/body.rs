@@ -2,14 +2,16 @@
 
 mod drain;
 mod hold;
+mod lent;
 mod plan;
 mod read;
 mod response;
 mod turns;
 mod whole;
 
-pub use drain::drain;
+pub use drain::finish;
 pub use hold::{count, held, try_held, try_reserved, with_held};
+pub use lent::{Lender, Lent};
 pub use plan::ReadPlan;
 pub use read::read;
 pub use response::{Answer, ResponseBody, WriteSink};

@@ -28,6 +28,8 @@ pub struct Problem {
     pub allowed: Option<HeaderValue>,
     /// Further members of the document. gRPC does not have them.
     pub members: Map<String, Value>,
+    /// Whether it tells that a secret of the request is somebody else's.
+    pub meets_secret: bool,
 }
 
 #[derive(Serialize)]
@@ -47,7 +49,8 @@ impl Problem {
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
-        Self { code, detail, retry_after_s: 1, allowed: None, members: Map::new() }
+        let (allowed, members) = (None, Map::new());
+        Self { code, detail, retry_after_s: 1, allowed, members, meets_secret: false }
     }
 
     /// Add the headers of an error: when to retry, how to authenticate, which methods the path
@@ -107,6 +110,7 @@ impl<E: ClientError> From<E> for Problem {
             let part = u64::from(wait.subsec_nanos() > 0);
             problem.retry_after_s = (wait.as_secs() + part).max(1);
         }
+        problem.meets_secret = error.meets_secret();
         let faults = error.faults();
         if !faults.is_empty() {
             let faults = serde_json::to_value(faults).unwrap_or_default();

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::server::TlsStream;
 
-/// The longest time for which the bytes of a client that is told to end are read.
-const LINGER_TIME: Duration = Duration::from_secs(2);
+/// The longest time for which the bytes of a client that is told to end are read, and the longest
+/// time in which none come.
+const LINGER_TIME: Duration = Duration::from_secs(30);
+const LINGER_SILENCE: Duration = Duration::from_secs(5);
 
 /// The size of such a read.
 const LINGER_BYTES: usize = 16 << 10;
@@ -116,6 +119,13 @@ impl AsyncWrite for Socket {
 /// With TLS nothing needs to be decrypted for that.
 pub(crate) async fn linger(socket: &mut TcpStream) {
     let mut dropped = [0; LINGER_BYTES];
-    let reading = async { while socket.read(&mut dropped).await.is_ok_and(|len| len > 0) {} };
-    let _ = tokio::time::timeout(LINGER_TIME, reading).await;
+    let reading = async {
+        loop {
+            match timeout(LINGER_SILENCE, socket.read(&mut dropped)).await {
+                Ok(Ok(1..)) => {}
+                _ => return,
+            }
+        }
+    };
+    let _ = timeout(LINGER_TIME, reading).await;
 }

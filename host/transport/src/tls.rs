@@ -9,9 +9,10 @@
 //! - certificate, key and the authorities of clients are replaced together, and only if they fit
 //!   each other: a handshake sees one set of them;
 //! - a set with a fault never takes the place of one that works;
-//! - a handshake has its connection's place, ends within the time for a head, and is computed by
-//!   threads of low priority, so that no request waits for it.
+//! - a handshake has its connection's place, a client has the time for a head for it, and it is
+//!   computed by threads of low priority, so that no request waits for it.
 
+mod clients;
 mod current;
 mod files;
 mod handshake;
@@ -108,3 +109,6 @@ impl Tls {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

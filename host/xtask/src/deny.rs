@@ -1,12 +1,18 @@
 //! `cargo xtask deny`: cargo-deny holds the dependencies against `deny.toml`.
 
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::shell::{cargo, program, run, step, target};
+use crate::shell::{cargo, program, root, run, step, target};
 
 const VERSION: &str = "0.20.2";
+
+/// The folder of the RustSec database, as this version names it.
+const DATABASE: &str = "advisory-db-3157b0e258782691";
 
 /// Check licences, bans and sources. This needs no network where all crates are downloaded.
 pub(crate) fn check() -> Result<()> {
@@ -22,6 +28,51 @@ pub(crate) fn check_with_advisories() -> Result<()> {
     run(program(install()?).args(["check", "advisories"]))
 }
 
+/// Check the advisories of a copy of their database, a clone or an unpacked archive. This needs no
+/// network.
+pub(crate) fn check_with_copy(copy: &Path) -> Result<()> {
+    let crates = copy.join("crates").canonicalize();
+    let crates = crates.with_context(|| {
+        format!("{} is not a copy of the RustSec database: it has no crates/", copy.display())
+    })?;
+    check()?;
+    // As cargo-deny finds what it has fetched.
+    let databases = target().join("advisories");
+    let database = databases.join(DATABASE);
+    if databases.exists() {
+        fs::remove_dir_all(&databases)?;
+    }
+    fs::create_dir_all(database.join(".git"))?;
+    symlink(&crates, database.join("crates"))?;
+    let fetched = File::create(database.join(".git/FETCH_HEAD"))?;
+    fetched.set_modified(time_of(copy, &crates)?)?;
+    let rules = fs::read_to_string(root().join("deny.toml")).context("deny.toml")?;
+    let own = format!("[advisories]\ndb-path = {:?}\n", databases.display().to_string());
+    let config = databases.join("deny.toml");
+    fs::write(&config, rules.replacen("[advisories]\n", &own, 1))?;
+    let mut deny = program(install()?);
+    run(deny.args(["--offline", "check", "--config"]).arg(config).arg("advisories"))
+}
+
+/// The time of a copy: when it was fetched, or that of its newest file.
+fn time_of(copy: &Path, crates: &Path) -> Result<SystemTime> {
+    if let Ok(fetched) = fs::metadata(copy.join(".git/FETCH_HEAD")) {
+        return Ok(fetched.modified()?);
+    }
+    let (mut newest, mut folders) = (SystemTime::UNIX_EPOCH, vec![crates.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            match metadata.is_dir() {
+                true => folders.push(entry.path()),
+                false => newest = newest.max(metadata.modified()?),
+            }
+        }
+    }
+    Ok(newest)
+}
+
 /// cargo-deny in `target/cargo-deny`. Compiled without optimisation: that takes 1.5 minutes on 2
 /// cores, and the checks take 3 seconds.
 fn install() -> Result<PathBuf> {
@@ -34,7 +85,7 @@ fn install() -> Result<PathBuf> {
         install.arg("--root").arg(&folder);
         install.env("CARGO_TARGET_DIR", folder.join("build")).env("CARGO_PROFILE_DEV_DEBUG", "0");
         run(&mut install)?;
-        std::fs::remove_dir_all(folder.join("build"))?;
+        fs::remove_dir_all(folder.join("build"))?;
     }
     Ok(program)
 }

@@ -38,8 +38,9 @@ Tasks:
   layers         Only the check of layers: floors of crates, circles between files, and the width
                  of comments
   deny           Only the check of dependencies: licences, bans and sources, by deny.toml
-  deny advisories
-                 The same, and known faults of dependencies, from a database on GitHub
+  deny advisories [PATH]
+                 The same, and known faults of dependencies, from a database on GitHub, or from a
+                 copy of it, a clone or an unpacked archive
   notice         Write NOTICE: the packages in the server's binary, and their licences
   docs           Write the README's tables of settings, limits and error codes, and the OpenAPI
                  document of the admin API
@@ -81,6 +82,7 @@ fn main() -> Result<()> {
         ["dist"] => dist::run_dist(),
         ["deny"] => deny::check(),
         ["deny", "advisories"] => deny::check_with_advisories(),
+        ["deny", "advisories", copy] => deny::check_with_copy(copy.as_ref()),
         ["notice"] => notice::run(),
         ["test", "--busy"] => test::run_busy(),
         ["soak"] => test::run_soak(),

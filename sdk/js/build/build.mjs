@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Builds a plugin: bundles the author's files with the SDK, and makes a component of the bundle.
 //
-//   node build.mjs FOLDER --wit DIR --out FILE [--world WORLD] [--disable FEATURES]
+//   node build.mjs FOLDER --wit DIR --out FILE [--outside FILE] [--world WORLD]
+//     [--disable FEATURES]
 //   node build.mjs FOLDER --link
 //
 // `gristmill plugin build` runs it. The tools that it needs are pinned in `package.json` beside it:
@@ -19,12 +20,14 @@ import { linkSdk } from './link.mjs';
 
 const FEATURES = ['stdio', 'random', 'clocks', 'http', 'fetch-event'];
 
-const USAGE = `Usage: node build.mjs FOLDER --wit DIR --out FILE [--world WORLD] [--disable FEATURES]
+const USAGE = `Usage: node build.mjs FOLDER --wit DIR --out FILE [--outside FILE] [--world WORLD]
+         [--disable FEATURES]
        node build.mjs FOLDER --link
 
   FOLDER      the plugin's folder
   --wit       the folder with the contract's .wit files
   --out       the component's file
+  --outside   the list of the files outside of the folder that are in it, but for the SDK
   --world     preprocessor, postprocessor or processor; if it is not given, the exports decide
   --disable   features of the engine, separated by commas: ${FEATURES.join(', ')}; or all or none
               [default: http,fetch-event]
@@ -44,9 +47,10 @@ async function main() {
   }
   if (!(await isFolder(values.wit))) throw new BuildError(`--wit ${values.wit} is not a folder`);
   const disableFeatures = features(values.disable);
-  const { world, code, place } = await bundle(folder, entry, values.world);
+  const { world, code, place, outside } = await bundle(folder, entry, values.world);
   const component = await componentOf(code, place, resolve(values.wit), world, disableFeatures);
   await writeFile(values.out, component);
+  if (values.outside !== undefined) await writeFile(values.outside, JSON.stringify(outside));
   console.error(`${values.out}: ${Math.ceil(component.length / 1024)} KiB, world ${world}`);
 }
 
@@ -55,7 +59,7 @@ function options() {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { wit: text, out: text, world: text, disable: text, link: { type: 'boolean' } },
+      options: { wit: text, out: text, outside: text, world: text, disable: text, link: { type: 'boolean' } },
     });
   } catch (error) {
     throw new BuildError(`${error.message}\n\n${USAGE}`);

@@ -12,7 +12,10 @@ const CALLS = {
   processor: ['preprocess', 'postprocess'],
 };
 
-/** The bundled code, the world that it is for, and the author's places of its lines. */
+/**
+ * The bundled code, the world that it is for, the author's places of its lines, and the files
+ * outside of the author's folder that are in it, but for the SDK.
+ */
 export async function bundle(folder, entry, wantedWorld) {
   const esbuild = await tool();
   const exports = await exportsOf(esbuild, folder, entry);
@@ -29,7 +32,8 @@ export async function bundle(folder, entry, wantedWorld) {
     );
   }
   const main = entryModule(entry, calls);
-  const { outputFiles } = await run(esbuild, folder, {
+  const { outputFiles, metafile } = await run(esbuild, folder, {
+    metafile: true,
     stdin: { contents: main, resolveDir: folder, sourcefile: 'entry.js' },
     sourcemap: 'external',
   });
@@ -40,7 +44,11 @@ export async function bundle(folder, entry, wantedWorld) {
     const [source, original] = table.lines[line - 1] ?? [-1];
     return source < 0 ? undefined : `${table.files[source]}:${original}`;
   };
-  return { world, code, place };
+  const outside = Object.keys(metafile.inputs).filter((input) => {
+    const path = resolve(folder, input);
+    return !path.startsWith(SDK + sep) && relative(folder, path).startsWith('..');
+  });
+  return { world, code, place, outside };
 }
 
 /** The component's entry module: it exports the world's functions by name. */

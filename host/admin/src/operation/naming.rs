@@ -3,23 +3,21 @@
 use utoipa::openapi::HttpMethod;
 
 /// The groups of operations, by the segments of their paths. The last segment that is here counts.
-const GROUPS: [(&str, &str); 12] = [
-    ("status", "server"),
-    ("openapi.json", "server"),
-    ("docs", "server"),
+const GROUPS: [(&str, &str); 10] = [
     ("self", "tokens"),
     ("tokens", "tokens"),
     ("releases", "releases"),
     ("rollback", "releases"),
     ("blobs", "blobs"),
+    ("models", "models"),
     ("tenants", "tenants"),
     ("keys", "keys"),
     ("plugins", "plugins"),
     ("pipelines", "pipelines"),
 ];
 
-/// The group of paths that have none of these segments.
-const OTHER_GROUP: &str = "models";
+/// The group of paths that have none of these segments: status, metrics, usage and the like.
+const OTHER_GROUP: &str = "server";
 
 /// `get_tenant_plugins` for `GET tenants/{tenant}/plugins`.
 pub(super) fn id(method: &HttpMethod, below: &str) -> String {
@@ -60,5 +58,6 @@ mod tests {
         assert_eq!(get("tenants/{tenant}/keys"), ("get_tenant_keys".into(), "keys"));
         assert_eq!(get("releases/{number}"), ("get_release".into(), "releases"));
         assert_eq!(get("models/{model}/config"), ("get_model_config".into(), "models"));
+        assert_eq!(get("debug/profile"), ("get_debug_profile".into(), "server"));
     }
 }

@@ -4,11 +4,10 @@
 //! The headers of parts are those of the IETF's draft on resumable uploads: `Upload-Offset` and
 //! `Upload-Complete`.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, DigestText, Holder};
+use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, DigestText, Holder, joined};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -131,9 +130,8 @@ impl Resource for Blob {
                     (digest, offset, is_last),
                     body,
                 ));
-                let taken = taking.await;
-                let taken = taken.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
-                answer(digest, taken?)
+                let taken = joined("received a part of a file", taking).await;
+                answer(digest, taken.map_err(ControlError::logged)??)
             }
             Method::DELETE => {
                 let digest = digest?;

@@ -75,7 +75,7 @@ impl Reader<'_> {
                 let read = content(document).map(|keys| tenant_document::read_key(keys, self.0));
                 let (tenant, key) = (tenant?, key?);
                 match read? {
-                    Ok(hashes) => return Some(AskedChange::PutKey { tenant, key, hashes }),
+                    Ok(sent) => return Some(AskedChange::PutKey { tenant, key, sent }),
                     Err(faults) => {
                         document.faults_of("document", faults);
                         return None;

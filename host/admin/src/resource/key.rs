@@ -60,12 +60,12 @@ impl Resource for Key {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let terms = received.terms.clone();
+            let (terms, caller) = (received.terms.clone(), received.caller);
             let keys = received.document(&state.limits).await?;
             let (tenant, key) = self.names()?;
-            let hashes = read_key(keys, state);
-            let hashes = hashes.map_err(ControlError::Invalid)?;
-            let change = AskedChange::PutKey { tenant, key, hashes };
+            let sent = read_key(keys, state).map_err(ControlError::Invalid)?;
+            let change = AskedChange::PutKey { tenant, key, sent };
+            state.count_new_keys(caller, std::slice::from_ref(&change))?;
             let published = state.control.change(change, terms).await?;
             return Answer::released(published, None);
         }

@@ -154,13 +154,14 @@ async fn list(state: &State, received: &Received<'_>) -> Outcome {
 }
 
 async fn post(state: &State, received: Received<'_>) -> Outcome {
-    let (query, mut terms) = (received.query, received.terms.clone());
+    let (query, caller, mut terms) = (received.query, received.caller, received.terms.clone());
     let keys = received.document(&state.limits).await?;
     let [cascade, force, is_dry_run, skips_samples] =
         flags([CASCADE, FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
     terms.skips_samples = skips_samples;
     no_conditions(&terms)?;
     let AskedRelease { changes, expected_release, message } = AskedRelease::read(keys, state)?;
+    state.count_new_keys(caller, &changes)?;
     terms.note.message = message.or(terms.note.message);
     let new = NewRelease { changes, expected_release, cascade, force, is_dry_run };
     made(state.control.release(new, terms).await?, is_dry_run)

@@ -5,10 +5,10 @@
 //! the tenant has under this name. No error repeats a key.
 
 use gristmill_control::{
-    BatchWith, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec,
+    BatchWith, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec, SentKey,
     TenantDocument, VersionPolicy,
 };
-use gristmill_core::{KeyHashes, Name};
+use gristmill_core::Name;
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -44,19 +44,13 @@ struct KeyItem {
 
 /// What keys are hashed and compared with.
 pub(super) trait Secrets {
-    fn hashes(&self, key: &str) -> KeyHashes;
-
-    /// Whether the key with these hashes is an admin token.
-    fn is_token(&self, key: &KeyHashes) -> bool;
+    fn sent(&self, key: &str) -> SentKey;
 }
 
 impl Secrets for State {
-    fn hashes(&self, key: &str) -> KeyHashes {
-        self.tokens.hasher.hashes(key)
-    }
-
-    fn is_token(&self, key: &KeyHashes) -> bool {
-        self.tokens.has(&self.control.desired(), key)
+    fn sent(&self, key: &str) -> SentKey {
+        let hashes = self.tokens.hasher.hashes(key);
+        SentKey { hashes, is_token: self.tokens.has(&self.control.desired(), &hashes) }
     }
 }
 
@@ -87,7 +81,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         for (index, KeyItem { name, key }) in api_keys.iter().enumerate() {
             let member = if name.is_some() { ".key" } else { "" };
             if let Some(key) = key {
-                check_key(&format!("api_keys[{index}]{member}"), key, secrets, &mut faults);
+                check_key(&format!("api_keys[{index}]{member}"), key, &mut faults);
             }
         }
     }
@@ -114,14 +108,14 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     (document, faults)
 }
 
-/// Read the document of one key. Returns the key's hashes.
+/// Read the document of one key. Returns the key.
 ///
 /// # Errors
 /// All faults.
 pub(super) fn read_key(
     keys: Map<String, Value>,
     secrets: &impl Secrets,
-) -> Result<KeyHashes, Faults> {
+) -> Result<SentKey, Faults> {
     let mut document = Document::new(keys);
     let read = match document.value("key") {
         Some(Value::String(key)) => Some(KeyDocument { key }),
@@ -133,18 +127,18 @@ pub(super) fn read_key(
     };
     let mut faults = document.finish();
     if let Some(KeyDocument { key }) = &read {
-        check_key("key", key, secrets, &mut faults);
+        check_key("key", key, &mut faults);
     }
-    read.filter(|_| faults.is_empty()).map(|read| secrets.hashes(&read.key)).ok_or(faults)
+    read.filter(|_| faults.is_empty()).map(|read| secrets.sent(&read.key)).ok_or(faults)
 }
 
 impl KeyItem {
     fn given(self, secrets: &impl Secrets) -> Option<GivenKey> {
-        let hashes = self.key.map(|key| secrets.hashes(&key));
-        match (self.name, hashes) {
-            (Some(name), Some(hashes)) => Some(GivenKey::Named(name, hashes)),
+        let sent = self.key.map(|key| secrets.sent(&key));
+        match (self.name, sent) {
+            (Some(name), Some(sent)) => Some(GivenKey::Named(name, sent)),
             (Some(name), None) => Some(GivenKey::Kept(name)),
-            (None, hashes) => hashes.map(GivenKey::Unnamed),
+            (None, sent) => sent.map(GivenKey::Unnamed),
         }
     }
 }
@@ -174,7 +168,7 @@ fn model(item: &Value) -> Result<Name, String> {
 }
 
 /// Add the fault of the key at `at`, if it has one.
-fn check_key(at: &str, key: &str, secrets: &impl Secrets, faults: &mut Faults) {
+fn check_key(at: &str, key: &str, faults: &mut Faults) {
     let len = key.chars().count();
     let wrong = if len < KEY_LEN_MIN {
         format!("is shorter than {KEY_LEN_MIN} characters")
@@ -184,8 +178,6 @@ fn check_key(at: &str, key: &str, secrets: &impl Secrets, faults: &mut Faults) {
         "cannot be sent in a header: it must be ASCII, without control characters and without \
          blanks at its ends"
             .into()
-    } else if secrets.is_token(&secrets.hashes(key)) {
-        "is an admin token".into()
     } else {
         return;
     };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
-use super::manifest::{Manifest, Tenant};
+use super::manifest::{Manifest, Plugin, Source, Tenant};
 use crate::plugin::admin::Admin;
 
 /// The things that are there.
@@ -56,6 +56,22 @@ impl Current {
         }
         Ok(current)
     }
+}
+
+/// The plugins of the manifest that the server has a build of: the digests of their sources, with
+/// those of the files.
+pub(crate) fn builds(admin: &Admin, manifest: &Manifest) -> Result<BTreeMap<Digest, Digest>> {
+    let mut builds = BTreeMap::new();
+    for (name, tenant) in &manifest.tenants {
+        let of_folder = |plugin: &&Plugin| matches!(plugin.source, Source::Folder(_));
+        for (plugin, _) in tenant.plugins.iter().filter(|(_, plugin)| of_folder(plugin)) {
+            let found = admin.find(&format!("tenants/{name}/plugins/{plugin}"))?;
+            let Some(found) = found else { continue };
+            let sources = found["sources"].as_str().and_then(|text| text.parse().ok());
+            builds.extend(sources.zip(digest(&found)));
+        }
+    }
+    Ok(builds)
 }
 
 impl CurrentTenant {

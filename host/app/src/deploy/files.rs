@@ -7,7 +7,7 @@ use gristmill_core::Digest;
 
 use super::manifest::{Manifest, Source};
 use crate::file_upload::HashedFile;
-use crate::plugin::build::{Built, build};
+use crate::plugin::build::{Built, build, sources};
 
 /// The digests of all sources of a manifest, and the files behind them.
 #[derive(Debug, Default)]
@@ -17,18 +17,19 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Build and read what the manifest names.
+    /// Build and read what the manifest names. A folder whose sources are among those of a plugin
+    /// `on_server`, which has the digests of sources with those of the files, is not built again.
     ///
     /// # Errors
     /// A plugin cannot be built, or a file cannot be read. The place in the manifest is named.
-    pub(crate) fn of(manifest: &Manifest) -> Result<Self> {
+    pub(crate) fn of(manifest: &Manifest, on_server: &BTreeMap<Digest, Digest>) -> Result<Self> {
         let models = manifest.models.values().map(|model| (&model.source, &model.place));
         let tenants = manifest.tenants.values();
         let plugins = tenants.flat_map(|tenant| tenant.plugins.values());
         let plugins = plugins.map(|plugin| (&plugin.source, &plugin.place));
         let mut files = Self::default();
         for (source, place) in models.chain(plugins) {
-            files.add(source).with_context(|| place.to_string())?;
+            files.add(source, on_server).with_context(|| place.to_string())?;
         }
         Ok(files)
     }
@@ -50,7 +51,7 @@ impl Files {
         Self { digests: digests.collect(), by_digest: BTreeMap::new() }
     }
 
-    fn add(&mut self, source: &Source) -> Result<()> {
+    fn add(&mut self, source: &Source, on_server: &BTreeMap<Digest, Digest>) -> Result<()> {
         if self.digests.contains_key(source) {
             return Ok(());
         }
@@ -60,6 +61,11 @@ impl Files {
                 return Ok(());
             }
             Source::Folder(folder) => {
+                let built = sources(folder)?.and_then(|sources| on_server.get(&sources));
+                if let Some(digest) = built {
+                    self.digests.insert(source.clone(), *digest);
+                    return Ok(());
+                }
                 eprintln!("building {}", folder.display());
                 let Built { path, .. } = build(folder, None)?;
                 HashedFile::read(&path)?

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use self::file::Reader;
 use self::parts::Variables;
 #[cfg(test)]
-pub(crate) use self::parts::{Document, Plugin, Secret};
-pub(crate) use self::parts::{Key, Manifest, Model, Source, Tenant};
+pub(crate) use self::parts::{Document, Secret};
+pub(crate) use self::parts::{Key, Manifest, Model, Plugin, Source, Tenant};
 use super::place::Faults;
 
 /// The manifest that is read if no other is named.

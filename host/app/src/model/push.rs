@@ -40,7 +40,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let given = |name: &str| matches.get_one::<String>(name);
     // All flags are checked before anything is sent.
-    let admin = Admin::of(matches)?;
+    let admin = Admin::to_change(matches)?;
     let name = admin::name("--name", given("name").context("--name is missing")?)?;
     let config = given("config").map(|file| config(Path::new(file))).transpose()?;
     let file = HashedFile::read(Path::new(given("file").context("FILE is missing")?))?;
@@ -65,7 +65,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     match Output::of(matches) {
         Output::Json => {
             let mut answer = json!({ "release": made["release"], "changed": is_new });
-            for key in ["digest", "state", "reason", "provider", "warnings"] {
+            for key in ["digest", "state", "reason", "provider", "inputs", "outputs", "warnings"] {
                 answer[key] = model[key].clone();
             }
             println!("{answer}");
@@ -84,6 +84,10 @@ fn text(name: &str, release: &Value, is_new: bool, model: &Value) -> String {
         (true, Some(provider)) => format!("{name} is live in release {release}, run by {provider}"),
         (true, None) => format!("{name} is in release {release}"),
     };
+    let tensors = ["inputs", "outputs"].map(|side| tensors(&model[side]));
+    if let [Some(inputs), Some(outputs)] = tensors {
+        text += &format!("\n{inputs} -> {outputs}");
+    }
     if model["state"] != "ready" {
         text += &format!("; it is {}", output::state_and_reason(model));
     }
@@ -91,6 +95,16 @@ fn text(name: &str, release: &Value, is_new: bool, model: &Value) -> String {
         text += &format!("\nwarning: {warning}");
     }
     text
+}
+
+/// Tensors with their names, types and shapes.
+fn tensors(list: &Value) -> Option<String> {
+    let tensor = |tensor: &Value| {
+        let (name, datatype) = (tensor["name"].as_str()?, tensor["datatype"].as_str()?);
+        Some(format!("{name} {datatype} {}", tensor["shape"]))
+    };
+    let tensors: Option<Vec<_>> = list.as_array()?.iter().map(tensor).collect();
+    Some(tensors?.join(", "))
 }
 
 /// The configuration in a file.
@@ -121,6 +135,14 @@ mod tests {
         assert_eq!(said(true, &failed), "m is in release 7; it is failed: no room");
         let same = "nothing to change: the server has this model as m; it is failed: no room";
         assert_eq!(said(false, &failed), same);
+        let tensor =
+            |name: &str, shape| json!({ "name": name, "datatype": "FP32", "shape": shape });
+        let (x, y) = (tensor("x", json!([-1, 13])), tensor("y", json!([-1])));
+        let known =
+            json!({ "provider": "cpu", "state": "ready", "inputs": [x], "outputs": [y, y] });
+        let expected =
+            "m is live in release 7, run by cpu\nx FP32 [-1,13] -> y FP32 [-1], y FP32 [-1]";
+        assert_eq!(said(true, &known), expected);
     }
 
     #[test]

@@ -48,6 +48,18 @@ impl Admin {
         Self::new(access, tls)
     }
 
+    /// The same for a command that changes the server: it says which one.
+    pub(crate) fn to_change(matches: &ArgMatches) -> Result<Self> {
+        let admin = Self::of(matches)?;
+        admin.announce();
+        Ok(admin)
+    }
+
+    /// Say which server will be changed.
+    pub(crate) fn announce(&self) {
+        eprintln!("server: {} ({})", self.client.client().address(), self.source);
+    }
+
     fn new(access: Access, tls: Option<Tls>) -> Result<Self> {
         let Access { address, source, token, token_source, .. } = access;
         let client = Client::new(address).with_token(&token).map_err(|_| {
@@ -294,7 +306,8 @@ fn explain_refusal(address: &str, refusal: TlsRefusal) -> anyhow::Error {
     match refusal {
         TlsRefusal::UnknownAuthority => anyhow!(
             "no authority that is trusted signed the certificate of {address}: name the authority's \
-             certificate with --ca-file or GRISTMILL_CA_FILE"
+             certificate, or that of the server if it signed itself, with --ca-file or \
+             GRISTMILL_CA_FILE"
         ),
         TlsRefusal::OtherName => anyhow!(
             "the certificate of {address} is for another name: give the server's own name with \

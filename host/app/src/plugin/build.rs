@@ -6,14 +6,16 @@ mod js;
 mod module;
 mod python;
 mod rust;
+mod sources;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_sandbox::CheckedComponent;
+use gristmill_sandbox::{CheckedComponent, add_sources};
 
 use self::module::Module;
+pub(crate) use self::sources::sources;
 use super::children;
 use super::language::Language;
 use super::output::{self, Output};
@@ -71,8 +73,13 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
         Language::Js => js::compile,
         Language::C => c::compile,
     };
-    let Module { name, file } = compile(folder)?;
-    let checked = children::check(file, Path::new(&name))?;
+    // Before the build, so that a file that changes meanwhile is not in it.
+    let sources = sources(folder)?;
+    let Module { name, file, is_of_folder } = compile(folder)?;
+    let mut checked = children::check(file, Path::new(&name))?;
+    if let Some(sources) = sources.filter(|_| is_of_folder) {
+        add_sources(&mut checked.component, sources);
+    }
     // Its manifest names the plugin, and someone else may have written that.
     let is_file_name = Path::new(&name).file_name() == Some(name.as_ref());
     ensure!(is_file_name, "the plugin's name is {name:?}: must not be a path");

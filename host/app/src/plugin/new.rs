@@ -49,8 +49,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     make(&name, language, &folder)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
-    println!("  gristmill plugin build");
+    println!("  gristmill plugin test --model MODEL.onnx       build it, and run requests/");
     println!("  gristmill plugin push --tenant TENANT");
+    println!("\nA pipeline then names it, for example in a manifest (gristmill deploy --help):\n");
+    println!("  [tenants.TENANT.pipelines.{name}]");
+    println!("  pre = \"{name}\"\n  model = \"MODEL\"\n  post = \"{name}\"");
+    if [Language::Python, Language::Js].contains(&language) {
+        println!("  instance_reuse = \"tenant\"   # else each call starts a new interpreter");
+    }
     Ok(())
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // All flags are checked before the build, which may take a minute.
-    let admin = Admin::of(matches)?;
+    let admin = Admin::to_change(matches)?;
     let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
     let name = given("name").map(|name| admin::name("--name", name)).transpose()?;
     let plugin = Path::new(given("plugin").unwrap_or("."));

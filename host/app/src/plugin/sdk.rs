@@ -58,7 +58,7 @@ pub(crate) fn template(language: Language) -> impl Iterator<Item = (&'static str
 }
 
 /// The beginning of the digest over all files.
-fn version() -> String {
+pub(crate) fn version() -> String {
     let mut all = Vec::new();
     for File { path, content } in FILES {
         all.extend_from_slice(format!("{path} {}\n", content.len()).as_bytes());

@@ -5,6 +5,7 @@
 
 mod expectation;
 mod host;
+mod library;
 mod report;
 mod requests;
 mod round;
@@ -23,7 +24,7 @@ use tokio::runtime::Runtime;
 
 use self::host::{Host, PipelineFiles};
 use self::requests::Samples;
-use self::round::{Checks, Tested, round};
+use self::round::{Checks, Tested, Update, round};
 use self::watch::Files;
 use super::build::build;
 use super::output::{self, Output};
@@ -54,8 +55,12 @@ pub(crate) fn command() -> Command {
         "requests",
         "The folder of requests [default: requests/ in the plugin's folder, or here]",
     );
-    let library =
-        file("onnxruntime-library", "ONNX Runtime's shared library [default: ORT_DYLIB_PATH]");
+    let library = file(
+        "onnxruntime-library",
+        "ONNX Runtime's shared library [default: ORT_DYLIB_PATH, or one in onnxruntime/ of \
+         gristmill-data or target, here or above, or beside this program, or that of Python's \
+         package onnxruntime]",
+    );
     Command::new("test")
         .about("Run sample requests through a plugin and a model, without a server")
         .after_help(HELP)
@@ -68,6 +73,10 @@ pub(crate) fn command() -> Command {
         .arg(
             flag("update", "Write the expectations that are missing or differ")
                 .conflicts_with("watch"),
+        )
+        .arg(
+            flag("allow-failures", "With --update: write also that a request fails")
+                .requires("update"),
         )
         .arg(flag("watch", "Build and run again when files change, until Ctrl-C"))
         .arg(
@@ -112,7 +121,8 @@ The expected answer stands beside the request. Each part may be left out:
                        \"at\": {\"/top/0/label\": 7} checks single values of a JSON body, by JSON pointers;
                        \"tolerance\": 0.01 goes before --tolerance
   big.expected.json    {\"code\": \"invalid_request\", \"detail\": \"the picture is too large\"}
---update writes these files from the answers. Read them before you commit them. Without an
+--update writes these files from the answers. Read them before you commit them. An answer that
+tells a failure is written with --allow-failures, or if a failure was expected before. Without an
 expectation a request only has to succeed. Whole numbers must be equal, other numbers nearly. The
 samples of a pipeline on a server have their expected answers in the same form.
 
@@ -178,7 +188,11 @@ impl Options {
             checks: Checks {
                 tolerance,
                 repeat: repeat as usize,
-                update: matches.get_flag("update"),
+                update: match (matches.get_flag("update"), matches.get_flag("allow-failures")) {
+                    (false, _) => Update::Never,
+                    (true, false) => Update::Successes,
+                    (true, true) => Update::All,
+                },
             },
             watch: matches.get_flag("watch"),
             as_json: Output::of(matches) == Output::Json,

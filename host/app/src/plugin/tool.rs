@@ -17,6 +17,30 @@ pub(crate) fn run(command: &mut Command, remedy: &str) -> Result<()> {
     Ok(())
 }
 
+/// A tool that failed, and what it wrote to standard error.
+pub(crate) struct Failed {
+    pub(crate) text: String,
+    pub(crate) error: anyhow::Error,
+}
+
+/// Run an installed tool to the end. What it writes is shown only by the caller.
+///
+/// # Errors
+/// It cannot be run, or it fails.
+pub(crate) fn run_reading(command: &mut Command) -> Result<(), Failed> {
+    let output = command.output().map_err(|error| Failed {
+        text: String::new(),
+        error: cannot_run(command, &error, "install it"),
+    })?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Failed {
+            text: String::from_utf8_lossy(&output.stderr).into_owned(),
+            error: anyhow!("{} failed: {}", name_of(command), output.status),
+        }),
+    }
+}
+
 /// Run to the end. Returns its standard output.
 ///
 /// # Errors

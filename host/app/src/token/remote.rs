@@ -61,7 +61,7 @@ pub(super) fn commands() -> [Command; 5] {
         .after_help("The token that the server was started with is not in the list.");
     let show = Command::new("show")
         .about("Show what the token that you use is for, and when it ends")
-        .after_help("It works with every valid token: it shows the one in GRISTMILL_ADMIN_TOKEN.");
+        .after_help("It works with every valid token: it shows the one that the command uses.");
     let rotate = Command::new("rotate")
         .about("Give a token another secret and print it once; the old one becomes invalid")
         .arg(name_argument());
@@ -81,20 +81,20 @@ pub(super) fn create(matches: &ArgMatches) -> Result<()> {
     if let Some(when) = matches.get_one::<String>("expires") {
         document["expires"] = end(when, SystemTime::now())?.into();
     }
-    let made = Admin::of(matches)?.put_new(&format!("tokens/{name}"), &document);
+    let made = Admin::to_change(matches)?.put_new(&format!("tokens/{name}"), &document);
     show_secret(name.as_str(), &made.with_context(|| format!("cannot make token {name}"))?, matches)
 }
 
 pub(super) fn rotate(matches: &ArgMatches) -> Result<()> {
     let name = admin::name("NAME", given(matches, "name")?)?;
-    let rotated = Admin::of(matches)?.post(&format!("tokens/{name}/rotate"), &json!({}));
+    let rotated = Admin::to_change(matches)?.post(&format!("tokens/{name}/rotate"), &json!({}));
     let rotated = rotated.with_context(|| format!("cannot rotate token {name}"))?;
     show_secret(name.as_str(), &rotated, matches)
 }
 
 pub(super) fn delete(matches: &ArgMatches) -> Result<()> {
     let name = admin::name("NAME", given(matches, "name")?)?;
-    let deleted = Admin::of(matches)?.delete(&format!("tokens/{name}"));
+    let deleted = Admin::to_change(matches)?.delete(&format!("tokens/{name}"));
     let deleted = deleted.with_context(|| format!("cannot delete token {name}"))?;
     match Output::of(matches) {
         Output::Json => println!("{deleted}"),

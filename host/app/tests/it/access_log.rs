@@ -1,11 +1,13 @@
 //! The access log, and lines about slow requests.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::client::Answer;
-use crate::support::eventually::eventually_some;
+use crate::support::deploy::processor;
+use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
 use crate::support::grpc;
+use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
@@ -115,4 +117,35 @@ fn a_slow_request_is_logged_with_its_stages() {
     let stages = ["auth_ms", "read_ms", "pre_ms", "queue_ms", "infer_ms", "post_ms"].map(ms);
     assert!(stages.iter().sum::<f64>() <= ms("duration_ms") + 0.01, "{line}");
     assert!(ms("duration_ms") >= 1.0, "{line}");
+}
+
+#[test]
+fn a_client_that_leaves_has_a_line() {
+    let setup = Setup::new().flag("--access-log", "true").flag("--log-format", "json");
+    let server = setup.start();
+    server.hostile("acme");
+    let long = json!({ "cpu_ms": 60_000, "timeout_ms": 60_000 });
+    server.pipeline("acme", "long", &processor("hostile", long));
+    let under_way = || server.admin.get("/admin/v1/requests").ok()["total"].clone();
+    let headers = ["x-request-id: order-1", "content-length: 2"];
+    let request = raw::post("/v1/acme/infer/long?do=loop", &headers) + "{}";
+    let client = Raw::sent(&server.data, &request);
+    eventually("it runs", || under_way() == 1);
+    drop(client);
+    let line = eventually_some("the line is written", || {
+        let lines = lines(&server, "\"target\":\"access\"");
+        lines.into_iter().find(|line| line["request_id"] == "order-1")
+    });
+    for (part, expected) in [
+        ("method", json!("POST")),
+        ("path", json!("/v1/acme/infer/long")),
+        ("client", json!("127.0.0.1")),
+        ("tenant", json!("acme")),
+        ("code", json!("abandoned")),
+        ("received_bytes", json!(2)),
+        ("status", Value::Null),
+    ] {
+        assert_eq!(line[part], expected, "{part} in {line}");
+    }
+    eventually("it has ended", || under_way() == 0);
 }

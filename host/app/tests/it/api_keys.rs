@@ -133,7 +133,7 @@ fn keys_of_format_5_are_plain_hashes_until_they_are_replaced() {
     put("b", KEY).refused(422, "unprocessable", &["it is the tenant's key \"ci\" already"]);
     let other = json!({ "api_keys": [KEY] });
     let answer = server.admin.put_json(&path("tenants/other"), &other);
-    answer.refused(422, "unprocessable", &["is a key of tenant \"acme\", too"]);
+    answer.refused(422, "unprocessable", &["api_keys[0] is in use elsewhere"]);
     let third = "the-key-of-acme-3";
     put("old", third).ok();
     let statuses = [KEY, NEW_KEY, third].map(|key| call(&server, key).status);

@@ -11,6 +11,8 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::bad_uploads::with_endless_type;
+use crate::read_back::read;
+use crate::support::cli::Cli;
 use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
@@ -405,4 +407,40 @@ fn a_misspelt_variable_is_warned_of() {
     let log = server.log_with("GRISTMILL_LISTN");
     let line = log.lines().find(|line| line.contains("GRISTMILL_LISTN"));
     assert!(line.is_some_and(|line| line.contains("WARN") && line.contains("unknown")), "{log}");
+}
+
+#[test]
+fn tenants_pipelines_grants_and_keys_are_put_by_their_keys() {
+    let server = Server::start();
+    server.model("digits");
+    let cli = Cli::of(&server).with("WEB_KEY", "the-key-of-acme-1");
+    let said = cli.ok(&["put", "tenant", "acme", "open=true", "weight=3"]);
+    assert!(said.ends_with("release 2 serves\n"), "{said}");
+    server.plugin("acme", "reader", "digits");
+    let put = ["put", "pipeline", "main", "--tenant", "acme"];
+    let parts = ["pre=reader", "model=digits", "post=reader", "limits.cpu_ms=2000"];
+    cli.ok(&[&put[..], &parts].concat());
+    server.assert_reads("acme", 6);
+    // What is not named stays.
+    cli.ok(&["put", "tenant", "acme", "models+=digits", "--message", "a grant"]);
+    let tenant = read(&server, "tenants/acme");
+    assert_eq!((&tenant["weight"], &tenant["models"]), (&json!(3), &json!(["digits"])));
+    let message = read(&server, &format!("releases/{}", server.release()))["message"].clone();
+    assert_eq!(message, "a grant");
+    cli.ok(&[&put[..], &["settings.threshold=0.5"]].concat());
+    let pipeline = read(&server, "tenants/acme/pipelines/main");
+    assert_eq!((&pipeline["limits"]["cpu_ms"], &pipeline["pre"]), (&json!(2000), &json!("reader")));
+    cli.ok(&["put", "tenant", "acme", "open=", "api_keys=[\"the-key-of-acme-0\"]"]);
+    cli.ok(&["put", "key", "web", "--tenant", "acme", "--key-env", "WEB_KEY"]);
+    let keyed = server.data.with_token("the-key-of-acme-1");
+    assert_eq!(keyed.post("/v1/acme/infer", &files::digit(6)).status, 200);
+    for (arguments, named) in [
+        (&["put", "tenant", "acme"][..], &["KEY=VALUE is missing"][..]),
+        (&["put", "pipeline", "main", "a=1"], &["--tenant is missing"]),
+        (&["put", "tenant", "acme", "colour=red"], &["422", "unknown key \"colour\""]),
+        (&["put", "key", "web", "--tenant", "acme"], &["--key-env is missing"]),
+        (&["put", "key", "b", "--tenant", "acme", "--key-env", "NONE"], &["NONE is not set"]),
+    ] {
+        assert_names(&cli.refused(arguments), named);
+    }
 }

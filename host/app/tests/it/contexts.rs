@@ -1,6 +1,8 @@
 //! Contexts: servers by name, with the places of their tokens.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
@@ -74,6 +76,81 @@ fn a_command_talks_to_the_context_that_is_chosen() {
     assert_names(&cli.refused(&["context", "show"]), &["no context is the current one"]);
 }
 
+/// A server of another's: it takes one connection, and notes what is sent.
+fn listener() -> (String, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let seen = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut sent = Vec::new();
+        while !sent.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            if socket.read(&mut byte).unwrap() == 0 {
+                break;
+            }
+            sent.push(byte[0]);
+        }
+        let _ = socket.write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+        String::from_utf8(sent).unwrap()
+    });
+    (address, seen)
+}
+
+#[test]
+fn the_environments_token_goes_to_no_other_server_than_its_own() {
+    let server = Server::start();
+    let (other, seen) = listener();
+    let cli = Cli::new()
+        .with("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
+        .with("OTHER_TOKEN", "the-token-of-the-other-server");
+    let add = ["context", "add", "other", "--admin-url", other.as_str()];
+    cli.ok(&[&add[..], &["--token-env", "OTHER_TOKEN"]].concat());
+    cli.refused(&["get", "tenants"]);
+    let seen = seen.join().unwrap();
+    assert!(seen.contains("Bearer the-token-of-the-other-server"), "{seen}");
+    assert!(!seen.contains(ADMIN_TOKEN), "{seen}");
+
+    // Without a token of its own it gets none: nothing listens there any more.
+    cli.ok(&add);
+    let said = cli.refused(&["get", "tenants"]);
+    let reason = "that in GRISTMILL_ADMIN_TOKEN did not come with this address";
+    assert_names(&said, &[&format!("no token for http://{other}"), reason]);
+    let cli = cli.with("GRISTMILL_ADMIN_URL", server.admin.address());
+    for flag in [["--context", "other"], ["--admin", other.as_str()]] {
+        let said = cli.refused(&[&["get", "tenants"][..], &flag].concat());
+        let reason = "that in GRISTMILL_ADMIN_TOKEN is sent only to http://127.0.0.1:";
+        assert_names(&said, &[&format!("no token for http://{other}"), reason]);
+    }
+    cli.ok(&["get", "tenants"]);
+}
+
+#[test]
+fn commands_say_which_server_they_change() {
+    let server = Server::start();
+    let cli = Cli::of(&server);
+    let admin = server.admin.address();
+    let made = cli.run(&["token", "create", "ci", "--role", "read"]);
+    assert_eq!(made.said, format!("server: {admin} (GRISTMILL_ADMIN_URL)\n"));
+    cli.write("token", ADMIN_TOKEN);
+    cli.ok(&["context", "add", "here", "--admin-url", admin, "--token-file", "token"]);
+    let expected = format!("server: {admin} (context here)\n");
+    let named = ["--context", "here"];
+    server.open_tenant("acme");
+    cli.write("gristmill.deploy.toml", "[tenants.acme]\nopen = true\nweight = 2\n");
+    for command in [
+        &["token", "rotate", "ci"][..],
+        &["token", "delete", "ci"],
+        &["deploy", "--yes"],
+        &["rollback", "--to", "1", "--yes"],
+        &["candidate", "abort", "none", "--tenant", "acme"],
+    ] {
+        let ended = cli.run(&[command, &named].concat());
+        assert!(ended.said.starts_with(&expected), "{command:?}: {ended:?}");
+    }
+    // A command that only reads says nothing.
+    assert_eq!(cli.run(&["status", "--context", "here"]).said, "");
+}
+
 #[test]
 fn the_variable_names_a_context_and_tokens_go_to_their_own_server() {
     let (one, other) = (Server::start(), Server::start());
@@ -86,7 +163,10 @@ fn the_variable_names_a_context_and_tokens_go_to_their_own_server() {
     cli.ok(&["context", "add", "one", "--admin-url", admin, "--token-file", "token"]);
     assert_eq!(cli.json(&["get", "tenants"])[0]["name"], "of-one");
     let said = cli.refused(&["get", "tenants", "--admin", other.admin.address()]);
-    assert_names(&said, &["the token of context one is sent only to", other.admin.address()]);
+    assert_names(
+        &said,
+        &["the token of context one is sent only to", other.admin.address(), "give --token"],
+    );
     assert!(!other.log().contains("GET"), "it was not asked");
 
     cli.write("token", "");

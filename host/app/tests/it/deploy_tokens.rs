@@ -9,11 +9,13 @@ use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::raw::Raw;
 use crate::support::server::Server;
-use crate::support::setup::Setup;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 use crate::tokens::make;
 
 const KEY: &str = "the-key-of-acme-1";
 const NEW_KEY: &str = "the-key-of-acme-2";
+
+const DRY_RUN: &str = "releases?dry_run=true";
 
 /// The tenant `acme` with a granted model, the tenant `other` with a pipeline and a model of its
 /// own, and a token for `acme`.
@@ -416,4 +418,60 @@ fn a_token_that_made_many_releases_has_to_wait() {
     assert_eq!(server.release(), before + 1);
     let change = json!({ "kind": "delete_pipeline", "tenant": "acme", "pipeline": "main" });
     post(&ci, "releases?dry_run=true", &json!({ "changes": [change] })).ok();
+}
+
+#[test]
+fn a_token_learns_little_about_the_secrets_of_others() {
+    let server = Server::start();
+    for (tenant, key) in [("acme", KEY), ("other", "the-key-of-other-1")] {
+        server.keyed_tenant(tenant, key);
+    }
+    let token = make(&server, "ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
+    let ci = server.admin.with_token(&token);
+    let put = |name: &str, key: &str| {
+        json!({ "kind": "put_key", "tenant": "acme", "key": name,
+            "document": { "key": key } })
+    };
+    let try_out = |changes: Vec<Value>| post(&ci, DRY_RUN, &json!({ "changes": changes }));
+    // A thousand guesses at once are too many, whether or not one is right.
+    let guesses = |own: &str| {
+        let wrong = (0..999).map(|number| put("new", &format!("a-wrong-guess-{number}")));
+        wrong.chain([put("new", own)]).collect::<Vec<_>>()
+    };
+    for own in ["the-key-of-other-1", ADMIN_TOKEN, "another-wrong-guess"] {
+        let refused = try_out(guesses(own));
+        let named = ["more than 10 new keys came with the token \"ci\" within a minute"];
+        refused.refused(429, "too_many_failures", &named);
+        assert!(refused.headers.contains_key("retry-after"));
+    }
+    // An admin token and another tenant's key are the same to it, wherever it tries them.
+    let told = |answer: &Answer| {
+        let mut document: Value = serde_json::from_slice(&answer.body).unwrap();
+        document["request_id"] = Value::Null;
+        document
+    };
+    let secrets = ["the-key-of-other-1", ADMIN_TOKEN, token.as_str()];
+    let [other, root, own] = secrets.map(|secret| told(&try_out(vec![put("new", secret)])));
+    assert_eq!((&other, &other["status"]), (&root, &json!(422)));
+    assert_eq!(other, own);
+    let [other, root, own] = secrets
+        .map(|secret| told(&put_json(&ci, "tenants/acme/keys/new", &json!({ "key": secret }))));
+    assert_eq!((&other, &other, &other["status"]), (&root, &own, &json!(422)));
+    let tenant = json!({ "kind": "put_tenant", "tenant": "acme", "document": {
+        "api_keys": [ADMIN_TOKEN] } });
+    forbidden(&try_out(vec![tenant]));
+    // What it met counts as wrong tokens, and is logged.
+    server.logs("a key that is in use elsewhere was tried");
+    let code = |answer: &Answer| told(answer)["code"].clone();
+    let codes: Vec<_> = (0..8).map(|_| code(&try_out(vec![put("new", ADMIN_TOKEN)]))).collect();
+    assert_eq!(codes.last().unwrap(), "too_many_failures", "{codes:?}");
+    let log = server.log();
+    assert!(!log.contains(ADMIN_TOKEN) && !log.contains("the-key-of-other-1"), "{log}");
+    // Keys that the tenant has, and the same new ones again, are no guesses.
+    for _ in 0..20 {
+        try_out(vec![put("key-1", KEY), put("new", "a-wrong-guess-1")]).ok();
+    }
+    // An operator brings as many as are needed.
+    let all = json!({ "changes": guesses("a-last-key-for-acme") });
+    post(&server.admin, DRY_RUN, &all).ok();
 }

@@ -1,6 +1,7 @@
 //! `gristmill deploy` and `gristmill diff`: a manifest against a real server.
 
 use std::fs;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
@@ -362,4 +363,36 @@ fn a_folder_is_built_once_for_all_tenants_that_have_it() {
         assert_eq!(server.data.post(&path, &files::digit(4)).ok()["label"], 4);
     }
     assert_eq!(cli.ok(&["deploy", "all.toml", "--yes"]), "nothing to change\n");
+}
+
+#[test]
+fn a_folder_is_not_built_again_while_its_sources_are_the_same() {
+    let server = Server::start();
+    server.model("digits");
+    for (language, file) in [("python", "app.py"), ("js", "plugin.js")] {
+        // The server has a build of the folder, which another machine may have made.
+        server.open_tenant(language);
+        server.plugin(language, "reader", &format!("digits-{language}"));
+        let before = server.release();
+        let cli = Cli::of(&server);
+        let source = format!("{}/../../plugins/{language}/digits", env!("CARGO_MANIFEST_DIR"));
+        let copied =
+            Command::new("cp").args(["-r", &source]).arg(cli.folder().join("reader")).status();
+        assert!(copied.unwrap().success());
+        // Without the tools nothing can be built.
+        let builds = cli.folder().join("builds");
+        let cli = cli.with("GRISTMILL_BUILD_DIR", builds.to_str().unwrap()).with("PATH", "/none");
+        let tenant = format!("[tenants.{language}.plugins.reader]\nfolder = \"reader\"\n");
+        cli.write("gristmill.deploy.toml", tenant);
+        for command in [&["deploy", "--yes"][..], &["diff"]] {
+            let ended = cli.run(command);
+            let expected = (Some(0), "nothing to change\n", "");
+            assert_eq!((ended.code, ended.out.as_str(), ended.said.as_str()), expected);
+        }
+        assert_eq!(server.release(), before);
+        // Another source is another build.
+        let path = cli.folder().join("reader").join(file);
+        fs::write(&path, [&fs::read(&path).unwrap()[..], b"\n"].concat()).unwrap();
+        assert_names(&cli.refused(&["deploy", "--yes"]), &["building reader", "is missing"]);
+    }
 }

@@ -1,16 +1,20 @@
 //! Old releases are removed, with the files that only they name, and nothing else is lost.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::read_back::{KEY, path, read};
 use crate::releases::digest;
+use crate::support::cli::Cli;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::tokens::make;
 
 pub(crate) fn setup() -> Setup {
     Setup::new().flag("--keep-releases", "3")
@@ -205,4 +209,63 @@ fn a_damaged_checkpoint_is_named_with_a_cure() {
     fs::remove_file(setup.data_dir().join("store/log").join(format!("{first:020}.json"))).unwrap();
     let refused = setup.start_refused();
     assert!(refused.contains(&format!("release {first} is missing")), "{refused}");
+}
+
+#[test]
+fn the_history_is_read_while_old_releases_are_removed() {
+    let server = setup().start();
+    server.open_tenant("other");
+    let token = make(&server, "ci", &json!({ "role": "deploy", "tenants": ["other"] }));
+    let readers = [server.admin.clone(), server.admin.with_token(&token)];
+    let is_done = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        for reader in &readers {
+            scope.spawn(move || {
+                // Page by page, also where releases were removed since the page before.
+                let mut below = "releases?limit=2".to_owned();
+                while !is_done.load(Ordering::Relaxed) {
+                    let page = reader.get(&path(&below)).ok();
+                    below = match page["next"].as_u64() {
+                        Some(next) => format!("releases?limit=2&before={next}"),
+                        None => "releases?limit=2".to_owned(),
+                    };
+                }
+            });
+        }
+        for weight in 1..200 {
+            let document = json!({ "open": true, "weight": weight });
+            server.put_json("tenants/other", &document);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let none = read(&server, "releases?before=1");
+    assert_eq!(none["items"], json!([]), "behind the oldest one");
+    assert_eq!(read(&server, "releases?before=5")["items"], json!([]), "behind the kept ones");
+}
+
+#[test]
+fn a_damaged_release_does_not_hide_the_others() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    server.put_json("tenants/acme", &json!({ "open": true, "weight": 2 }));
+    let token = make(&server, "ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
+    server.put_json("tenants/acme", &json!({ "open": true, "weight": 3 }));
+    let log = server.data_dir().join("store/log");
+    let [one, other] = [1, 2].map(|number| log.join(format!("{number:020}.json")));
+    fs::copy(one, other).unwrap();
+    let items = read(&server, "releases")["items"].clone();
+    let numbers: Vec<_> = items.as_array().unwrap().iter().map(|item| &item["number"]).collect();
+    assert_eq!(numbers, [4, 3, 2, 1]);
+    let fault = items[2]["fault"].as_str().unwrap();
+    assert!(fault.contains("it says that it is release 1"), "{fault}");
+    assert!(items[3]["fault"].is_null() && items[3]["changes_total"] == 1, "{items}");
+    let shown = Cli::of(&server).ok(&["releases"]);
+    assert!(shown.contains("cannot be read: "), "{shown}");
+    // A tenant's own people see their part, and nothing of the fault or its cure.
+    let ci = server.admin.with_token(&token);
+    let items = ci.get(&path("releases")).ok()["items"].clone();
+    let numbers: Vec<_> = items.as_array().unwrap().iter().map(|item| &item["number"]).collect();
+    assert_eq!(numbers, [4, 1]);
+    let detail = ci.get(&path("releases/2")).refused(500, "internal", &["the server failed"]);
+    assert!(!detail.contains("log's folder") && !detail.contains("fsck"), "{detail}");
 }

@@ -89,6 +89,17 @@ fn lines_are_kept_with_their_request() {
 }
 
 #[test]
+fn a_call_that_used_up_its_time_is_kept_with_its_functions() {
+    let server = server();
+    let late = done(&server, "hostile", "loop", "order-1");
+    let detail = late.refused(504, "plugin_timeout", &["pre: plugin used up its 250 ms of CPU"]);
+    assert!(!detail.contains("hostile::"), "{detail}");
+    let lines = kept(&server, "acme", "hostile");
+    let message = text(&lines[0], "message");
+    assert_names(message, &["plugin used up its 250 ms of CPU time, in ", "hostile::"]);
+}
+
+#[test]
 fn what_a_plugin_prints_is_kept() {
     let server = Server::start();
     server.open_tenant("acme");

@@ -144,8 +144,18 @@ fn update_writes_expectations_that_then_pass() {
         .with("three.expected.json", r#"{"json": {"label": 8}}"#)
         .with("broken.png", b"not a picture");
     assert!(!folder.test(&[]).passed);
-    let Tested { passed, out, errors } = folder.test(&["--update"]);
+    // A failure is written only on demand: the request may be wrong.
+    let Tested { passed, out, .. } = folder.test(&["--update"]);
+    assert!(!passed && !folder.path("requests/broken.expected.json").exists(), "{out}");
+    assert_names(&out, &["FAILED  broken.png", "not written", "--allow-failures"]);
+    let Tested { passed, out, errors } = folder.test(&["--update", "--allow-failures"]);
     assert!(passed, "{out}{errors}");
+    // Then it is expected, and its words may change.
+    let broken = folder.path("requests/broken.expected.json");
+    let other = r#"{"code": "unsupported_media_type", "detail": "other words"}"#;
+    fs::write(&broken, other).unwrap();
+    assert!(folder.test(&["--update"]).passed);
+    assert!(!fs::read_to_string(&broken).unwrap().contains("other words"));
     let seven = folder.request("seven.expected.json");
     assert_eq!((&seven["status"], &seven["json"]["label"]), (&json!(200), &json!(7)));
     assert_eq!(seven["content_type"], "application/json");
@@ -154,6 +164,19 @@ fn update_writes_expectations_that_then_pass() {
     let Tested { passed, out, errors } = folder.test(&[]);
     assert!(passed, "{out}{errors}");
     assert!(!out.contains("without an expectation"), "{out}");
+}
+
+#[test]
+fn the_library_of_a_build_is_found() {
+    let folder = Folder::new("digits").with("seven.png", files::sample("seven.png"));
+    fs::create_dir_all(folder.path("target/onnxruntime")).unwrap();
+    let library = files::onnxruntime();
+    let name = library.file_name().unwrap().to_str().unwrap();
+    symlink(&library, folder.path(&format!("target/onnxruntime/{name}"))).unwrap();
+    let mut command = folder.command(&["plugin.wasm"]);
+    let output = command.env_remove("ORT_DYLIB_PATH").output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.starts_with("model   model.onnx (cpu)\n"), "{out}");
 }
 
 #[test]

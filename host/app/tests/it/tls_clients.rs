@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use gristmill_client::OwnFiles;
+
 use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::server::Server;
@@ -88,6 +90,54 @@ fn each_way_in_which_tls_fails_is_told_with_a_remedy() {
 }
 
 #[test]
+fn a_server_is_trusted_by_its_own_certificate_that_signed_itself() {
+    let authority = Authority::new();
+    let start = |names: &[&str], last_year| {
+        let pair = Authority::self_signed_pair(names, last_year);
+        let files = authority.write_pair("own", &pair);
+        let setup = Setup::new().flag("--admin-tls-certificate", text(&files.certificate));
+        (setup.flag("--admin-tls-key", text(&files.key)).start(), files.certificate)
+    };
+    let (server, own) = start(&["localhost", "127.0.0.1"], 2100);
+    let (is_done, said) = get_tenants(&server, &["--ca-file", text(&own)]);
+    assert!(is_done, "{said}");
+    // Among others, too, and without one of them it is a stranger's.
+    let both = authority.write("both.pem", &{
+        let [one, other] =
+            [&authority.ca(), &own].map(|file| std::fs::read_to_string(file).unwrap());
+        one + &other
+    });
+    assert!(get_tenants(&server, &["--ca-file", text(&both)]).0);
+    let refused = get_tenants(&server, &["--ca-file", text(&authority.ca())]);
+    assert_refused(refused, &["no authority that is trusted signed", "signed itself", "--ca-file"]);
+    let (server, own) = start(&["gristmill.example"], 2100);
+    let refused = get_tenants(&server, &["--ca-file", text(&own)]);
+    assert_refused(refused, &["is for another name"]);
+    let (server, own) = start(&["localhost", "127.0.0.1"], 2002);
+    let refused = get_tenants(&server, &["--ca-file", text(&own)]);
+    assert_refused(refused, &["has expired or is not valid yet"]);
+}
+
+#[test]
+fn a_client_is_trusted_by_its_own_certificate_that_signed_itself() {
+    let authority = Authority::new();
+    let [own, other] = ["own", "other"].map(|name| {
+        authority.write_pair(name, &Authority::self_signed_pair(&["me.example"], 2100))
+    });
+    let setup = Setup::new().with_tls(&authority).with_own(&authority, &own);
+    let server = setup.flag("--admin-client-ca", text(&own.certificate)).start();
+    let ca = authority.ca();
+    let get_as = |pair: &OwnFiles| {
+        let files =
+            ["--client-certificate", text(&pair.certificate), "--client-key", text(&pair.key)];
+        get_tenants(&server, &[&["--ca-file", text(&ca)][..], &files].concat())
+    };
+    let (is_done, said) = get_as(&own);
+    assert!(is_done, "{said}");
+    assert_refused(get_as(&other), &["does not accept the certificate"]);
+}
+
+#[test]
 fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let own = authority.write_pair("operator", &authority.pair());
@@ -102,7 +152,7 @@ fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
     let trusted = ["--ca-file", text(&ca)];
     let refused = get_tenants(&server, &trusted);
     assert_refused(refused, &["demands a client certificate", "--client-certificate"]);
-    let with = |own: &gristmill_client::OwnFiles| {
+    let with = |own: &OwnFiles| {
         let (certificate, key) = (text(&own.certificate).to_owned(), text(&own.key).to_owned());
         let own = ["--client-certificate", &certificate, "--client-key", &key];
         get_tenants(&server, &[&trusted[..], &own].concat())
@@ -128,7 +178,7 @@ fn the_authorities_of_client_certificates_are_read_again_when_they_change() {
     let setup = Setup::new().with_tls(&authority).flag("--admin-client-ca", text(&clients));
     let server = setup.with_own(&authority, &own).start();
     let trusted = authority.ca();
-    let is_accepted = |own: &gristmill_client::OwnFiles| {
+    let is_accepted = |own: &OwnFiles| {
         let (certificate, key) = (text(&own.certificate), text(&own.key));
         let own = ["--client-certificate", certificate, "--client-key", key];
         get_tenants(&server, &[&["--ca-file", text(&trusted)][..], &own].concat()).0

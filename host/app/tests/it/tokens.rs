@@ -112,7 +112,7 @@ fn neither_a_secret_nor_its_hash_is_shown_and_only_the_hash_is_kept() {
     assert_eq!(read(&server, "releases/2")["changes"], json!([change]));
     let wrong = json!({ "api_keys": [secret] });
     let answer = server.admin.put_json(&path("tenants/other"), &wrong);
-    said += &answer.refused(422, "unprocessable", &["api_keys[0] is an admin token"]);
+    said += &answer.refused(422, "unprocessable", &["api_keys[0] is in use elsewhere"]);
     server.logs("tokens/no");
     said += &server.log();
     let kept = texts_in(&server.data_dir());

@@ -4,11 +4,13 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::support::client::Answer;
 use crate::support::eventually::eventually;
 use crate::support::onnx;
 use crate::support::raw::{self, Raw};
+use crate::support::s3::S3;
 use crate::support::server::Server;
-use crate::support::setup::Setup;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 fn jobs(server: &Server) -> Vec<Value> {
     server.status()["jobs"].as_array().unwrap().clone()
@@ -102,4 +104,57 @@ fn uploads_that_arrive_slowly_are_not_held_in_memory() {
     }
     let incoming = server.data_dir().join("store/incoming");
     eventually("they are removed", || std::fs::read_dir(&incoming).unwrap().next().is_none());
+}
+
+/// The answer to an upload of 50 MB, which a client reads only when it has sent all.
+fn answer_after_all_was_sent(server: &Server, path: &str) -> Answer {
+    let file = vec![7_u8; 50_000_000];
+    let mut raw = Raw::sent(&server.admin, &raw::upload(path, file.len()));
+    file.chunks(64 << 10).for_each(|piece| raw.send(piece));
+    raw.answer()
+}
+
+/// The places of uploads.
+fn places() -> [String; 3] {
+    let blob = format!("blobs/sha256:{}", "0".repeat(64));
+    ["models/large".into(), "tenants/acme/plugins/large".into(), blob]
+}
+
+#[test]
+fn a_client_that_sends_all_reads_that_the_disk_is_full() {
+    let server = Setup::new().file_blocks(16 << 10).start();
+    server.open_tenant("acme");
+    for path in places() {
+        let answer = answer_after_all_was_sent(&server, &path);
+        answer.refused(507, "insufficient_storage", &[]);
+    }
+    server.put_json("tenants/acme", &json!({ "open": true, "weight": 2 }));
+}
+
+#[test]
+fn a_client_that_sends_all_reads_that_the_store_is_lost() {
+    let s3 = S3::start();
+    let proxy = s3.proxy();
+    let server = s3.setup_behind(&proxy).start();
+    server.open_tenant("acme");
+    proxy.set_down(true);
+    eventually("it is noticed", || server.status()["store"]["state"] == "unreachable");
+    for path in places() {
+        answer_after_all_was_sent(&server, &path).refused(503, "unavailable", &[]);
+    }
+}
+
+#[test]
+fn a_connection_goes_on_after_a_short_body_that_is_not_read() {
+    let server = Server::start();
+    for path in ["/admin/v1/tenants/none", "/admin/v1/nothing", "/openapi.json"] {
+        let token = format!("authorization: Bearer {ADMIN_TOKEN}\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: a\r\n{token}content-length: 5\r\n\r\n12345");
+        let last = format!("GET {path} HTTP/1.1\r\nhost: a\r\n{token}connection: close\r\n\r\n");
+        let mut raw = Raw::sent(&server.admin, &(request + &last));
+        let answers =
+            String::from_utf8_lossy(&raw.read_bytes_to_end()).matches("HTTP/1.1 ").count();
+        assert_eq!(answers, 2, "{path}");
+    }
 }

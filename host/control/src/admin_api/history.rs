@@ -8,7 +8,7 @@ use crate::admin_api::Control;
 use crate::asked::AskedChange;
 use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
-use crate::history::{ReleaseSummary, release_document, release_summary};
+use crate::history::{ReleaseSummary, release_document, release_summary, unreadable_summary};
 use crate::plan::restore::Scope;
 use crate::reach::Reach;
 use crate::release::change::Release;
@@ -142,10 +142,11 @@ impl Control {
 
     /// Short documents of the releases before `before`, the last ones first, as far as they can be
     /// seen from `reach`; at most `limit`. Also returns the number before which the next page
-    /// begins, if there are earlier ones.
+    /// begins, if there are earlier ones. The list ends where releases were removed meanwhile. One
+    /// that is damaged is in the list of those who see the whole server.
     ///
     /// # Errors
-    /// One cannot be read, or is damaged.
+    /// The store cannot be read.
     pub async fn past_releases(
         &self,
         before: Option<u64>,
@@ -157,8 +158,17 @@ impl Control {
         let mut documents = Vec::new();
         let first = self.releases.log.base() + 1;
         for number in (first..end).rev().take(LOOKED_AT) {
-            if let Some(release) = self.part_of_release(number, reach).boxed().await? {
-                documents.push(release_summary(&release, SUMMARY_CHANGES));
+            match self.part_of_release(number, reach).boxed().await {
+                Ok(release) => {
+                    let summary = release.map(|release| release_summary(&release, SUMMARY_CHANGES));
+                    documents.extend(summary);
+                }
+                Err(ControlError::NotKept { .. }) => return Ok((documents, None)),
+                Err(error @ (ControlError::Log { .. } | ControlError::NotFound { .. })) => {
+                    let summary = reach.is_server().then(|| unreadable_summary(number, &error));
+                    documents.extend(summary);
+                }
+                Err(error) => return Err(error),
             }
             let is_full = documents.len() == limit;
             if is_full || end - number == LOOKED_AT as u64 {

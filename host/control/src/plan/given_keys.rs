@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::desired::Desired;
-use crate::plan::keys::other_owner;
+use crate::plan::keys::{TAKEN, is_taken};
 use crate::release::document::Faults;
 use crate::release::tenant::{GivenKey, numbered_name};
 
@@ -26,10 +26,15 @@ pub(super) fn named(
 ) -> BTreeMap<Name, KeyHash> {
     let mut keys = Keys { desired, tenant, named: BTreeMap::new(), unnamed: Vec::new() };
     for (index, key) in given.iter().enumerate() {
-        if let Err(fault) = keys.take(key) {
-            let key = format!("api_keys[{index}]");
-            let text = format!("{key}{fault}");
-            faults.add(key, text);
+        let at = format!("api_keys[{index}]");
+        if let GivenKey::Unnamed(sent) | GivenKey::Named(_, sent) = key
+            && is_taken(desired, tenant, sent)
+        {
+            let text = format!("{at} {TAKEN}");
+            faults.add_secret(at, text);
+        } else if let Err(fault) = keys.take(key) {
+            let text = format!("{at}{fault}");
+            faults.add(at, text);
         }
     }
     keys.name_others();
@@ -52,17 +57,12 @@ impl Keys<'_> {
     }
 
     fn take(&mut self, key: &GivenKey) -> Result<(), String> {
-        if let GivenKey::Unnamed(hashes) | GivenKey::Named(_, hashes) = key
-            && let Some(other) = other_owner(self.desired, self.tenant, hashes)
-        {
-            return Err(format!(" is a key of tenant {:?}, too", other.as_str()));
-        }
         let (name, hash) = match key {
-            GivenKey::Unnamed(hashes) => {
-                self.unnamed.push(*hashes);
+            GivenKey::Unnamed(sent) => {
+                self.unnamed.push(sent.hashes);
                 return Ok(());
             }
-            GivenKey::Named(name, hashes) => (name, self.kept(Some(name), hashes)),
+            GivenKey::Named(name, sent) => (name, self.kept(Some(name), &sent.hashes)),
             GivenKey::Kept(name) => {
                 let kept = self.own().find(|(own, _)| *own == name);
                 let missing = || {
@@ -78,8 +78,9 @@ impl Keys<'_> {
             return Err(format!(".name is {:?}, for a second key", name.as_str()));
         }
         // Keys that stay may be the same in an older log.
-        if let GivenKey::Named(_, hashes) = key
-            && let Some((other, _)) = self.named.iter().find(|(_, known)| hashes.include(known))
+        if let GivenKey::Named(_, sent) = key
+            && let Some((other, _)) =
+                self.named.iter().find(|(_, known)| sent.hashes.include(known))
         {
             return Err(format!(" is the key {:?}, too", other.as_str()));
         }

@@ -6,17 +6,23 @@ use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::key_conflict::KeyConflict;
-use crate::release::tenant::KEYS_MAX;
+use crate::release::document::Faults;
+use crate::release::tenant::{KEYS_MAX, SentKey};
+
+/// What is said of a key that is an admin token or a key of another tenant. It is the same for
+/// both, and does not name the tenant: the author may be guessing.
+pub(super) const TAKEN: &str = "is in use elsewhere: choose another key";
 
 /// The hash under which the key is kept, if it can be put.
 ///
 /// # Errors
-/// [`KeyConflict`]; or it is a key of another tenant, or has another name already.
+/// [`KeyConflict`]; or it is in use elsewhere, or has another name already.
 pub(super) fn put(
     desired: &Desired,
     (tenant, owner): (&Name, &Tenant),
-    (key, hashes): (&Name, &KeyHashes),
+    (key, sent): (&Name, &SentKey),
 ) -> Result<KeyHash, ControlError> {
+    let hashes = &sent.hashes;
     let keys = &owner.spec.keys;
     if owner.spec.open {
         return Err(KeyConflict::Open(tenant.clone()).into());
@@ -26,27 +32,25 @@ pub(super) fn put(
     }
     // Otherwise deleting one of the names would leave the key valid.
     let mut same = keys.iter().filter(|(name, known)| *name != key && hashes.include(known));
-    let fault = match (same.next(), other_owner(desired, tenant, hashes)) {
-        (Some((name, _)), _) => format!("it is the tenant's key {:?} already", name.as_str()),
-        // Not of which one: the author may be able to see this tenant alone.
-        (None, Some(_)) => "it is a key of another tenant, too".into(),
-        (None, None) => {
-            let known = keys.get(key).filter(|known| hashes.include(known));
-            return Ok(*known.unwrap_or(&hashes.keyed));
-        }
-    };
     let subject = Subject::Key { tenant: tenant.clone(), key: key.clone() };
-    Err(ControlError::document(subject, "key", fault))
+    let mut faults = Faults::default();
+    if let Some((name, _)) = same.next() {
+        let text = format!("it is the tenant's key {:?} already", name.as_str());
+        faults.add("key", text);
+    } else if is_taken(desired, tenant, sent) {
+        faults.add_secret("key", format!("it {TAKEN}"));
+    } else {
+        let known = keys.get(key).filter(|known| hashes.include(known));
+        return Ok(*known.unwrap_or(&hashes.keyed));
+    }
+    Err(ControlError::Document { subject, faults })
 }
 
-/// A tenant other than `tenant` that has this key.
-pub(super) fn other_owner<'a>(
-    desired: &'a Desired,
-    tenant: &Name,
-    hashes: &KeyHashes,
-) -> Option<&'a Name> {
-    let KeyHashes { keyed, plain } = *hashes;
-    [Some(keyed), plain].into_iter().flatten().find_map(|hash| desired.other_owner(tenant, hash))
+/// Whether the key is an admin token, or a key of a tenant other than `tenant`.
+pub(super) fn is_taken(desired: &Desired, tenant: &Name, sent: &SentKey) -> bool {
+    let KeyHashes { keyed, plain } = sent.hashes;
+    let mut hashes = [Some(keyed), plain].into_iter().flatten();
+    sent.is_token || hashes.any(|hash| desired.other_owner(tenant, hash).is_some())
 }
 
 /// Check that the key can be deleted.

@@ -6,6 +6,7 @@ use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::given_keys::named;
+use crate::plan::keys::TAKEN;
 use crate::plan::names::list;
 use crate::release::document::Faults;
 use crate::release::tenant::{TenantDocument, TenantSpec};
@@ -86,10 +87,8 @@ pub(crate) fn tenant_faults(
     faults: &mut Faults,
 ) {
     for (key, hash) in &spec.keys {
-        if let Some(other) = desired.other_owner(tenant, *hash) {
-            let (key, other) = (key.as_str(), other.as_str());
-            let text = format!("api_keys: {key:?} is a key of tenant {other:?}, too");
-            faults.add("api_keys", text);
+        if desired.other_owner(tenant, *hash).is_some() {
+            faults.add_secret("api_keys", format!("api_keys: {:?} {TAKEN}", key.as_str()));
         }
     }
     if let Some(pipeline) = &spec.default_pipeline {

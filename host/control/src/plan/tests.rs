@@ -12,7 +12,7 @@ use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::release::change::Change;
 use crate::release::quota::QuotaSpec;
-use crate::release::tenant::{GivenKey, TenantDocument, TenantSpec};
+use crate::release::tenant::{GivenKey, SentKey, TenantDocument, TenantSpec};
 use crate::release::token::{Role, TokenDocument};
 use crate::release::version_policy::VersionPolicy;
 
@@ -52,6 +52,11 @@ fn hashes(byte: u8) -> KeyHashes {
     let by = HashKeyId::from_bytes([7; 4]);
     let keyed = KeyHash::Keyed { by, digest: key(byte + 100) };
     KeyHashes { keyed, plain: Some(hash(byte)) }
+}
+
+/// The key, as a client sends it.
+fn sent(byte: u8) -> SentKey {
+    SentKey { hashes: hashes(byte), is_token: false }
 }
 
 /// Tenants `acme` and `other` with the pipelines `main` (the default of `acme`) and `spare` on the
@@ -187,7 +192,7 @@ fn every_fault_of_a_tenant_is_named() {
         models: ["digits", "a", "b"].map(name).into(),
         ..TenantSpec::default()
     };
-    let expected = "tenant \"acme\": api_keys: \"key-2\" is a key of tenant \"other\", too; \
+    let expected = "tenant \"acme\": api_keys: \"key-2\" is in use elsewhere: choose another key; \
                     default_pipeline: the tenant has no pipeline \"nope\"; it has main, spare; \
                     models: no model \"a\"; models: no model \"b\"";
     refused(put_tenant("acme", spec), ErrorCode::Unprocessable, expected);
@@ -223,7 +228,7 @@ fn put_key(tenant: &str, named: &str, byte: u8) -> Change {
 }
 
 fn ask_key(tenant: &str, named: &str, byte: u8) -> AskedChange {
-    AskedChange::PutKey { tenant: name(tenant), key: name(named), hashes: hashes(byte) }
+    AskedChange::PutKey { tenant: name(tenant), key: name(named), sent: sent(byte) }
 }
 
 fn delete_key(named: &str) -> Change {
@@ -251,8 +256,12 @@ fn a_key_is_changed_without_the_others() {
     refused(ask_key("none", "ci", 9), ErrorCode::NotFound, "no tenant \"none\"");
     let twice = "tenant \"acme\", key \"ci\": it is the tenant's key \"key-1\" already";
     refused(ask_key("acme", "ci", 1), ErrorCode::Unprocessable, twice);
-    let others = "tenant \"acme\", key \"ci\": it is a key of another tenant, too";
+    let others = "tenant \"acme\", key \"ci\": it is in use elsewhere: choose another key";
     refused(ask_key("acme", "ci", 2), ErrorCode::Unprocessable, others);
+    // An admin token is refused in the same words.
+    let sent = SentKey { is_token: true, ..sent(9) };
+    let token = AskedChange::PutKey { tenant: name("acme"), key: name("ci"), sent };
+    refused(token, ErrorCode::Unprocessable, others);
 
     let mut open = state();
     let spec = TenantSpec { open: true, ..TenantSpec::default() };
@@ -299,26 +308,25 @@ fn keys_of_a_document_keep_their_names() {
         Ok(keys.iter().map(|(name, byte)| ((*name).to_owned(), kept(*byte))).collect::<Vec<_>>())
     };
     // The new one comes first, and gets a name that no other key has.
-    let given = given_keys([9, 6, 1, 9].map(|byte| Unnamed(hashes(byte))).to_vec());
+    let given = given_keys([9, 6, 1, 9].map(|byte| Unnamed(sent(byte))).to_vec());
     assert_eq!(given, keys(&[("key-1", 1), ("key-2", 6), ("key-3", 9)]));
-    let given =
-        given_keys(vec![Kept(name("ci")), Named(name("key-1"), hashes(7)), Unnamed(hashes(5))]);
+    let given = given_keys(vec![Kept(name("ci")), Named(name("key-1"), sent(7)), Unnamed(sent(5))]);
     assert_eq!(given, keys(&[("ci", 5), ("key-1", 7)]));
     // Under another name it is another key.
-    let renamed = given_keys(vec![Named(name("ci"), hashes(6))]);
+    let renamed = given_keys(vec![Named(name("ci"), sent(6))]);
     assert_eq!(renamed, Ok(vec![("ci".into(), hashes(6).keyed)]));
     let faulty = given_keys(vec![
         Kept(name("gone")),
-        Unnamed(hashes(2)),
-        Named(name("a"), hashes(7)),
-        Named(name("a"), hashes(8)),
-        Named(name("b"), hashes(7)),
-        Named(name("c"), hashes(2)),
+        Unnamed(sent(2)),
+        Named(name("a"), sent(7)),
+        Named(name("a"), sent(8)),
+        Named(name("b"), sent(7)),
+        Named(name("c"), sent(2)),
     ]);
     let expected = "tenant \"acme\": api_keys[0]: the tenant has no key \"gone\" that could stay: \
-                    give its \"key\", too; api_keys[1] is a key of tenant \"other\", too; \
+                    give its \"key\", too; api_keys[1] is in use elsewhere: choose another key; \
                     api_keys[3].name is \"a\", for a second key; api_keys[4] is the key \"a\", too; \
-                    api_keys[5] is a key of tenant \"other\", too";
+                    api_keys[5] is in use elsewhere: choose another key";
     assert_eq!(faulty, Err(expected.into()));
 }
 
@@ -361,7 +369,7 @@ fn each_change_is_planned_on_the_state_that_those_before_it_leave() {
     let asked = asked.map(AskedChange::Known);
     let refused = super::plan(&state(), 2, &asked, false).unwrap_err();
     let text = refused.error.to_string();
-    assert!(refused.index == 0 && text.contains("is a key of tenant \"newer\", too"), "{text}");
+    assert!(refused.index == 0 && text.contains("is in use elsewhere"), "{text}");
     assert!(text.contains("has no pipeline \"main\""), "{text}");
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::release::change::ReleaseNote;
 use crate::release::quota::QuotaSpec;
-use crate::release::tenant::TenantDocument;
+use crate::release::tenant::{SentKey, TenantDocument};
 use crate::release::token::{Role, TokenDocument, TokenSpec};
 use crate::release::version_policy::VersionPolicy;
 use crate::testing::{digest, name};
@@ -57,6 +57,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
     let key = || name("key");
     let hash = KeyHash::Plain(digest(9));
     let hashes = KeyHashes { keyed: hash, plain: None };
+    let sent = SentKey { hashes, is_token: false };
     let model = || name("granted");
     let document = TenantDocument {
         open: true,
@@ -91,7 +92,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
     ];
     let mut asked: Vec<_> = known.map(|(change, may)| (AskedChange::Known(change), may)).into();
     asked.extend([
-        (AskedChange::PutKey { tenant: of(), key: key(), hashes }, true),
+        (AskedChange::PutKey { tenant: of(), key: key(), sent }, true),
         (AskedChange::PutTenant { tenant: of(), document }, false),
         (AskedChange::PutToken { token: name("x"), document: token, hash }, false),
         (AskedChange::RotateToken { token: name("ci"), hash }, false),

@@ -94,14 +94,23 @@ pub struct TenantDocument {
     pub plugin_version_policy: VersionPolicy,
 }
 
+/// A key that a client sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentKey {
+    /// Its hashes.
+    pub hashes: KeyHashes,
+    /// Whether it is an admin token, which no tenant may have as a key.
+    pub is_token: bool,
+}
+
 /// A key in a tenant's document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenKey {
     /// A key without a name. It keeps the name that it has, or gets the first free one of `key-1`,
     /// `key-2` and so on.
-    Unnamed(KeyHashes),
+    Unnamed(SentKey),
     /// A key and its name.
-    Named(Name, KeyHashes),
+    Named(Name, SentKey),
     /// The tenant's key of this name, which stays.
     Kept(Name),
 }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::thread;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -24,8 +23,8 @@ pub(super) struct Waiting {
     answer: oneshot::Sender<(Outcome, Ready)>,
 }
 
-/// An error, the next step, or a panic.
-pub(super) type Outcome = thread::Result<Result<Step, ControlError>>;
+/// The next step.
+pub(super) type Outcome = Result<Step, ControlError>;
 
 impl Queue {
     /// Let a change wait. Returns where its outcome arrives.
@@ -62,6 +61,6 @@ impl Waiting {
     }
 
     pub(super) fn refuse(self, error: &Arc<ControlError>) {
-        self.answer(Ok(Err(ControlError::Common(error.clone()))));
+        self.answer(Err(ControlError::Common(error.clone())));
     }
 }

@@ -7,14 +7,13 @@
 //! - a change is answered only if the releases that it was decided by are on stable storage: if
 //!   not, the change is decided again;
 //! - what one change makes the store refuse is not the answer to another one;
-//! - a panic while a change is decided reaches that change only. One elsewhere reaches all of them.
+//! - a panic while a change is decided is an internal error of that change only. One elsewhere is one
+//!   of all of them.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures_util::FutureExt;
 use gristmill_store::StoreError;
 
 use crate::change_request::ChangeRequest;
@@ -26,6 +25,7 @@ use crate::releases::Releases;
 use crate::releases::decide::{Basis, Decision, paced};
 use crate::releases::queue::{Outcome, Waiting};
 use crate::releases::step::{Published, Ready, Step};
+use crate::task::caught;
 use crate::terms::TokenUse;
 
 /// The most times that releases are appended under the lock. Servers that share the log take its
@@ -59,10 +59,10 @@ impl Releases {
         let answered = self.queue.push(request.clone(), ready);
         let releases = self.clone();
         tokio::spawn(async move { releases.make_waiting().await });
-        match answered.await {
-            Ok((outcome, ready)) => (outcome.unwrap_or_else(|panic| resume_unwind(panic)), ready),
-            Err(_) => resume_unwind(Box::new("the server failed while it made releases")),
-        }
+        answered.await.unwrap_or_else(|lost| {
+            let (doing, cause) = ("made releases", lost.to_string());
+            (Err(ControlError::Internal { doing, cause }), Ready::default())
+        })
     }
 
     /// Make the changes that wait. There are none any more if they were made with an earlier one.
@@ -75,7 +75,7 @@ impl Releases {
             }
             waiting = self.make_once(&mut replayed, waiting).await;
         }
-        waiting.into_iter().for_each(|own| own.answer(Ok(Err(ControlError::Overtaken))));
+        waiting.into_iter().for_each(|own| own.answer(Err(ControlError::Overtaken)));
     }
 
     /// Decide changes, and append and publish their releases. Returns the changes that must be
@@ -91,7 +91,7 @@ impl Releases {
         }
         if !self.serve_log_for(replayed, &mut waiting).await {
             for own in waiting {
-                own.answer(Ok(Ok(Step::Load(replayed.desired.clone(), Vec::new()))));
+                own.answer(Ok(Step::Load(replayed.desired.clone(), Vec::new())));
             }
             return Vec::new();
         }
@@ -150,8 +150,8 @@ impl Releases {
     ) -> Decided {
         let behind = drafts.len();
         let deciding = self.decide(basis, &waiting.request, &mut waiting.ready);
-        let (what, serving) = match AssertUnwindSafe(deciding).catch_unwind().await {
-            Ok(Ok(Decision::Release { draft, serving, outcome })) => {
+        let (what, serving) = match caught("decided a change", deciding).await {
+            Ok(Decision::Release { draft, serving, outcome }) => {
                 let serving = basis.take_release(draft.head().clone(), serving);
                 drafts.push(*draft);
                 if let Some(TokenUse { name, version }) = paced(&waiting.request) {
@@ -159,11 +159,10 @@ impl Releases {
                 }
                 (What::Release(outcome), Some(serving))
             }
-            Ok(Ok(Decision::Step(step, mended))) => {
-                (What::Answer(Ok(Ok(step))), mended.map(|mended| basis.take(mended)))
+            Ok(Decision::Step(step, mended)) => {
+                (What::Answer(Ok(step)), mended.map(|mended| basis.take(mended)))
             }
-            Ok(Err(error)) => (What::Answer(Ok(Err(error))), None),
-            Err(panic) => (What::Answer(Err(panic)), None),
+            Err(error) => (What::Answer(Err(error)), None),
         };
         Decided { waiting, behind, what, serving }
     }
@@ -217,7 +216,7 @@ impl Decided {
                     },
                     (false, _, Others::Again) => return Some(waiting),
                 };
-                waiting.answer(Ok(made));
+                waiting.answer(made);
             }
         }
         None

@@ -1,6 +1,5 @@
 //! Running samples side by side, within a time for all of them.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,12 @@ use gristmill_compare::Mismatches;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::error::ControlError;
 use crate::release::sample::Sample;
 use crate::samples::failed::{FailedSample, FailedSamples};
 use crate::samples::subject::SampleSubject;
 use crate::samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
+use crate::task::joined;
 
 /// The most samples that a change runs side by side.
 const SAMPLES_AT_ONCE: usize = 4;
@@ -42,12 +43,12 @@ impl SampleRuns {
     /// ends them.
     ///
     /// # Errors
-    /// All samples that failed, or did not end in time.
+    /// [`FailedSamples`]: all that failed, or did not end in time.
     pub(crate) async fn run(
         &self,
         subjects: &[SampleSubject],
         left: &mut Duration,
-    ) -> Result<(), FailedSamples> {
+    ) -> Result<(), ControlError> {
         let began = Instant::now();
         let mut all = Vec::new();
         for subject in subjects {
@@ -60,23 +61,27 @@ impl SampleRuns {
         let mut failed = FailedSamples::within(self.timeout.as_secs());
         while let Ok(Some(ended)) = timeout_at(began + *left, running.next()).await {
             waiting -= 1;
-            ended.into_iter().for_each(|one| failed.add(one));
+            ended?.into_iter().for_each(|one| failed.add(one));
         }
         failed.add_late(waiting);
         *left = left.saturating_sub(began.elapsed());
-        if failed.is_empty() { Ok(()) } else { Err(failed.sorted()) }
+        if failed.is_empty() { Ok(()) } else { Err(failed.sorted().into()) }
     }
 
     /// Run a sample. Returns it if it failed.
-    async fn run_one(&self, subject: &SampleSubject, sample: &Sample) -> Option<FailedSample> {
+    async fn run_one(
+        &self,
+        subject: &SampleSubject,
+        sample: &Sample,
+    ) -> Result<Option<FailedSample>, ControlError> {
         let SampleSubject { tenant, pipeline, variant, route, .. } = subject;
         let began = Instant::now();
         loop {
             let run = SampleRun { route, name: &sample.name, request: &sample.request };
             let answer = self.runner.run(run).await;
-            let (mismatches, failure) = check(sample, answer, &self.large_checks).await;
+            let (mismatches, failure) = check(sample, answer, &self.large_checks).await?;
             if mismatches.is_empty() {
-                return None;
+                return Ok(None);
             }
             if failure.as_ref().is_some_and(|failure| failure.code.is_busy())
                 && began.elapsed() < BUSY_TIME
@@ -87,7 +92,14 @@ impl SampleRuns {
             let (tenant, pipeline, sample) =
                 (tenant.clone(), pipeline.clone(), sample.name.clone());
             let variant = *variant;
-            return Some(FailedSample { tenant, pipeline, variant, sample, mismatches, failure });
+            return Ok(Some(FailedSample {
+                tenant,
+                pipeline,
+                variant,
+                sample,
+                mismatches,
+                failure,
+            }));
         }
     }
 }
@@ -97,7 +109,7 @@ async fn check(
     sample: &Sample,
     answer: SampleAnswer,
     places: &Arc<Semaphore>,
-) -> (Mismatches, Option<SampleFailure>) {
+) -> Result<(Mismatches, Option<SampleFailure>), ControlError> {
     let is_large = |answer: &SampleAnswer| match answer {
         SampleAnswer::Response { body, .. } => body.len() > QUICK_BYTES_MAX,
         SampleAnswer::Failed(_) => false,
@@ -110,8 +122,7 @@ async fn check(
             let _place = place;
             sample.mismatches(&answer)
         });
-        let checking = checking.await;
-        checking.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))
+        joined("checked a sample", checking).await?
     } else {
         sample.mismatches(&answer)
     };
@@ -119,5 +130,5 @@ async fn check(
         SampleAnswer::Failed(failure) => Some(failure),
         SampleAnswer::Response { .. } => None,
     };
-    (mismatches, failure)
+    Ok((mismatches, failure))
 }

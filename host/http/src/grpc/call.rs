@@ -24,7 +24,7 @@ use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
-use crate::ended::{Course, Ended};
+use crate::ended::{Course, Named, UnderWay};
 use crate::inference::{Asked, Brought, Inference, Ran, RepositoryChange};
 use crate::receipt_header;
 
@@ -195,14 +195,26 @@ impl Inference {
         record.request_bytes = bytes_of(&message);
         let trace = &request.admitted.trace;
         let id = self.id_of(&message.id);
-        let mut course = self.teller().begin(&mut receipt, &id, |name| trace.get(name));
-        receipt.enters(Stage::Read);
-        if course.is_told {
-            receipt.note().tenant = request.admitted.caller().name().cloned();
+        let named = Named {
+            edge: Edge::Grpc,
+            name: "inference.GRPCInferenceService/ModelInfer",
+            method: "ModelInfer",
+            path: "/inference.GRPCInferenceService/ModelInfer",
+            id: &id,
+            client: None,
+        };
+        let header = |name: &str| trace.get(name);
+        let mut under_way = UnderWay::begin(self.teller(), named, receipt, header);
+        under_way.receipt.enters(Stage::Read);
+        if under_way.course.is_told {
+            under_way.receipt.note().tenant = request.admitted.caller().name().cloned();
         }
         let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
-        let noting = Noting { receipt: &mut receipt, course: &mut course, id: &id };
-        let (answer, code, record) = match self.infer_noting(request, message, noting).await {
+        let UnderWay { receipt, course, .. } = &mut under_way;
+        let outcome =
+            self.infer_noting(request, message, Noting { receipt, course, id: &id }).await;
+        let receipt = under_way.receipt.take();
+        let (answer, record) = match outcome {
             Ok(mut answer) => {
                 let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
                 let record = receipt.answered(bytes);
@@ -211,26 +223,14 @@ impl Inference {
                     let parameter = InferParameter { parameter_choice: Some(text) };
                     answer.parameters.insert(RECEIPT.into(), parameter);
                 }
-                (Ok(answer), None, record)
+                (Ok(answer), record)
             }
             Err(problem) => {
                 let code = problem.code;
-                (Err(problem), Some(code), receipt.failed(code, 0))
+                (Err(problem), receipt.failed(code, 0))
             }
         };
-        self.teller().ended(Ended {
-            edge: Edge::Grpc,
-            name: "inference.GRPCInferenceService/ModelInfer",
-            method: "ModelInfer",
-            path: "/inference.GRPCInferenceService/ModelInfer",
-            id: &id,
-            client: None,
-            status: None,
-            code,
-            record: &record,
-            took: record.arrived.elapsed(),
-            course,
-        });
+        under_way.end(None, &record, record.arrived.elapsed());
         answer
     }
 

@@ -21,7 +21,7 @@ use super::call::{Admitted, Known};
 use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
-use crate::ended::{Course, Ended};
+use crate::ended::{Course, Ended, Named};
 use crate::inference::Inference;
 use crate::rate_limit;
 
@@ -101,9 +101,9 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 
 impl GrpcPlane {
     /// Tell of a call on this path whose caller was refused.
-    fn tell_refused(&self, path: &str, client: IpAddr, code: ErrorCode, record: &Record) {
+    fn tell_refused(&self, path: &str, client: IpAddr, record: &Record) {
         let method = path.rsplit('/').next().unwrap_or_default();
-        self.served.teller().ended(Ended {
+        let named = Named {
             edge: Edge::Grpc,
             name: "grpc",
             method,
@@ -111,12 +111,9 @@ impl GrpcPlane {
             // Its message, which has the id, is not read.
             id: "",
             client: Some(client),
-            status: None,
-            code: Some(code),
-            record,
-            took: record.arrived.elapsed(),
-            course: Course::default(),
-        });
+        };
+        let (took, course) = (record.arrived.elapsed(), Course::default());
+        self.served.teller().ended(Ended { named, status: None, record, took, course });
     }
 
     /// Answer one call of the client with this address.
@@ -140,7 +137,7 @@ impl GrpcPlane {
                 let mut receipt = Receipt::open(arrived);
                 receipt.note().tenant = known.tenant;
                 let record = receipt.failed(problem.code, 0);
-                self.tell_refused(call.uri().path(), client, problem.code, &record);
+                self.tell_refused(call.uri().path(), client, &record);
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), known.quota);

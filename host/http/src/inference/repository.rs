@@ -1,10 +1,10 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use gristmill_control::{
     Change, Control, ControlError, ModelConfig, NewModel, ROOT, Reach, ReleaseNote, Terms, TokenUse,
+    joined,
 };
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
@@ -84,8 +84,8 @@ impl Inference {
                 }
             }
         });
-        let changed = AbortOnDropHandle::new(changing).await;
-        changed.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))?;
+        let changed = joined("changed a model", AbortOnDropHandle::new(changing)).await;
+        changed.map_err(ControlError::logged)??;
         if !is_load {
             return Ok(());
         }

@@ -53,7 +53,8 @@ impl Fixture {
     fn answer(&self, request: &CompileRequest, change: impl FnOnce(&mut About)) -> Vec<u8> {
         let code = self.engine.precompile_component(self.component).unwrap();
         let (digest, engine) = (request.digest, request.engine.clone());
-        let mut about = About { digest, engine, imports: Vec::new(), pre: true, post: false };
+        let (imports, pre, post, sources) = (Vec::new(), true, false, None);
+        let mut about = About { digest, engine, imports, pre, post, sources };
         change(&mut about);
         let mut answer = Vec::new();
         write_answer(&code, &Verdict::Compiled(about), &mut answer).unwrap();

@@ -34,7 +34,7 @@ impl World for Postprocess {
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Response, CallError> {
-        check(answer.map_err(diagnose::failure)?, &state.limits)
+        check(answer.map_err(|failure| diagnose::failure(failure, state))?, &state.limits)
     }
 }
 

@@ -40,7 +40,7 @@ impl World for Preprocess {
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Prepared, CallError> {
-        let prepared = answer.map_err(diagnose::failure)?;
+        let prepared = answer.map_err(|failure| diagnose::failure(failure, state))?;
         check(&prepared, &state.limits)?;
         let inputs = prepared.inputs.into_iter().map(|input| {
             let tensor = state.table.delete(input.tensor);

@@ -28,12 +28,8 @@ fn snapshot() -> Snapshot {
     snapshot.has_plain_keys = true;
     let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
     for (token, ends) in [(OPERATOR, now + hour), (ENDED, now - hour)] {
-        snapshot.operators.push(Operator {
-            name: name("ops"),
-            version: 1,
-            hash: hasher.hash(token),
-            ends: Some(ends),
-        });
+        let operator = Operator { name: name("ops"), version: 1, ends: Some(ends) };
+        snapshot.operators.insert(hasher.hash(token), operator);
     }
     snapshot
 }

@@ -17,6 +17,8 @@ use rustls::server::{ParsedCertificate, VerifierBuilderError, WebPkiClientVerifi
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
 
+use super::clients::TrustedClients;
+
 /// The most bytes of a file. A bundle of all public authorities has a quarter of it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -202,14 +204,16 @@ impl TlsFiles {
     ) -> Result<Arc<dyn ClientCertVerifier>, TlsFault> {
         let fault = |error| self.fault(TlsFile::ClientCa, error);
         let mut authorities = RootCertStore::empty();
-        for certificate in self.certificates(TlsFile::ClientCa)? {
-            let added = authorities.add(certificate);
+        let named = self.certificates(TlsFile::ClientCa)?;
+        for certificate in &named {
+            let added = authorities.add(certificate.clone());
             added.map_err(|error| fault(TlsError::BadCertificate(error)))?;
         }
         let provider = provider.clone();
-        WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider)
+        let authorities = WebPkiClientVerifier::builder_with_provider(authorities.into(), provider)
             .build()
-            .map_err(|error| fault(TlsError::BadAuthorities(error)))
+            .map_err(|error| fault(TlsError::BadAuthorities(error)))?;
+        Ok(Arc::new(TrustedClients { authorities, named }))
     }
 
     fn check_pair(

@@ -3,15 +3,17 @@
 //! Until the client sends its first byte, the connection holds only its socket. A first byte that
 //! does not begin a handshake closes it. Until the handshake ends, the connection counts as one
 //! that waits for a request: it can be closed to make room for another one. A client whose
-//! handshake fails has a moment to read why.
+//! handshake fails has a moment to read why. The time in which a handshake must end is the client's:
+//! that in which it waits for a thread does not count.
 
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -63,8 +65,7 @@ impl Tls {
         let Newcomer { socket, client, protocol, stopping } = newcomer;
         let waiting = config.connections.wait(Instant::now());
         let making = async {
-            let made = timeout(config.header_read_timeout, self.session(socket, protocol)).await;
-            match made.unwrap_or_else(|late| Err(Ended::Failed(late.into(), None))) {
+            match self.session(socket, protocol, config.header_read_timeout).await {
                 Ok(stream) => Some(stream),
                 Err(ended) => {
                     // Boxed, because a connection that is served takes no memory for it.
@@ -120,9 +121,11 @@ impl Tls {
         &self,
         socket: TcpStream,
         protocol: Protocol,
+        patience: Duration,
     ) -> Result<Box<TlsStream<TcpStream>>, Ended> {
+        let late = |late: Elapsed| Ended::Failed(late.into(), None);
         let mut first = [0];
-        match socket.peek(&mut first).await {
+        match timeout(patience, socket.peek(&mut first)).await.map_err(late)? {
             Ok(0) | Err(_) => return Err(Ended::Silent),
             Ok(_) if first != [HANDSHAKE] => return Err(Ended::NoTls),
             Ok(_) => {}
@@ -130,10 +133,15 @@ impl Tls {
         // Settings of now: those of a later change are for later handshakes.
         let config = self.0.current.sessions().of(protocol).clone();
         let accepting = TlsAcceptor::from(config).accept(socket).into_fallible();
-        let accepting = async { accepting.await.map(Box::new) };
+        // The time begins when a thread has read what the client sent: a prompt client is not given
+        // up because the threads are late.
+        let accepting = async move {
+            let accepted = timeout(patience, accepting).await.map_err(late)?;
+            let failed = |(error, socket)| Ended::Failed(error, Some(socket));
+            accepted.map(Box::new).map_err(failed)
+        };
         match AbortOnDropHandle::new(self.0.threads.spawn(accepting)).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err((error, socket))) => Err(Ended::Failed(error, Some(socket))),
+            Ok(made) => made,
             Err(error) => Err(Ended::Failed(error.into(), None)),
         }
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::contexts::TokenPlace;
 
 fn flag(text: &str) -> Option<Given> {
     Some(Given { text: text.into(), is_flag: true })
@@ -6,6 +7,12 @@ fn flag(text: &str) -> Option<Given> {
 
 fn variable(text: &str) -> Option<Given> {
     Some(Given { text: text.into(), is_flag: false })
+}
+
+/// Both variables, of which the token is `t`.
+fn of_variables(url: &str) -> Choice {
+    let (admin, token) = (variable(url), variable("t"));
+    Choice { admin, admin_variable: Some(url.into()), token, ..Choice::default() }
 }
 
 /// The contexts `a`, with a token in the file, and `b`, without one. `a` is the current one.
@@ -33,16 +40,17 @@ fn flags_go_before_variables_and_variables_before_contexts() {
     let none = Choice::default;
     for (choice, address, token) in [
         (none(), "a:1", "of-a"),
-        (Choice { token: variable("t"), ..none() }, "a:1", "t"),
-        (Choice { admin: variable("v:1"), token: variable("t"), ..none() }, "v:1", "t"),
+        (Choice { token: variable("t"), ..none() }, "a:1", "of-a"),
+        (Choice { token: flag("t"), ..none() }, "a:1", "t"),
+        (of_variables("v:1"), "v:1", "t"),
+        (of_variables("a:1"), "a:1", "t"),
+        (Choice { admin: flag("http://v:1"), ..of_variables("v:1") }, "v:1", "t"),
         (Choice { admin: flag("f:1"), token: variable("t"), ..none() }, "f:1", "t"),
+        (Choice { admin: flag("a:1"), ..of_variables("v:1") }, "a:1", "of-a"),
         (Choice { context: variable("b"), token: variable("t"), ..none() }, "b:1", "t"),
         // A context that is named on the command line goes before variables.
-        (
-            Choice { context: flag("a"), admin: variable("v:1"), token: variable("t"), ..none() },
-            "a:1",
-            "of-a",
-        ),
+        (Choice { context: flag("a"), ..of_variables("v:1") }, "a:1", "of-a"),
+        (Choice { context: flag("b"), ..of_variables("b:1") }, "b:1", "t"),
         (Choice { context: flag("b"), token: variable("t"), ..none() }, "b:1", "t"),
         (Choice { context: flag("a"), token: flag("f"), ..none() }, "a:1", "f"),
         // The same address, written in another way.
@@ -58,18 +66,51 @@ fn flags_go_before_variables_and_variables_before_contexts() {
 fn a_contexts_token_goes_to_no_other_server() {
     for admin in [flag("elsewhere:1"), variable("elsewhere:1")] {
         let said = resolved(Choice { admin, ..Choice::default() }).unwrap_err().to_string();
-        assert!(said.contains("is sent only to a:1, not to http://elsewhere:1"), "{said}");
+        let expected =
+            "no token for http://elsewhere:1: the token of context a is sent only to a:1";
+        assert!(said.starts_with(expected), "{said}");
     }
     let choice = Choice { context: flag("b"), ..Choice::default() };
     assert!(resolved(choice).unwrap_err().to_string().starts_with("no token: "));
 }
 
 #[test]
+fn a_variables_token_goes_to_the_address_that_it_came_with() {
+    let only = "that in GRISTMILL_ADMIN_TOKEN is sent only to v:1; give --token, ";
+    for (choice, expected) in [
+        (
+            Choice { admin: flag("f:1"), ..of_variables("v:1") },
+            format!("http://f:1: the token of context a is sent only to a:1, and {only}"),
+        ),
+        (
+            Choice { admin: flag("https://v:1"), ..of_variables("v:1") },
+            format!("https://v:1: the token of context a is sent only to a:1, and {only}"),
+        ),
+        (Choice { context: flag("b"), ..of_variables("v:1") }, format!("http://b:1: {only}")),
+    ] {
+        let text = format!("{choice:?}");
+        let said = resolved(choice).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("no token for {expected}")), "{text}: {said}");
+    }
+    // The current context has no token, and was not chosen together with the variable.
+    let current = || Ok(Contexts { current: Some("b".parse().unwrap()), ..contexts("x".as_ref()) });
+    let choice = Choice { token: variable("t"), ..Choice::default() };
+    let said = choice.resolve(current).unwrap_err().to_string();
+    let expected = "no token for http://b:1: that in GRISTMILL_ADMIN_TOKEN did not come with this \
+                    address; give --token, ";
+    assert!(said.starts_with(expected), "{said}");
+    let choice = Choice { token: variable("t"), ..Choice::default() };
+    let access = choice.resolve(|| Ok(Contexts::default())).unwrap();
+    assert_eq!((access.address.to_string().as_str(), &*access.token), (DEFAULT_ADMIN, "t"));
+}
+
+#[test]
 fn the_file_is_not_read_without_need() {
-    let choice = Choice { admin: variable("v:1"), token: flag("t"), ..Choice::default() };
-    choice.resolve(|| panic!("it is read")).unwrap();
+    for choice in [of_variables("v:1"), Choice { token: flag("t"), ..of_variables("v:1") }] {
+        choice.resolve(|| panic!("it is read")).unwrap();
+    }
     let context = flag("none");
-    let choice = Choice { admin: flag("v:1"), token: flag("t"), context, ca_file: None };
+    let choice = Choice { admin: flag("v:1"), token: flag("t"), context, ..Choice::default() };
     let said = choice.resolve(|| Ok(Contexts::default())).unwrap_err().to_string();
     assert_eq!(said, "no context \"none\": `gristmill context add` makes one");
 }

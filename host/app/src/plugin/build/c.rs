@@ -35,7 +35,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
         false => format!("the plugin cannot be compiled, and {WASI_LIBC} is missing: {REMEDY}"),
     })?;
     let file = fs::read(&out).context("clang made no file")?;
-    Ok(Module { name: folder_name(folder)?, file })
+    Ok(Module { name: folder_name(folder)?, file, is_of_folder: true })
 }
 
 /// The SDK's script takes another clang from the variable `CLANG`.

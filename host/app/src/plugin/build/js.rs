@@ -33,9 +33,10 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     eprintln!("building {name} with componentize-js");
     let made = tempfile::tempdir()?;
     let out = made.path().join("plugin.wasm");
+    let outside = made.path().join("outside.json");
     let mut script = Command::new("node");
     script.arg(build.join("build.mjs")).arg(folder);
-    script.arg("--wit").arg(sdks.wit()).arg("--out").arg(&out);
+    script.arg("--wit").arg(sdks.wit()).arg("--out").arg(&out).arg("--outside").arg(&outside);
     for key in ["world", "disable"] {
         if let Some(value) = options[key].as_str() {
             script.arg(format!("--{key}")).arg(value);
@@ -43,11 +44,13 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     }
     run(&mut script, REMEDY)?;
     let file = fs::read(&out).context("the build script made no file")?;
-    Ok(Module { name, file })
+    let outside = fs::read(&outside).context("the build script did not say what it read")?;
+    let outside: Vec<String> = serde_json::from_slice(&outside)?;
+    Ok(Module { name, file, is_of_folder: outside.is_empty() })
 }
 
 /// The package's name without its scope, or the folder's.
-fn name_of(manifest: &serde_json::Value, folder: &Path) -> Result<String> {
+pub(super) fn name_of(manifest: &serde_json::Value, folder: &Path) -> Result<String> {
     if let Some(name) = manifest["name"].as_str() {
         return Ok(name.rsplit('/').next().unwrap_or(name).to_owned());
     }

@@ -10,6 +10,8 @@ pub(super) struct Module {
     pub(super) name: String,
     /// A component, or a core module with its component type.
     pub(super) file: Vec<u8>,
+    /// Whether all that it was made of is in its folder, the SDK or the tools.
+    pub(super) is_of_folder: bool,
 }
 
 /// The name of a folder, for a plugin whose manifest has none.

@@ -1,5 +1,7 @@
 //! Plugins in Python: componentize-py, in a Python environment of its own.
 
+mod failure;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,12 +12,13 @@ use toml::{Table, Value};
 use super::module::Module;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::language::{Language, python_manifest};
+use crate::plugin::output;
 use crate::plugin::sdk::Sdks;
-use crate::plugin::tool::run;
+use crate::plugin::tool::{Failed, run, run_reading};
 use crate::plugin::within::within;
 
 /// The version that the SDK is tested with.
-const COMPONENTIZE_PY: &str = "0.25.1";
+pub(super) const COMPONENTIZE_PY: &str = "0.25.1";
 
 const REMEDY: &str =
     "install Python 3.10 or newer, on Debian: apt-get install python3 python3-venv";
@@ -41,9 +44,20 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     for path in paths {
         build.arg("-p").arg(path);
     }
-    run(build.arg("-p").arg(sdk).arg("-o").arg(&out), REMEDY)?;
+    if let Err(Failed { text, error }) = run_reading(build.arg("-p").arg(sdk).arg("-o").arg(&out)) {
+        eprint!("{}", output::escaped(&failure::shown(&text)));
+        return Err(match failure::remedy(&text) {
+            Some(remedy) => error.context(remedy),
+            None => error,
+        });
+    }
     let file = fs::read(&out).context("componentize-py made no file")?;
-    Ok(Module { name, file })
+    Ok(Module { name, file, is_of_folder: true })
+}
+
+/// The plugin's name.
+pub(super) fn name_of(manifest: &Table) -> Result<String> {
+    Ok(Manifest::of(manifest)?.name)
 }
 
 /// The path of componentize-py.

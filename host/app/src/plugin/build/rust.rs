@@ -39,7 +39,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     let module = target.join(TARGET).join("release");
     let module = module.join(format!("{}.wasm", library.replace('-', "_")));
     let file = std::fs::read(&module).with_context(|| module.display().to_string())?;
-    Ok(Module { name, file })
+    Ok(Module { name, file, is_of_folder: true })
 }
 
 /// Cargo's metadata of the plugin.

@@ -49,6 +49,11 @@ pub(super) fn of(answer: &SampleAnswer) -> Option<Expectation> {
     }
 }
 
+/// Whether a failure is expected, by the host or in the plugin's own answer.
+pub(super) fn is_of_failure(expectation: &Expectation) -> bool {
+    expectation.is_failure() || expectation.status.is_some_and(|status| status >= 400)
+}
+
 /// The expectation of a body.
 fn of_body(content_type: &str, body: &[u8]) -> Expectation {
     let none = Expectation::default();

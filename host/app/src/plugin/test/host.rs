@@ -16,6 +16,7 @@ use gristmill_sandbox::{
 use gristmill_snapshot::{Route, TenantQuota};
 use gristmill_store::digest_of;
 
+use super::library;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::children;
 use crate::plugin::component_file::{self, LARGE_BYTES};
@@ -29,9 +30,6 @@ const TENANT_BYTES_MAX: usize = 1 << 30;
 
 /// The plugin calls that may run at the same time, for each core, as in a server.
 const CALLS_PER_CORE: usize = 8;
-
-/// The folder of a server's data, unless another is configured.
-const DATA_DIR: &str = "gristmill-data";
 
 /// A sandbox and a model that is loaded.
 pub(super) struct Host {
@@ -57,8 +55,16 @@ impl Host {
     /// Load `model`. Compiled plugins are kept in a folder that belongs to `plugins`.
     pub(super) fn open(model: &Path, library: Option<PathBuf>, plugins: &[&Path]) -> Result<Self> {
         let pool = BufferPool::new(RETAINED_BYTES_MAX);
-        let search = LibrarySearch { configured: library, data_directory: Some(DATA_DIR.into()) };
-        let backends = Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES)?;
+        let is_named = library.is_some();
+        let open = |search| Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES);
+        let backends = match open(library::search(library)) {
+            // Found by chance, and maybe of another version.
+            Err(error) if !is_named => {
+                eprintln!("warning: {:#}", anyhow::Error::new(error));
+                open(LibrarySearch::default())?
+            }
+            opened => opened?,
+        };
         let onnx = std::fs::read(model)
             .with_context(|| format!("--model: cannot read {}", model.display()))?;
         let config = ModelConfig::default();

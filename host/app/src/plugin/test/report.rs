@@ -46,6 +46,9 @@ pub(super) fn text(tested: &Tested<'_>, limits: &PluginLimits) -> String {
     if tested.mismatches.more > 0 {
         report.line("", &format!("and {} more differences", tested.mismatches.more));
     }
+    if tested.is_unwritten {
+        report.line("", "not written as what is expected: --allow-failures writes failures, too");
+    }
     if let SampleAnswer::Response { status, content_type, body } = &ran.answer
         && (!tested.has_expectation || tested.written || !passed)
     {
@@ -149,7 +152,7 @@ fn mib(bytes: usize) -> String {
 
 /// The document of a request.
 pub(super) fn document(tested: &Tested<'_>) -> Value {
-    let Tested { sample, runs, shown, passed, has_expectation, written, mismatches } = tested;
+    let Tested { sample, runs, shown, passed, has_expectation, written, mismatches, .. } = tested;
     let ran = &runs[*shown];
     let differ = |one: &Mismatch| {
         let Mismatch { path, expected, found } = one;

@@ -16,8 +16,17 @@ pub(super) struct Checks {
     pub(super) tolerance: f64,
     /// How often each request is run; at least once.
     pub(super) repeat: usize,
-    /// Whether expectations are written.
-    pub(super) update: bool,
+    /// Which expectations are written.
+    pub(super) update: Update,
+}
+
+/// Which expectations are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Update {
+    Never,
+    /// Those of answers that tell no failure, and of failures that were expected before.
+    Successes,
+    All,
 }
 
 /// A request that was run and checked.
@@ -30,6 +39,8 @@ pub(super) struct Tested<'a> {
     pub(super) has_expectation: bool,
     /// Whether the expectation was written now.
     pub(super) written: bool,
+    /// Whether it was not written because the answer tells a failure.
+    pub(super) is_unwritten: bool,
     /// How the answer of the shown run differs.
     pub(super) mismatches: Mismatches,
 }
@@ -65,14 +76,20 @@ fn check(
         let expectation = expectation.as_ref()?;
         Some(expectation.mismatches(&ran.answer, checks.tolerance))
     };
-    let mut written = false;
+    let (mut written, mut is_unwritten) = (false, false);
     let is_met = mismatches_of(&expectation, &runs[0]).is_some_and(|found| found.is_empty());
-    if checks.update
+    if checks.update != Update::Never
         && !is_met
         && let Some(made) = expectation::of(&runs[0].answer)
     {
-        expectation::write(&made, &sample.expectation)?;
-        (expectation, written) = (Some(made), true);
+        let was_expected = expectation.as_ref().is_some_and(expectation::is_of_failure);
+        is_unwritten = checks.update == Update::Successes
+            && expectation::is_of_failure(&made)
+            && !was_expected;
+        if !is_unwritten {
+            expectation::write(&made, &sample.expectation)?;
+            (expectation, written) = (Some(made), true);
+        }
     }
     let is_wrong = |ran: &Ran| match mismatches_of(&expectation, ran) {
         Some(mismatches) => !mismatches.is_empty(),
@@ -88,6 +105,7 @@ fn check(
         passed: wrong.is_none(),
         has_expectation: expectation.is_some(),
         written,
+        is_unwritten,
         mismatches,
         runs,
     })

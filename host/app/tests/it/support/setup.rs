@@ -25,7 +25,8 @@ pub(crate) struct Setup {
     pub(super) admin_token: Option<String>,
     /// Whether standard error is a pipe that is not read.
     log_is_unread: bool,
-    open_files: Option<usize>,
+    /// What `ulimit` limits, by its flags.
+    limits: Vec<(&'static str, usize)>,
     /// Whether it obeys the permissions of files, even as root.
     obeys_permissions: bool,
     /// How clients of its planes use TLS.
@@ -42,7 +43,7 @@ impl Setup {
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
             log_is_unread: false,
-            open_files: None,
+            limits: Vec::new(),
             obeys_permissions: false,
             tls: None,
         }
@@ -97,8 +98,15 @@ impl Setup {
     }
 
     /// With at most `max` open files.
-    pub(crate) fn open_files(self, max: usize) -> Self {
-        Self { open_files: Some(max), ..self }
+    pub(crate) fn open_files(mut self, max: usize) -> Self {
+        self.limits.push(("-n", max));
+        self
+    }
+
+    /// With files that have at most so many blocks, of 512 bytes or of 1 KiB: a disk that is full.
+    pub(crate) fn file_blocks(mut self, max: usize) -> Self {
+        self.limits.push(("-f", max));
+        self
     }
 
     /// Without the flags given so far.
@@ -172,8 +180,8 @@ impl Setup {
 
     fn command(&self) -> Command {
         let binary = env!("CARGO_BIN_EXE_gristmill");
-        let mut command = match self.open_files {
-            None if self.obeys_permissions => {
+        let mut command = match &self.limits[..] {
+            [] if self.obeys_permissions => {
                 // Only root has these capabilities, and only root can drop them.
                 let drops = r#"[ "$(id -u)" = 0 ] && exec setpriv --bounding-set \
                     -dac_override,-dac_read_search "$0" "$@"; exec "$0" "$@""#;
@@ -181,10 +189,14 @@ impl Setup {
                 shell.args(["-c", drops, binary]);
                 shell
             }
-            None => Command::new(binary),
-            Some(max) => {
+            [] => Command::new(binary),
+            limits => {
+                let limits = limits.iter().map(|(flag, max)| format!("ulimit {flag} {max} && "));
+                let limits: String = limits.collect();
+                // A write beyond the limit fails rather than ends the server.
+                let script = format!(r#"trap '' XFSZ; {limits} exec "$0" "$@""#);
                 let mut shell = Command::new("sh");
-                shell.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &max.to_string(), binary]);
+                shell.args(["-c", &script, binary]);
                 shell
             }
         };

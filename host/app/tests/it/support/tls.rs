@@ -49,6 +49,18 @@ impl Authority {
         self.signed(CertificateParams::new(names()).unwrap())
     }
 
+    /// A certificate that signed itself and is an authority, as `openssl req -x509` makes it.
+    pub(crate) fn self_signed_pair(names: &[&str], last_year: i32) -> Pair {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "a server of a test");
+        params.not_after = rcgen::date_time_ymd(last_year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap().pem();
+        Pair { certificate, key: key.serialize_pem() }
+    }
+
     /// A certificate that expired years ago.
     pub(crate) fn expired_pair(&self) -> Pair {
         let mut params = CertificateParams::new(names()).unwrap();

@@ -12,7 +12,11 @@ pub(super) const FAULTS_MAX: usize = 100;
 
 /// The faults of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults {
+    list: Vec<Fault>,
+    /// Whether one of them tells that a secret is somebody else's.
+    meets_secret: bool,
+}
 
 /// A fault of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,16 +36,28 @@ impl Faults {
         self.push(Fault { key, pointer, text: text.into() });
     }
 
+    /// Add a fault that tells that a secret is somebody else's.
+    pub(crate) fn add_secret(&mut self, key: impl Into<String>, text: impl Into<String>) {
+        self.meets_secret = true;
+        self.add(key, text);
+    }
+
+    /// Whether one of them tells that a secret is somebody else's.
+    pub(crate) fn meets_secret(&self) -> bool {
+        self.meets_secret
+    }
+
     pub(super) fn push(&mut self, fault: Fault) {
-        if self.0.len() < FAULTS_MAX {
-            self.0.push(fault);
+        if self.list.len() < FAULTS_MAX {
+            self.list.push(fault);
         }
     }
 
     /// Add the faults of the object under `key`.
     pub(crate) fn add_all(&mut self, key: &str, inner: Self) {
+        self.meets_secret |= inner.meets_secret;
         let at = pointer::of_key(key);
-        for Fault { key: own, pointer, text } in inner.0 {
+        for Fault { key: own, pointer, text } in inner.list {
             let (key, text) = (format!("{key}.{own}"), format!("{key}: {text}"));
             self.push(Fault { key, pointer: format!("{at}{pointer}"), text });
         }
@@ -53,7 +69,7 @@ impl Faults {
             let rest = fault.strip_prefix(key);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
-        self.0.iter().any(|fault| of(&fault.key))
+        self.list.iter().any(|fault| of(&fault.key))
     }
 
     /// Check that a value is in its range.
@@ -66,17 +82,17 @@ impl Faults {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// All of them.
     pub(super) fn into_list(self) -> Vec<Fault> {
-        self.0
+        self.list
     }
 
     /// Their texts, in the order in which they were found.
     pub fn into_texts(self) -> Vec<String> {
-        self.0.into_iter().map(|fault| fault.text).collect()
+        self.list.into_iter().map(|fault| fault.text).collect()
     }
 
     /// The faults with their places, as clients see them. `at` is the place of the document.
@@ -85,13 +101,13 @@ impl Faults {
             pointer: format!("{at}{}", fault.pointer),
             detail: fault.text.clone(),
         };
-        self.0.iter().map(placed).collect()
+        self.list.iter().map(placed).collect()
     }
 }
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.0.iter().enumerate() {
+        for (index, fault) in self.list.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { "; " })?;
             f.write_str(&fault.text)?;
         }

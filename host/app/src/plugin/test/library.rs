@@ -1,0 +1,78 @@
+//! Where `gristmill plugin test` looks for ONNX Runtime, so that a model runs on what its server
+//! runs it on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gristmill_backend::LibrarySearch;
+
+/// The folders whose `onnxruntime/` may have the library: of a server's data, of a build, and of
+/// this program.
+const DATA_DIR: &str = "gristmill-data";
+const BUILD_DIR: &str = "target";
+
+/// Prints where Python's package has its libraries, without loading it.
+const PYTHON: &str = "\
+import importlib.util as u
+s = u.find_spec('onnxruntime')
+print(s.submodule_search_locations[0] if s else '')";
+
+/// The places to look at, of which the first one with a library is used. `configured` is the one
+/// that the command names.
+pub(super) fn search(configured: Option<PathBuf>) -> LibrarySearch {
+    let is_named = std::env::var_os("ORT_DYLIB_PATH").is_some_and(|path| !path.is_empty());
+    if configured.is_some() || is_named {
+        return LibrarySearch { configured, data_directory: None };
+    }
+    match folders().into_iter().find(|folder| library_in(&folder.join("onnxruntime")).is_some()) {
+        Some(folder) => LibrarySearch { configured: None, data_directory: Some(folder) },
+        None => LibrarySearch { configured: of_python(), data_directory: None },
+    }
+}
+
+/// The folders, the nearest first.
+fn folders() -> Vec<PathBuf> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let above =
+        here.ancestors().flat_map(|folder| [DATA_DIR, BUILD_DIR].map(|own| folder.join(own)));
+    let program = std::env::current_exe().unwrap_or_default();
+    let beside = program.ancestors().skip(1).take(2).map(Path::to_owned);
+    above.chain(beside).collect()
+}
+
+/// ONNX Runtime's library in a folder.
+fn library_in(folder: &Path) -> Option<PathBuf> {
+    let names = ["libonnxruntime.so", "libonnxruntime.dylib", "onnxruntime.dll"];
+    let is_library = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        names.iter().any(|own| name.starts_with(own))
+    };
+    let entries = std::fs::read_dir(folder).ok()?;
+    entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_library)
+}
+
+/// The library of Python's package `onnxruntime`.
+fn of_python() -> Option<PathBuf> {
+    let output = Command::new("python3").args(["-c", PYTHON]).output().ok()?;
+    let folder = String::from_utf8(output.stdout).ok()?;
+    let folder = Path::new(folder.trim());
+    folder.is_absolute().then(|| library_in(&folder.join("capi")))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_found_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| std::fs::write(folder.path().join(name), "").unwrap();
+        write("libonnxruntime_providers_shared.so");
+        assert_eq!(library_in(folder.path()), None);
+        write("libonnxruntime.so.1.31.1");
+        assert!(library_in(folder.path()).unwrap().ends_with("libonnxruntime.so.1.31.1"));
+        assert_eq!(library_in(&folder.path().join("none")), None);
+        let named = search(Some("x.so".into()));
+        assert_eq!(named.configured, Some("x.so".into()));
+    }
+}
