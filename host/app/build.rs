@@ -30,8 +30,8 @@ const PARTS: [&str; 20] = [
     "sdk/c/test.sh",
 ];
 
-/// Folders that are left out: the old contract, and what tools leave.
-const LEFT_OUT: [&str; 4] = ["0.1.0", "__pycache__", "node_modules", "target"];
+/// Folders that are left out: the old contracts, and what tools leave.
+const LEFT_OUT: [&str; 5] = ["0.1.0", "0.2.0", "__pycache__", "node_modules", "target"];
 
 fn main() -> io::Result<()> {
     let root = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;

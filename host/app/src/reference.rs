@@ -70,7 +70,7 @@ fn limits() -> String {
     }
     let plugin = &host.plugin;
     let all = bytes(plugin.host_memory_bytes as u64);
-    let meaning = "all tensors and pictures of a call; 500 `plugin_out_of_memory`, or an error that \
+    let meaning = "all tensors, pictures and blobs of a call; 500 `plugin_out_of_memory`, or an error that \
                    the plugin gets if one picture may take more";
     let held = code("plugin_held_bytes");
     table.row(["tensors and pictures".to_owned(), all, held, meaning.to_owned()]);

@@ -23,7 +23,7 @@ pub struct PluginLimits {
     /// The largest tensor that a plugin may make, in bytes. Must be less than `hostcall_bytes`,
     /// because a tensor crosses the border in one call.
     pub tensor_bytes: usize,
-    /// The bytes of all tensors and pictures that a call makes, taken together.
+    /// The bytes of all tensors, pictures and blobs that a call makes, taken together.
     pub host_memory_bytes: usize,
     /// Pixels in a picture it decodes or makes.
     pub pixels: u64,

@@ -3,7 +3,7 @@
 use gristmill_core::BufferPool;
 
 use crate::error::ImageError;
-use crate::pixels::{COPIED_BYTES, COPY_NS_PER_KIB, Pixels};
+use crate::pixels::{COPIED_BYTES, COPY_NS_PER_KIB, Pixels, Rect};
 use crate::work::{Cost, Limits, Size, Workspace};
 
 /// The widths of a border, in pixels.
@@ -29,10 +29,33 @@ pub struct Letterbox {
 }
 
 impl Size {
-    /// The size of the same ratio, rounded, whose shorter side is `shorter`.
+    /// The size of the same ratio whose shorter side is `shorter`. The longer side is rounded down,
+    /// as torchvision's `Resize` does.
     pub fn with_shorter_side(self, shorter: u32) -> Self {
+        let (short, long) = (self.width.min(self.height), self.width.max(self.height));
+        let scaled = u64::from(shorter) * u64::from(long) / u64::from(short.max(1));
+        let longer = u32::try_from(scaled).unwrap_or(u32::MAX);
+        if self.width <= self.height {
+            Self { width: shorter, height: longer }
+        } else {
+            Self { width: longer, height: shorter }
+        }
+    }
+
+    /// [`with_shorter_side`](Self::with_shorter_side), with the longer side rounded to the nearest.
+    pub fn with_shorter_side_rounded(self, shorter: u32) -> Self {
         let scale = f64::from(shorter) / f64::from(self.width.min(self.height).max(1));
         self.scaled(scale)
+    }
+
+    /// The part of size `part` in the middle of a picture of this size. A half pixel is rounded to
+    /// the even number, as torchvision's `CenterCrop` does. A part that is too large begins at 0.
+    pub fn middle(self, part: Self) -> Rect {
+        let start = |own: u32, part: u32| {
+            let margin = own.saturating_sub(part);
+            margin / 2 + (margin & (margin / 2) & 1)
+        };
+        Rect { x: start(self.width, part.width), y: start(self.height, part.height), size: part }
     }
 
     /// How a picture of this size lies in a frame: as large as it fits, in the middle. If a border
@@ -186,6 +209,42 @@ mod tests {
     #[test]
     fn the_shorter_side_decides() {
         assert_eq!(size(300, 200).with_shorter_side(100), size(150, 100));
-        assert_eq!(size(200, 301).with_shorter_side(100), size(100, 151));
+        assert_eq!(size(200, 301).with_shorter_side(100), size(100, 150));
+        assert_eq!(size(640, 480).with_shorter_side(224), size(298, 224));
+        assert_eq!(size(480, 640).with_shorter_side(224), size(224, 298));
+        assert_eq!(size(1, u32::MAX).with_shorter_side(u32::MAX), size(u32::MAX, u32::MAX));
+        assert_eq!(size(640, 480).with_shorter_side_rounded(224), size(299, 224));
+        assert_eq!(size(200, 301).with_shorter_side_rounded(100), size(100, 151));
+    }
+
+    /// Python's `int(size * long / short)`, in floating-point numbers as there.
+    #[test]
+    fn the_longer_side_is_that_of_torchvision() {
+        let mut state = 7_u64;
+        let mut next = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((state >> 33) % most + 1) as u32
+        };
+        for _ in 0..200_000 {
+            let (short, long, shorter) = (next(4000), next(9000), next(2000));
+            let (short, long) = (short.min(long), short.max(long));
+            let expected = f64::from(shorter) * f64::from(long) / f64::from(short);
+            let found = size(long, short).with_shorter_side(shorter);
+            assert_eq!(found, size(expected as u32, shorter), "{long}x{short} to {shorter}");
+        }
+    }
+
+    /// Python's `int(round((own - part) / 2.0))`.
+    #[test]
+    fn the_middle_is_that_of_torchvision() {
+        for (own, expected) in [(10, 0), (11, 0), (12, 1), (13, 2), (14, 2), (15, 2), (17, 4)] {
+            assert_eq!(size(own, 10).middle(size(10, 10)).x, expected, "{own}");
+            assert_eq!(size(10, own).middle(size(10, 10)).y, expected, "{own}");
+        }
+        for margin in 0..1000_u32 {
+            let exact = (f64::from(margin) / 2.0).round_ties_even() as u32;
+            assert_eq!(size(3 + margin, 3).middle(size(3, 3)).x, exact);
+        }
+        assert_eq!(size(4, 4).middle(size(5, 9)), Rect { x: 0, y: 0, size: size(5, 9) });
     }
 }

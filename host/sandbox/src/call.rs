@@ -35,6 +35,8 @@ pub(crate) struct CallState<S> {
     pub(crate) context: Option<SharedContext>,
     /// The request, for a preprocessor.
     pub(crate) request: Option<Request>,
+    /// Whether the guest has asked for the parts of the request.
+    pub(crate) has_read_parts: bool,
     host_bytes_used: usize,
 }
 
@@ -53,6 +55,7 @@ impl<S> CallState<S> {
             states,
             context: None,
             request: None,
+            has_read_parts: false,
             host_bytes_used: 0,
         }
     }
@@ -82,6 +85,12 @@ impl<S> CallState<S> {
     /// Whether an instance that stays keeps tensors, pictures or blobs of calls that have ended.
     pub(crate) fn keeps_resources(&self) -> bool {
         !self.table.is_empty()
+    }
+
+    /// The number of parts of a form that the guest did not ask for.
+    pub(crate) fn unread_parts(&self) -> usize {
+        let parts = self.request.as_ref().map_or(0, |request| request.parts.len());
+        if self.has_read_parts { 0 } else { parts }
     }
 
     /// Count `bytes` that the host is about to hold for this call, until the call ends. The count

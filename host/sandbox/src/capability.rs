@@ -23,6 +23,7 @@ pub(crate) mod refused;
 pub(crate) mod tensors;
 pub(crate) mod types;
 pub(crate) mod v0_1;
+pub(crate) mod v0_2;
 pub(crate) mod wasi;
 
 use wasmtime::component::Linker;
@@ -81,7 +82,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    stateless: types, tensors, image, prepare, v0_1;
+    stateless: types, tensors, image, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log;
 }

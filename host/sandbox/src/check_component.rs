@@ -43,9 +43,9 @@ pub struct CheckedComponent {
 }
 
 impl CheckedComponent {
-    /// The version of the contract that it was built for, such as 0.2.
+    /// The version of the contract that it was built for, such as 0.3.
     pub fn contract(&self) -> &'static str {
-        // Components of two contracts are refused.
+        // Components of several contracts are refused.
         Contract::of_imports(&self.imports).map_or("", Contract::version)
     }
 
@@ -113,7 +113,7 @@ pub(crate) fn check_within(
         let known = interfaces().map(str::to_owned).collect();
         return Err(ComponentError::UnknownImports { unknown, known });
     }
-    Contract::of_imports(&imports).ok_or(ComponentError::TwoContracts)?;
+    Contract::of_imports(&imports).ok_or(ComponentError::SeveralContracts)?;
     let Some(roles) = Roles::of_exports(&exports) else {
         let found =
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };

@@ -17,18 +17,30 @@ const NAME_CHARS_MAX: usize = 100;
 /// The longest text of a failure or trap that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
 
-/// The failure that a guest returned. If it got no memory before and failed by itself, that is why:
-/// in Python, say, it is an exception.
+/// The failure that a guest returned. If it is its own fault, and it was refused memory before, the
+/// limit is the cause: runtimes tell their program of it, as Python does by `MemoryError`.
 pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallError {
-    if let (wit::Failure::Internal(_), Some(refused)) = (&failure, state.limiter.refused()) {
-        return over(refused);
-    }
+    let with_parts = |text| cut(text) + overlooked(state.unread_parts());
     CallError::Failure(match failure {
-        wit::Failure::InvalidInput(text) => Failure::InvalidInput(cut(text)),
-        wit::Failure::UnsupportedMediaType(text) => Failure::UnsupportedMediaType(cut(text)),
-        wit::Failure::Unprocessable(text) => Failure::Unprocessable(cut(text)),
-        wit::Failure::Internal(text) => Failure::Internal(cut(text)),
+        wit::Failure::InvalidInput(text) => Failure::InvalidInput(with_parts(text)),
+        wit::Failure::UnsupportedMediaType(text) => Failure::UnsupportedMediaType(with_parts(text)),
+        wit::Failure::Unprocessable(text) => Failure::Unprocessable(with_parts(text)),
+        wit::Failure::Internal(text) => match state.limiter.refused() {
+            Some(limited) => return over(limited),
+            None => Failure::Internal(cut(text)),
+        },
     })
+}
+
+/// What the author of a guest that refused the request may have overlooked.
+fn overlooked(unread_parts: usize) -> &'static str {
+    match unread_parts {
+        0 => "",
+        _ => {
+            "; the request is a form (multipart/form-data): its body is empty, and the plugin did \
+             not look at its parts"
+        }
+    }
 }
 
 /// The limit that ended a guest, or its own trap.
@@ -49,11 +61,29 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
     if let Some(refused) = state.limiter.refused() {
         return over(refused);
     }
-    let text = match error.downcast_ref::<Trap>() {
+    CallError::Trapped(match error.downcast_ref::<Trap>() {
+        Some(Trap::MemoryOutOfBounds) => format!("{}; {STACK}", Trap::MemoryOutOfBounds),
         Some(trap) => trap.to_string(),
-        None => error.root_cause().to_string(),
-    };
-    CallError::Trapped(cut(text))
+        None => match error.root_cause().to_string() {
+            text if text.contains(TOO_MUCH) => across(state.limits.hostcall_bytes),
+            text => cut(text),
+        },
+    })
+}
+
+/// Where a guest's stack lies, and what to do about it.
+const STACK: &str = "a stack that overflows ends so, too: the SDKs for Rust and C give it 64 KiB, and \
+    their pages say how to give more";
+
+/// The words of wasmtime's error for lists and strings that are too long. The error's type is
+/// private.
+const TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
+
+fn across(limit: usize) -> String {
+    format!(
+        "one call between plugin and host passes at most {limit} bytes of lists and strings, \
+         counted as the host holds them: pass less, or in several calls"
+    )
 }
 
 /// The functions in which the guest was, the innermost one first.
@@ -107,17 +137,25 @@ mod tests {
     use crate::grant::Grant;
     use crate::meter::Meter;
 
-    #[test]
-    fn each_limit_is_told_from_a_trap() {
+    /// Looks at the state of a call with the default limits.
+    fn with_state(look: impl FnOnce(&CallState<()>)) {
         let limits = PluginLimits::default();
         let account = Account::new(1, 1, ByteBudget::new(1));
         let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
         let meter = Arc::new(Meter::new(limits.cpu));
-        let state = CallState::new(grant, meter, BufferPool::new(0), ());
-        let told = |error: wasmtime::Error| trap(&error, &state).to_string();
+        look(&CallState::new(grant, meter, BufferPool::new(0), ()));
+    }
+
+    #[test]
+    fn each_limit_is_told_from_a_trap() {
+        with_state(limits_are_told);
+    }
+
+    fn limits_are_told(state: &CallState<()>) {
+        let told = |error: wasmtime::Error| trap(&error, state).to_string();
         let late = "plugin used up its 250 ms of CPU time (limits.cpu_ms of the pipeline)";
         assert_eq!(told(CpuExhausted.into()), late);
-        state.meter.raise_limit(limits.cpu_decoding);
+        state.meter.raise_limit(state.limits.cpu_decoding);
         assert_eq!(told(CpuExhausted.into()), late.replace("250", "3000"));
         let limited = told(Limited::Call(CallLimit::Memory(7)).into());
         let memory = "plugin went over its limit of 7 bytes of memory (limits.memory_bytes of the \
@@ -125,16 +163,19 @@ mod tests {
         assert_eq!(limited, memory);
         let handles = "plugin went over its limit of 10000 handles";
         assert_eq!(told(ResourceTableError::Full.into()), handles);
-        assert!(matches!(
-            trap(&Trap::UnreachableCodeReached.into(), &state),
-            CallError::Trapped(_)
-        ));
+        assert!(matches!(trap(&Trap::UnreachableCodeReached.into(), state), CallError::Trapped(_)));
+        assert!(told(Trap::MemoryOutOfBounds.into()).contains("a stack that overflows"));
     }
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let text = cut("ä".repeat(FAILURE_TEXT_MAX));
-        assert_eq!(text, format!("{} [cut]", "ä".repeat(FAILURE_TEXT_MAX / 2)));
+        with_state(|state| {
+            let long = wit::Failure::Internal("ä".repeat(FAILURE_TEXT_MAX));
+            let CallError::Failure(Failure::Internal(text)) = failure(long, state) else {
+                panic!("another failure");
+            };
+            assert_eq!(text, format!("{} [cut]", "ä".repeat(FAILURE_TEXT_MAX / 2)));
+        });
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub enum ComponentError {
         /// The interfaces that a plugin may import.
         known: Vec<String>,
     },
-    /// It imports interfaces of two versions of the contract.
-    #[error("imports interfaces of gristmill:plugin 0.1 and 0.2: build it against one of them")]
-    TwoContracts,
+    /// It imports interfaces of several versions of the contract.
+    #[error("imports interfaces of several versions of gristmill:plugin: build it against one")]
+    SeveralContracts,
     /// It imports interfaces of WASI that plugins do not get.
     #[error("it imports {}, which plugins do not get. {CURE}", shortened(.0))]
     RefusedWasi(Vec<String>),
@@ -275,7 +275,7 @@ pub enum CallLimit {
     #[error("{0} bytes for one tensor")]
     Tensor(usize),
     /// Bytes that the host holds for the call.
-    #[error("{0} bytes of tensors and pictures (the server's {HELD_KEY})")]
+    #[error("{0} bytes of tensors, pictures and blobs (the server's {HELD_KEY})")]
     HostMemory(usize),
     /// Handles of resources.
     #[error("{0} handles")]

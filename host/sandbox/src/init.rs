@@ -16,7 +16,8 @@ use wasmtime::component::{Component, Instance, Lift, Linker, WasmList};
 use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
-use crate::capability::log::{Level, link_lines};
+use crate::capability::log::{self, Level, link_lines};
+use crate::capability::v0_2;
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 
 /// The name of the export.
@@ -83,7 +84,8 @@ async fn run(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, InitError> {
         wizer.instrument_component(component).map_err(InitError::Unsupported)?;
     let instrumented = Component::new(engine, &instrumented).map_err(InitError::Unsupported)?;
     let mut linker = Linker::new(engine);
-    let linked = link_lines(&mut linker, |state: &mut InitState, level, message| {
+    let interfaces = [log::INTERFACE, v0_2::LOG];
+    let linked = link_lines(&mut linker, &interfaces, |state: &mut InitState, level, message| {
         state.lines.push(level, message);
     });
     linked

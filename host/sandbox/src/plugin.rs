@@ -80,7 +80,7 @@ impl Plugin {
         let preprocess = export(roles.pre, Preprocess::EXPORT);
         let postprocess = export(roles.post, Postprocess::EXPORT);
         let contract = Contract::of_imports(&imports);
-        let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
+        let contract = contract.ok_or(LoadError::Admit(ComponentError::SeveralContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
         let instance = Opaque::new(instance);
         let plugin = Self {
@@ -121,7 +121,7 @@ impl Plugin {
         Roles { pre: self.preprocess.is_some(), post: self.postprocess.is_some() }
     }
 
-    /// The version of the contract that it was built for, such as 0.2.
+    /// The version of the contract that it was built for, such as 0.3.
     pub fn contract(&self) -> &'static str {
         self.contract.version()
     }
@@ -176,7 +176,7 @@ impl Plugin {
         let new = New { context, request, grant, placing };
         match self.contract {
             Contract::V0_1 => self.call::<Preprocess01>(self.preprocess, new).await,
-            Contract::V0_2 => self.call::<Preprocess>(self.preprocess, new).await,
+            Contract::V0_2 | Contract::V0_3 => self.call::<Preprocess>(self.preprocess, new).await,
         }
     }
 
@@ -194,7 +194,9 @@ impl Plugin {
         let new = New { context, request: results, grant, placing };
         match self.contract {
             Contract::V0_1 => self.call::<Postprocess01>(self.postprocess, new).await,
-            Contract::V0_2 => self.call::<Postprocess>(self.postprocess, new).await,
+            Contract::V0_2 | Contract::V0_3 => {
+                self.call::<Postprocess>(self.postprocess, new).await
+            }
         }
     }
 
@@ -280,7 +282,9 @@ impl Plugin {
     fn check_exports(&self, linker: &Linker<StoreData>, roles: Roles) -> wasmtime::Result<()> {
         match self.contract {
             Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(linker, roles),
-            Contract::V0_2 => self.check_pair::<Preprocess, Postprocess>(linker, roles),
+            Contract::V0_2 | Contract::V0_3 => {
+                self.check_pair::<Preprocess, Postprocess>(linker, roles)
+            }
         }
     }
 

@@ -17,24 +17,34 @@ pub(crate) use self::world::World;
 pub(crate) enum Contract {
     V0_1,
     V0_2,
+    V0_3,
 }
 
 impl Contract {
+    const ALL: [Self; 3] = [Self::V0_1, Self::V0_2, Self::V0_3];
+
     /// Its version, without the last number.
     pub(crate) fn version(self) -> &'static str {
         match self {
             Self::V0_1 => "0.1",
             Self::V0_2 => "0.2",
+            Self::V0_3 => "0.3",
         }
     }
 
-    /// The contract of a component with these imports; none if it imports from both versions.
+    /// The contract of a component with these imports; none if it imports from several versions. A
+    /// component that imports nothing of the contract is one of the newest.
     pub(crate) fn of_imports(imports: &[String]) -> Option<Self> {
-        let ours = || imports.iter().filter(|name| name.starts_with("gristmill:plugin/"));
-        let old = ours().filter(|name| name.ends_with("@0.1.0")).count();
-        match old {
-            0 => Some(Self::V0_2),
-            _ if old == ours().count() => Some(Self::V0_1),
+        let version = |name: &String| {
+            let (_, version) = name.strip_prefix("gristmill:plugin/")?.rsplit_once('@')?;
+            Some(version.rsplit_once('.')?.0.to_owned())
+        };
+        let mut versions: Vec<_> = imports.iter().filter_map(version).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        match &versions[..] {
+            [] => Some(Self::V0_3),
+            [only] => Self::ALL.into_iter().find(|contract| contract.version() == only),
             _ => None,
         }
     }

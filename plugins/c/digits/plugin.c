@@ -1,8 +1,10 @@
-// A photo of a handwritten digit in, its label out.
+// A photo of a handwritten digit in, its label out. The photo is the body, the first part of a form,
+// or base64 or a data URL in JSON: {"image": ".."}.
 //
 // The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 #include <gristmill_plugin.h>
 #include <math.h>
+#include <string.h>
 
 enum { SIZE = 28, DIGITS = 10, TOP = 3 };
 
@@ -26,11 +28,25 @@ static void to_ink(const uint8_t *luma, float *ink, size_t count) {
     }
 }
 
+// The file of the photo.
+static gm_status photo_of(const gm_request *request, const gm_blob **out) {
+    const char *content_type = gm_request_content_type(request);
+    if (content_type && strcmp(content_type, "application/json") == 0) {
+        const gm_json *body;
+        GM_TRY(gm_request_json(request, &body));
+        return gm_blob_from_base64(gm_json_string(gm_json_get(body, "image"), NULL), out);
+    }
+    *out = gm_request_file(request);
+    return GM_OK;
+}
+
 gm_status gm_preprocess(const gm_context *context, const gm_request *request,
                         gm_prepared *prepared) {
     (void)context;
+    const gm_blob *file;
     gm_pixels *photo, *small;
-    GM_TRY(gm_pixels_decode(gm_request_file(request), GM_GRAY, &photo));
+    GM_TRY(photo_of(request, &file));
+    GM_TRY(gm_pixels_decode(file, GM_GRAY, &photo));
     GM_TRY(gm_pixels_resize(photo, SIZE, SIZE, GM_BILINEAR, &small));
     gm_bytes luma = gm_pixels_data(small);
     float ink[SIZE * SIZE];

@@ -15,6 +15,7 @@ let calls = 0;
 export function preprocess(context, request) {
   calls += 1;
   const name = request.query.get('do') ?? '';
+  if (name === 'echo') return { inputs: { input: blank() }, state: echo(request) };
   if (name !== '' && !(name in DEEDS) && !(name in ANSWERS)) throw new Error(`there is no deed "${name}"`);
   const done = DEEDS[name]?.();
   if (name === 'wrong-type') return done;
@@ -24,8 +25,19 @@ export function preprocess(context, request) {
 
 /** @type {import('gristmill-plugin').Postprocess} */
 export function postprocess(context, outputs, state) {
-  const [name, count] = state.text().split(' ');
+  const text = state.text();
+  if (text.startsWith('{')) return PluginResponse.json({ ...state.json(), again: JSON.parse(text).least });
+  const [name, count] = text.split(' ');
   return ANSWERS[name]?.() ?? PluginResponse.text(count);
+}
+
+/** Not hostile: the body and labels of int64, in all the ways in which a plugin can write them. */
+function echo(request) {
+  const body = request.json();
+  const labels = Tensor.from([9007199254740993n, -1n]).data();
+  const texts = [JSON.stringify(body), JSON.stringify(labels), JSON.stringify([...labels])];
+  const flags = Tensor.from([true, false]).data();
+  return { body, labels, label: labels[0], flags, texts, least: -9007199254740991 };
 }
 
 function loop() {

@@ -24,6 +24,10 @@ from gristmill_plugin import (
 
 MEBIBYTE = 1 << 20
 
+# A file of the plugin's folder, in which the build runs.
+with open("words.txt") as file:
+    WORDS = file.read().strip()
+
 
 @export
 class Hostile(Processor):
@@ -109,7 +113,7 @@ def random():
 
 
 def fail():
-    raise ValueError("as told")
+    raise ValueError(WORDS)
 
 
 def fail_oddly():

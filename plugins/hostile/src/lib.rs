@@ -6,6 +6,7 @@
 //! part of the host.
 
 mod answers;
+mod blobs;
 mod context;
 mod ends;
 mod inputs;
@@ -21,8 +22,9 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 9] = [
+const DEEDS: [&[(&str, Deed)]; 10] = [
     answers::STATES,
+    blobs::DEEDS,
     ends::DEEDS,
     inputs::DEEDS,
     logs::DEEDS,

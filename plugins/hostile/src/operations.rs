@@ -1,10 +1,10 @@
-//! Not hostile: does everything that contract 0.2 offers for tensors and pictures, and compares. A
-//! difference is a panic, whose text says what was found.
+//! Not hostile: does everything that the contract offers for blobs, tensors and pictures, and
+//! compares. A difference is a panic, whose text says what was found.
 //!
 //! The deeds `join-..` and `pad-..` then ask for too much.
 
 use gristmill_plugin::image::{Border, ChannelStatistics, Color, Filter, ImageError, Pixels};
-use gristmill_plugin::{Dtype, Failure, Prepared, Tensor, TensorError};
+use gristmill_plugin::{Blob, BlobError, Dtype, Failure, Prepared, Tensor, TensorError};
 
 use crate::{Deed, harmless};
 
@@ -13,6 +13,7 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
         tensors()?;
         strings()?;
         pictures()?;
+        blobs()?;
         harmless()
     }),
     ("join-often", |_| {
@@ -83,6 +84,25 @@ fn strings() -> Result<(), Failure> {
     same("strings", joined.strings()?, vec!["a".to_owned(), "bcd".into(), String::new()]);
     same("strings", joined.slice(0, 1, 2)?.strings()?, vec!["bcd".to_owned()]);
     same("strings", one.cast(Dtype::Int8).is_err(), true);
+    Ok(())
+}
+
+fn blobs() -> Result<(), Failure> {
+    let blob = Blob::from_bytes(b"0123456789");
+    same("from-bytes", (blob.len(), blob.bytes()), (10, b"0123456789".to_vec()));
+    same("slice", blob.slice(2, 3).bytes(), b"234".to_vec());
+    same("slice", blob.slice(2, u64::MAX).slice(6, u64::MAX).bytes(), b"89".to_vec());
+    same("slice", blob.slice(u64::MAX, u64::MAX).len(), 0);
+    for text in ["TWFu", " TW\r\nFu", "data:image/png;base64,TWFu"] {
+        same("from-base64", Blob::from_base64(text)?.bytes(), b"Man".to_vec());
+    }
+    let refused = match Blob::from_base64("TW*u") {
+        Err(BlobError::InvalidBase64(text)) => text,
+        Ok(blob) => panic!("not refused: {:?}", blob.bytes()),
+    };
+    same("from-base64", refused.as_str(), "base64 has '*' at position 2");
+    let million = Blob::from_base64(&"AAAA".repeat(1_000_000))?;
+    same("from-base64", million.len(), 3_000_000);
     Ok(())
 }
 

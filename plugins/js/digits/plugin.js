@@ -1,17 +1,24 @@
-// A photo of a handwritten digit in, its label out.
+// A photo of a handwritten digit in, its label out. The photo is the body, the first part of a form,
+// or base64 or a data URL in JSON: `{"image": ".."}`.
 //
 // The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 
-import { Pixels, PluginResponse } from 'gristmill-plugin';
+import { Body, Pixels, PluginResponse } from 'gristmill-plugin';
 
 const SIZE = 28;
 const DIGITS = 10;
 
 /** @type {import('gristmill-plugin').Preprocess} */
 export function preprocess(context, request) {
-  const photo = Pixels.decode(request.parts[0]?.body ?? request.body, { color: 'gray' });
+  const photo = Pixels.decode(photoOf(request), { color: 'gray' });
   const small = photo.resize(SIZE, SIZE);
   return { inputs: { input: small.toTensor(toInk(small.statistics()[0])) } };
+}
+
+/** The file of the photo. */
+function photoOf(request) {
+  if (request.contentType === 'application/json') return Body.fromBase64(request.json()?.image);
+  return request.parts[0]?.body ?? request.body;
 }
 
 /** @type {import('gristmill-plugin').Postprocess} */

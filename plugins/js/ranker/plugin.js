@@ -36,6 +36,7 @@ function features(item, index) {
   const where = `items[${index}].features`;
   if (!Array.isArray(values)) throw new InvalidInput(`invalid JSON: ${where} is not an array`);
   for (let i = 0; i < values.length; i++) {
+    if (typeof values[i] === 'bigint') values[i] = Number(values[i]);
     if (typeof values[i] !== 'number') {
       throw new InvalidInput(`invalid JSON: ${where}[${i}] is not a number`);
     }

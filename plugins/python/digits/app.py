@@ -1,10 +1,13 @@
 """A photo of a handwritten digit in, its label out.
 
+The photo is the body, the first part of a form, or base64 or a data URL in JSON: `{"image": ".."}`.
 The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 """
 
 from gristmill_plugin import (
+    Blob,
     Context,
+    InvalidInput,
     Outputs,
     Prepared,
     Processor,
@@ -23,8 +26,7 @@ DIGITS = 10
 @export
 class Digits(Processor):
     def preprocess(self, context: Context, request: Request) -> Prepared:
-        parts = request.parts
-        photo = Pixels.decode(parts[0].body if parts else request.body, Color.GRAY)
+        photo = Pixels.decode(photo_of(request), Color.GRAY)
         return Prepared({"input": to_ink(photo.resize(SIZE, SIZE))})
 
     def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:
@@ -34,6 +36,17 @@ class Digits(Processor):
             for found in probabilities.top_k(3)
         ]
         return Response.json({**top[0], "top": top})
+
+
+def photo_of(request: Request) -> Blob:
+    """The file of the photo."""
+    if request.content_type == "application/json":
+        body = request.json()
+        if not isinstance(body, dict):
+            raise InvalidInput('the body is not an object with "image"')
+        return Blob.from_base64(body.get("image"))
+    parts = request.parts
+    return parts[0].body if parts else request.body
 
 
 def to_ink(picture: Pixels) -> Tensor:

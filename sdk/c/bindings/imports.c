@@ -3,132 +3,144 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Imported Functions from `gristmill:plugin/types@0.2.0`
+// Imported Functions from `gristmill:plugin/types@0.3.0`
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]blob.len")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]blob.len")))
 extern int64_t __wasm_import_gristmill_plugin_types_method_blob_len(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]blob.read")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]blob.read")))
 extern void __wasm_import_gristmill_plugin_types_method_blob_read(int32_t, int64_t, int64_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]context.tenant")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]blob.slice")))
+extern int32_t __wasm_import_gristmill_plugin_types_method_blob_slice(int32_t, int64_t, int64_t);
+
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[static]blob.from-bytes")))
+extern int32_t __wasm_import_gristmill_plugin_types_static_blob_from_bytes(uint8_t *, size_t);
+
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[static]blob.from-base64")))
+extern void __wasm_import_gristmill_plugin_types_static_blob_from_base64(uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]context.tenant")))
 extern void __wasm_import_gristmill_plugin_types_method_context_tenant(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]context.pipeline")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]context.pipeline")))
 extern void __wasm_import_gristmill_plugin_types_method_context_pipeline(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]context.model")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]context.model")))
 extern void __wasm_import_gristmill_plugin_types_method_context_model(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]context.request-id")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]context.request-id")))
 extern void __wasm_import_gristmill_plugin_types_method_context_request_id(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]context.settings")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]context.settings")))
 extern void __wasm_import_gristmill_plugin_types_method_context_settings(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]context.time-left")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]context.time-left")))
 extern int64_t __wasm_import_gristmill_plugin_types_method_context_time_left(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]request.content-type")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.content-type")))
 extern void __wasm_import_gristmill_plugin_types_method_request_content_type(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]request.headers")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.headers")))
 extern void __wasm_import_gristmill_plugin_types_method_request_headers(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]request.query")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.query")))
 extern void __wasm_import_gristmill_plugin_types_method_request_query(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]request.body")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.body")))
 extern int32_t __wasm_import_gristmill_plugin_types_method_request_body(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[method]request.parts")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.parts")))
 extern void __wasm_import_gristmill_plugin_types_method_request_parts(int32_t, uint8_t *);
 
-// Imported Functions from `gristmill:plugin/tensors@0.2.0`
+// Imported Functions from `gristmill:plugin/tensors@0.3.0`
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[static]tensor.create")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.create")))
 extern void __wasm_import_gristmill_plugin_tensors_static_tensor_create(int32_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.dtype")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.dtype")))
 extern int32_t __wasm_import_gristmill_plugin_tensors_method_tensor_dtype(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.shape")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.shape")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_shape(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.data")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.data")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_data(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.read")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.read")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_read(int32_t, int64_t, int64_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.argmax")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.argmax")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_argmax(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.top-k")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.top-k")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_top_k(int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.softmax")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.softmax")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_softmax(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[static]tensor.concat")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.concat")))
 extern void __wasm_import_gristmill_plugin_tensors_static_tensor_concat(uint8_t *, size_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[static]tensor.stack")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.stack")))
 extern void __wasm_import_gristmill_plugin_tensors_static_tensor_stack(uint8_t *, size_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.slice")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.slice")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_slice(int32_t, int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[method]tensor.cast")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.cast")))
 extern void __wasm_import_gristmill_plugin_tensors_method_tensor_cast(int32_t, int32_t, uint8_t *);
 
-// Imported Functions from `gristmill:plugin/image@0.2.0`
+// Imported Functions from `gristmill:plugin/image@0.3.0`
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[static]pixels.decode")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.decode")))
 extern void __wasm_import_gristmill_plugin_image_static_pixels_decode(int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[static]pixels.decode-leniently")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.decode-leniently")))
 extern void __wasm_import_gristmill_plugin_image_static_pixels_decode_leniently(int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[static]pixels.from-bytes")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.from-bytes")))
 extern void __wasm_import_gristmill_plugin_image_static_pixels_from_bytes(int32_t, int32_t, int32_t, uint8_t *, size_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.width")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.width")))
 extern int32_t __wasm_import_gristmill_plugin_image_method_pixels_width(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.height")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.height")))
 extern int32_t __wasm_import_gristmill_plugin_image_method_pixels_height(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.color")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.color")))
 extern int32_t __wasm_import_gristmill_plugin_image_method_pixels_color(int32_t);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.resize")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.resize")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_resize(int32_t, int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.resize-shorter")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.resize-shorter")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_resize_shorter(int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.pad")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.pad")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_pad(int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t *, size_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.letterbox")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.letterbox")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_letterbox(int32_t, int32_t, int32_t, int32_t, uint8_t *, size_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.crop")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.crop")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_crop(int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.to-tensor")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.center-crop")))
+extern void __wasm_import_gristmill_plugin_image_method_pixels_center_crop(int32_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.to-tensor")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_to_tensor(int32_t, int32_t, int32_t, int32_t, float, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.statistics")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.statistics")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_statistics(int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.data")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.data")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_data(int32_t, uint8_t *);
 
-// Imported Functions from `gristmill:plugin/log@0.2.0`
+// Imported Functions from `gristmill:plugin/log@0.3.0`
 
-__attribute__((__import_module__("gristmill:plugin/log@0.2.0"), __import_name__("write")))
+__attribute__((__import_module__("gristmill:plugin/log@0.3.0"), __import_name__("write")))
 extern void __wasm_import_gristmill_plugin_log_write(int32_t, uint8_t *, size_t, uint8_t *, size_t);
 
 // Canonical ABI intrinsics
@@ -144,7 +156,16 @@ void *cabi_realloc(void *ptr, size_t old_size, size_t align, size_t new_size) {
 
 // Helper Functions
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[resource-drop]blob")))
+void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.invalid_base64);
+      break;
+    }
+  }
+}
+
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[resource-drop]blob")))
 extern void __wasm_import_gristmill_plugin_types_blob_drop(int32_t handle);
 
 void gristmill_plugin_types_blob_drop_own(gristmill_plugin_types_own_blob_t handle) {
@@ -176,7 +197,7 @@ void gristmill_plugin_types_part_free(gristmill_plugin_types_part_t *ptr) {
   imports_option_string_free(&ptr->content_type);
 }
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[resource-drop]context")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[resource-drop]context")))
 extern void __wasm_import_gristmill_plugin_types_context_drop(int32_t handle);
 
 void gristmill_plugin_types_context_drop_own(gristmill_plugin_types_own_context_t handle) {
@@ -191,7 +212,7 @@ gristmill_plugin_types_borrow_context_t gristmill_plugin_types_borrow_context(gr
   return (gristmill_plugin_types_borrow_context_t) { arg.__handle };
 }
 
-__attribute__((__import_module__("gristmill:plugin/types@0.2.0"), __import_name__("[resource-drop]request")))
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[resource-drop]request")))
 extern void __wasm_import_gristmill_plugin_types_request_drop(int32_t handle);
 
 void gristmill_plugin_types_request_drop_own(gristmill_plugin_types_own_request_t handle) {
@@ -254,6 +275,13 @@ void gristmill_plugin_types_failure_free(gristmill_plugin_types_failure_t *ptr) 
   }
 }
 
+void gristmill_plugin_types_result_own_blob_blob_error_free(gristmill_plugin_types_result_own_blob_blob_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_types_blob_error_free(&ptr->val.err);
+  }
+}
+
 void gristmill_plugin_types_list_part_free(gristmill_plugin_types_list_part_t *ptr) {
   size_t list_len = ptr->len;
   if (list_len > 0) {
@@ -285,7 +313,7 @@ void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_
   }
 }
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.2.0"), __import_name__("[resource-drop]tensor")))
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[resource-drop]tensor")))
 extern void __wasm_import_gristmill_plugin_tensors_tensor_drop(int32_t handle);
 
 void gristmill_plugin_tensors_tensor_drop_own(gristmill_plugin_tensors_own_tensor_t handle) {
@@ -378,7 +406,7 @@ void gristmill_plugin_image_tensor_options_free(gristmill_plugin_image_tensor_op
   imports_list_f32_free(&ptr->std);
 }
 
-__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[resource-drop]pixels")))
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[resource-drop]pixels")))
 extern void __wasm_import_gristmill_plugin_image_pixels_drop(int32_t handle);
 
 void gristmill_plugin_image_pixels_drop_own(gristmill_plugin_image_own_pixels_t handle) {
@@ -497,6 +525,52 @@ void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_
   uint8_t *ptr = (uint8_t *) &ret_area;
   __wasm_import_gristmill_plugin_types_method_blob_read((self).__handle, (int64_t) (offset), (int64_t) (length), ptr);
   *ret = (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length) {
+  int32_t ret = __wasm_import_gristmill_plugin_types_method_blob_slice((self).__handle, (int64_t) (offset), (int64_t) (length));
+  return (gristmill_plugin_types_own_blob_t) { ret };
+}
+
+gristmill_plugin_types_own_blob_t gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data) {
+  int32_t ret = __wasm_import_gristmill_plugin_types_static_blob_from_bytes((uint8_t *) (*data).ptr, (*data).len);
+  return (gristmill_plugin_types_own_blob_t) { ret };
+}
+
+bool gristmill_plugin_types_static_blob_from_base64(imports_string_t *text, gristmill_plugin_types_own_blob_t *ret, gristmill_plugin_types_blob_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_static_blob_from_base64((uint8_t *) (*text).ptr, (*text).len, ptr);
+  gristmill_plugin_types_result_own_blob_blob_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_types_own_blob_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_types_blob_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_base64 = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
 }
 
 void gristmill_plugin_types_method_context_tenant(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
@@ -1274,6 +1348,53 @@ bool gristmill_plugin_image_method_pixels_crop(gristmill_plugin_image_borrow_pix
   uint8_t ret_area[(4*sizeof(void*))];
   uint8_t *ptr = (uint8_t *) &ret_area;
   __wasm_import_gristmill_plugin_image_method_pixels_crop((self).__handle, (int32_t) (x), (int32_t) (y), (int32_t) (width), (int32_t) (height), ptr);
+  gristmill_plugin_image_result_own_pixels_image_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_image_own_pixels_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_image_image_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_image_method_pixels_center_crop(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_method_pixels_center_crop((self).__handle, (int32_t) (width), (int32_t) (height), ptr);
   gristmill_plugin_image_result_own_pixels_image_error_t result;
   switch ((int32_t) *((uint8_t*) (ptr + 0))) {
     case 0: {

@@ -14,6 +14,17 @@ typedef struct imports_string_t {
   size_t len;
 } imports_string_t;
 
+// Why a blob could not be made.
+typedef struct gristmill_plugin_types_blob_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     invalid_base64;
+  } val;
+} gristmill_plugin_types_blob_error_t;
+
+// The text is not in base64. Says where.
+#define GRISTMILL_PLUGIN_TYPES_BLOB_ERROR_INVALID_BASE64 0
+
 typedef struct gristmill_plugin_types_own_blob_t {
   int32_t __handle;
 } gristmill_plugin_types_own_blob_t;
@@ -106,6 +117,14 @@ typedef struct gristmill_plugin_types_failure_t {
 #define GRISTMILL_PLUGIN_TYPES_FAILURE_UNPROCESSABLE 2
 // The plugin's own fault: 500. The text goes to the log only.
 #define GRISTMILL_PLUGIN_TYPES_FAILURE_INTERNAL 3
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_types_own_blob_t ok;
+    gristmill_plugin_types_blob_error_t err;
+  } val;
+} gristmill_plugin_types_result_own_blob_blob_error_t;
 
 typedef struct {
   gristmill_plugin_types_part_t *ptr;
@@ -407,11 +426,21 @@ typedef struct gristmill_plugin_prepare_prepared_t {
   imports_list_u8_t   state;
 } gristmill_plugin_prepare_prepared_t;
 
-// Imported Functions from `gristmill:plugin/types@0.2.0`
+// Imported Functions from `gristmill:plugin/types@0.3.0`
 // Length in bytes.
 extern uint64_t gristmill_plugin_types_method_blob_len(gristmill_plugin_types_borrow_blob_t self);
 // Up to `length` bytes from `offset` on. Shorter at the end of the blob, empty past it.
 extern void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length, imports_list_u8_t *ret);
+// Up to `length` bytes from `offset` on, as a blob of the same memory: nothing is copied.
+// Shorter at the end of the blob, empty past it.
+extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length);
+// A blob of these bytes. They are copied once, and count against the memory that the host
+// holds for the call.
+extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data);
+// The bytes that a text in base64 stands for. It may be a data URL, as
+// `data:image/png;base64,iVBO..`. Both alphabets are read: `+` and `/`, `-` and `_`. White
+// space is left out, and padding may be missing. The bytes count as those of `from-bytes`.
+extern bool gristmill_plugin_types_static_blob_from_base64(imports_string_t *text, gristmill_plugin_types_own_blob_t *ret, gristmill_plugin_types_blob_error_t *err);
 // The name of the tenant.
 extern void gristmill_plugin_types_method_context_tenant(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret);
 // The name of the pipeline.
@@ -440,7 +469,7 @@ extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_request_b
 // The parts of a `multipart/form-data` body, in order.
 extern void gristmill_plugin_types_method_request_parts(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_part_t *ret);
 
-// Imported Functions from `gristmill:plugin/tensors@0.2.0`
+// Imported Functions from `gristmill:plugin/tensors@0.3.0`
 // A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
 // row-major, no padding.
 extern bool gristmill_plugin_tensors_static_tensor_create(gristmill_plugin_tensors_dtype_t dtype, imports_list_u32_t *shape, imports_list_u8_t *data, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
@@ -476,7 +505,7 @@ extern bool gristmill_plugin_tensors_method_tensor_slice(gristmill_plugin_tensor
 // true if it is not 0. Strings cannot be cast.
 extern bool gristmill_plugin_tensors_method_tensor_cast(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_dtype_t dtype, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
 
-// Imported Functions from `gristmill:plugin/image@0.2.0`
+// Imported Functions from `gristmill:plugin/image@0.3.0`
 // Decode a JPEG, PNG, WebP or BMP, or the first frame of a GIF. A file that ends before
 // its picture is complete is `malformed`.
 extern bool gristmill_plugin_image_static_pixels_decode(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
@@ -495,7 +524,8 @@ extern gristmill_plugin_image_color_t gristmill_plugin_image_method_pixels_color
 // The picture stretched to another size. The ratio of its sides may change.
 extern bool gristmill_plugin_image_method_pixels_resize(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture resized so that its shorter side has `size` pixels. The ratio of its sides
-// stays; the longer side is rounded.
+// stays; the longer side is rounded down, as by torchvision's `Resize`. (It was rounded to
+// the nearest before 0.3.)
 extern bool gristmill_plugin_image_method_pixels_resize_shorter(gristmill_plugin_image_borrow_pixels_t self, uint32_t size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture with a border. `fill` has one value per channel, or is empty for 0.
 extern bool gristmill_plugin_image_method_pixels_pad(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_border_t *border, imports_list_u8_t *fill, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
@@ -505,6 +535,10 @@ extern bool gristmill_plugin_image_method_pixels_pad(gristmill_plugin_image_borr
 extern bool gristmill_plugin_image_method_pixels_letterbox(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, imports_list_u8_t *fill, gristmill_plugin_image_letterboxed_t *ret, gristmill_plugin_image_image_error_t *err);
 // The rectangle whose upper left corner is (`x`, `y`); it must lie within the picture.
 extern bool gristmill_plugin_image_method_pixels_crop(gristmill_plugin_image_borrow_pixels_t self, uint32_t x, uint32_t y, uint32_t width, uint32_t height, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
+// The middle of the picture, which must be at least as large. The place of the corner is
+// half of what is left over, and a half pixel is rounded to the even number, as by
+// torchvision's `CenterCrop`.
+extern bool gristmill_plugin_image_method_pixels_center_crop(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture as a tensor of one row: [1, c, h, w] or [1, h, w, c].
 extern bool gristmill_plugin_image_method_pixels_to_tensor(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_tensor_options_t *options, gristmill_plugin_image_own_tensor_t *ret, gristmill_plugin_image_image_error_t *err);
 // Of each channel the smallest, the largest and the mean value.
@@ -512,7 +546,7 @@ extern void gristmill_plugin_image_method_pixels_statistics(gristmill_plugin_ima
 // The bytes, row-major, channels interleaved.
 extern void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_borrow_pixels_t self, imports_list_u8_t *ret);
 
-// Imported Functions from `gristmill:plugin/log@0.2.0`
+// Imported Functions from `gristmill:plugin/log@0.3.0`
 // Log one message. Its fields become one object in the line. The host cuts a message and a
 // field's value at 8 KiB, and a field's name at 1 KiB. It drops fields after the 32nd, fields
 // after 16 KiB of fields, and a field of more than 64 KiB. A line takes the length of its
@@ -522,6 +556,8 @@ extern void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_bor
 extern void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, imports_string_t *message, gristmill_plugin_log_list_field_t *fields);
 
 // Helper Functions
+
+void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr);
 
 extern void gristmill_plugin_types_blob_drop_own(gristmill_plugin_types_own_blob_t handle);
 
@@ -554,6 +590,8 @@ void imports_list_u8_free(imports_list_u8_t *ptr);
 void gristmill_plugin_types_response_free(gristmill_plugin_types_response_t *ptr);
 
 void gristmill_plugin_types_failure_free(gristmill_plugin_types_failure_t *ptr);
+
+void gristmill_plugin_types_result_own_blob_blob_error_free(gristmill_plugin_types_result_own_blob_blob_error_t *ptr);
 
 void gristmill_plugin_types_list_part_free(gristmill_plugin_types_list_part_t *ptr);
 

@@ -20,6 +20,39 @@ void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_
     *ret = host_give_bytes(host_get(self.__handle, HOST_BLOB)->blob, offset, length);
 }
 
+static gristmill_plugin_types_own_blob_t give_blob(gm_bytes bytes) {
+    host_resource blob = {.kind = HOST_BLOB, .blob = bytes};
+    return (gristmill_plugin_types_own_blob_t){host_hold(blob)};
+}
+
+gristmill_plugin_types_own_blob_t
+gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset,
+                                         uint64_t length) {
+    gm_bytes whole = host_get(self.__handle, HOST_BLOB)->blob;
+    if (offset > whole.size) offset = whole.size;
+    if (length > whole.size - offset) length = whole.size - offset;
+    return give_blob((gm_bytes){whole.data + offset, length});
+}
+
+gristmill_plugin_types_own_blob_t
+gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data) {
+    return give_blob((gm_bytes){host_copy(data->ptr, data->len), data->len});
+}
+
+bool gristmill_plugin_types_static_blob_from_base64(imports_string_t *text,
+                                                    gristmill_plugin_types_own_blob_t *ret,
+                                                    gristmill_plugin_types_blob_error_t *err) {
+    gm_bytes bytes;
+    const char *why = host_base64(host_copy(text->ptr, text->len), &bytes);
+    if (why) {
+        err->tag = GRISTMILL_PLUGIN_TYPES_BLOB_ERROR_INVALID_BASE64;
+        err->val.invalid_base64 = host_give_text(why);
+        return false;
+    }
+    *ret = give_blob(bytes);
+    return true;
+}
+
 #define CONTEXT_TEXT(name, fallback)                                                     \
     void gristmill_plugin_types_method_context_##name(                                   \
         gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {           \
@@ -68,11 +101,6 @@ void gristmill_plugin_types_method_request_headers(gristmill_plugin_types_borrow
 void gristmill_plugin_types_method_request_query(gristmill_plugin_types_borrow_request_t self,
                                                  gristmill_plugin_types_list_field_t *ret) {
     *ret = give_fields(request_of(self)->query);
-}
-
-static gristmill_plugin_types_own_blob_t give_blob(gm_bytes bytes) {
-    host_resource blob = {.kind = HOST_BLOB, .blob = bytes};
-    return (gristmill_plugin_types_own_blob_t){host_hold(blob)};
 }
 
 gristmill_plugin_types_own_blob_t

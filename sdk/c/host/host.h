@@ -54,6 +54,9 @@ void host_drop(int32_t handle, host_kind kind);
 imports_string_t host_give_text(const char *text);
 imports_list_u8_t host_give_bytes(gm_bytes bytes, uint64_t offset, uint64_t length);
 
+// The bytes of a text in base64 or a data URL. Returns what is wrong with it, or NULL.
+const char *host_base64(const char *text, gm_bytes *out);
+
 static inline size_t host_channels(gm_color color) {
     return color == GM_GRAY ? 1 : 3;
 }

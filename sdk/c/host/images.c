@@ -142,9 +142,9 @@ bool gristmill_plugin_image_method_pixels_resize_shorter(borrowed self, uint32_t
     if (size == 0) return refuse(err, "size is 0");
     host_pixels pixels = get(self);
     bool is_tall = pixels.height > pixels.width;
-    double scale = (double)size / (is_tall ? pixels.width : pixels.height);
-    uint32_t width = is_tall ? size : scaled(pixels.width, scale);
-    uint32_t height = is_tall ? scaled(pixels.height, scale) : size;
+    uint32_t shorter = is_tall ? pixels.width : pixels.height;
+    uint32_t longer = (uint32_t)((uint64_t)size * (is_tall ? pixels.height : pixels.width) / shorter);
+    uint32_t width = is_tall ? size : longer, height = is_tall ? longer : size;
     return hold(resized(pixels, width, height, (gm_filter)filter), ret);
 }
 
@@ -222,6 +222,19 @@ bool gristmill_plugin_image_method_pixels_crop(borrowed self, uint32_t x, uint32
                pixels.data.data + ((size_t)(row + y) * pixels.width + x) * channels, row_size);
     }
     return hold((host_pixels){width, height, pixels.color, {out, row_size * height}}, ret);
+}
+
+// The start of the middle part. Half a pixel is rounded to the even number.
+static uint32_t start_of(uint32_t length, uint32_t part) {
+    uint32_t margin = length > part ? length - part : 0, half = margin / 2;
+    return half + (margin & half & 1);
+}
+
+bool gristmill_plugin_image_method_pixels_center_crop(borrowed self, uint32_t width,
+                                                      uint32_t height, own *ret, error *err) {
+    host_pixels pixels = get(self);
+    uint32_t x = start_of(pixels.width, width), y = start_of(pixels.height, height);
+    return gristmill_plugin_image_method_pixels_crop(self, x, y, width, height, ret, err);
 }
 
 static bool options_fit(const gristmill_plugin_image_tensor_options_t *options, gm_color color,

@@ -208,7 +208,7 @@ void gm_tensor_drop(gm_tensor *tensor);
 
 // ---- The request --------------------------------------------------------------------------------
 
-// Bytes held by the host: a request body or one part of it.
+// Bytes held by the host: a request body, one part of it, or bytes of the plugin.
 typedef struct gm_blob gm_blob;
 
 uint64_t gm_blob_size(const gm_blob *blob);
@@ -218,6 +218,17 @@ gm_bytes gm_blob_read(const gm_blob *blob, uint64_t offset, uint64_t length);
 
 // All bytes, copied. A NUL follows them.
 gm_bytes gm_blob_bytes(const gm_blob *blob);
+
+// Up to `length` bytes from `offset` on, as a blob of the same memory.
+const gm_blob *gm_blob_slice(const gm_blob *blob, uint64_t offset, uint64_t length);
+
+// A blob of these bytes, which are copied to the host.
+const gm_blob *gm_blob_from_bytes(const void *data, size_t size);
+
+// The bytes that a text in base64 stands for, decoded by the host. The text may be a data URL. Both
+// alphabets are read, white space is left out, and padding may be missing. NULL is no text.
+// GM_INVALID_INPUT says what is wrong.
+gm_status gm_blob_from_base64(const char *text, const gm_blob **out);
 
 // One part of a multipart/form-data body.
 typedef struct {
@@ -361,7 +372,8 @@ gm_bytes gm_pixels_data(const gm_pixels *pixels);
 gm_status gm_pixels_resize(const gm_pixels *pixels, uint32_t width, uint32_t height,
                            gm_filter filter, gm_pixels **out);
 
-// The picture resized so that its shorter side has `size` pixels.
+// The picture resized so that its shorter side has `size` pixels. The longer side is rounded down,
+// as by torchvision's Resize.
 gm_status gm_pixels_resize_shorter(const gm_pixels *pixels, uint32_t size, gm_filter filter,
                                    gm_pixels **out);
 
@@ -377,6 +389,11 @@ gm_status gm_pixels_letterbox(const gm_pixels *pixels, uint32_t width, uint32_t 
 // The rectangle whose upper left corner is (x, y); it lies within the picture.
 gm_status gm_pixels_crop(const gm_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
                          uint32_t height, gm_pixels **out);
+
+// The middle of the picture. Half a pixel is rounded to the even number, as by torchvision's
+// CenterCrop.
+gm_status gm_pixels_center_crop(const gm_pixels *pixels, uint32_t width, uint32_t height,
+                                gm_pixels **out);
 
 // The picture as a tensor of one row: [1, c, h, w] or [1, h, w, c].
 gm_status gm_pixels_to_tensor(const gm_pixels *pixels, gm_tensor_options options, gm_tensor **out);

@@ -151,6 +151,15 @@ gm_status gm_pixels_crop(const gm_pixels *pixels, uint32_t x, uint32_t y, uint32
     return made(is_made, cropped, &fault, out);
 }
 
+gm_status gm_pixels_center_crop(const gm_pixels *pixels, uint32_t width, uint32_t height,
+                                gm_pixels **out) {
+    own cropped;
+    error fault;
+    bool is_made = gristmill_plugin_image_method_pixels_center_crop(borrow(pixels), width, height,
+                                                                    &cropped, &fault);
+    return made(is_made, cropped, &fault, out);
+}
+
 gm_status gm_pixels_to_tensor(const gm_pixels *pixels, gm_tensor_options options, gm_tensor **out) {
     size_t channels = channels_of(options.color);
     bool has_mean = false, has_std = false;

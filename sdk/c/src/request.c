@@ -22,6 +22,32 @@ gm_bytes gm_blob_bytes(const gm_blob *blob) {
     return gm_blob_read(blob, 0, UINT64_MAX);
 }
 
+static const gm_blob *held(gristmill_plugin_types_own_blob_t blob) {
+    return gm_hold(GM_HANDLE_BLOB, blob.__handle);
+}
+
+const gm_blob *gm_blob_slice(const gm_blob *blob, uint64_t offset, uint64_t length) {
+    gristmill_plugin_types_borrow_blob_t handle = {gm_number_of(&blob->handle)};
+    return held(gristmill_plugin_types_method_blob_slice(handle, offset, length));
+}
+
+const gm_blob *gm_blob_from_bytes(const void *data, size_t size) {
+    imports_list_u8_t bytes = {(uint8_t *)data, size};
+    return held(gristmill_plugin_types_static_blob_from_bytes(&bytes));
+}
+
+gm_status gm_blob_from_base64(const char *text, const gm_blob **out) {
+    if (!text) return gm_invalid_input("base64 is a text, and there is none");
+    imports_string_t encoded = gm_text(text);
+    gristmill_plugin_types_own_blob_t blob;
+    gristmill_plugin_types_blob_error_t error;
+    if (!gristmill_plugin_types_static_blob_from_base64(&encoded, &blob, &error)) {
+        return gm_invalid_input("%s", gm_text_of(error.val.invalid_base64));
+    }
+    *out = held(blob);
+    return GM_OK;
+}
+
 gm_status gm_blob_json(const gm_blob *blob, const gm_json **out) {
     gm_bytes bytes = gm_blob_bytes(blob);
     return gm_json_read_in_place((char *)bytes.data, bytes.size, out);

@@ -114,6 +114,12 @@ static void pictures_are_resized_and_cut(void) {
     assert(gm_pixels_crop(pixels, 6, 0, 3, 1, &out) == GM_INTERNAL);
     assert(gm_pixels_resize_shorter(pixels, 2, GM_BILINEAR, &out) == GM_OK);
     assert(gm_pixels_width(out) == 4 && gm_pixels_height(out) == 2);
+    // 8 * 5 / 4, and 3.5 of a margin of 7 rounded to 4, 0.5 of one to 0.
+    assert(gm_pixels_resize_shorter(pixels, 5, GM_NEAREST, &out) == GM_OK);
+    assert(gm_pixels_width(out) == 10 && gm_pixels_height(out) == 5);
+    assert(gm_pixels_center_crop(pixels, 1, 3, &out) == GM_OK);
+    assert(gm_pixels_data(out).size == 9 && gm_pixels_data(out).data[0] == 4 * 3 * 2);
+    assert(gm_pixels_center_crop(pixels, 9, 1, &out) == GM_INTERNAL);
     for (gm_filter filter = GM_NEAREST; filter <= GM_LANCZOS3; filter++) {
         assert(gm_pixels_resize(pixels, 8, 4, filter, &out) == GM_OK);
         assert(memcmp(gm_pixels_data(out).data, gm_pixels_data(pixels).data, 96) == 0);

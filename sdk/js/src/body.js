@@ -1,17 +1,37 @@
 // Bytes that stay on the host until the plugin reads them.
 
+import * as host from '#host';
 import { InvalidInput } from './failure.js';
+import { parse } from './json.js';
 import { hold } from './resources.js';
 
 const ALL = 0xffff_ffff_ffff_ffffn;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The body of a request or of one of its parts. Each read copies from the host. */
+/** The body of a request or of one of its parts, or bytes of the plugin. Each read copies. */
 export class Body {
   #raw;
 
+  /** Not for plugins: use `Body.fromBytes` or `Body.fromBase64`. */
   constructor(raw) {
     this.#raw = hold(raw);
+  }
+
+  static fromBytes(bytes) {
+    return new Body(host.Blob.fromBytes(bytes));
+  }
+
+  static fromBase64(text) {
+    if (typeof text !== 'string') throw new InvalidInput(`base64 is a text, not ${kindOf(text)}`);
+    try {
+      return new Body(host.Blob.fromBase64(text));
+    } catch (error) {
+      throw error?.payload?.tag === 'invalid-base64' ? new InvalidInput(error.payload.val) : error;
+    }
+  }
+
+  slice(offset = 0, length = undefined) {
+    return new Body(this.#raw.slice(BigInt(offset), length === undefined ? ALL : BigInt(length)));
   }
 
   get size() {
@@ -29,7 +49,7 @@ export class Body {
   json() {
     const source = this.text();
     try {
-      return JSON.parse(source);
+      return parse(source);
     } catch (error) {
       throw new InvalidInput(`invalid JSON: ${withoutPrefix(error.message)}`);
     }
@@ -39,6 +59,11 @@ export class Body {
   static raw(body) {
     return body.#raw;
   }
+}
+
+function kindOf(value) {
+  if (Array.isArray(value)) return 'array';
+  return value === null ? 'null' : typeof value;
 }
 
 /** `bytes` as UTF-8. Throws InvalidInput if they are not; `what` names them. */

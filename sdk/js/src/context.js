@@ -1,6 +1,7 @@
 // The circumstances of a call, read from the host when they are asked for.
 
 import { Internal } from './failure.js';
+import { parse } from './json.js';
 
 /** For whom, for which pipeline and until when a call runs. */
 export class Context {
@@ -30,7 +31,7 @@ export class Context {
   get settings() {
     if (this.#settings === undefined) {
       try {
-        this.#settings = JSON.parse(this.#raw.settings());
+        this.#settings = parse(this.#raw.settings());
       } catch (error) {
         throw new Internal(`the pipeline's settings: ${error.message}`);
       }

@@ -55,7 +55,7 @@ export class Pixels {
   }
 
   static decode(body, { color = 'rgb', upright = true, lenient = false } = {}) {
-    const data = Body.raw(body instanceof Body ? body : body.body);
+    const data = Body.raw(bodyOf(body));
     const options = { color, upright };
     return made(color === 'bgr' ? 'rgb' : color, () =>
       lenient ? host.Pixels.decodeLeniently(data, options) : host.Pixels.decode(data, options),
@@ -91,12 +91,7 @@ export class Pixels {
   }
 
   cropCenter(width, height) {
-    const x = Math.floor((this.width - width) / 2);
-    const y = Math.floor((this.height - height) / 2);
-    if (x < 0 || y < 0) {
-      throw new ImageError(`cropCenter ${width}x${height}: the picture is ${this.width}x${this.height}`);
-    }
-    return this.crop(x, y, width, height);
+    return made(this.#color, () => this.#raw.centerCrop(width, height));
   }
 
   pad({ left = 0, top = 0, right = 0, bottom = 0 }, fill = 0) {
@@ -133,6 +128,12 @@ export class Pixels {
   data() {
     return this.#raw.data();
   }
+}
+
+/** A request, one of its parts, a body, or bytes of the plugin. */
+function bodyOf(value) {
+  if (value instanceof Body) return value;
+  return ArrayBuffer.isView(value) ? Body.fromBytes(value) : value.body;
 }
 
 /** One value for each channel. */

@@ -1,5 +1,6 @@
 // The package `gristmill-plugin`: all that a plugin's code imports.
 
+export { Body } from './body.js';
 export { Failure, InvalidInput, UnsupportedMediaType, Unprocessable, Internal } from './failure.js';
 export { Tensor, TensorError } from './tensor.js';
 export { Pixels, Placement, ImageError, IMAGENET } from './image.js';

@@ -1,5 +1,7 @@
 // The answer to the client.
 
+import { stringify } from './json.js';
+
 const encoder = new TextEncoder();
 
 /**
@@ -21,7 +23,7 @@ export class PluginResponse {
   }
 
   static json(value, options) {
-    const text = JSON.stringify(value);
+    const text = stringify(value);
     if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
     return new PluginResponse(text, { contentType: 'application/json', ...options });
   }

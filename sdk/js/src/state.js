@@ -1,5 +1,7 @@
 // The state that a preprocessor leaves for the postprocessor of the same request.
 
+import { parse, stringify } from './json.js';
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -20,7 +22,7 @@ export class State {
   }
 
   json() {
-    return JSON.parse(this.text());
+    return parse(this.text());
   }
 }
 
@@ -28,5 +30,5 @@ export class State {
 export function stateBytes(value) {
   if (value === undefined) return new Uint8Array(0);
   if (value instanceof Uint8Array) return value;
-  return encoder.encode(typeof value === 'string' ? value : JSON.stringify(value));
+  return encoder.encode(typeof value === 'string' ? value : stringify(value));
 }

@@ -161,24 +161,35 @@ function describe(error) {
   );
 }
 
+/** Also for bytes: those of the bindings are of another realm, and JSON would write them otherwise. */
 function typed(dtype, bytes) {
   const Elements = arrayOf(dtype);
-  if (Elements === Uint8Array) return bytes;
   return new Elements(bytes.buffer, bytes.byteOffset, bytes.byteLength / Elements.BYTES_PER_ELEMENT);
 }
 
 /** The element type of a plain array that names none. */
 function guess(array) {
   const kinds = { string: 'string', boolean: 'bool', bigint: 'int64' };
-  return kinds[typeof array[0]] ?? 'float32';
+  const kind = kinds[typeof array[0]] ?? 'float32';
+  return kind === 'int64' && !array.every(isInteger) ? 'float32' : kind;
 }
 
 function toTyped(array, dtype) {
   const Elements = arrayOf(dtype ?? guess(array));
   if (Elements === undefined) throw new TensorError(`unknown dtype ${quote(dtype)}`);
   if (Elements === Array) return array;
-  const big = Elements === BigInt64Array || Elements === BigUint64Array;
-  return new Elements(big ? array.map(BigInt) : array);
+  if (Elements === BigInt64Array || Elements === BigUint64Array) return new Elements(array.map(BigInt));
+  try {
+    return new Elements(array);
+  } catch (error) {
+    // JSON has large integers as bigints.
+    if (!array.some((value) => typeof value === 'bigint')) throw error;
+    return new Elements(array.map(Number));
+  }
+}
+
+function isInteger(value) {
+  return typeof value === 'bigint' || Number.isInteger(value);
 }
 
 function quote(value) {

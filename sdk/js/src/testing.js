@@ -3,6 +3,7 @@
 
 import { exportPostprocess, exportPreprocess } from './call.js';
 import { fromContract } from './failure.js';
+import { parse, stringify } from './json.js';
 import { ReferenceBlob } from './reference/blob.js';
 import { takeLines } from './reference/log.js';
 import { State } from './state.js';
@@ -63,7 +64,7 @@ export class TestHost {
       model: () => context.model,
       requestId: () => context.requestId,
       settings: () =>
-        typeof context.settings === 'string' ? context.settings : JSON.stringify(context.settings),
+        typeof context.settings === 'string' ? context.settings : stringify(context.settings),
       timeLeft: () => BigInt(context.timeLeftMs),
       [Symbol.dispose ?? Symbol.for('dispose')]() {},
     };
@@ -84,12 +85,12 @@ class TestAnswer {
   }
 
   json() {
-    return JSON.parse(this.text());
+    return parse(this.text());
   }
 }
 
 function rawRequest({ body, json, contentType, headers = {}, query = {}, parts = [] }) {
-  const bytes = json === undefined ? bytesOf(body) : encoder.encode(JSON.stringify(json));
+  const bytes = json === undefined ? bytesOf(body) : encoder.encode(stringify(json));
   const type = contentType ?? (json === undefined ? undefined : 'application/json');
   return {
     contentType: () => type,

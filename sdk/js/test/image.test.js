@@ -24,6 +24,16 @@ test('the shorter side gets the size', () => {
   assert.deepEqual([resized.width, resized.height], [6, 3]);
 });
 
+test('sizes are rounded as by torchvision', () => {
+  const resized = (width, height) => gray(width, height, new Uint8Array(width * height)).resizeShorter(224);
+  assert.equal(resized(640, 480).width, 298);
+  assert.equal(resized(480, 640).height, 298);
+  // int(round(margin / 2.0)) of a margin of 0, 1, ..
+  const row = (length) => gray(length, 1, Array.from({ length }, (_, index) => index));
+  const starts = Array.from({ length: 8 }, (_, n) => row(9 + n).cropCenter(9, 1).data()[0]);
+  assert.deepEqual(starts, [0, 0, 1, 2, 2, 2, 3, 4]);
+});
+
 test('crop, from a corner and from the centre', () => {
   const picture = gray(4, 2, [1, 2, 3, 4, 5, 6, 7, 8]);
   assert.deepEqual([...picture.crop(2, 0, 2, 2).data()], [3, 4, 7, 8]);

@@ -123,14 +123,32 @@ export class Tensor {
 export class TensorError extends Error {}
 
 /** Bytes that stay on the host until they are read. Each read copies them. */
-export interface Body {
+export class Body {
+  private constructor();
+  /** A copy of these bytes on the host. */
+  static fromBytes(bytes: Uint8Array): Body;
+  /**
+   * The bytes that a text in base64 stands for, decoded by the host. It may be a data URL, as
+   * `data:image/png;base64,iVBO..`. Both alphabets are read, white space is left out, and padding
+   * may be missing.
+   *
+   * @throws {InvalidInput} if the text is not in base64; it says where.
+   */
+  static fromBase64(text: string): Body;
+  /** Up to `length` bytes from `offset` on, as a body of the same memory. */
+  slice(offset?: number, length?: number): Body;
   /** Length in bytes. */
   readonly size: number;
   /** Up to `length` bytes from `offset` on; without arguments all. */
   bytes(offset?: number, length?: number): Uint8Array;
   /** @throws {InvalidInput} if the bytes are not UTF-8. */
   text(): string;
-  /** @throws {InvalidInput} if the bytes are not JSON. */
+  /**
+   * The bytes as JSON. An integer beyond 2^53 - 1, which a number cannot hold, is a bigint, so that
+   * ids keep their digits.
+   *
+   * @throws {InvalidInput} if the bytes are not JSON.
+   */
   json(): any;
 }
 
@@ -245,7 +263,7 @@ export interface ResponseOptions {
 export class PluginResponse {
   /** A body of `contentType`, `application/octet-stream` unless it is given. */
   constructor(body?: Uint8Array | string, options?: ResponseOptions);
-  /** `value` as JSON. */
+  /** `value` as JSON. A bigint is written as an integer, and a typed array as an array. */
   static json(value: unknown, options?: ResponseOptions): PluginResponse;
   static text(text: string, options?: ResponseOptions): PluginResponse;
 }
@@ -321,7 +339,7 @@ export class Pixels {
    * @throws {UnsupportedMediaType} for other bytes, {InvalidInput} for a damaged file and
    *   {Unprocessable} for a picture that is too large.
    */
-  static decode(body: Body | Part | PluginRequest, options?: DecodeOptions): Pixels;
+  static decode(body: Body | Part | PluginRequest | Uint8Array, options?: DecodeOptions): Pixels;
   /** A picture from its bytes: row-major, channels interleaved; `rgb` unless `color` is given. */
   static fromBytes(width: number, height: number, bytes: Uint8Array, color?: 'rgb' | 'gray'): Pixels;
   readonly width: number;
@@ -329,11 +347,18 @@ export class Pixels {
   readonly color: 'rgb' | 'gray';
   /** Stretched to another size; `bilinear` unless `filter` is given. */
   resize(width: number, height: number, filter?: Filter): Pixels;
-  /** Resized so that the shorter side has `size` pixels. */
+  /**
+   * Resized so that the shorter side has `size` pixels. The longer side is rounded down, as by
+   * torchvision's `Resize`.
+   */
   resizeShorter(size: number, filter?: Filter): Pixels;
   /** @throws {ImageError} if the rectangle is not within the picture. */
   crop(x: number, y: number, width: number, height: number): Pixels;
-  /** @throws {ImageError} if the picture is smaller. */
+  /**
+   * The middle. Half a pixel is rounded to the even number, as by torchvision's `CenterCrop`.
+   *
+   * @throws {ImageError} if the picture is smaller.
+   */
   cropCenter(width: number, height: number): Pixels;
   /** With a border. */
   pad(

@@ -48,8 +48,9 @@ def test_what_is_not_a_picture_is_refused():
     with pytest.raises(InvalidInput, match="malformed image: "):
         Pixels.decode(cut)
     assert Pixels.decode(cut, lenient=True).width == 64
-    with pytest.raises(TypeError, match="data is bytes, not Blob"):
-        Pixels.decode(whole)
+    assert Pixels.decode(whole).width == 64
+    with pytest.raises(TypeError, match="data is str, not Blob"):
+        Pixels.decode("photo.jpg")
 
 
 def test_resize_crop_and_pad():
@@ -62,6 +63,15 @@ def test_resize_crop_and_pad():
     )
     assert gray(300, 200, bytes(60_000)).resize_shorter(50).width == 75
     assert gray(4, 3, range(12)).center_crop(2, 1).tobytes() == bytes([5, 6])
+
+
+def test_sizes_are_rounded_as_by_torchvision():
+    four_to_three = gray(640, 480, bytes(640 * 480))
+    assert four_to_three.resize_shorter(224).width == 298
+    assert gray(480, 640, bytes(640 * 480)).resize_shorter(224).height == 298
+    # int(round(margin / 2.0)) of a margin of 0, 1, ..
+    starts = [gray(9 + n, 1, range(9 + n)).center_crop(9, 1).tobytes()[0] for n in range(8)]
+    assert starts == [0, 0, 1, 2, 2, 2, 3, 4]
 
 
 def test_statistics_are_of_each_channel():

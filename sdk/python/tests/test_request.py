@@ -1,6 +1,6 @@
 import pytest
 
-from gristmill_plugin import Internal, InvalidInput, Response, json, testing
+from gristmill_plugin import Blob, Internal, InvalidInput, Response, json, testing
 
 
 def test_a_request_has_its_values():
@@ -24,6 +24,45 @@ def test_a_multipart_request_has_parts():
     [found] = request.parts
     assert (found.name, found.filename, found.content_type) == ("file", "a.png", "image/png")
     assert bytes(found.body) == b"data"
+
+
+def test_a_blob_is_cut_and_made_of_bytes():
+    blob = Blob.from_bytes(memoryview(b"0123456789"))
+    assert (bytes(blob.slice(2, 3)), bytes(blob.slice(8))) == (b"234", b"89")
+    assert len(blob.slice(99)) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["TWFu", " TW\r\nFu", "data:image/png;base64,TWFu", "DATA:;BASE64,TWFu", "TWF1bg==", "TWFu TQ"],
+)
+def test_base64_is_decoded(text):
+    expected = {"TWF1bg==": b"Maun", "TWFu TQ": b"ManM"}.get(text, b"Man")
+    assert bytes(Blob.from_base64(text)) == expected
+
+
+def test_both_alphabets_of_base64():
+    assert bytes(Blob.from_base64("_-__")) == bytes(Blob.from_base64("/+//")) == b"\xff\xef\xff"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("TWF%", "base64 has '%' at position 3"),
+        ("data:;base64, T*", "base64 has '*' at position 15"),
+        ("TQ==T", "base64 has 'T' at position 4 after its end"),
+        ("T===", "base64 has '=' at position 1"),
+        ("TWFuT", "base64 ends within a group of four characters"),
+        ("TW\ud83d", "base64 has '?' at position 2"),
+        ("data:image/png,abc", 'a data URL whose data are not in base64: it has no ";base64"'),
+        ("data:image/png;base64", "a data URL without a comma"),
+        (None, "base64 is a text, not NoneType"),
+    ],
+)
+def test_other_texts_are_the_clients_fault(text, why):
+    with pytest.raises(InvalidInput) as refused:
+        Blob.from_base64(text)
+    assert refused.value.text == why
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[NaN]", b"[Infinity]", b'"\xff"', b"[" * 1_000_000])

@@ -26,11 +26,11 @@ pub mod worlds {
                     pub_export_macro: true,
                     export_macro_name: $macro,
                     with: {
-                        "gristmill:plugin/types@0.2.0": crate::bindings::types,
-                        "gristmill:plugin/tensors@0.2.0": crate::bindings::tensors,
-                        "gristmill:plugin/image@0.2.0": crate::bindings::image,
-                        "gristmill:plugin/log@0.2.0": crate::bindings::log,
-                        "gristmill:plugin/prepare@0.2.0": crate::bindings::prepare,
+                        "gristmill:plugin/types@0.3.0": crate::bindings::types,
+                        "gristmill:plugin/tensors@0.3.0": crate::bindings::tensors,
+                        "gristmill:plugin/image@0.3.0": crate::bindings::image,
+                        "gristmill:plugin/log@0.3.0": crate::bindings::log,
+                        "gristmill:plugin/prepare@0.3.0": crate::bindings::prepare,
                     },
                 });
             }

@@ -10,7 +10,7 @@ use std::string::FromUtf8Error;
 use std::{fmt, io};
 
 use crate::bindings::image::ImageError;
-use crate::{Failure, TensorError};
+use crate::{BlobError, Failure, TensorError};
 
 impl Failure {
     /// The request cannot be understood: 400 with `text`.
@@ -90,6 +90,14 @@ impl From<TensorError> for Failure {
     }
 }
 
+/// A text that is not in base64 is the client's fault.
+impl From<BlobError> for Failure {
+    fn from(error: BlobError) -> Self {
+        let BlobError::InvalidBase64(text) = error;
+        Self::InvalidInput(text)
+    }
+}
+
 /// A picture that cannot be read is the client's fault; a wrong argument is the plugin's.
 impl From<ImageError> for Failure {
     fn from(error: ImageError) -> Self {
@@ -106,7 +114,7 @@ impl From<ImageError> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Failure, image::ImageError};
+    use crate::{Blob, Failure, image::ImageError};
 
     fn failure<T>(body: impl FnOnce() -> Result<T, Failure>) -> Failure {
         body().err().unwrap()
@@ -126,6 +134,7 @@ mod tests {
             failure(|| Ok(String::from_utf8(vec![0xff])?)),
             failure(|| Ok(serde_json::from_str::<u8>("x")?)),
             failure(|| Err::<(), _>(ImageError::Malformed("cut".into()).into())),
+            failure(|| Ok(Blob::from_base64("%")?)),
         ];
         for fault in faults {
             assert!(matches!(fault, Failure::InvalidInput(_)), "{fault:?}");

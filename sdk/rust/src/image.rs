@@ -8,6 +8,22 @@
 //! Ok(small.to_tensor(&image::imagenet())?)
 //! # }
 //! ```
+//!
+//! A picture in base64, as a member of a JSON body. A data URL is read, too:
+//!
+//! ```no_run
+//! # use gristmill_plugin::{image::{self, Pixels}, Blob, Failure, Request};
+//! #[derive(serde::Deserialize)]
+//! struct Body {
+//!     image: String,
+//! }
+//!
+//! # fn example(request: &Request) -> Result<Pixels, Failure> {
+//! let body: Body = request.json()?;
+//! let photo = Pixels::decode(&Blob::from_base64(&body.image)?, image::RGB)?;
+//! # Ok(photo)
+//! # }
+//! ```
 
 use crate::Dtype;
 pub use crate::bindings::image::{
@@ -87,19 +103,6 @@ impl Placement {
         let x = |x: f32| x * self.scale_x + self.left as f32;
         let y = |y: f32| y * self.scale_y + self.top as f32;
         [x(x1), y(y1), x(x2), y(y2)]
-    }
-}
-
-impl Pixels {
-    /// The middle of the picture. If a margin cannot be halved, the right or lower half is larger
-    /// by one.
-    ///
-    /// # Errors
-    /// [`ImageError::InvalidArgument`] if the picture is smaller than that, or a side is 0.
-    pub fn center_crop(&self, width: u32, height: u32) -> Result<Self, ImageError> {
-        let left = self.width().saturating_sub(width) / 2;
-        let top = self.height().saturating_sub(height) / 2;
-        self.crop(left, top, width, height)
     }
 }
 

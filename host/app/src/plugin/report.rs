@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn imports_are_grouped() {
         let imports = [
-            "gristmill:plugin/types@0.2.0",
+            "gristmill:plugin/types@0.3.0",
             "wasi:cli/exit@0.2.3",
             "wasi:cli/stdout@0.2.3",
             "wasi:clocks/wall-clock@0.2.0",
@@ -152,7 +152,7 @@ mod tests {
         .map(str::to_owned);
         let packages: Vec<_> = by_package(&imports).into_iter().collect();
         let expected = [
-            ("gristmill:plugin@0.2.0", vec!["types"]),
+            ("gristmill:plugin@0.3.0", vec!["types"]),
             ("wasi:cli@0.2.3", vec!["exit", "stdout"]),
             ("wasi:clocks@0.2.0", vec!["wall-clock"]),
         ];

@@ -28,7 +28,7 @@ use Next::{Fresh, Same};
 
 const PYTHON: &[Case] = &[
     ("loop", &[TIMEOUT], Fresh),
-    // CPython says MemoryError, which the plugin may catch: it fails by itself, for want of memory.
+    // CPython raises MemoryError, and the host knows why.
     ("memory", &[OUT_OF_MEMORY, TIMEOUT], Fresh),
     ("stubborn", &[TIMEOUT], Fresh),
     ("recurse", &[OUT_OF_MEMORY, TRAPPED, TIMEOUT], Fresh),
@@ -53,7 +53,6 @@ const PYTHON: &[Case] = &[
 
 const JAVASCRIPT: &[Case] = &[
     ("loop", &[TIMEOUT], Fresh),
-    // SpiderMonkey throws an exception, which the plugin may catch.
     ("memory", &[OUT_OF_MEMORY, TIMEOUT], Fresh),
     ("stubborn", &[TIMEOUT], Fresh),
     ("recurse", &[FAILED], Same),
@@ -140,7 +139,7 @@ fn calls_of(server: &Server, path: &str) -> u32 {
 /// Do every deed in both modes. Fails unless each ends as it may, a neighbour is answered
 /// meanwhile, the next call is answered by the instance that it should have, and the server stays
 /// within bounds.
-fn all_are_contained(language: &str, cases: &[Case]) {
+fn all_are_contained(language: &str, cases: &[Case]) -> Server {
     let mut server = deployed(language);
     for (index, (deed, ends, next)) in cases.iter().enumerate() {
         for mode in MODES {
@@ -172,6 +171,28 @@ fn all_are_contained(language: &str, cases: &[Case]) {
     server.assert_alive();
     let peak = server.peak_resident_bytes();
     assert!(peak < RESIDENT_BYTES_MAX, "{language}: the server grew to {peak} bytes");
+    server
+}
+
+/// Fails unless integers that JavaScript's numbers cannot hold pass through a plugin with all their
+/// digits: those of a request, and labels of int64.
+#[track_caller]
+fn assert_integers_keep_their_digits(server: &Server) {
+    for mode in MODES {
+        let path = format!("/v1/bad/infer/{mode}?do=echo");
+        let body = r#"{"ids":[9007199254740993,-9007199254740993,18446744073709551615,1],"x":0.5}"#;
+        let answer = server.data.post(&path, body.as_bytes());
+        let labels = "[9007199254740993,-1]";
+        let texts = json!([body, labels, labels]);
+        let rest = r#""label":9007199254740993,"flags":[1,0]"#;
+        let least = "-9007199254740991";
+        let expected = format!(
+            r#"{{"body":{body},"labels":{labels},{rest},"texts":{texts},"least":{least},"again":{least}}}"#
+        );
+        assert_eq!((answer.status, answer.text()), (200, expected), "{mode}");
+        let answer = server.data.post(&path, "9".repeat(2000).as_bytes());
+        answer.refused(400, "invalid_request", &["an integer of 2000 digits: the limit is 1000"]);
+    }
 }
 
 #[test]
@@ -181,7 +202,8 @@ fn python_is_contained() {
 
 #[test]
 fn javascript_is_contained() {
-    all_are_contained("js", JAVASCRIPT);
+    let server = all_are_contained("js", JAVASCRIPT);
+    assert_integers_keep_their_digits(&server);
 }
 
 #[test]

@@ -85,7 +85,8 @@ fn endless_loop_in_postprocess() {
 
 #[test]
 fn recurse() {
-    done("recurse").call_refused(500, "plugin_trapped", &["pre: plugin trapped"]);
+    let named = ["pre: plugin trapped", "a stack that overflows ends so, too", "64 KiB"];
+    done("recurse").call_refused(500, "plugin_trapped", &named);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn eat_handles() {
 
 #[test]
 fn eat_host_memory() {
-    let named = ["pre", "268435456 bytes of tensors and pictures"];
+    let named = ["pre", "268435456 bytes of tensors, pictures and blobs"];
     done_slowly("eat-host-memory").call_refused(500, "plugin_out_of_memory", &named);
 }
 
@@ -179,6 +180,12 @@ fn huge_response() {
 }
 
 #[test]
+fn more_text_than_one_call_passes() {
+    let named = ["pre", "one call between plugin and host passes at most 34603008 bytes"];
+    done_slowly("blob-huge").call_refused(500, "plugin_trapped", &named);
+}
+
+#[test]
 fn bad_status() {
     let named = ["post", "status 99 is not one of 200 to 599"];
     done("bad-status").call_refused(500, "plugin_invalid_output", &named);
@@ -245,6 +252,9 @@ fn what_the_host_computes_for_a_guest_is_charged() {
         deeds.ends(deed);
     }
     for deed in ["empty-strings", "huge-shape-text", "resize-loop"] {
+        deeds.ends(deed);
+    }
+    for deed in ["blob-bytes", "blob-base64", "blob-slices", "blob-huge"] {
         deeds.ends(deed);
     }
 }

@@ -211,6 +211,31 @@ fn a_form_without_its_boundary() {
     }
 }
 
+/// What `curl -F` sends to a plugin that reads the body.
+#[test]
+fn a_form_for_a_plugin_that_looks_at_the_body_only() {
+    let server = Server::start();
+    server.hostile("acme");
+    server.ranker("rank");
+    let form = [("content-type", "multipart/form-data; boundary=edge")];
+    let body = "--edge\r\ncontent-disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\
+                \r\nnot a picture\r\n--edge--\r\n";
+    let send = |path: &str| server.data.send("POST", path, &form, Some(body.as_bytes()));
+    let hint = "the request is a form (multipart/form-data): its body is empty, and the plugin did \
+                not look at its parts";
+    let answer = send("/v1/acme/infer/hostile?do=thumbnail");
+    answer.refused(415, "unsupported_media_type", &["not a JPEG", hint]);
+    send("/v1/rank/infer").refused(400, "invalid_request", &["invalid JSON", hint]);
+    // This one takes the first part.
+    server.digits("read");
+    let said = send("/v1/read/infer").refused(415, "unsupported_media_type", &["not a JPEG"]);
+    assert!(!said.contains("form"), "{said}");
+    // A body without parts.
+    let answer = server.data.post("/v1/acme/infer/hostile?do=thumbnail", b"not a picture");
+    let said = answer.refused(415, "unsupported_media_type", &["not a JPEG"]);
+    assert!(!said.contains("form"), "{said}");
+}
+
 #[test]
 fn items_that_the_ranker_cannot_take() {
     let server = Server::start();

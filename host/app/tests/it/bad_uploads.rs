@@ -106,7 +106,7 @@ fn a_component_with_unknown_imports() {
     let plugin = files::plugin("digits");
     let renamed = replaced(&plugin, b"gristmill:plugin/tensors@", b"gristmill:plugin/sensors@");
     let named =
-        ["unknown imports: gristmill:plugin/sensors@0.2.0", "gristmill:plugin/tensors@0.2.0"];
+        ["unknown imports: gristmill:plugin/sensors@0.3.0", "gristmill:plugin/tensors@0.3.0"];
     plugin_refused(&renamed, &named);
 }
 

@@ -193,7 +193,7 @@ fn a_component_is_checked() {
     let checked = gristmill(directory.path(), &["plugin", "check", path, "--output", "json"]);
     let document: Value = serde_json::from_slice(&checked.stdout).unwrap();
     assert_eq!(document["world"], "processor");
-    assert_eq!(document["contract"], "0.2");
+    assert_eq!(document["contract"], "0.3");
     let exports = document["exports"].as_array().unwrap();
     let is_exported = |name: &str| exports.contains(&json!(name));
     assert!(is_exported("preprocess") && is_exported("postprocess"), "{document}");

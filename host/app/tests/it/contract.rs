@@ -1,6 +1,6 @@
-//! The versions of the plugin contract: plugins of 0.1 run unchanged beside those of 0.2.
+//! The versions of the plugin contract: plugins of older ones run unchanged beside those of 0.3.
 //!
-//! The plugins of 0.1 are files in `plugins/fixtures/0.1.0`, built before there was 0.2.
+//! The plugins of older contracts are files in `plugins/fixtures`, built before there was the next.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn plugins_of_the_old_contract_run_unchanged() {
     let server = Server::start();
     server.open_tenant("old");
     server.model("digits");
-    server.put("tenants/old/plugins/digits", &files::old_plugin("digits"));
+    server.put("tenants/old/plugins/digits", &files::old_plugin("0.1.0", "digits"));
     server.pipeline("old", "digits", &processor("digits", json!({})));
     server.assert_reads_digits("old");
 }
@@ -24,10 +24,38 @@ fn plugins_of_both_contracts_serve_one_pipeline() {
     // Deploys the plugins of 0.2.
     server.ranker("acme");
     server.assert_ranks("acme");
-    server.put("tenants/acme/plugins/ranker-pre", &files::old_plugin("ranker-pre"));
+    server.put("tenants/acme/plugins/ranker-pre", &files::old_plugin("0.1.0", "ranker-pre"));
     server.assert_ranks("acme");
-    server.put("tenants/acme/plugins/ranker-post", &files::old_plugin("ranker-post"));
+    server.put("tenants/acme/plugins/ranker-post", &files::old_plugin("0.1.0", "ranker-post"));
     server.assert_ranks("acme");
+}
+
+/// The plugin `hostile` of 0.2 compares all that its contract offers.
+#[test]
+fn a_plugin_of_contract_0_2_has_its_functions_and_its_rounding() {
+    let server = Server::start();
+    server.hostile("new");
+    server.open_tenant("old");
+    server.put("tenants/old/plugins/hostile", &files::old_plugin("0.2.0", "hostile"));
+    server.pipeline("old", "hostile", &processor("hostile", json!({})));
+    let done = |tenant: &str, deed: &str| {
+        let answer = server.data.post(&format!("/v1/{tenant}/infer/hostile?do={deed}"), b"");
+        (answer.status, answer.text())
+    };
+    for tenant in ["old", "new"] {
+        assert_eq!(done(tenant, "operations"), (200, "harmless".into()), "{tenant}");
+        let (status, text) = done(tenant, "context");
+        assert_eq!(status, 200, "{text}");
+        assert!(text.contains(&format!("pre tenant={tenant} pipeline=hostile")), "{text}");
+    }
+    // As torchvision has them since 0.3, to the nearest and to the left before.
+    assert_eq!(done("new", "rounding").1, "298x224 [0, 0, 1, 2, 2, 2, 3, 4]");
+    assert_eq!(done("old", "rounding").1, "299x224 [0, 0, 1, 1, 2, 2, 3, 3]");
+    let contract = |tenant: &str| {
+        server.admin.get(&format!("/admin/v1/tenants/{tenant}/plugins/hostile")).ok()["contract"]
+            .clone()
+    };
+    assert_eq!((contract("old"), contract("new")), (json!("0.2"), json!("0.3")));
 }
 
 #[test]

@@ -42,13 +42,15 @@ fn a_plugin_whose_init_fails_is_refused_with_its_reason() {
     for (init, named) in [
         (inits::fails as inits::Init, &["`init` failed: no words"][..]),
         (inits::traps, &["`init` failed", "unreachable"]),
-        (inits::reads_a_tensor, &["`init` failed", "tensors@0.2.0", "not been defined"]),
+        (inits::reads_a_tensor, &["`init` failed", "tensors@0.3.0", "not been defined"]),
         (inits::loops, &["`init` took more than 10 s of CPU time"]),
         (inits::grows, &["`init` failed", "memory"]),
     ] {
-        let answer = server.admin.put(path, &inits::with_init(init));
+        let answer = server.admin.put(path, &inits::with_init(init, inits::V0_3));
         answer.refused(422, "invalid_plugin", named);
     }
-    let answer = server.admin.put(path, &inits::with_init(inits::succeeds));
-    assert_eq!(answer.status, 200, "{}", answer.text());
+    for contract in [inits::V0_2, inits::V0_3] {
+        let answer = server.admin.put(path, &inits::with_init(inits::succeeds, contract));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
 }

@@ -1,6 +1,8 @@
 //! The sample plugins in each language answer as those in Rust do, in a fresh instance for each
 //! call and in one that stays.
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::support::deploy::processor;
@@ -42,9 +44,43 @@ fn assert_serves(language: &str) {
             let (expected, found) = (ask("rust"), ask(language));
             assert!(is_close(&expected, &found), "{reuse}, {digit}: {expected}, {found}");
         }
+        assert_reads_base64(&server, language);
         server.assert_reads_digits(language);
         server.assert_ranks(language);
     }
+}
+
+/// Fails unless the pipeline `digits` reads a photo in JSON, and says what is wrong with other
+/// texts.
+#[track_caller]
+fn assert_reads_base64(server: &Server, tenant: &str) {
+    let ask = |image: Value| {
+        let json = [("content-type", "application/json")];
+        let body = json!({ "image": image }).to_string();
+        server.data.send(
+            "POST",
+            &format!("/v1/{tenant}/infer/digits"),
+            &json,
+            Some(body.as_bytes()),
+        )
+    };
+    let photo = files::digit(7);
+    let text = STANDARD.encode(&photo);
+    let found = server.data.post(&format!("/v1/{tenant}/infer/digits"), &photo).ok();
+    let url = format!("data:image/png;base64,{text}");
+    let lines = text.as_bytes().chunks(76).map(String::from_utf8_lossy).collect::<Vec<_>>();
+    for sent in [&text, &url, &lines.join("\r\n"), &URL_SAFE_NO_PAD.encode(&photo)] {
+        assert_eq!(ask(json!(sent)).ok(), found, "{tenant}: {sent:.40}");
+    }
+    for (sent, named) in [
+        (json!("iVBORw0K!"), "base64 has '!' at position 8"),
+        (json!("data:image/png,iVBO"), "has no \";base64\""),
+        (json!(7), ""),
+        (json!(text[..text.len() / 8 * 4]), "malformed image"),
+    ] {
+        ask(sent).refused(400, "invalid_request", &[named]);
+    }
+    ask(json!("TWFu")).refused(415, "unsupported_media_type", &["not a JPEG"]);
 }
 
 /// Whether two documents are equal, but for small differences of numbers.
@@ -108,6 +144,7 @@ fn rust_serves_in_instances_that_stay() {
     let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post",
                          "instance_reuse": "tenant" });
     server.pipeline("acme", "ranker", &ranker);
+    assert_reads_base64(&server, "acme");
     server.assert_reads_digits("acme");
     server.assert_ranks("acme");
 }

@@ -129,7 +129,7 @@ fn files_come_back_as_they_were_uploaded_also_after_a_restart() {
         }
         let about = read(&server, "tenants/acme/plugins/digits");
         assert_eq!((&about["name"], &about["version"]), (&json!("digits"), &json!(3)));
-        assert_eq!((&about["contract"], &about["world"]), (&json!("0.2"), &json!("processor")));
+        assert_eq!((&about["contract"], &about["world"]), (&json!("0.3"), &json!("processor")));
         assert!(!about["imports"].as_array().unwrap().is_empty(), "{about}");
         server = server.kill().start();
         for (below, tag_before) in ALL.iter().zip(&tags) {

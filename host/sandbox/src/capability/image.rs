@@ -21,7 +21,7 @@ use crate::error::{CallLimit, HELD_KEY};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
-const INTERFACE: &str = "gristmill:plugin/image@0.2.0";
+const INTERFACE: &str = "gristmill:plugin/image@0.3.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
@@ -142,6 +142,31 @@ impl<S: Send> CallState<S> {
         self.native(RESIZING, cost, |work| pixels.resize(work, target, filter, limits)).await
     }
 
+    async fn resized_shorter(
+        &mut self,
+        pixels: Resource<Pixels>,
+        size: u32,
+        filter: wit::Filter,
+        rounding: impl FnOnce(Size, u32) -> Size,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let pixels = self.pixels(&pixels)?;
+        let target = match size {
+            0 => Size { width: 0, height: 0 },
+            _ => rounding(pixels.size(), size),
+        };
+        self.resized(&pixels, target, filter).await
+    }
+
+    /// `resize-shorter` of contract 0.2.
+    pub(super) async fn resize_shorter_rounded(
+        &mut self,
+        pixels: Resource<Pixels>,
+        size: u32,
+        filter: wit::Filter,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.resized_shorter(pixels, size, filter, Size::with_shorter_side_rounded).await
+    }
+
     async fn decoded(
         &mut self,
         data: Resource<Bytes>,
@@ -249,12 +274,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         size: u32,
         filter: wit::Filter,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        let pixels = self.pixels(&pixels)?;
-        let target = match size {
-            0 => Size { width: 0, height: 0 },
-            _ => pixels.size().with_shorter_side(size),
-        };
-        self.resized(&pixels, target, filter).await
+        self.resized_shorter(pixels, size, filter, Size::with_shorter_side).await
     }
 
     async fn pad(
@@ -321,6 +341,17 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let part = Rect { x, y, size: Size { width, height } };
+        self.native("cropping", pixels.crop_cost(part), |work| pixels.crop(work, part)).await
+    }
+
+    async fn center_crop(
+        &mut self,
+        pixels: Resource<Pixels>,
+        width: u32,
+        height: u32,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let pixels = self.pixels(&pixels)?;
+        let part = pixels.size().middle(Size { width, height });
         self.native("cropping", pixels.crop_cost(part), |work| pixels.crop(work, part)).await
     }
 

@@ -22,7 +22,7 @@ use crate::lines::CallLines;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        interfaces: "import gristmill:plugin/log@0.2.0;",
+        interfaces: "import gristmill:plugin/log@0.3.0;",
         imports: { default: trappable },
         with: { "gristmill:plugin/types": crate::capability::types::wit },
     });
@@ -30,7 +30,7 @@ mod bindings {
 
 pub(crate) use self::bindings::gristmill::plugin::log::Level;
 
-const INTERFACE: &str = "gristmill:plugin/log@0.2.0";
+pub(crate) const INTERFACE: &str = "gristmill:plugin/log@0.3.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
@@ -163,10 +163,11 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
     linker.instance(interface)?.func_wrap("write", write)
 }
 
-/// Link `write` so that each line goes to `take`, without its fields.
+/// Link `write` under the names `interfaces`, so that each line goes to `take`, without its fields.
 pub(crate) fn link_lines<T: Send + 'static>(
     linker: &mut Linker<T>,
-    take: impl Fn(&mut T, Level, &str) + Send + Sync + 'static,
+    interfaces: &[&str],
+    take: impl Fn(&mut T, Level, &str) + Copy + Send + Sync + 'static,
 ) -> wasmtime::Result<()> {
     let write = move |mut store: StoreContextMut<'_, T>,
                       (level, message, _): (Level, WasmStr, WasmList<Field>)| {
@@ -174,7 +175,10 @@ pub(crate) fn link_lines<T: Send + 'static>(
         take(store.data_mut(), level, &message);
         Ok(())
     };
-    linker.instance(INTERFACE)?.func_wrap("write", write)
+    for interface in interfaces {
+        linker.instance(interface)?.func_wrap("write", write)?;
+    }
+    Ok(())
 }
 
 fn cut(text: &str, max: usize) -> &str {

@@ -7,7 +7,7 @@ use crate::call::CallState;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        interfaces: "import gristmill:plugin/prepare@0.2.0;",
+        interfaces: "import gristmill:plugin/prepare@0.3.0;",
         with: {
             "gristmill:plugin/tensors": crate::capability::tensors::wit,
         },
@@ -17,7 +17,7 @@ mod bindings {
 pub use self::bindings::gristmill::plugin::prepare as wit;
 
 /// The interface that it links.
-pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/prepare@0.2.0"];
+pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/prepare@0.3.0"];
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)

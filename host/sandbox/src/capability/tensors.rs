@@ -22,7 +22,7 @@ use self::cast::Cast;
 use self::join::{Joined, Part};
 use self::rows::{Rows, largest};
 
-const INTERFACE: &str = "gristmill:plugin/tensors@0.2.0";
+const INTERFACE: &str = "gristmill:plugin/tensors@0.3.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];

@@ -1,41 +1,24 @@
-//! `types`: the context and the request of a call, blobs (the bytes of a request), and the records
-//! that the worlds' exports use.
+//! `types`: the context and the request of a call, blobs, and the records that the worlds' exports
+//! use.
+
+mod base64;
+mod bindings;
+mod blob;
 
 use std::time::Instant;
 
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
+pub use self::bindings::wit;
 use super::methods::{link_instead, link_methods};
-use crate::call::{CallState, window};
+use crate::call::CallState;
 use crate::request::{Context, Part, Request, SharedContext};
-
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../../wit",
-        interfaces: "import gristmill:plugin/types@0.2.0;",
-        imports: {
-            "gristmill:plugin/types.[method]blob.read": async | trappable,
-            "gristmill:plugin/types.[method]context.settings": async | trappable,
-            "gristmill:plugin/types.[method]request.headers": async | trappable,
-            "gristmill:plugin/types.[method]request.query": async | trappable,
-            "gristmill:plugin/types.[method]request.parts": async | trappable,
-            default: trappable,
-        },
-        with: {
-            "gristmill:plugin/types.blob": bytes::Bytes,
-            "gristmill:plugin/types.context": crate::request::SharedContext,
-            "gristmill:plugin/types.request": crate::request::Request,
-        },
-    });
-}
-
-pub use self::bindings::gristmill::plugin::types as wit;
 
 /// What a field takes besides its texts, in bytes.
 const FIELD_BYTES: usize = size_of::<wit::Field>();
 
-const INTERFACE: &str = "gristmill:plugin/types@0.2.0";
+const INTERFACE: &str = "gristmill:plugin/types@0.3.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
@@ -48,45 +31,11 @@ pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasm
             async "[method]blob.read" = CallState::lend_blob,
                 (blob: Resource<Bytes>, offset: u64, length: u64);
         }
-        Ok(())
+        blob::link(&mut instance)
     })
 }
 
 impl<S: Send> wit::Host for CallState<S> {}
-
-impl<S: Send> wit::HostBlob for CallState<S> {
-    fn len(&mut self, blob: Resource<Bytes>) -> wasmtime::Result<u64> {
-        Ok(self.table.get(&blob)?.len() as u64)
-    }
-
-    async fn read(
-        &mut self,
-        blob: Resource<Bytes>,
-        offset: u64,
-        length: u64,
-    ) -> wasmtime::Result<Vec<u8>> {
-        Ok(self.lend_blob(blob, offset, length).await?.to_vec())
-    }
-
-    fn drop(&mut self, blob: Resource<Bytes>) -> wasmtime::Result<()> {
-        self.table.delete(blob)?;
-        Ok(())
-    }
-}
-
-impl<S> CallState<S> {
-    /// [`read`](wit::HostBlob::read), as [`lend`](Self::lend) does it.
-    pub(super) async fn lend_blob(
-        &mut self,
-        blob: Resource<Bytes>,
-        offset: u64,
-        length: u64,
-    ) -> wasmtime::Result<Bytes> {
-        let blob = self.table.get(&blob)?;
-        let part = blob.slice(window(blob, offset, length));
-        self.lend(part).await
-    }
-}
 
 /// A call has one context and one request, which are lent to the guest for its length. So their
 /// handles carry no number.
@@ -154,6 +103,7 @@ impl<S: Send> wit::HostRequest for CallState<S> {
     }
 
     async fn parts(&mut self, _: Resource<Request>) -> wasmtime::Result<Vec<wit::Part>> {
+        self.has_read_parts = true;
         let bytes = self.own_request()?.parts.iter().map(Part::head_bytes).sum();
         self.before_copying(bytes).await?;
         let parts = self.own_request()?.parts.clone();

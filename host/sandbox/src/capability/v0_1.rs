@@ -1,8 +1,8 @@
-//! Contract 0.1 for plugins that were built for it: its functions, which are functions of 0.2 under
-//! another name.
+//! Contract 0.1 for plugins that were built for it: its functions, which are functions of the
+//! current contract under other names.
 //!
-//! An adapter. The types of 0.1 are those of 0.2, apart from `tensor-error`, which has a case less,
-//! and the record `request` (`worlds::v0_1`).
+//! An adapter. The types of 0.1 are those of today, apart from `tensor-error`, which has a case
+//! less, and the record `request` (`worlds::v0_1`).
 
 use bytes::Bytes;
 use gristmill_core::Tensor;
@@ -19,14 +19,31 @@ use super::tensors::wit::{self as tensors, HostTensor};
 use super::types::wit::HostBlob;
 use crate::call::CallState;
 
-const LOG: &str = "gristmill:plugin/log@0.1.0";
-const TYPES: &str = "gristmill:plugin/types@0.1.0";
-const TENSORS: &str = "gristmill:plugin/tensors@0.1.0";
-const IMAGE: &str = "gristmill:plugin/image@0.1.0";
-const PREPARE: &str = "gristmill:plugin/prepare@0.1.0";
+const NAMES: Names = Names {
+    types: "gristmill:plugin/types@0.1.0",
+    tensors: "gristmill:plugin/tensors@0.1.0",
+    image: "gristmill:plugin/image@0.1.0",
+    log: "gristmill:plugin/log@0.1.0",
+    prepare: "gristmill:plugin/prepare@0.1.0",
+};
 
 /// The interfaces that it links.
-pub(crate) const INTERFACES: &[&str] = &[TYPES, TENSORS, IMAGE, LOG, PREPARE];
+pub(crate) const INTERFACES: &[&str] = &NAMES.all();
+
+/// The names of the interfaces in one version of the contract.
+pub(super) struct Names {
+    pub(super) types: &'static str,
+    pub(super) tensors: &'static str,
+    pub(super) image: &'static str,
+    pub(super) log: &'static str,
+    pub(super) prepare: &'static str,
+}
+
+impl Names {
+    pub(super) const fn all(&self) -> [&'static str; 5] {
+        [self.types, self.tensors, self.image, self.log, self.prepare]
+    }
+}
 
 /// The variant `tensor-error` of 0.1.
 #[derive(ComponentType, Lift, Lower)]
@@ -55,19 +72,31 @@ pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
     S: AsMut<log::State> + Send + 'static,
 {
-    log::link_as(LOG, linker)?;
+    link_as::<S, TensorError>(linker, &NAMES)
+}
+
+/// Link the functions of 0.1 under these names. Errors of tensors are `E`.
+pub(super) fn link_as<S, E>(
+    linker: &mut Linker<CallState<S>>,
+    names: &Names,
+) -> wasmtime::Result<()>
+where
+    S: AsMut<log::State> + Send + 'static,
+    E: From<tensors::TensorError> + ComponentType + Lower + Send + Sync + 'static,
+{
+    log::link_as(names.log, linker)?;
     // It has no functions.
-    linker.instance(PREPARE)?;
-    let mut types = linker.instance(TYPES)?;
+    linker.instance(names.prepare)?;
+    let mut types = linker.instance(names.types)?;
     resource::<S, Bytes>(&mut types, "blob")?;
     link_methods! { types,
         sync "[method]blob.len" = HostBlob::len, (blob: Resource<Bytes>);
         async "[method]blob.read" = CallState::lend_blob,
             (blob: Resource<Bytes>, offset: u64, length: u64);
     }
-    let mut instance = linker.instance(TENSORS)?;
+    let mut instance = linker.instance(names.tensors)?;
     resource::<S, Tensor>(&mut instance, "tensor")?;
-    link_create::<S, TensorError>(&mut instance)?;
+    link_create::<S, E>(&mut instance)?;
     link_methods! { instance,
         sync "[method]tensor.dtype" = HostTensor::dtype, (tensor: Resource<Tensor>);
         sync "[method]tensor.shape" = HostTensor::shape, (tensor: Resource<Tensor>);
@@ -79,7 +108,7 @@ where
             (tensor: Resource<Tensor>, row: u32, k: u32);
         async "[method]tensor.softmax" = HostTensor::softmax, (tensor: Resource<Tensor>);
     }
-    let mut instance = linker.instance(IMAGE)?;
+    let mut instance = linker.instance(names.image)?;
     resource::<S, Pixels>(&mut instance, "pixels")?;
     link_methods! { instance,
         async "[static]pixels.decode" = HostPixels::decode,
@@ -101,7 +130,7 @@ where
 }
 
 /// The resource `name`, whose values are in the call's table.
-fn resource<S: Send + 'static, T: Send + 'static>(
+pub(super) fn resource<S: Send + 'static, T: Send + 'static>(
     instance: &mut LinkerInstance<'_, CallState<S>>,
     name: &str,
 ) -> wasmtime::Result<()> {

@@ -87,7 +87,7 @@ fn exports_give_a_component_its_roles() {
 #[test]
 fn only_interfaces_of_the_host_can_be_imported() {
     let exports = &["preprocess"][..];
-    let imports: Vec<_> = interfaces().filter(|name| !name.ends_with("@0.1.0")).collect();
+    let imports: Vec<_> = interfaces().filter(|name| !is_of_older_contract(name)).collect();
     let full = |name: &&str| match name.strip_prefix("wasi:") {
         Some(rest) => format!("wasi:{rest}.3"),
         None => (*name).to_owned(),
@@ -96,7 +96,7 @@ fn only_interfaces_of_the_host_can_be_imported() {
     let imports: Vec<&str> = full.iter().map(String::as_str).collect();
     let checked = Made { imports: &imports, exports, ..Made::default() }.checked().unwrap();
     assert_eq!(checked.imports, full);
-    let imports = &["gristmill:plugin/log@0.2.0", "acme:store/keys@1.0.0"];
+    let imports = &["gristmill:plugin/log@0.3.0", "acme:store/keys@1.0.0"];
     match (Made { imports, exports, ..Made::default() }).checked().unwrap_err() {
         ComponentError::UnknownImports { unknown, known } => {
             assert_eq!(unknown, ["acme:store/keys@1.0.0"]);
@@ -107,9 +107,27 @@ fn only_interfaces_of_the_host_can_be_imported() {
     let imports = &["wasi:keyvalue/store@0.2.0", "acme:store/keys@1.0.0"];
     let error = (Made { imports, exports, ..Made::default() }).checked().unwrap_err();
     assert!(matches!(error, ComponentError::RefusedWasi(_)), "{error}");
-    let imports = &["gristmill:plugin/log@0.1.0", "gristmill:plugin/types@0.2.0"];
-    let error = (Made { imports, exports, ..Made::default() }).checked().unwrap_err();
-    assert!(matches!(error, ComponentError::TwoContracts), "{error}");
+    for [one, other] in [["0.1.0", "0.2.0"], ["0.2.0", "0.3.0"], ["0.3.0", "0.1.0"]] {
+        let names =
+            [format!("gristmill:plugin/log@{one}"), format!("gristmill:plugin/types@{other}")];
+        let imports = &names.each_ref().map(String::as_str)[..];
+        let error = (Made { imports, exports, ..Made::default() }).checked().unwrap_err();
+        assert!(matches!(error, ComponentError::SeveralContracts), "{error}");
+    }
+}
+
+#[test]
+fn a_component_has_the_contract_of_its_imports() {
+    for (version, expected) in [("0.1.0", "0.1"), ("0.2.0", "0.2"), ("0.3.0", "0.3")] {
+        let names = ["log", "types"].map(|name| format!("gristmill:plugin/{name}@{version}"));
+        let imports = &names.each_ref().map(String::as_str)[..];
+        let made = Made { imports, exports: &["preprocess"], ..Made::default() };
+        assert_eq!(made.checked().unwrap().contract(), expected);
+    }
+}
+
+fn is_of_older_contract(name: &str) -> bool {
+    name.ends_with("@0.1.0") || name.ends_with("@0.2.0")
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl World for Preprocess {
     ) -> Result<Self::Params, CallError> {
         state.context = Some(context);
         state.request = Some(request);
+        state.has_read_parts = false;
         Ok((lent(), lent()))
     }
 

@@ -1,15 +1,24 @@
-//! A photo of a handwritten digit in, its label out.
+//! A photo of a handwritten digit in, its label out. The photo is the body, the first part of a
+//! form, or base64 or a data URL in JSON: `{"image": ".."}`.
 //!
 //! The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 
 use gristmill_plugin::image::{self, Filter, Pixels};
-use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
-use serde::Serialize;
+use gristmill_plugin::{
+    Blob, Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor,
+};
+use serde::{Deserialize, Serialize};
 
 const SIZE: u32 = 28;
 const DIGITS: usize = 10;
 
 struct Digits;
+
+/// A request in JSON.
+#[derive(Deserialize)]
+struct Encoded {
+    image: String,
+}
 
 #[derive(Serialize)]
 struct Reading {
@@ -26,11 +35,7 @@ struct Candidate {
 
 impl Processor for Digits {
     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
-        let photo = match request.parts().into_iter().next() {
-            Some(part) => part.body,
-            None => request.body(),
-        };
-        let photo = Pixels::decode(&photo, image::GRAY)?;
+        let photo = Pixels::decode(&photo_of(request)?, image::GRAY)?;
         let small = photo.resize(SIZE, SIZE, Filter::Bilinear)?;
         let ink = to_ink(&small.data());
         let shape = [1, 1, SIZE as usize, SIZE as usize];
@@ -53,6 +58,18 @@ impl Processor for Digits {
         let Candidate { label, probability } = candidates[0];
         Response::json(&Reading { label, probability, top: candidates })
     }
+}
+
+/// The file of the photo.
+fn photo_of(request: &Request) -> Result<Blob, Failure> {
+    if request.content_type().as_deref() == Some("application/json") {
+        let Encoded { image } = request.json()?;
+        return Ok(Blob::from_base64(&image)?);
+    }
+    Ok(match request.parts().into_iter().next() {
+        Some(part) => part.body,
+        None => request.body(),
+    })
 }
 
 /// Bright ink on black, stretched to 0 to 1. A bright picture shows dark ink on paper and is

@@ -1,6 +1,7 @@
 // The host as a component imports it. `build/build.mjs` chooses this file by the condition
 // `gristmill`.
 
-export { Tensor } from 'gristmill:plugin/tensors@0.2.0';
-export { Pixels } from 'gristmill:plugin/image@0.2.0';
-export { write } from 'gristmill:plugin/log@0.2.0';
+export { Blob } from 'gristmill:plugin/types@0.3.0';
+export { Tensor } from 'gristmill:plugin/tensors@0.3.0';
+export { Pixels } from 'gristmill:plugin/image@0.3.0';
+export { write } from 'gristmill:plugin/log@0.3.0';

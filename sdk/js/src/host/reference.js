@@ -1,5 +1,6 @@
 // The host of unit tests: everything runs in this process.
 
+export { ReferenceBlob as Blob } from '../reference/blob.js';
 export { ReferenceTensor as Tensor } from '../reference/tensor.js';
 export { ReferencePixels as Pixels } from '../reference/pixels.js';
 export { write } from '../reference/log.js';

@@ -1,11 +1,21 @@
 // The reference host's bodies.
 
+import { decode } from './base64.js';
+
 /** Bytes as the contract's `blob`. */
 export class ReferenceBlob {
   #bytes;
 
   constructor(bytes) {
     this.#bytes = bytes;
+  }
+
+  static fromBytes(bytes) {
+    return new ReferenceBlob(Uint8Array.from(bytes));
+  }
+
+  static fromBase64(text) {
+    return new ReferenceBlob(decode(text));
   }
 
   len() {
@@ -17,6 +27,10 @@ export class ReferenceBlob {
     const start = offset < size ? offset : size;
     const end = start + length < size ? start + length : size;
     return this.#bytes.slice(Number(start), Number(end));
+  }
+
+  slice(offset, length) {
+    return new ReferenceBlob(this.read(offset, length));
   }
 
   [Symbol.dispose ?? Symbol.for('dispose')]() {}

@@ -80,9 +80,9 @@ export class ReferencePixels {
   }
 
   resizeShorter(size, filter) {
-    const scale = size / Math.min(this.#width, this.#height);
-    const side = (length) => Math.max(1, Math.round(length * scale));
-    return this.resize(side(this.#width), side(this.#height), filter);
+    const [width, height] = [this.#width, this.#height];
+    const longer = Math.floor((size * Math.max(width, height)) / Math.min(width, height));
+    return width <= height ? this.resize(size, longer, filter) : this.resize(longer, size, filter);
   }
 
   pad({ left, top, right, bottom }, fill) {
@@ -135,6 +135,14 @@ export class ReferencePixels {
       data.set(this.#data.subarray(start, start + width * channels), row * width * channels);
     }
     return new ReferencePixels(width, height, this.#color, data);
+  }
+
+  centerCrop(width, height) {
+    const start = (own, part) => {
+      const half = Math.floor(Math.max(own - part, 0) / 2);
+      return half + ((own - part) & half & 1);
+    };
+    return this.crop(start(this.#width, width), start(this.#height, height), width, height);
   }
 
   toTensor({ dtype, layout, color, scale, mean, std }) {

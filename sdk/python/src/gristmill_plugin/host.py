@@ -4,9 +4,13 @@ In a component they are the bindings that componentize-py generates. Elsewhere, 
 they are those of the reference host.
 """
 
+import os
 import sys
 
 if sys.platform == "wasi":
+    # The build names its paths by numbers. The first one is the plugin's folder, in which the
+    # plugin's module may open files while it is imported.
+    os.chdir(next((path for path in sys.path if path[1:].isdigit()), "/"))
     from componentize_py_types import Err
     from wit_world.imports import image, log, prepare, tensors, types
 else:

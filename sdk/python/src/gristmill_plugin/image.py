@@ -1,6 +1,6 @@
 """Pictures. The host decodes and resizes them, at native speed.
 
-photo = Pixels.decode(request.body)
+photo = Pixels.decode(request.body)  # or Blob.from_base64(request.json()["image"])
 photo = photo.resize_shorter(256).center_crop(224, 224)
 tensor = photo.to_tensor(mean=IMAGENET_MEAN, std=IMAGENET_STD)
 """
@@ -59,7 +59,7 @@ class Pixels:
     @classmethod
     def decode(
         cls,
-        data: Blob,
+        data: Blob | bytes | bytearray | memoryview,
         color: Color = Color.RGB,
         *,
         upright: bool = True,
@@ -67,12 +67,15 @@ class Pixels:
     ) -> Pixels:
         """Decode a JPEG, PNG, WebP or BMP, or the first frame of a GIF.
 
-        `color` is RGB or GRAY. `upright` turns the picture as its EXIF orientation says. `lenient`
-        decodes also the readable part of a damaged JPEG, PNG or GIF.
+        `data` is a blob, or bytes of the plugin, which are copied to the host. `color` is RGB or
+        GRAY. `upright` turns the picture as its EXIF orientation says. `lenient` decodes also the
+        readable part of a damaged JPEG, PNG or GIF.
 
         Raises `UnsupportedMediaType` if the bytes are none of these formats, and `InvalidInput` if
         they are malformed.
         """
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            data = Blob.from_bytes(data)
         checks.instance("data", data, Blob)
         checks.case("color", color, Color)
         function = host_image.Pixels.decode_leniently if lenient else host_image.Pixels.decode
@@ -129,7 +132,10 @@ class Pixels:
             raise _failure(error) from None
 
     def resize_shorter(self, size: int, filter: Filter = Filter.BILINEAR) -> Pixels:
-        """The picture resized so that its shorter side has `size` pixels. The ratio stays."""
+        """The picture resized so that its shorter side has `size` pixels. The ratio stays.
+
+        The longer side is rounded down, as by torchvision's `Resize`.
+        """
         size = checks.u32("size", size)
         checks.case("filter", filter, Filter)
         try:
@@ -147,13 +153,15 @@ class Pixels:
             raise _failure(error) from None
 
     def center_crop(self, width: int, height: int) -> Pixels:
-        """The rectangle of this size in the middle. The picture must be at least as large."""
-        own_width, own_height = self.width, self.height
-        left, top = own_width - width, own_height - height
-        if left < 0 or top < 0:
-            size = f"{own_width}x{own_height}"
-            raise Internal(f"center_crop of {width}x{height} is not within {size}")
-        return self.crop(left // 2, top // 2, width, height)
+        """The rectangle of this size in the middle. The picture must be at least as large.
+
+        Half a pixel is rounded to the even number, as by torchvision's `CenterCrop`.
+        """
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        try:
+            return Pixels(self._handle.center_crop(width, height), self._color)
+        except Err as error:
+            raise _failure(error) from None
 
     def pad(
         self,

@@ -200,6 +200,11 @@ impl Pixels {
         frame::crop(self, (x, y), (width, height))
     }
 
+    pub fn center_crop(&self, width: u32, height: u32) -> Result<Self, ImageError> {
+        let corner = frame::middle((self.width, self.height), (width, height));
+        frame::crop(self, corner, (width, height))
+    }
+
     pub fn to_tensor(&self, options: &TensorOptions) -> Result<Tensor, ImageError> {
         to_tensor::to_tensor(self, options)
     }

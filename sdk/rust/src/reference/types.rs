@@ -3,6 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlobError {
+    InvalidBase64(String),
+}
+
+impl fmt::Display for BlobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for BlobError {}
+
 /// Bytes that clones share.
 #[derive(Clone, Debug)]
 pub struct Blob(pub(crate) Arc<[u8]>);
@@ -15,6 +28,19 @@ impl Blob {
 
     pub fn read(&self, offset: u64, length: u64) -> Vec<u8> {
         super::tensors::window(&self.0, offset, length).to_vec()
+    }
+
+    pub fn slice(&self, offset: u64, length: u64) -> Self {
+        Self(super::tensors::window(&self.0, offset, length).into())
+    }
+
+    pub fn from_bytes(data: &[u8]) -> Self {
+        Self(data.into())
+    }
+
+    pub fn from_base64(text: &str) -> Result<Self, BlobError> {
+        let bytes = super::base64::decode(text).map_err(BlobError::InvalidBase64)?;
+        Ok(Self(bytes.into()))
     }
 }
 

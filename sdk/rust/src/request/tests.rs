@@ -18,6 +18,8 @@ fn a_body_is_read_as_bytes_text_and_json() {
     assert_eq!(request.json::<serde_json::Value>().unwrap(), json!({ "a": [1, 2] }));
     assert_eq!(request.content_type().as_deref(), Some("application/json"));
     assert_eq!(request.body().read(1, 3), b"\"a\"");
+    assert_eq!(request.body().slice(1, 3).bytes(), b"\"a\"");
+    assert_eq!(request.body().slice(9, 9).bytes(), b"]}");
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 mod toolchain;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use self::toolchain::{TARGET, Toolchain};
+use self::toolchain::{STACK_BYTES, TARGET, Toolchain};
 use super::module::Module;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::language::Language;
@@ -23,7 +24,7 @@ const SHARED: &str = "cargo";
 
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {
-    let Package { name, library, target_directory } = Package::of(folder)?;
+    let Package { name, library, target_directory, stack_bytes } = Package::of(folder)?;
     let toolchain = Toolchain::find()?;
     let (target, _lock) = match target_directory {
         Some(directory) => (directory, None),
@@ -33,7 +34,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
             (builds.path().join(SHARED), Some(builds.lock(SHARED)?))
         }
     };
-    let mut cargo = toolchain.cargo_build();
+    let mut cargo = toolchain.cargo_build(stack_bytes);
     cargo.current_dir(folder).args(["--package", &name]).env("CARGO_TARGET_DIR", &target);
     run(&mut cargo, REMEDY)?;
     let module = target.join(TARGET).join("release");
@@ -48,7 +49,12 @@ struct Package {
     library: String,
     /// Where cargo builds; none if it is the `target` of the plugin's own folder.
     target_directory: Option<PathBuf>,
+    /// `package.metadata.gristmill.stack_bytes`.
+    stack_bytes: u64,
 }
+
+/// The stacks that a plugin may ask for.
+const STACKS: RangeInclusive<u64> = STACK_BYTES..=16 << 20;
 
 impl Package {
     fn of(folder: &Path) -> Result<Self> {
@@ -78,10 +84,29 @@ impl Package {
             .as_str()
             .context("cargo metadata has no target directory")?;
         check_sdk(own, &manifest)?;
+        let stack_bytes = stack_of(own, &manifest)?;
         let is_own = manifest.with_file_name("target") == Path::new(target_directory);
         let target_directory = (!is_own).then(|| target_directory.into());
-        Ok(Self { name, library: library.to_owned(), target_directory })
+        Ok(Self { name, library: library.to_owned(), target_directory, stack_bytes })
     }
+}
+
+/// The stack that the plugin asks for.
+fn stack_of(package: &Value, manifest: &Path) -> Result<u64> {
+    let asked = &package["metadata"]["gristmill"]["stack_bytes"];
+    if asked.is_null() {
+        return Ok(STACK_BYTES);
+    }
+    let fits = |bytes: &u64| STACKS.contains(bytes) && bytes.is_multiple_of(16);
+    asked.as_u64().filter(fits).with_context(|| {
+        format!(
+            "{}: package.metadata.gristmill.stack_bytes is {asked}: it must be a multiple of 16 \
+             from {} to {}",
+            manifest.display(),
+            STACKS.start(),
+            STACKS.end()
+        )
+    })
 }
 
 /// Fail if the plugin names an SDK that is not there: build folders may be deleted.
@@ -124,4 +149,31 @@ fn not_a_plugin(folder: &Path, packages: &[Value]) -> String {
         return format!("{workspace}, and none of its packages has a cdylib");
     }
     format!("{workspace}; build one of its plugins:{}", plugins.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_may_ask_for_a_larger_stack() {
+        let stack = |metadata: Value| {
+            let package = json!({ "metadata": metadata });
+            stack_of(&package, Path::new("Cargo.toml")).map_err(|error| error.to_string())
+        };
+        assert_eq!(stack(json!(null)), Ok(64 << 10));
+        assert_eq!(stack(json!({ "gristmill": {} })), Ok(64 << 10));
+        let asked = |bytes: Value| stack(json!({ "gristmill": { "stack_bytes": bytes } }));
+        assert_eq!(asked(json!(1_048_576)), Ok(1 << 20));
+        for bytes in [json!(1024), json!(100_001), json!(32 << 20), json!("1M"), json!(-1)] {
+            let said = asked(bytes.clone()).unwrap_err();
+            let expected =
+                format!("Cargo.toml: package.metadata.gristmill.stack_bytes is {bytes}: ");
+            assert!(said.starts_with(&expected), "{said}");
+        }
+    }
 }

@@ -55,13 +55,17 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 32] = [
+const ALONE: [(&str, &[End]); 36] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[TRAPPED]),
     ("join-much", &[FAILED]),
     ("join-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
     ("cast-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pad-much", &[REFUSED]),
+    ("blob-bytes", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("blob-base64", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("blob-slices", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("blob-huge", &[TRAPPED, TIMEOUT]),
     ("softmax", &[TIMEOUT, OUT_OF_MEMORY]),
     ("tensor-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pixels-data", &[TIMEOUT, OUT_OF_MEMORY]),

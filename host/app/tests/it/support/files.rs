@@ -24,9 +24,9 @@ pub(crate) fn plugin(name: &str) -> Vec<u8> {
     read(&plugin_path(name))
 }
 
-/// A plugin that was built for contract 0.1.
-pub(crate) fn old_plugin(name: &str) -> Vec<u8> {
-    read(&root().join(format!("plugins/fixtures/0.1.0/{name}.wasm")))
+/// A plugin that was built for an older contract, such as 0.1.0.
+pub(crate) fn old_plugin(contract: &str, name: &str) -> Vec<u8> {
+    read(&root().join(format!("plugins/fixtures/{contract}/{name}.wasm")))
 }
 
 /// The plugin that cargo alone built for `wasm32-wasip2`.

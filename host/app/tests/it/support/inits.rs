@@ -1,4 +1,4 @@
-//! Plugins of contract 0.2 with an `init` that is assembled by hand.
+//! Plugins with an `init` that is assembled by hand.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
@@ -8,6 +8,16 @@ use wasm_encoder::{
 use wit_component::StringEncoding;
 
 use super::wasm;
+
+/// A version of the contract with `init`, and its folder below `wit/`.
+#[derive(Clone, Copy)]
+pub(crate) struct Contract {
+    version: &'static str,
+    folder: &'static str,
+}
+
+pub(crate) const V0_2: Contract = Contract { version: "0.2.0", folder: "0.2.0" };
+pub(crate) const V0_3: Contract = Contract { version: "0.3.0", folder: "" };
 
 /// The instructions of `init`, which returns the address of its result.
 pub(crate) type Init = fn(&mut InstructionSink<'_>);
@@ -45,16 +55,16 @@ pub(crate) fn grows(code: &mut InstructionSink<'_>) {
     code.i32_const(5000).memory_grow(0).drop().i32_const(SUCCESS);
 }
 
-/// A preprocessor of contract 0.2 with this `init`.
-pub(crate) fn with_init(init: Init) -> Vec<u8> {
+/// A preprocessor with this `init`, of a version of the contract.
+pub(crate) fn with_init(init: Init, contract: Contract) -> Vec<u8> {
     const I: ValType = ValType::I32;
     let mut types = TypeSection::new();
     for (params, results) in [(6, 0), (0, 1), (2, 1), (4, 1)] {
         types.ty().function(vec![I; params], vec![I; results]);
     }
     let mut imports = ImportSection::new();
-    let tensors = "gristmill:plugin/tensors@0.2.0";
-    imports.import(tensors, "[static]tensor.create", EntityType::Function(0));
+    let tensors = format!("gristmill:plugin/tensors@{}", contract.version);
+    imports.import(&tensors, "[static]tensor.create", EntityType::Function(0));
     let (mut functions, mut codes) = (FunctionSection::new(), CodeSection::new());
     let zero = |code: &mut InstructionSink<'_>| {
         code.i32_const(0);
@@ -82,5 +92,5 @@ pub(crate) fn with_init(init: Init) -> Vec<u8> {
     module.section(&types).section(&imports).section(&functions).section(&memories);
     module.section(&exports).section(&codes).section(&data);
     let worlds = ["preprocessor", "initializer"];
-    wasm::with_type(module.finish(), "", &worlds, StringEncoding::UTF8)
+    wasm::with_type(module.finish(), contract.folder, &worlds, StringEncoding::UTF8)
 }

@@ -1,6 +1,6 @@
 //! Plugins assembled instruction by instruction, as no compiler would do it: core modules that
 //! carry their component type and implement the canonical ABI themselves. The server makes
-//! components of them. They are built for contract 0.1, whose functions are those of 0.2.
+//! components of them. They are built for contract 0.1, whose functions are those of later ones.
 //!
 //! A guest begins as an honest one; a test replaces a part of it.
 

@@ -2,7 +2,7 @@
 
 wasmtime::component::bindgen!({
     path: "../../wit",
-    interfaces: "import gristmill:plugin/image@0.2.0;",
+    interfaces: "import gristmill:plugin/image@0.3.0;",
     imports: {
         "gristmill:plugin/image.[static]pixels.decode": async | trappable,
         "gristmill:plugin/image.[static]pixels.decode-leniently": async | trappable,
@@ -12,6 +12,7 @@ wasmtime::component::bindgen!({
         "gristmill:plugin/image.[method]pixels.pad": async | trappable,
         "gristmill:plugin/image.[method]pixels.letterbox": async | trappable,
         "gristmill:plugin/image.[method]pixels.crop": async | trappable,
+        "gristmill:plugin/image.[method]pixels.center-crop": async | trappable,
         "gristmill:plugin/image.[method]pixels.to-tensor": async | trappable,
         "gristmill:plugin/image.[method]pixels.statistics": async | trappable,
         "gristmill:plugin/image.[method]pixels.data": async | trappable,

@@ -2,7 +2,7 @@
 
 wasmtime::component::bindgen!({
     path: "../../wit",
-    interfaces: "import gristmill:plugin/tensors@0.2.0;",
+    interfaces: "import gristmill:plugin/tensors@0.3.0;",
     imports: {
         "gristmill:plugin/tensors.[static]tensor.create": async | trappable,
         "gristmill:plugin/tensors.[method]tensor.data": async | trappable,

@@ -171,8 +171,8 @@ class Pixels:
 
     def resize_shorter(self, size: int, filter: Filter) -> Pixels:
         width, height = self._picture.size
-        shorter = min(width, height)
-        return self.resize(_scaled(width, size, shorter), _scaled(height, size, shorter), filter)
+        longer = size * max(width, height) // min(width, height)
+        return self.resize(*((size, longer) if width <= height else (longer, size)), filter)
 
     def pad(self, border: Border, fill: bytes) -> Pixels:
         width, height = self._picture.size
@@ -201,6 +201,13 @@ class Pixels:
                 f"crop of {width}x{height} at ({x}, {y}) is not within {size[0]}x{size[1]}"
             )
         return Pixels(self._picture.crop((x, y, x + width, y + height)))
+
+    def center_crop(self, width: int, height: int) -> Pixels:
+        left, top = (
+            round(max(own - part, 0) / 2)
+            for own, part in zip(self._picture.size, (width, height), strict=True)
+        )
+        return self.crop(left, top, width, height)
 
     def to_tensor(self, options: TensorOptions) -> Tensor:
         order = {Color.RGB: (0, 1, 2), Color.BGR: (2, 1, 0), Color.GRAY: (0,)}[options.color]

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import base64
+from .result import Err
+
+
+@dataclass
+class BlobError_InvalidBase64:
+    value: str
+
+
+BlobError = BlobError_InvalidBase64
+
 
 class Blob:
     """Bytes held by the host."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Blob:
+        return cls(data)
+
+    @classmethod
+    def from_base64(cls, text: str) -> Blob:
+        try:
+            return cls(base64.decode(text))
+        except ValueError as error:
+            raise Err(BlobError_InvalidBase64(str(error))) from None
+
+    def slice(self, offset: int, length: int) -> Blob:
+        return Blob(self._data[offset : offset + length])
 
     def len(self) -> int:
         return len(self._data)

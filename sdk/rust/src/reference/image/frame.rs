@@ -4,9 +4,21 @@ use super::{Border, Filter, ImageError, Letterboxed, Pixels, Placement, check_si
 
 type Size = (u32, u32);
 
-/// The size of the same ratio, rounded, whose shorter side is `shorter`.
+/// The size of the same ratio whose shorter side is `shorter`. The longer side is rounded down.
 pub(super) fn with_shorter_side((width, height): Size, shorter: u32) -> Size {
-    scaled((width, height), f64::from(shorter) / f64::from(width.min(height)))
+    let (short, long) = (width.min(height), width.max(height));
+    let scaled = u64::from(shorter) * u64::from(long) / u64::from(short);
+    let longer = u32::try_from(scaled).unwrap_or(u32::MAX);
+    if width <= height { (shorter, longer) } else { (longer, shorter) }
+}
+
+/// The corner of the part of size `part` in the middle. A half pixel is rounded to the even number.
+pub(super) fn middle(own: Size, part: Size) -> (u32, u32) {
+    let start = |own: u32, part: u32| {
+        let margin = own.saturating_sub(part);
+        margin / 2 + (margin & margin / 2 & 1)
+    };
+    (start(own.0, part.0), start(own.1, part.1))
 }
 
 fn scaled((width, height): Size, scale: f64) -> Size {

@@ -42,7 +42,15 @@ fn a_picture_that_fits_is_letterboxed_without_resizing() {
 #[test]
 fn the_shorter_side_decides() {
     assert_eq!(frame::with_shorter_side((300, 200), 100), (150, 100));
-    assert_eq!(frame::with_shorter_side((200, 301), 100), (100, 151));
+    assert_eq!(frame::with_shorter_side((200, 301), 100), (100, 150));
+    assert_eq!(frame::with_shorter_side((640, 480), 224), (298, 224));
+}
+
+/// Python's `int(round(margin / 2.0))`, as torchvision has it.
+#[test]
+fn half_a_pixel_goes_to_the_even_one() {
+    let starts: Vec<_> = (0..8).map(|margin| frame::middle((9 + margin, 9), (9, 9)).0).collect();
+    assert_eq!(starts, [0, 0, 1, 2, 2, 2, 3, 4]);
 }
 
 #[test]

@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// SIMD, and a small stack, because each fresh instance needs memory for it.
-const RUSTFLAGS: &str = "-Ctarget-feature=+simd128 -Clink-arg=-zstack-size=65536";
+/// The stack of a plugin that names no size. It is small, because each fresh instance needs memory
+/// for it.
+pub(super) const STACK_BYTES: u64 = 64 << 10;
 
 /// Where Debian's `rust-web-src` puts the standard library's sources.
 const DEBIAN_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/std/Cargo.toml";
@@ -41,8 +42,8 @@ impl Toolchain {
         }
     }
 
-    /// `cargo build` for the guest target.
-    pub(crate) fn cargo_build(&self) -> Command {
+    /// `cargo build` for the guest target, with SIMD, and with a stack of `stack_bytes`.
+    pub(crate) fn cargo_build(&self, stack_bytes: u64) -> Command {
         let mut command = match self {
             Self::Rustup => Command::new("cargo"),
             Self::Debian { linker } => {
@@ -58,7 +59,8 @@ impl Toolchain {
         for variable in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             command.env_remove(variable);
         }
-        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", RUSTFLAGS).args([
+        let flags = format!("-Ctarget-feature=+simd128 -Clink-arg=-zstack-size={stack_bytes}");
+        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags).args([
             "build",
             "--release",
             "--target",
