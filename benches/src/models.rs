@@ -19,6 +19,7 @@ pub fn info() -> ModelInfo {
         inputs: vec![tensor("x")],
         outputs: vec![tensor("y")],
         forms_batches: true,
+        optional: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@
 mod naming;
 mod parts;
 
-use gristmill_control::{DigestText, NameText};
+use gristmill_control::{DigestText, ModelNameText, NameText};
 use gristmill_core::ErrorCode;
 use gristmill_transport::status_of;
 use utoipa::ToSchema;
@@ -125,6 +125,7 @@ impl Operation {
             let schema = match name {
                 "digest" => own.schemas.shown::<DigestText>(),
                 "number" => integer(1, None).into(),
+                "model" => own.schemas.shown::<ModelNameText>(),
                 _ => own.schemas.shown::<NameText>(),
             };
             let parameter = parameter(name, ParameterIn::Path, schema);
@@ -290,9 +291,11 @@ impl Operation {
 
     /// It answers a page of a list of such items, sorted by name.
     pub(crate) fn lists<T: ToSchema>(mut self, most: usize) -> Self {
-        let (item, name) = (self.schemas.shown::<T>(), self.schemas.shown::<NameText>());
+        // Models have the longest names.
+        let (item, name) = (self.schemas.shown::<T>(), self.schemas.shown::<ModelNameText>());
+        let after = parameter("after", ParameterIn::Query, name.clone());
         self.number("limit", Some(most), "The most items of a page")
-            .name("after", "The name before the page")
+            .with(after.description(Some("The name before the page")))
             .pages(item, name)
     }
 

@@ -22,6 +22,9 @@ use crate::state::{State, UploadLimits};
 /// The largest JSON document.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
+/// The largest plugin. Models can be larger, and only operators upload them.
+const PLUGIN_BYTES_MAX: usize = 1 << 30;
+
 /// The longest time for a JSON document to arrive.
 const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -67,12 +70,17 @@ impl Received<'_> {
         state: &State,
         subject: Option<Subject>,
     ) -> Result<File, Problem> {
+        let is_plugin = matches!(subject, Some(Subject::Plugin { .. }));
+        let may_be_model = !is_plugin && self.caller.reach().is_server();
         let checked = subject.map(|subject| state.control.check(&subject, &self.terms.conditions));
         if let Some(Err(unmet)) = checked {
             drop_some(self.body).await;
             return Err(unmet.into());
         }
-        let bounds = Bounds::of_upload(&state.limits);
+        let mut bounds = Bounds::of_upload(&state.limits);
+        if !may_be_model && bounds.bytes > PLUGIN_BYTES_MAX {
+            bounds = Bounds { bytes: PLUGIN_BYTES_MAX, limit: "the limit of plugins", ..bounds };
+        }
         let mut pieces = Pieces::of(self.body, bounds).await?;
         let mut incoming = state.control.receive().await?;
         let failed = |error| ControlError::from(error).logged();

@@ -90,3 +90,9 @@ fn name(what: &str, text: &str) -> Result<Name, Problem> {
     text.parse()
         .map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
 }
+
+/// The name of a model in the path.
+fn model_name(text: &str) -> Result<Name, Problem> {
+    Name::of_model(text)
+        .map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("model: {error}")))
+}

@@ -1,6 +1,5 @@
 //! Files that a release will name: their digests, and uploading them with progress.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,8 @@ use anyhow::{Context, Result};
 use gristmill_core::Digest;
 use sha2::{Digest as _, Sha256};
 
+use crate::content::Content;
+use crate::model_file::ModelContent;
 use crate::plugin::admin::Admin;
 use crate::progress::{Progress, bytes_text};
 
@@ -15,20 +16,31 @@ use crate::progress::{Progress, bytes_text};
 const PIECE: usize = 1 << 20;
 
 /// A file on this machine, by its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct HashedFile {
     pub(crate) path: PathBuf,
     pub(crate) digest: Digest,
     pub(crate) bytes: u64,
+    content: Content,
 }
 
 impl HashedFile {
     /// Read a file for its digest and its length.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let failed = || path.display().to_string();
-        let mut file = File::open(path).with_context(failed)?;
-        let length = file.metadata().with_context(failed)?.len();
-        let progress = Progress::bytes(&format!("reading {}", path.display()), length);
+        Self::of(path, Content::of_file(path).with_context(failed)?)
+    }
+
+    /// Read a model: a file, alone or with those beside it that it names, a folder, or an archive.
+    pub(crate) fn read_model(path: &Path) -> Result<Self> {
+        let failed = || path.display().to_string();
+        Self::of(path, ModelContent::at(path).with_context(failed)?.content)
+    }
+
+    fn of(path: &Path, content: Content) -> Result<Self> {
+        let failed = || path.display().to_string();
+        let mut file = content.reader();
+        let progress = Progress::bytes(&format!("reading {}", path.display()), content.bytes());
         let (mut hash, mut bytes) = (Sha256::new(), 0);
         let mut piece = vec![0; PIECE];
         loop {
@@ -41,15 +53,16 @@ impl HashedFile {
             progress.set(bytes);
         }
         let digest = Digest::from_bytes(hash.finalize().into());
-        Ok(Self { path: path.to_owned(), digest, bytes })
+        Ok(Self { path: path.to_owned(), digest, bytes, content })
     }
 
     /// Upload it, unless the server has it. Returns whether anything was sent.
     pub(crate) fn upload(&self, admin: &Admin) -> Result<bool> {
-        let Self { path, digest, bytes } = self;
+        let Self { path, digest, bytes, content } = self;
         let shown = path.display();
         let progress = Progress::bytes(&format!("uploading {shown}"), *bytes);
-        let sent = admin.upload(path, (*digest, *bytes), |done| progress.set(done));
+        let mut file = content.reader();
+        let sent = admin.upload(&mut file, (*digest, *bytes), |done| progress.set(done));
         drop(progress);
         let is_sent = sent.with_context(|| format!("cannot upload {shown}"))?;
         if is_sent {

@@ -69,7 +69,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let list = path(kind, tenant.as_ref())?;
     let output = Output::of(matches);
     if let Some(name) = given("name") {
-        let name = admin::name("NAME", name)?;
+        let name = match kind.as_str() {
+            "models" => admin::model_name("NAME", name),
+            _ => admin::name("NAME", name),
+        }?;
         let document = admin.get(&format!("{list}/{name}"));
         let document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
         output::print_document(&document, output);

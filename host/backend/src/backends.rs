@@ -15,6 +15,7 @@ use crate::library::LibrarySearch;
 use crate::loaded::{Loaded, LoadedModel};
 use crate::onnxruntime::Runtime;
 use crate::options::{Batching, LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
+use crate::source::{ModelFile, Source};
 use crate::tract;
 use crate::trial::Trial;
 use crate::warm_up::WarmUp;
@@ -107,23 +108,26 @@ impl Backends {
     /// child cannot try, is tried here. Takes long: call this off the request threads.
     ///
     /// # Errors
-    /// [`LoadError::NoModel`], [`LoadError::ExternalData`] or [`LoadError::TooLarge`] if the file
-    /// is not a usable model; [`LoadError::Unusable`] if no provider can run it;
-    /// [`LoadError::OutOfMemory`] if one of these runs goes over the memory limit.
-    pub fn load(
+    /// [`LoadError::NoModel`], [`LoadError::ExternalData`], [`LoadError::Package`] or
+    /// [`LoadError::TooLarge`] if the file is not a usable model; [`LoadError::Unusable`] if no
+    /// provider can run it; [`LoadError::OutOfMemory`] if one of these runs goes over the memory
+    /// limit.
+    pub fn load<'a>(
         &self,
-        onnx: &[u8],
+        file: impl Into<ModelFile<'a>>,
         options: &LoadOptions,
         proof: &RowProof,
     ) -> Result<LoadedModel, LoadError> {
-        let inspected = inspect(onnx)?;
-        let Candidates { loaded, failures } = self.candidates(onnx, options, &inspected);
+        let source = Source::open(file.into())?;
+        let inspected = inspect(&source)?;
+        let Candidates { loaded, failures } = self.candidates(&source, options, &inspected);
         let mut loaded = loaded.into_iter();
         let Some((kind, best)) = loaded.next() else {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         };
         let Loaded { mut info, instances, session_sizes, staging } = best;
-        let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
+        let mut warnings = source.warnings;
+        warnings.extend(failures.iter().map(ToString::to_string));
         let mut chain = vec![(kind, instances, session_sizes)];
         for (kind, standby) in loaded {
             if same_interface(&info, &standby.info) {
@@ -218,16 +222,17 @@ impl Backends {
     /// # Errors
     /// As for [`load`](Self::load), and [`LoadError::Unusable`] if one of the providers cannot load
     /// it.
-    pub fn replacement(
+    pub fn replacement<'a>(
         &self,
-        onnx: &[u8],
+        file: impl Into<ModelFile<'a>>,
         options: &LoadOptions,
         providers: &Arc<[ProviderHealth]>,
     ) -> Result<Box<dyn Model>, LoadError> {
-        let inspected = inspect(onnx)?;
+        let source = Source::open(file.into())?;
+        let inspected = inspect(&source)?;
         let kinds = providers.iter().map(|health| health.kind);
         let options = LoadOptions { providers: kinds.collect(), instances: 1, ..options.clone() };
-        let Candidates { loaded, failures } = self.candidates(onnx, &options, &inspected);
+        let Candidates { loaded, failures } = self.candidates(&source, &options, &inspected);
         let info = match loaded.first() {
             Some((_, best)) if loaded.len() == providers.len() => best.info.clone(),
             _ => return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures }),
@@ -238,7 +243,12 @@ impl Backends {
 
     /// Load the model on each provider that can load it, the best first, and collect the failures
     /// of the others.
-    fn candidates(&self, onnx: &[u8], options: &LoadOptions, inspected: &Inspected) -> Candidates {
+    fn candidates(
+        &self,
+        source: &Source<'_>,
+        options: &LoadOptions,
+        inspected: &Inspected,
+    ) -> Candidates {
         let (mut loaded, mut failures) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
         for kind in self.wanted(&options.providers) {
             // Without a configured list, tract is used only for models that ONNX Runtime cannot
@@ -246,7 +256,7 @@ impl Backends {
             if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
                 break;
             }
-            match self.load_on(kind, onnx, options, inspected) {
+            match self.load_on(kind, source, options, inspected) {
                 Ok(on) => loaded.push((kind, on)),
                 Err(error) => failures.push(ProviderFailure { provider: kind, error }),
             }
@@ -268,13 +278,13 @@ impl Backends {
     pub(crate) fn load_on(
         &self,
         kind: ProviderKind,
-        onnx: &[u8],
+        source: &Source<'_>,
         options: &LoadOptions,
         inspected: &Inspected,
     ) -> Result<Loaded, ProviderError> {
         match (kind, &self.onnxruntime) {
-            (ProviderKind::Tract, _) => tract::load(onnx, options, &self.pool, inspected),
-            (_, Some(runtime)) => runtime.load(onnx, options, kind, inspected),
+            (ProviderKind::Tract, _) => tract::load(source, options, &self.pool, inspected),
+            (_, Some(runtime)) => runtime.load(source, options, kind, inspected),
             (_, None) => Err(ProviderError::NoLibrary),
         }
     }

@@ -8,6 +8,7 @@ use prost::DecodeError;
 use tract_onnx::prelude::TractError;
 
 use crate::options::ProviderKind;
+use crate::package::PackageError;
 
 /// Why a model could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -15,18 +16,22 @@ pub enum LoadError {
     /// The file is not an ONNX model.
     #[error("the file is not an ONNX model: {0}")]
     NoModel(#[source] NotOnnx),
-    /// Its weights lie in other files.
+    /// Its weights lie in other files, which were not uploaded.
     #[error(
-        "the model keeps weights in external files ({}): upload one file that holds them, of at most \
-         2 GB", .0.join(", ")
+        "the model has weights in other files, which were not uploaded ({}): `gristmill model push` \
+         takes the model with the files beside it; other clients upload a tar archive of all of them",
+        .0.join(", ")
     )]
     ExternalData(Vec<String>),
+    /// It is a package of a model and its files, but not a right one.
+    #[error(transparent)]
+    Package(#[from] PackageError),
     /// Larger than protobuf allows.
     #[error(
-        "the model is {0} bytes large: an ONNX file holds at most 2 GB, and external weights are not \
-         supported"
+        "the model is {0} bytes large: an ONNX file holds at most 2 GB; export a larger one with \
+         external data, and upload its files together"
     )]
-    TooLarge(usize),
+    TooLarge(u64),
     /// Its first run needs more memory than a run may take.
     #[error("its first run needs more memory than it may have: {}", .0.text)]
     OutOfMemory(#[source] ModelError),
@@ -59,6 +64,11 @@ pub enum NotOnnx {
     /// The defaults of its functions' attributes cannot be decoded.
     #[error(transparent)]
     Functions(#[from] DecodeError),
+    /// It is an archive that would have to be unpacked.
+    #[error(
+        "it is a {0} archive: `gristmill model push` takes it, other clients upload a tar archive"
+    )]
+    Archive(&'static str),
 }
 
 fn joined(failures: &[ProviderFailure]) -> String {

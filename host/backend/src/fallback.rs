@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gristmill_core::{
-    Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, Tensor, run_guarded,
+    Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor, Tensor, run_guarded_with,
 };
 
 use crate::breaker::Breaker;
@@ -81,6 +81,14 @@ impl Fallback {
 
 impl Model for Fallback {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        self.run_with(inputs, &[])
+    }
+
+    fn run_with(
+        &mut self,
+        inputs: &[Tensor],
+        optional: &[NamedTensor],
+    ) -> Result<Vec<Tensor>, ModelError> {
         let now = (self.now)();
         let mut failed: Vec<usize> = Vec::new();
         let mut first_error = None;
@@ -94,7 +102,7 @@ impl Model for Fallback {
                 continue;
             }
             self.on_caller &= link.model.ran_on_caller();
-            match run_guarded(link.model.as_mut(), inputs) {
+            match run_guarded_with(link.model.as_mut(), inputs, optional) {
                 Ok(outputs) => {
                     link.breaker.succeeded();
                     let health = &self.health[index];

@@ -11,6 +11,7 @@ use tract_onnx::pb::{
 use tract_onnx::prelude::Framework;
 
 use crate::error::{LoadError, NotOnnx};
+use crate::source::Source;
 
 /// A file that may be a model.
 pub(crate) struct Inspected {
@@ -73,12 +74,10 @@ pub(crate) fn decode(onnx: &[u8]) -> Result<ModelProto, LoadError> {
 /// Read a file.
 ///
 /// # Errors
-/// [`LoadError::TooLarge`], [`LoadError::NoModel`], or [`LoadError::ExternalData`] if its weights
-/// lie in other files, which a runtime would read from the host.
-pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
-    if onnx.len() > i32::MAX as usize {
-        return Err(LoadError::TooLarge(onnx.len()));
-    }
+/// [`LoadError::NoModel`], or [`LoadError::ExternalData`] if its weights lie in other files than
+/// that of the source, which a runtime would read from the host.
+pub(crate) fn inspect(Source { onnx, weights, .. }: &Source<'_>) -> Result<Inspected, LoadError> {
+    let onnx = &onnx[..];
     let model = decode(onnx)?;
     let Some(graph) = &model.graph else {
         return Err(LoadError::NoModel(NotOnnx::NoGraph));
@@ -96,6 +95,9 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     let defaults = defaults.map_err(|error| LoadError::NoModel(error.into()))?;
     for function in &defaults.functions {
         found.attributes(&function.attributes);
+    }
+    if let Some(weights) = weights {
+        found.external.remove(weights.name);
     }
     if !found.external.is_empty() {
         return Err(LoadError::ExternalData(found.external.into_iter().collect()));
@@ -208,10 +210,11 @@ mod tests {
             with_default,
         ];
         for onnx in models {
-            let refused = inspect(&onnx).err();
+            let refused = Source::open((&onnx).into()).and_then(|source| inspect(&source)).err();
             let Some(LoadError::ExternalData(files)) = refused else { panic!("{refused:?}") };
             assert_eq!(files, ["w.bin"]);
         }
-        assert!(inspect(&model(empty()).encode_to_vec()).is_ok());
+        let plain = model(empty()).encode_to_vec();
+        assert!(inspect(&Source::open((&plain).into()).unwrap()).is_ok());
     }
 }

@@ -1,11 +1,13 @@
 //! Loading and running models: on ONNX Runtime if its library is found, else, or if it cannot run
 //! the model, on tract. The only crate that names `ort` or tract.
 //!
-//! Refuses to know batching, tenants and files other than the ONNX Runtime library: a model comes
-//! in as bytes and goes out as [`Model`](gristmill_core::Model) instances.
+//! Refuses to know batching, tenants and files other than the ONNX Runtime library and a model's
+//! own: a model comes in as a [`ModelFile`] and goes out as [`Model`](gristmill_core::Model)
+//! instances.
 //!
-//! In reading order: `options` say how a model is loaded, `library` finds ONNX Runtime, `inspect`
-//! reads the file; [`Backends`] loads it on each provider, `onnxruntime` or `tract`, and `warm_up`
+//! In reading order: `options` say how a model is loaded, `library` finds ONNX Runtime, `package`
+//! has the parts of a model of several files, `source` makes its file ready (`onnx`), `inspect`
+//! reads it; [`Backends`] loads it on each provider, `onnxruntime` or `tract`, and `warm_up`
 //! runs it a first time, on inputs of `probe`; `fallback` runs each batch on the best provider that
 //! works, `breaker` says which may be tried. `prove` does the same in a child process. There it
 //! also finds out whether rows may share batches: `rows` follows them through the graph, and
@@ -27,12 +29,15 @@ mod health;
 mod inspect;
 mod library;
 mod loaded;
+mod onnx;
 mod onnxruntime;
 mod options;
+pub mod package;
 mod probe;
 mod prove;
 mod rows;
 mod run_within;
+mod source;
 mod tract;
 mod trial;
 mod warm_up;
@@ -45,6 +50,12 @@ pub use library::LibrarySearch;
 pub use loaded::LoadedModel;
 pub use options::{Batching, GraphOptimization, LoadOptions, ProviderKind, TRIAL_TIME};
 pub use prove::Proven;
+pub use source::ModelFile;
+
+/// The paths of the files that an ONNX file has weights in. None if it is not an ONNX file.
+pub fn files_of(onnx: &[u8]) -> Option<Vec<String>> {
+    onnx::weights::files(onnx).ok()
+}
 
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use bytemuck::{CheckedBitPattern, NoUninit};
 use gristmill_core::{
-    BufferPool, Dtype, Interrupt, Model, ModelError, ModelInfo, Tensor, TensorInfo,
+    BufferPool, Dtype, Interrupt, Model, ModelError, ModelInfo, NamedTensor, Tensor, TensorInfo,
 };
 use gristmill_thread::NativeMemory;
 use ort::environment::Environment;
@@ -40,6 +40,7 @@ use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
 use crate::loaded::Loaded;
 use crate::options::{GraphOptimization, LoadOptions, ONNXRUNTIME, ProviderKind};
+use crate::source::Source;
 
 /// The library reads this variable when it is set up. If it is not set, version 1.31 opens a
 /// database and writes a device id under the home directory, even with `with_telemetry(false)`.
@@ -49,6 +50,10 @@ const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 /// convolutions by heuristics, because it would otherwise try all of them for each new size of
 /// batch, which stops a model for up to a second each time.
 const CUDA_DEFAULTS: [(&str, &str); 1] = [("cudnn_conv_algo_search", "HEURISTIC")];
+
+/// An option of a session: the folder of the files that a model in memory names.
+/// Source: `onnxruntime_session_options_config_keys.h`.
+const WEIGHTS_FOLDER: &str = "session.model_external_initializers_file_folder_path";
 
 pub(crate) struct Runtime {
     environment: Environment,
@@ -91,18 +96,22 @@ impl Runtime {
 
     pub(crate) fn load(
         &self,
-        onnx: &[u8],
+        source: &Source<'_>,
         options: &LoadOptions,
         provider: ProviderKind,
         inspected: &Inspected,
     ) -> Result<Loaded, ProviderError> {
-        let first = self.session(onnx, options, provider)?;
+        let first = self.session(source, options, provider)?;
         let (inputs, outputs) = (first.0.inputs(), first.0.outputs());
         let info = ModelInfo {
             backend: ONNXRUNTIME,
             inputs: inputs.iter().map(describe).collect::<Result<_, _>>()?,
             outputs: outputs.iter().map(describe).collect::<Result<_, _>>()?,
             forms_batches: false,
+            // Those that this host cannot make stay at their defaults.
+            optional: (first.0.overridable_initializers().iter())
+                .filter_map(|input| described(input.name(), input.dtype()).ok())
+                .collect(),
         };
         let (staging, arenas) = match provider {
             ProviderKind::Cuda => {
@@ -125,7 +134,7 @@ impl Runtime {
             // makes one stream (`cudaStreamCreateWithFlags`, non-blocking) for each concurrent run.
             let (session, memory) = match next.take() {
                 Some(session) => session,
-                None => self.session(onnx, options, provider)?,
+                None => self.session(source, options, provider)?,
             };
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
             let runs = Arc::new(Runs::new(memory, &keeping)?);
@@ -137,7 +146,7 @@ impl Runtime {
 
     fn session(
         &self,
-        onnx: &[u8],
+        source: &Source<'_>,
         options: &LoadOptions,
         provider: ProviderKind,
     ) -> Result<(Session, Arc<NativeMemory>), ProviderError> {
@@ -163,7 +172,12 @@ impl Runtime {
                 .with_memory_pattern(options.memory_pattern && !parallel)?
                 .with_execution_providers(execution_providers(provider, options))?)
         };
-        let session = configured()?.commit_from_memory(onnx)?;
+        let mut configured = configured()?;
+        if let Some(weights) = source.weights {
+            let folder = configured.with_config_entry(WEIGHTS_FOLDER, weights.folder);
+            configured = folder.map_err(ort::Error::from)?;
+        }
+        let session = configured.commit_from_memory(&source.onnx)?;
         // The proof in the child has bounded the weights; only the runs count from here.
         memory.reset();
         Ok((session, memory))
@@ -191,9 +205,13 @@ fn execution_providers(
 }
 
 fn describe(outlet: &Outlet) -> Result<TensorInfo, ProviderError> {
-    let name = outlet.name().to_owned();
-    let ValueType::Tensor { ty, shape, .. } = outlet.dtype() else {
-        return Err(ProviderError::NotATensor { name, found: outlet.dtype().to_string() });
+    described(outlet.name(), outlet.dtype())
+}
+
+fn described(name: &str, dtype: &ValueType) -> Result<TensorInfo, ProviderError> {
+    let name = name.to_owned();
+    let ValueType::Tensor { ty, shape, .. } = dtype else {
+        return Err(ProviderError::NotATensor { name, found: dtype.to_string() });
     };
     let Some(dtype) = from_ort(*ty) else {
         return Err(ProviderError::ElementType { name, found: ty.to_string() });
@@ -248,6 +266,26 @@ impl Model for Instance {
             read_all(values, outputs, Target { pool, pin })
         })?;
         outputs.into_iter().map(|output| unaliased(output, inputs, pool)).collect()
+    }
+
+    fn run_with(
+        &mut self,
+        inputs: &[Tensor],
+        optional: &[NamedTensor],
+    ) -> Result<Vec<Tensor>, ModelError> {
+        let Self { session, runs, outputs, pool, .. } = self;
+        let names: Vec<_> = session.inputs().iter().map(|input| input.name().to_owned()).collect();
+        let names = names.iter().map(String::as_str);
+        let named = names.zip(inputs).chain(optional.iter().map(|own| (&*own.name, &own.tensor)));
+        let outputs = runs.limited(|options, pin| {
+            let values = named.clone().map(|(name, tensor)| Ok((name, view(tensor)?)));
+            let values = values.collect::<Result<Vec<_>, ModelError>>()?;
+            let values = session.run_with_options(values, options).map_err(failed)?;
+            read_all(values, outputs, Target { pool, pin })
+        })?;
+        let all = inputs.iter().chain(optional.iter().map(|input| &input.tensor));
+        let all: Vec<_> = all.cloned().collect();
+        outputs.into_iter().map(|output| unaliased(output, &all, pool)).collect()
     }
 
     fn ran_on_caller(&self) -> bool {

@@ -7,6 +7,7 @@ use crate::certificate::{Certificate, Certified, RowProof};
 use crate::error::{LoadError, ProviderFailure};
 use crate::inspect::{decode, inspect};
 use crate::options::{LoadOptions, ProviderKind};
+use crate::source::{ModelFile, Source};
 use crate::{probe, rows};
 
 /// The outcome of a [proof](Backends::prove).
@@ -30,8 +31,13 @@ impl Backends {
     ///
     /// # Errors
     /// As for [`load`](Self::load).
-    pub fn prove(&self, onnx: &[u8], options: &LoadOptions) -> Result<Proven, LoadError> {
-        let inspected = inspect(onnx)?;
+    pub fn prove<'a>(
+        &self,
+        file: impl Into<ModelFile<'a>>,
+        options: &LoadOptions,
+    ) -> Result<Proven, LoadError> {
+        let source = Source::open(file.into())?;
+        let inspected = inspect(&source)?;
         let mut providers = self.wanted(&options.providers);
         let on_gpu = providers.contains(&ProviderKind::Cuda);
         // CUDA reserves far more address space than it uses.
@@ -44,7 +50,7 @@ impl Backends {
             if options.providers.is_empty() && !proven.providers.is_empty() {
                 break;
             }
-            let mut loaded = match self.load_on(kind, onnx, &one, &inspected) {
+            let mut loaded = match self.load_on(kind, &source, &one, &inspected) {
                 Ok(loaded) => loaded,
                 Err(error) => {
                     failures.push(ProviderFailure { provider: kind, error });
@@ -77,7 +83,7 @@ impl Backends {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         }
         if options.batching.is_proven() {
-            let graph = rows::analyse(&decode(onnx)?);
+            let graph = rows::analyse(&decode(&source.onnx)?);
             proven.rows.obstacle = graph.err().map(|obstacle| obstacle.to_string());
         }
         proven.failed = failures.iter().map(ToString::to_string).collect();

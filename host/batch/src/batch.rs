@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchFigures, BatchRecord, Likeness, Model, ModelUse, Name, Stage, Tensor, Turn, run_guarded,
+    BatchFigures, BatchRecord, Likeness, Model, ModelUse, Name, NamedTensor, Stage, Tensor, Turn,
+    run_guarded, run_guarded_with,
 };
 use smallvec::SmallVec;
 
@@ -337,12 +338,20 @@ impl Run<'_> {
         if self.stop.is_ordered() {
             return Err(given_up());
         }
+        let optional: &[NamedTensor] = match requests {
+            [request] => &request.item.optional,
+            // Their keys were equal by chance.
+            _ if requests.iter().any(|request| !request.item.optional.is_empty()) => {
+                return Err(RunError::Indivisible.into());
+            }
+            _ => &[],
+        };
         let started = now();
         if self.staged.is_empty() {
             self.stager.stage(requests, padding, self.staged)?;
         }
         let staged = now();
-        let outputs = run_guarded(self.model, self.staged);
+        let outputs = run_guarded_with(self.model, self.staged, optional);
         self.staged.clear();
         let ran = now();
         let times = &mut self.ran.times;

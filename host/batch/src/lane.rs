@@ -16,7 +16,7 @@ use crate::pending::Pending;
 use crate::policy::Size;
 use crate::queue_timeout::{answer_of, expires_at, timeout_of};
 use crate::served::Served;
-use crate::split::{Parts, joined, split};
+use crate::split::{Part, Parts, joined, split};
 use crate::state::{Arrival, LaneShared, SharedParts};
 use crate::statistics::LaneStatistics;
 use crate::sync::now;
@@ -267,6 +267,7 @@ impl Lane {
         receipt: Option<&Receipt>,
     ) -> Result<Served, SubmitError> {
         self.info.arrange(&mut inputs)?;
+        let optional = inputs.split_off(self.info.inputs.len());
         let rows = if self.forms_batches() { rows_of(&inputs)? } else { 1 };
         // Checked before any work for each row, because a client can send rows of 0 bytes at no
         // cost.
@@ -277,20 +278,25 @@ impl Lane {
         let level = self.level(submission.priority);
         let policy = &self.config.levels[level];
         let timeout = timeout_of(policy, submission.timeout);
-        let bytes = NamedTensor::bytes_of(&inputs);
+        let bytes = NamedTensor::bytes_of(&inputs) + NamedTensor::bytes_of(&optional);
+        let keys = &self.shared.shape_keys;
         let apart = Some(&submission.tenant).filter(|_| submission.keeps_apart);
+        let shape_key = match optional.is_empty() {
+            true => keys.of(&inputs, apart),
+            false => keys.lone(),
+        };
         let arrival = Arrival {
             tenant: &submission.tenant,
             weight: submission.weight,
             level,
             timeout,
-            size: Size { rows, bytes, shape_key: self.shared.shape_keys.of(&inputs, apart) },
+            size: Size { rows, bytes, shape_key },
             at: now(),
             deadline: submission.deadline.instant(),
             receipt,
         };
         let cut_at = if self.config.rows_are_declared { rows } else { self.config.max_batch_size };
-        let parts = split(inputs, rows, cut_at)?;
+        let parts = split(Part { inputs, optional, rows }, cut_at)?;
         let is_cut = parts.len() > 1;
         let expires_at = expires_at(policy, timeout);
         let mut queued = self.enqueue(&arrival, parts)?;

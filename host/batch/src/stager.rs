@@ -59,6 +59,10 @@ impl Stager {
     /// The rows that `requests` lack to the next allowed size; 0 if they are not padded.
     pub(crate) fn padding(&self, requests: &[Entry<Job>]) -> usize {
         let rows = rows_of(requests);
+        if requests.iter().any(|entry| !entry.item.optional.is_empty()) {
+            // It runs alone, and what it gives may not fit more rows.
+            return 0;
+        }
         let next = self.sizes.iter().find(|size| **size >= rows).copied();
         let (Some(next), Some(last)) = (next, requests.last()) else { return 0 };
         let inputs = last.item.inputs.iter();

@@ -63,8 +63,8 @@ pub async fn check_store(
     let named = check_log(store, hash_key, &mut check).await?;
     for (digest, users) in &named {
         reads(check.files, named.len());
-        match store.blob(*digest).await {
-            Ok(bytes) => check.file_bytes += bytes.len() as u64,
+        match store.check_blob(*digest).await {
+            Ok(bytes) => check.file_bytes += bytes,
             Err(error) => check.add(false, of_file(users, &error)),
         }
         check.files += 1;

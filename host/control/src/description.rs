@@ -6,7 +6,7 @@ use gristmill_core::{Digest, Name};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::schema::{DigestText, NameText};
+use crate::schema::{DigestText, ModelNameText, NameText};
 
 /// An API key of a tenant. The key itself is never shown.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -69,7 +69,7 @@ pub struct KeptDescription<'a> {
 #[schema(as = Model)]
 pub struct ModelDescription<'a> {
     /// Its name.
-    #[schema(value_type = NameText)]
+    #[schema(value_type = ModelNameText)]
     pub name: &'a Name,
     /// The digest of its file.
     #[schema(value_type = DigestText)]

@@ -130,6 +130,17 @@ pub enum ControlError {
         /// Why not.
         source: Arc<LoadError>,
     },
+    /// A new model's name differs from another's only in case.
+    #[error(
+        "model {:?} is there, and {:?} differs from it only in case: choose another name",
+        .other.as_str(), .model.as_str()
+    )]
+    Alike {
+        /// The new model.
+        model: Name,
+        /// The model that is there.
+        other: Name,
+    },
     /// The model's new version does not fit its users.
     #[error(
         "model {name:?} would no longer fit ({}) its users: {}; ?force=true replaces it anyway",
@@ -317,6 +328,7 @@ impl ClientError for ControlError {
             | Self::CandidateAborted(_)
             | Self::TooManyUsers
             | Self::Key(_)
+            | Self::Alike { .. }
             | Self::Misfit { .. }
             | Self::TooManyVersions(_)
             | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,

@@ -140,7 +140,10 @@ pub use releases::step::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
-pub use schema::{DigestText, ErrorCodeText, NameText, NamedVersionText, add as add_schema};
+pub use schema::{
+    DigestText, ErrorCodeText, ModelNameText, NameText, NamedModelText, NamedVersionText,
+    add as add_schema,
+};
 pub use task::joined;
 pub use terms::{Terms, TokenUse};
 pub use too_many_versions::TooManyVersions;

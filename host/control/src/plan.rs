@@ -247,12 +247,15 @@ fn changes_before(
             known.then_some(()).ok_or_else(|| ControlError::not_found("model", model))?;
             Users::of_model(desired, model)
         }
+        Change::PutModel { model, .. } => {
+            check_alike(desired, model)?;
+            Users::default()
+        }
         Change::PutTenant { .. }
         | Change::PutKey { .. }
         | Change::PutPlugin { .. }
         | Change::PutPluginVersion { .. }
         | Change::PutPipeline { .. }
-        | Change::PutModel { .. }
         | Change::PutModelVersion { .. }
         | Change::PutModelConfig { .. }
         | Change::LoadModel { .. }
@@ -286,6 +289,18 @@ pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
         target => vec![target],
     };
     stays.flat_map(subjects).collect()
+}
+
+/// Check that the name of a new model differs from all others in more than case: as names of files,
+/// for example in a copy of the models on another system, they would be one.
+fn check_alike(desired: &Desired, model: &Name) -> Result<(), ControlError> {
+    if desired.models.contains_key(model) {
+        return Ok(());
+    }
+    match desired.models.keys().find(|other| other.is_like(model)) {
+        Some(other) => Err(ControlError::Alike { model: model.clone(), other: other.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, ControlError> {

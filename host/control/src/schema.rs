@@ -11,8 +11,14 @@ use utoipa::{PartialSchema, ToSchema};
 /// A [`Name`](gristmill_core::Name).
 pub enum NameText {}
 
+/// The [name of a model](gristmill_core::Name::of_model).
+pub enum ModelNameText {}
+
 /// A name, or a name with a version.
 pub enum NamedVersionText {}
+
+/// The name of a model, or one with a version.
+pub enum NamedModelText {}
 
 /// A [`Digest`](gristmill_core::Digest).
 pub enum DigestText {}
@@ -42,6 +48,35 @@ impl PartialSchema for NameText {
 impl ToSchema for NameText {
     fn name() -> Cow<'static, str> {
         "Name".into()
+    }
+}
+
+impl PartialSchema for ModelNameText {
+    fn schema() -> RefOr<Schema> {
+        let description =
+            "1 to 128 of A-Z, a-z, 0-9, '-', '_' and '.', beginning with a letter or digit";
+        let pattern = text().pattern(Some("^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"));
+        pattern.description(Some(description)).into()
+    }
+}
+
+impl ToSchema for ModelNameText {
+    fn name() -> Cow<'static, str> {
+        "ModelName".into()
+    }
+}
+
+impl PartialSchema for NamedModelText {
+    fn schema() -> RefOr<Schema> {
+        let description = "A model's name, or one with a version: `ViT-B-16`, `ViT-B-16@16`";
+        let pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(@[1-9][0-9]{0,18})?$";
+        text().pattern(Some(pattern)).description(Some(description)).into()
+    }
+}
+
+impl ToSchema for NamedModelText {
+    fn name() -> Cow<'static, str> {
+        "NamedModel".into()
     }
 }
 

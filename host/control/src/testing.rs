@@ -26,6 +26,7 @@ pub(crate) fn echo_lane(config: LaneConfig) -> Lane {
         inputs: vec![tensor("x")],
         outputs: vec![tensor("y")],
         forms_batches: true,
+        optional: Vec::new(),
     };
     Lane::new(LaneParts {
         name: "echo",

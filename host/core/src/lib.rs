@@ -54,7 +54,7 @@ pub use likeness::Likeness;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
     ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor,
-    TensorInfo, rows_of, run_guarded,
+    TensorInfo, rows_of, run_guarded, run_guarded_with,
 };
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};

@@ -13,6 +13,21 @@ pub trait Model: Send {
     /// one for each of [`ModelInfo::outputs`], in that order. Dimension 0 is rows.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError>;
 
+    /// Run one request that also gives inputs of [`ModelInfo::optional`].
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run); or the model has defaults for none of its inputs.
+    fn run_with(
+        &mut self,
+        inputs: &[Tensor],
+        optional: &[NamedTensor],
+    ) -> Result<Vec<Tensor>, ModelError> {
+        match optional.first() {
+            None => self.run(inputs),
+            Some(input) => Err(ModelError::new(format!("input {:?} cannot be given", input.name))),
+        }
+    }
+
     /// The provider that ran the last batch, if the model has several.
     fn provider(&self) -> Option<&'static str> {
         None
@@ -39,8 +54,23 @@ pub trait Model: Send {
 /// # Errors
 /// The model failed or panicked.
 pub fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-    catch_unwind(AssertUnwindSafe(|| model.run(inputs)))
-        .unwrap_or_else(|_| Err(ModelError::new("panicked")))
+    run_guarded_with(model, inputs, &[])
+}
+
+/// Run one request that also gives inputs of [`ModelInfo::optional`], as [`run_guarded`] does.
+///
+/// # Errors
+/// The model failed or panicked.
+pub fn run_guarded_with(
+    model: &mut dyn Model,
+    inputs: &[Tensor],
+    optional: &[NamedTensor],
+) -> Result<Vec<Tensor>, ModelError> {
+    catch_unwind(AssertUnwindSafe(|| match optional {
+        [] => model.run(inputs),
+        optional => model.run_with(inputs, optional),
+    }))
+    .unwrap_or_else(|_| Err(ModelError::new("panicked")))
 }
 
 /// Ends a model's runs from another thread.
@@ -104,6 +134,9 @@ pub struct ModelInfo {
     pub outputs: Vec<TensorInfo>,
     /// Whether rows of several requests may share a batch, because no row influences another.
     pub forms_batches: bool,
+    /// Inputs that have defaults, in the model's order. A request that gives one shares no batch,
+    /// because its value is not one of a row.
+    pub optional: Vec<TensorInfo>,
 }
 
 /// An input's or output's name, element type and shape.
@@ -137,6 +170,9 @@ impl NamedTensor {
         tensors.iter().map(bytes).sum()
     }
 }
+
+/// The most inputs with defaults that an error names.
+const OPTIONAL_SHOWN: usize = 8;
 
 /// Inputs that do not fit a model. This error has no code, because only its caller knows whether a
 /// plugin or a client is at fault.
@@ -250,15 +286,20 @@ impl ModelInfo {
         self.inputs.iter().any(|input| input.dtype == Dtype::String)
     }
 
-    /// Put the inputs `given` in the model's order, and check that each has the right dtype and
-    /// shape.
+    /// Put the inputs `given` in the model's order, those that are optional behind the others, and
+    /// check that each has the right dtype and shape.
     ///
     /// # Errors
     /// [`InputError`] names the first input that does not fit, and why.
     pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<(), InputError> {
-        let known = |name: &str| self.inputs.iter().any(|info| *info.name == *name);
+        let known = |name: &str| {
+            let mut all = self.inputs.iter().chain(&self.optional);
+            all.any(|info| *info.name == *name)
+        };
         if let Some(unknown) = given.iter().find(|input| !known(&input.name)) {
-            let expected = self.inputs.iter().map(|info| info.name.clone()).collect();
+            // Some exporters make an optional input of each weight.
+            let all = self.inputs.iter().chain(self.optional.iter().take(OPTIONAL_SHOWN));
+            let expected = all.map(|info| info.name.clone()).collect();
             return Err(InputError::UnknownName { name: unknown.name.to_string(), expected });
         }
         if let Some(twice) = (1..given.len())
@@ -272,6 +313,11 @@ impl ModelInfo {
             };
             given.swap(index, at);
             check(info, &given[index].tensor)?;
+        }
+        for NamedTensor { name, tensor } in &given[self.inputs.len()..] {
+            if let Some(info) = self.optional.iter().find(|info| info.name == *name) {
+                check(info, tensor)?;
+            }
         }
         Ok(())
     }
@@ -328,6 +374,7 @@ mod tests {
             inputs: vec![info("a", &[None, Some(2)]), info("b", &[None])],
             outputs: vec![info("y", &[None])],
             forms_batches: true,
+            optional: vec![info("scale", &[Some(1)])],
         }
     }
 
@@ -345,6 +392,21 @@ mod tests {
         assert_eq!(info().arrange(&mut given), Ok(()));
         assert_eq!(given[0].tensor.shape(), [3, 2]);
         assert_eq!(rows_of(&given), Ok(3));
+    }
+
+    #[test]
+    fn an_input_with_a_default_comes_last_and_counts_no_rows() {
+        let mut given = vec![
+            tensor("scale", Dtype::Float32, &[1]),
+            tensor("b", Dtype::Float32, &[3]),
+            tensor("a", Dtype::Float32, &[3, 2]),
+        ];
+        assert_eq!(info().arrange(&mut given), Ok(()));
+        let names: Vec<_> = given.iter().map(|input| &*input.name).collect();
+        assert_eq!(names, ["a", "b", "scale"]);
+        given[2] = tensor("scale", Dtype::Float32, &[2]);
+        let error = info().arrange(&mut given).unwrap_err().to_string();
+        assert!(error.contains("\"scale\" has shape [2], but the model needs [1]"), "{error}");
     }
 
     #[test]

@@ -4,12 +4,15 @@
 //! Invariant: a copy that is read has the digest by which it was requested; a damaged one is
 //! removed and fetched again.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use gristmill_core::Digest;
+use parking_lot::Mutex;
 
 use crate::digest_of;
 
@@ -18,11 +21,31 @@ use crate::digest_of;
 pub(crate) struct Cache {
     folder: PathBuf,
     bytes_max: u64,
+    /// The copies that must not make room, and how many hold each.
+    in_use: Arc<Mutex<HashMap<Digest, usize>>>,
+}
+
+/// Keeps a copy from making room for others.
+pub(crate) struct InUse {
+    cache: Cache,
+    digest: Digest,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let mut in_use = self.cache.in_use.lock();
+        if let Some(count) = in_use.get_mut(&self.digest) {
+            *count -= 1;
+            if *count == 0 {
+                in_use.remove(&self.digest);
+            }
+        }
+    }
 }
 
 impl Cache {
     pub(crate) fn new(folder: PathBuf, bytes_max: u64) -> Self {
-        Self { folder, bytes_max }
+        Self { folder, bytes_max, in_use: Arc::default() }
     }
 
     /// The folder, in which a copy has the hexadecimal digits of its digest as its name.
@@ -32,6 +55,12 @@ impl Cache {
 
     pub(crate) fn path(&self, digest: Digest) -> PathBuf {
         self.folder.join(digest.hex())
+    }
+
+    /// Keep the copy of this digest, if there is one or will be one.
+    pub(crate) fn hold(&self, digest: Digest) -> InUse {
+        *self.in_use.lock().entry(digest).or_default() += 1;
+        InUse { cache: self.clone(), digest }
     }
 
     /// The copy, if there is a whole one.
@@ -59,7 +88,7 @@ impl Cache {
     }
 
     /// Remove the copies that were used longest ago, until the rest is within the bound. The copy
-    /// `but` stays.
+    /// `but` stays, and so do those in use.
     pub(crate) fn make_room(&self, but: Digest) -> io::Result<()> {
         let mut copies = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -71,8 +100,10 @@ impl Cache {
         }
         copies.sort_unstable();
         let mut bytes: u64 = copies.iter().map(|(_, bytes, _)| bytes).sum();
-        let spared = self.path(but);
-        for (_, own, path) in copies.into_iter().filter(|(_, _, path)| *path != spared) {
+        let mut spared: HashSet<_> =
+            self.in_use.lock().keys().map(|digest| self.path(*digest)).collect();
+        spared.insert(self.path(but));
+        for (_, own, path) in copies.into_iter().filter(|(_, _, path)| !spared.contains(path)) {
             if bytes <= self.bytes_max {
                 break;
             }
@@ -106,6 +137,13 @@ mod tests {
         cache.make_room(digests[1]).unwrap();
         let there = digests.map(|digest| cache.path(digest).exists());
         assert_eq!(there, [true, true, false], "the second one is spared, the first was used last");
+        let small = Cache { bytes_max: 0, ..cache.clone() };
+        let held = small.hold(digests[0]);
+        small.make_room(digests[1]).unwrap();
+        assert!(cache.path(digests[0]).exists(), "it is in use");
+        drop(held);
+        small.make_room(digests[1]).unwrap();
+        assert!(!cache.path(digests[0]).exists());
     }
 
     #[test]

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod blob_file;
 mod cache;
 mod digest;
 mod error;
@@ -31,6 +32,7 @@ mod shared;
 mod url;
 mod worker;
 
+pub use blob_file::BlobFile;
 pub use digest::digest_of;
 pub use error::StoreError;
 pub use faults::Faults;
@@ -131,7 +133,7 @@ impl Store {
             return self.keep_shared(cache, received).await;
         }
         let digest = received.digest();
-        match self.blob(digest).await {
+        match self.check_blob(digest).await {
             // The call that wrote the blob may have failed to sync it.
             Ok(_) => return self.sync(BLOBS, digest.hex()).await,
             Err(StoreError::Missing(_)) => {}
@@ -169,8 +171,7 @@ impl Store {
         if let Some(cache) = &self.cache {
             return self.send_shared(cache, digest).await;
         }
-        let path = self.directory.join(BLOBS).join(digest.hex());
-        Outgoing::begin(self.worker.clone(), path, digest).await
+        Outgoing::begin(self.worker.clone(), self.blob_path(digest), digest).await
     }
 
     /// The bytes of the blob of this name. Its content is not checked.

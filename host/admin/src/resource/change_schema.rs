@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use gristmill_control::{
-    DigestText, ModelConfig, NameText, PipelineSpec, TenantDocument, TokenDocument, add_schema,
+    DigestText, ModelConfig, ModelNameText, NameText, PipelineSpec, TenantDocument, TokenDocument,
+    add_schema,
 };
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
@@ -53,7 +54,11 @@ fn change(kind: &str, names: &[&str], content: Content) -> ObjectBuilder {
         .required("kind")
         .additional_properties(Some(AdditionalProperties::FreeForm(false)));
     for name in names {
-        let schema = Ref::from_schema_name(NameText::name());
+        let schema = match *name {
+            "model" => ModelNameText::name(),
+            _ => NameText::name(),
+        };
+        let schema = Ref::from_schema_name(schema);
         change = change.property(*name, schema).required(*name);
     }
     let (key, schema) = match content {
@@ -92,6 +97,7 @@ impl ToSchema for SentChange {
         add_schema::<ModelConfig>(schemas);
         add_schema::<KeyDocument>(schemas);
         add_schema::<NameText>(schemas);
+        add_schema::<ModelNameText>(schemas);
         add_schema::<DigestText>(schemas);
     }
 }

@@ -83,7 +83,7 @@ impl Reader<'_> {
                 }
             }
             Kind::PutModelConfig => {
-                let (model, keys) = (name(document, "model"), content(document));
+                let (model, keys) = (model_name(document), content(document));
                 match ModelConfig::read(keys?) {
                     Ok(config) => Change::PutModelConfig { model: model?, config },
                     Err(ControlError::Invalid(faults)) => {
@@ -115,13 +115,13 @@ impl Reader<'_> {
                 Change::DeletePipeline { tenant: tenant?, pipeline: pipeline? }
             }
             Kind::PutModel => {
-                let (model, digest) = (name(document, "model"), digest(document));
+                let (model, digest) = (model_name(document), digest(document));
                 let version = document.whole("version");
                 Change::PutModel { model: model?, digest: digest?, version }
             }
-            Kind::DeleteModel => Change::DeleteModel { model: name(document, "model")? },
-            Kind::LoadModel => Change::LoadModel { model: name(document, "model")? },
-            Kind::UnloadModel => Change::UnloadModel { model: name(document, "model")? },
+            Kind::DeleteModel => Change::DeleteModel { model: model_name(document)? },
+            Kind::LoadModel => Change::LoadModel { model: model_name(document)? },
+            Kind::UnloadModel => Change::UnloadModel { model: model_name(document)? },
         };
         Some(change.into())
     }
@@ -153,6 +153,11 @@ impl Reader<'_> {
 fn name(document: &mut Document, key: &'static str) -> Option<Name> {
     let name = document.name(key);
     document.require(key, name)
+}
+
+fn model_name(document: &mut Document) -> Option<Name> {
+    let name = document.model_name("model");
+    document.require("model", name)
 }
 
 fn digest(document: &mut Document) -> Option<Digest> {

@@ -8,7 +8,7 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::query::none;
-use super::{Resource, name};
+use super::{Resource, model_name, name};
 use crate::answer::{Answer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
@@ -28,7 +28,7 @@ impl Content {
                 let (tenant, plugin) = (name("tenant", tenant)?, name("plugin", plugin)?);
                 Ok(serving.plugin(&tenant, &plugin)?.digest)
             }
-            Self::Model(model) => Ok(serving.model(&name("model", model)?)?.digest),
+            Self::Model(model) => Ok(serving.model(&model_name(model)?)?.digest),
         }
     }
 }

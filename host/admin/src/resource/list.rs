@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use gristmill_control::{
-    DigestText, KeyDescription, NameText, NamedVersion, NamedVersionText, Role, Serving, Tenant,
-    rfc3339,
+    DigestText, KeyDescription, ModelNameText, NameText, NamedModelText, NamedVersion,
+    NamedVersionText, Role, Serving, Tenant, rfc3339,
 };
 use gristmill_core::{Digest, Name};
 use gristmill_transport::{Allowed, Problem};
@@ -51,7 +51,7 @@ struct TenantItem<'a> {
 /// A model in a list.
 #[derive(Serialize, ToSchema)]
 struct ModelItem<'a> {
-    #[schema(value_type = NameText)]
+    #[schema(value_type = ModelNameText)]
     name: &'a Name,
     #[schema(value_type = DigestText)]
     digest: Digest,
@@ -79,7 +79,7 @@ struct PipelineItem<'a> {
     name: &'a Name,
     #[schema(value_type = NamedVersionText)]
     pre: &'a NamedVersion,
-    #[schema(value_type = NamedVersionText)]
+    #[schema(value_type = NamedModelText)]
     model: &'a NamedVersion,
     #[schema(value_type = NamedVersionText)]
     post: &'a NamedVersion,

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::document::FileLength;
 use super::query::{CASCADE, FORCE, SKIP_SAMPLES, count_in, is_set, parameters};
 use super::status::ServedDocument;
-use super::{Resource, document, is_read, name};
+use super::{Resource, document, is_read, model_name};
 use crate::answer::{Answer, Noted, Outcome, Released};
 use crate::operation::{Flag, Operation};
 use crate::permission::Permission;
@@ -36,7 +36,10 @@ impl Model {
                 .reads_both::<ModelDescription<'_>, FileLength>()
                 .finds(),
             Operation::put(PATH, "Make a model, or replace its file")
-                .about("The configuration stays, or is the default for a new model.")
+                .about(
+                    "The file is an ONNX file, or a tar archive of one and the files with its weights. \
+                     The configuration stays, or is the default for a new model.",
+                )
                 .takes_file()
                 .number("version", None, "The number of the version; a new one by default")
                 .flag(FORCE)
@@ -61,7 +64,7 @@ impl Resource for Model {
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
-        let model = name("model", &self.0);
+        let model = model_name(&self.0);
         if *method == Method::DELETE {
             return document::delete(state, Change::DeleteModel { model: model? }, received).await;
         }

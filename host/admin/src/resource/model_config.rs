@@ -7,7 +7,7 @@ use http::Method;
 
 use super::model::{Put, put};
 use super::query::{SKIP_SAMPLES, flag};
-use super::{Resource, document, is_read, name};
+use super::{Resource, document, is_read, model_name};
 use crate::answer::Outcome;
 use crate::operation::Operation;
 use crate::permission::Permission;
@@ -54,12 +54,12 @@ impl Resource for ModelConfig {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method != Method::PUT {
-            let model = name("model", &self.0)?;
+            let model = model_name(&self.0)?;
             return document::get(state, &Subject::ModelConfig(model), &received);
         }
         let (query, mut terms) = (received.query, received.terms.clone());
         let document = received.document(&state.limits).await?;
-        let model = name("model", &self.0)?;
+        let model = model_name(&self.0)?;
         terms.skips_samples = flag(SKIP_SAMPLES, query)?;
         let config = gristmill_control::ModelConfig::read(document)?;
         put(state.control.put_model_config(&model, config, terms).await?)

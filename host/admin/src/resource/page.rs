@@ -38,7 +38,7 @@ impl Page {
         let limit = limit.map_or(Ok(LIMIT), |limit| count_in("limit", limit, LIMIT_MAX))?;
         let name = |text| {
             let text = percent_decode_str(text).decode_utf8_lossy();
-            text.parse().map_err(|error| invalid(format!("after: {error}")))
+            Name::of_model(&text).map_err(|error| invalid(format!("after: {error}")))
         };
         Ok(Self { limit, after: after.map(name).transpose()? })
     }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use gristmill_control::{
-    AskedChange, ControlError, Difference, Document, NameText, NewRelease, Published,
-    ReleaseSummary, Subject, Terms,
+    AskedChange, ControlError, Difference, Document, ModelNameText, NameText, NewRelease,
+    Published, ReleaseSummary, Subject, Terms,
 };
 use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
@@ -80,7 +80,7 @@ struct DifferenceDocument {
     #[schema(value_type = Option<NameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<Name>,
-    #[schema(value_type = Option<NameText>)]
+    #[schema(value_type = Option<ModelNameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Name>,
     #[schema(value_type = Option<NameText>)]

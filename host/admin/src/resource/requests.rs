@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use gristmill_control::NameText;
+use gristmill_control::{ModelNameText, NameText};
 use gristmill_core::{Name, Underway};
 use gristmill_transport::Allowed;
 use http::Method;
@@ -47,7 +47,7 @@ struct RequestDocument {
     #[schema(value_type = Option<NameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<Name>,
-    #[schema(value_type = Option<NameText>)]
+    #[schema(value_type = Option<ModelNameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Name>,
     /// `auth`, `read`, `pre`, `queue`, `infer` or `post`.

@@ -1,7 +1,7 @@
 //! `POST /admin/v1/rollback`: back to the state after an earlier release, as a new release.
 
 use async_trait::async_trait;
-use gristmill_control::{ControlError, Document, NameText, Rollback as Back, Scope};
+use gristmill_control::{ControlError, Document, ModelNameText, NameText, Rollback as Back, Scope};
 use gristmill_core::Name;
 use gristmill_transport::Allowed;
 use http::Method;
@@ -30,7 +30,7 @@ struct AskedRollback {
     #[schema(value_type = Option<NameText>)]
     tenant: Option<Name>,
     /// Only this model goes back. It is not given beside `tenant`.
-    #[schema(value_type = Option<NameText>)]
+    #[schema(value_type = Option<ModelNameText>)]
     model: Option<Name>,
     /// The release that must serve now.
     expected_release: Option<u64>,
@@ -46,7 +46,7 @@ impl AskedRollback {
         let mut document = Document::new(keys);
         let to: Option<u64> = document.whole("to");
         let to = document.require("to", to);
-        let (tenant, model) = (document.name("tenant"), document.name("model"));
+        let (tenant, model) = (document.name("tenant"), document.model_name("model"));
         if tenant.is_some() && model.is_some() {
             document.fault("model", " is given beside tenant: give one of them, or neither");
         }

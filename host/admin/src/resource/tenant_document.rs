@@ -164,7 +164,7 @@ fn key_item(item: &Value) -> Result<KeyItem, String> {
 
 fn model(item: &Value) -> Result<Name, String> {
     let text = item.as_str().ok_or_else(|| " must be a model's name".to_owned())?;
-    text.parse().map_err(|error| format!(": {error}"))
+    Name::of_model(text).map_err(|error| format!(": {error}"))
 }
 
 /// Add the fault of the key at `at`, if it has one.

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use gristmill_control::NameText;
+use gristmill_control::{ModelNameText, NameText};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
 use gristmill_usage::{Filter, Hour, Key, Row, Rows, UsageError, Use};
@@ -62,7 +62,7 @@ struct UsageRow {
     #[schema(value_type = Option<NameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<Name>,
-    #[schema(value_type = NameText)]
+    #[schema(value_type = ModelNameText)]
     model: Name,
     /// Requests that ended.
     requests: u64,

@@ -154,8 +154,8 @@ section! {
         keep_releases: u64 = "1000", 1..=1 << 32,
             "The last releases that are kept, at least: older ones, and the files that only they \
              name, are removed, and cannot be gone back to";
-        upload_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
-            "The largest model or plugin that can be uploaded";
+        upload_bytes_max: usize = "8589934592", 1 << 10..=1 << 40,
+            "The largest model that can be uploaded; a plugin has at most 1 GiB of it";
         waiting_bytes_max: usize = "8589934592", 1 << 10..=1 << 50,
             "The most bytes of uploaded files that wait for a release, or for more parts";
         upload_timeout["upload_timeout_s"]: Duration = "900", 1..=86_400,

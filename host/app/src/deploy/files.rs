@@ -70,6 +70,7 @@ impl Files {
                 let Built { path, .. } = build(folder, None)?;
                 HashedFile::read(&path)?
             }
+            Source::Model(path) => HashedFile::read_model(path)?,
             Source::File(path) => HashedFile::read(path)?,
         };
         self.digests.insert(source.clone(), file.digest);

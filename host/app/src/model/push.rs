@@ -22,13 +22,19 @@ pub(crate) fn command() -> Command {
         .after_help(
             "Examples:\n  \
              gristmill model push models/digits/digits.onnx --name digits\n  \
-             gristmill model push cnn.onnx --name cnn --config cnn.toml --message \"new weights\"\n\n\
-             A file that the server has is not uploaded again, and an upload that was cut goes on \
-             where it ended. File and configuration are one release; if neither is new, there is \
-             none. Without --config the configuration stays. Give the token in \
-             GRISTMILL_ADMIN_TOKEN or a context rather than with --token.",
+             gristmill model push cnn.onnx --name cnn --config cnn.toml --message \"new weights\"\n  \
+             gristmill model push exported/ --name ViT-B-16\n\n\
+             FILE is an ONNX file, a folder, or a tar or zip archive. Files that the model names, such \
+             as model.onnx.data, are taken from beside it. What the server has is not uploaded again, \
+             and an upload that was cut goes on where it ended. File and configuration are one \
+             release; if neither is new, there is none. Without --config the configuration stays. \
+             Give the token in GRISTMILL_ADMIN_TOKEN or a context rather than with --token.",
         )
-        .arg(Arg::new("file").value_name("FILE").required(true).help("The model's ONNX file"))
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true).help("The model's ONNX file, or a folder or an archive with it"),
+        )
         .arg(flag("name", "NAME").required(true).help("The model's name"))
         .arg(flag("config", "FILE").help("Its configuration, in TOML or JSON"))
         .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
@@ -41,9 +47,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let given = |name: &str| matches.get_one::<String>(name);
     // All flags are checked before anything is sent.
     let admin = Admin::to_change(matches)?;
-    let name = admin::name("--name", given("name").context("--name is missing")?)?;
+    let name = admin::model_name("--name", given("name").context("--name is missing")?)?;
     let config = given("config").map(|file| config(Path::new(file))).transpose()?;
-    let file = HashedFile::read(Path::new(given("file").context("FILE is missing")?))?;
+    let file = HashedFile::read_model(Path::new(given("file").context("FILE is missing")?))?;
     let failed = || format!("cannot push {} as model {name}", file.path.display());
     file.upload(&admin).with_context(failed)?;
     let mut changes = vec![json!({ "kind": "put_model", "model": name, "digest": file.digest })];

@@ -1,9 +1,7 @@
 //! The calls of the admin API that the command line makes. Flags are checked before anything is
 //! built or sent, and each error says what to do.
 
-use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read, Seek};
 
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
@@ -160,14 +158,13 @@ impl Admin {
     /// bytes that have arrived. Returns whether anything was sent.
     pub(crate) fn upload(
         &self,
-        path: &Path,
+        file: &mut (impl Read + Seek),
         (digest, bytes): (Digest, u64),
         progress: impl FnMut(u64),
     ) -> Result<bool> {
-        let mut file = File::open(path).with_context(|| path.display().to_string())?;
         let digest = digest.to_string();
         let blob = Blob { digest: &digest, bytes };
-        match block_on(self.client.upload(&mut file, blob, progress)) {
+        match block_on(self.client.upload(file, blob, progress)) {
             Ok(is_sent) => Ok(is_sent),
             Err(UploadError::Admin(error)) => Err(self.failed(error)),
             Err(error) => Err(error.into()),
@@ -352,6 +349,11 @@ fn is_closed(error: &io::Error) -> bool {
         ErrorKind::ConnectionAborted,
     ];
     closed.contains(&error.kind())
+}
+
+/// The value of a flag that is a model's name.
+pub(crate) fn model_name(flag: &str, value: &str) -> Result<Name> {
+    Name::of_model(value).map_err(|error| anyhow!("{flag}: {error}"))
 }
 
 /// The value of a flag that is a name.

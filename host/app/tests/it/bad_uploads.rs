@@ -192,8 +192,14 @@ fn a_truncated_model() {
 
 #[test]
 fn a_model_whose_weights_lie_in_another_file() {
-    let named = ["keeps weights in external files (weights.bin)", "upload one file"];
+    let named = ["(weights.bin)", "`gristmill model push` takes", "upload a tar archive"];
     model_refused(&files::fixture("external-data.onnx"), &named);
+}
+
+#[test]
+fn an_archive_that_is_packed() {
+    model_refused(b"PK\x03\x04 and so on", &["it is a zip archive", "`gristmill model push`"]);
+    model_refused(b"\x1f\x8b and so on", &["it is a gzip archive", "upload a tar archive"]);
 }
 
 #[test]

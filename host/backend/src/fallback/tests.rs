@@ -182,7 +182,13 @@ fn info(columns: Option<usize>) -> ModelInfo {
         dtype: gristmill_core::Dtype::Uint8,
         dims: vec![None, columns],
     };
-    ModelInfo { backend: "test", inputs: vec![tensor], outputs: Vec::new(), forms_batches: true }
+    ModelInfo {
+        backend: "test",
+        inputs: vec![tensor],
+        outputs: Vec::new(),
+        forms_batches: true,
+        optional: Vec::new(),
+    }
 }
 
 /// Has memory for so many rows.

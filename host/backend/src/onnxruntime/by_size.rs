@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{Interrupt, Model, ModelError, ModelInfo, Tensor};
+use gristmill_core::{Interrupt, Model, ModelError, ModelInfo, NamedTensor, Tensor};
 
 use crate::inspect::Inspected;
 use crate::options::{Batching, LoadOptions, ProviderKind};
@@ -47,14 +47,28 @@ pub(super) fn instances<M: Model + 'static>(
     (0..count).map(|_| Box::new(next()) as Box<dyn Model>).collect()
 }
 
+impl<M> BySize<M> {
+    fn fitting(&mut self, inputs: &[Tensor]) -> &mut M {
+        let rows = inputs.first().map_or(0, Tensor::rows);
+        let fits = self.sessions.iter().position(|(size, _)| *size >= rows);
+        let at = fits.unwrap_or(self.sessions.len() - 1);
+        &mut self.sessions[at].1
+    }
+}
+
 impl<M: Model> Model for BySize<M> {
     /// The session of the next allowed size runs a batch. Parts of a batch that failed are not
     /// padded: they take the same way.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        let rows = inputs.first().map_or(0, Tensor::rows);
-        let fits = self.sessions.iter().position(|(size, _)| *size >= rows);
-        let at = fits.unwrap_or(self.sessions.len() - 1);
-        self.sessions[at].1.run(inputs)
+        self.fitting(inputs).run(inputs)
+    }
+
+    fn run_with(
+        &mut self,
+        inputs: &[Tensor],
+        optional: &[NamedTensor],
+    ) -> Result<Vec<Tensor>, ModelError> {
+        self.fitting(inputs).run_with(inputs, optional)
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
@@ -142,6 +156,7 @@ mod tests {
             inputs: vec![input(dtype, dims)],
             outputs: Vec::new(),
             forms_batches: false,
+            optional: Vec::new(),
         };
         let inspected = |operator: &str| Inspected {
             opset: 17,

@@ -15,7 +15,9 @@ fn model(name: &str) -> Vec<u8> {
 fn staging(name: &str) -> BufferPool {
     let runtime = backends().onnxruntime.as_ref().unwrap();
     let cpu = ProviderKind::Cpu;
-    let (session, _) = runtime.session(&model(name), &options(cpu), cpu).unwrap();
+    let onnx = model(name);
+    let source = Source::open((&onnx).into()).unwrap();
+    let (session, _) = runtime.session(&source, &options(cpu), cpu).unwrap();
     pinned::staging(&session, &MemoryInfo::default()).unwrap()
 }
 

@@ -33,6 +33,7 @@ fn certificate_within(
         inputs: vec![tensor("x")],
         outputs: vec![tensor("y")],
         forms_batches: false,
+        optional: Vec::new(),
     };
     let (mut model, pool) = (Computed(compute), BufferPool::new(0));
     Trial { model: &mut model, info: &info, pool: &pool, slack: 1.0, within }.run()

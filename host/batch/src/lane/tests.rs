@@ -47,6 +47,19 @@ impl Model for Gated {
         let shape = [computed.len(), 1];
         Ok(vec![Tensor::new(Dtype::Float32, shape.as_slice().into(), buffer).unwrap()])
     }
+
+    /// Also adds the bias.
+    fn run_with(
+        &mut self,
+        inputs: &[Tensor],
+        optional: &[NamedTensor],
+    ) -> Result<Vec<Tensor>, ModelError> {
+        let bias = optional[0].tensor.as_f32().unwrap()[0];
+        let doubled = self.run(inputs)?;
+        let sums: Vec<f32> = doubled[0].as_f32().unwrap().iter().map(|own| own + bias).collect();
+        let buffer = self.pool.copy_from(bytemuck::cast_slice(&sums));
+        Ok(vec![Tensor::new(Dtype::Float32, inputs[0].shape().into(), buffer).unwrap()])
+    }
 }
 
 /// A lane over one such model. Each run ends when the test permits it.
@@ -73,6 +86,7 @@ fn info() -> ModelInfo {
         inputs: vec![info("x")],
         outputs: vec![info("y")],
         forms_batches: true,
+        optional: vec![info("bias")],
     }
 }
 
@@ -169,6 +183,14 @@ impl Bench {
         submission: Submission,
     ) -> tokio::task::JoinHandle<Result<Answered, SubmitError>> {
         let rows = submission.inputs[0].tensor.rows();
+        self.enqueue_rows(submission, rows).await
+    }
+
+    async fn enqueue_rows(
+        &self,
+        submission: Submission,
+        rows: usize,
+    ) -> tokio::task::JoinHandle<Result<Answered, SubmitError>> {
         let (lane, before) = (self.lane.clone(), self.lane.statistics().queued_rows);
         let task = tokio::spawn(async move { lane.submit(submission, None).await });
         let queued = || self.lane.statistics().queued_rows;
@@ -213,6 +235,42 @@ async fn tenants_share_the_batch_that_forms_while_the_instance_is_busy() {
     );
     let a: Name = "a".parse().unwrap();
     assert_eq!(statistics.recent_mixed[0].rows[&a], 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_gives_an_input_with_a_default_runs_alone() {
+    let bench =
+        bench_with(LaneConfig { allowed_batch_sizes: vec![1, 2, 8], ..LaneConfig::new(8, 64) });
+    let first = bench.occupy().await;
+    let biased = |values: &[f32], bias: f32| {
+        let mut submission = bench.submission("a", values, Duration::from_secs(60));
+        let mut input = bench.submission("a", &[bias], Duration::from_secs(60)).inputs;
+        input[0].name = "bias".into();
+        submission.inputs.splice(0..0, input);
+        submission
+    };
+    let plain = bench.queue("a", &[1.0]).await;
+    let with = [
+        bench.enqueue_rows(biased(&[1.0, 2.0, 3.0], 10.0), 3).await,
+        bench.enqueue_rows(biased(&[1.0], 20.0), 1).await,
+    ];
+    let plain = [plain, bench.queue("b", &[2.0]).await];
+    bench.finish(4);
+    first.await.unwrap().unwrap();
+    for (request, expected) in plain.into_iter().zip([2.0, 4.0]) {
+        assert_eq!(request.await.unwrap().unwrap(), [expected]);
+    }
+    for (request, expected) in with.into_iter().zip([&[12.0, 14.0, 16.0][..], &[22.0]]) {
+        let answered = request.await.unwrap().unwrap();
+        assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), expected);
+        assert_eq!(answered.batch_rows, expected.len());
+    }
+    let mut runs: Vec<_> = (0..3).map(|_| bench.started.recv().unwrap()).collect();
+    runs.sort_unstable();
+    assert_eq!(runs, [1, 2, 3], "the two others shared a batch, and nothing was padded");
+    // Its rows cannot be split.
+    let wide = bench.lane.submit(biased(&[1.0; 9], 1.0), None).await;
+    assert!(matches!(wide, Err(SubmitError::TooManyRows { rows: 9, max: 8 })));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,23 +5,33 @@
 //! come into one batch. Copying that batch together would fail, and it would be bisected.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_core::{Name, NamedTensor};
 
 /// Makes keys. Clients cannot know its secret, so they cannot make equal keys.
 #[derive(Debug, Default)]
-pub(crate) struct ShapeKeys(RandomState);
+pub(crate) struct ShapeKeys {
+    state: RandomState,
+    /// How many keys were made for one request each.
+    lone: AtomicU64,
+}
 
 impl ShapeKeys {
     /// A key that is equal for inputs that fit one batch. Their dtypes are the model's, so only the
     /// dimensions after the first can differ. `apart` is a tenant that shares batches with no
     /// other.
     pub(crate) fn of(&self, inputs: &[NamedTensor], apart: Option<&Name>) -> u64 {
-        let mut hasher = self.0.build_hasher();
+        let mut hasher = self.state.build_hasher();
         apart.hash(&mut hasher);
         for input in inputs {
             input.tensor.shape().get(1..).hash(&mut hasher);
         }
         hasher.finish()
+    }
+
+    /// A key for a request that shares no batch.
+    pub(crate) fn lone(&self) -> u64 {
+        self.state.hash_one(("alone", self.lone.fetch_add(1, Ordering::Relaxed)))
     }
 }

@@ -57,19 +57,19 @@ impl LockedState<'_> {
         self.check_room(arrival)?;
         let follow = arrival.receipt.map(Receipt::follow).unwrap_or_default();
         let mut waiting = SmallVec::with_capacity(parts.len());
-        for Part { inputs, rows } in parts {
+        for Part { inputs, optional, rows } in parts {
             let (reply, wait) = ticket();
             self.state.policy.push(Entry {
                 tenant: arrival.tenant.clone(),
                 weight: arrival.weight,
                 level: arrival.level,
                 rows,
-                bytes: NamedTensor::bytes_of(&inputs),
+                bytes: NamedTensor::bytes_of(&inputs) + NamedTensor::bytes_of(&optional),
                 shape_key: arrival.size.shape_key,
                 arrived: arrival.at,
                 deadline: arrival.deadline,
                 timeout: arrival.timeout.map(|timeout| arrival.at + timeout),
-                item: Job { inputs, reply, follow },
+                item: Job { inputs, optional, reply, follow },
             });
             waiting.push(wait);
         }

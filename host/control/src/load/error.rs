@@ -4,6 +4,7 @@
 //! for the log. Snapshots and the status show the text.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_backend::Backends;
@@ -90,9 +91,15 @@ pub enum LoadError {
 pub(crate) type Loaded<T> = Result<T, Arc<LoadError>>;
 
 impl LoadError {
-    /// The backend could not load a model. Clients get the text without the library's folder.
-    pub(crate) fn backend(source: gristmill_backend::LoadError, backends: &Backends) -> Self {
+    /// The backend could not load a model. Clients get the text without the folders of the library
+    /// and of the model's file.
+    pub(crate) fn backend(
+        source: gristmill_backend::LoadError,
+        backends: &Backends,
+        package: Option<&Path>,
+    ) -> Self {
         let text = without_folder(&source.to_string(), backends.library());
+        let text = without_folder(&text, package);
         Self::Backend { text, source }
     }
 

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use bytes::Bytes;
 use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
@@ -23,7 +22,7 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::desired::{Desired, Model};
-use crate::load::blob::read_blob;
+use crate::load::blob::{StoredModel, read_model};
 use crate::load::error::{LoadError, Loaded};
 use crate::load::paths::without_folder;
 use crate::load::prove::{ProofReport, Prover, ProverConfig};
@@ -115,17 +114,20 @@ impl Models {
         if lost > LOST_RUNS_MAX {
             return Err(LoadError::LostRuns(Refusal::LostRuns(lost)));
         }
-        let (onnx, proof) = self.proven(digest, config).await?;
+        let (model, proof) = self.proven(digest, config).await?;
         let options = self.options(config, &proof);
-        let file_bytes = onnx.len() as u64;
+        let file_bytes = model.bytes();
         let (backends, asked, rows) = (self.backends.clone(), options.clone(), proof.rows.clone());
+        let file = model.clone();
         let loading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            backends.load(&onnx, &asked, &rows)
+            backends.load(file.file(), &asked, &rows)
         });
-        let loaded = loading.await?.map_err(|source| LoadError::backend(source, &self.backends))?;
+        let failed = |source| LoadError::backend(source, &self.backends, model.package());
+        let loaded = loading.await?.map_err(failed)?;
         let mut warnings = warnings(config, proof, &loaded);
-        warnings.iter_mut().for_each(|warning| *warning = self.without_paths(warning));
+        let without_paths = |text: &str| model.without_paths(&self.without_paths(text));
+        warnings.iter_mut().for_each(|warning| *warning = without_paths(warning));
         for warning in &warnings {
             tracing::warn!(model = name.as_str(), "{warning}");
         }
@@ -147,10 +149,10 @@ impl Models {
         &self,
         digest: Digest,
         config: &ModelConfig,
-    ) -> Result<(Bytes, ProofReport), LoadError> {
-        let onnx = read_blob(&self.store, digest).await?;
-        let proof = self.prover.prove(digest, onnx.clone(), config).await?;
-        Ok((onnx, proof))
+    ) -> Result<(StoredModel, ProofReport), LoadError> {
+        let model = read_model(&self.store, digest).await?;
+        let proof = self.prover.prove(digest, &model, config).await?;
+        Ok((model, proof))
     }
 
     /// Have a child load the model and run it once.
@@ -188,9 +190,9 @@ impl Models {
         let runtime = tokio::runtime::Handle::current();
         let (store, backends) = (self.store.clone(), self.backends.clone());
         let make = move || {
-            let onnx = runtime.block_on(read_blob(&store, digest))?;
-            let made = backends.replacement(&onnx, &options, &providers);
-            made.map_err(|source| LoadError::backend(source, &backends))
+            let model = runtime.block_on(read_model(&store, digest))?;
+            let made = backends.replacement(model.file(), &options, &providers);
+            made.map_err(|source| LoadError::backend(source, &backends, model.package()))
         };
         Box::new(move || Ok(make()?))
     }

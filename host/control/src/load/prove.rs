@@ -15,12 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gristmill_backend::{Backends, LibrarySearch, RowProof};
+use gristmill_backend::{Backends, LibrarySearch, ModelFile, RowProof};
 use gristmill_child::{ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
 use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 
+use crate::load::blob::StoredModel;
 use crate::load::error::LoadError;
 use crate::load::paths::without_folder;
 use crate::release::model_config::{GraphOptimizationSpec, ModelConfig, ProviderName};
@@ -92,10 +93,12 @@ struct Library {
     modified_s: u64,
 }
 
-/// The question to the child, besides the model.
+/// The question to the child, besides a model of one file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     library: Option<PathBuf>,
+    /// The path of a model that is a package. Any other is the job's file.
+    package: Option<PathBuf>,
     config: ModelConfig,
 }
 
@@ -130,7 +133,7 @@ impl Prover {
     pub(crate) async fn prove(
         &self,
         digest: Digest,
-        onnx: Bytes,
+        model: &StoredModel,
         config: &ModelConfig,
     ) -> Result<ProofReport, LoadError> {
         let subject = self.subject(digest, config);
@@ -138,12 +141,12 @@ impl Prover {
         if let Some(answer) = remembered(&file, &subject) {
             return Ok(answer);
         }
-        let answer = match self.ask(digest, onnx.clone(), config).await {
+        let answer = match self.ask(digest, model, config).await {
             // The trial of its rows may have needed too much. A model need not have one.
             Err(LoadError::Prover { text, .. }) if subject.rows.is_some() => {
                 tracing::warn!(model = %digest, why = text, "a model is proven without a trial");
                 let config = ModelConfig { batch_proof_ms: 0, ..config.clone() };
-                self.ask(digest, onnx, &config).await?
+                self.ask(digest, model, &config).await?
             }
             asked => asked?,
         };
@@ -152,7 +155,7 @@ impl Prover {
             return Err(LoadError::ProverSetUp);
         }
         if let Some(why) = answer.refused {
-            return Err(LoadError::Unproven(self.without_paths(&why)));
+            return Err(LoadError::Unproven(model.without_paths(&self.without_paths(&why))));
         }
         let proof = Proof { subject, answer };
         if let Err(error) = remember(&file, &proof) {
@@ -168,17 +171,22 @@ impl Prover {
     async fn ask(
         &self,
         digest: Digest,
-        onnx: Bytes,
+        model: &StoredModel,
         config: &ModelConfig,
     ) -> Result<ProofReport, LoadError> {
         let library = self.backends.library().map(Path::to_owned);
-        let question = Question { library, config: config.clone() };
+        let package = model.package().map(Path::to_owned);
+        let question = Question { library, package, config: config.clone() };
         let job = Job {
             job: PROVE_JOB,
             subject: format!("model {digest}"),
             document: serde_json::to_vec(&question)?,
-            limits: self.limits(onnx.len(), config),
-            file: onnx,
+            limits: self.limits(model.bytes(), config),
+            file: match model {
+                StoredModel::Onnx(onnx) => onnx.clone(),
+                // The child maps it.
+                StoredModel::Package(_) => Bytes::new(),
+            },
             output: Output::Returned,
         };
         let answer = self.config.runner.run(job).await.map_err(|source| {
@@ -193,7 +201,7 @@ impl Prover {
         without_folder(text, self.backends.library())
     }
 
-    fn limits(&self, file_len: usize, config: &ModelConfig) -> ChildLimits {
+    fn limits(&self, file_bytes: u64, config: &ModelConfig) -> ChildLimits {
         let ProverConfig { mut timeout, memory_bytes, .. } = self.config;
         let options = config.load_options();
         if options.batching.is_proven() {
@@ -203,7 +211,7 @@ impl Prover {
         ChildLimits {
             wall: timeout * WALL_PER_CPU,
             cpu: timeout,
-            memory_bytes: memory_bytes.saturating_add(COPIES * file_len as u64),
+            memory_bytes: memory_bytes.saturating_add(COPIES.saturating_mul(file_bytes)),
             address_bytes: None,
             output_bytes: ANSWER_BYTES_MAX,
         }
@@ -281,8 +289,12 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
     let question: Question = serde_json::from_slice(&task.document)?;
     let search = LibrarySearch { configured: question.library, data_directory: None };
     // The process itself has limits.
+    let file = match &question.package {
+        Some(package) => ModelFile::Package(package),
+        None => (&task.file).into(),
+    };
     let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
-        Ok(backends) => match backends.prove(&task.file, &question.config.load_options()) {
+        Ok(backends) => match backends.prove(file, &question.config.load_options()) {
             Ok(proven) => ProofReport {
                 providers: proven.providers.into_iter().map(ProviderName::of).collect(),
                 failed: proven.failed,

@@ -38,7 +38,8 @@ pub(crate) fn check_users(
 fn misfits(old: &ModelInfo, new: &ModelInfo) -> Vec<String> {
     let mut misfits = Vec::new();
     for input in &old.inputs {
-        match named(&new.inputs, input) {
+        // It may have got a default.
+        match named(&new.inputs, input).or_else(|| named(&new.optional, input)) {
             None => misfits.push(format!("it has no input {:?}", input.name)),
             Some(own) => misfits.extend(changed("input", input, own, takes)),
         }

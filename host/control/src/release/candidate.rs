@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::release::document::Document;
 use crate::release::named_version::NamedVersion;
-use crate::schema::NamedVersionText;
+use crate::schema::{NamedModelText, NamedVersionText};
 
 /// The requests of a window, if the document names none.
 const REQUESTS: u32 = 100;
@@ -36,7 +36,7 @@ pub struct CandidateSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre: Option<NamedVersion>,
     /// Another model.
-    #[schema(value_type = Option<NamedVersionText>)]
+    #[schema(value_type = Option<NamedModelText>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<NamedVersion>,
     /// Another plugin for the response.
@@ -102,8 +102,11 @@ impl CandidateSpec {
 
     fn read_keys(document: &mut Document) -> Self {
         let percent = 0.0..=100.0;
-        let mut name = |key| document.named_version(key);
-        let (pre, model, post) = (name("pre"), name("model"), name("post"));
+        let (pre, model, post) = (
+            document.named_version("pre"),
+            document.named_model("model"),
+            document.named_version("post"),
+        );
         let settings = document.object("settings");
         let traffic_percent = document.number("traffic_percent", &percent);
         let shadow_percent = document.number("shadow_percent", &percent);

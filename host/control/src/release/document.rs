@@ -10,6 +10,7 @@ mod pointer;
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
@@ -126,21 +127,33 @@ impl Document {
         self.read(key, &one_of(known), |value| named(value, known))
     }
 
-    /// A name of a tenant, a plugin, a pipeline or a model.
+    /// A name of a tenant, a plugin or a pipeline.
     pub fn name(&mut self, key: &'static str) -> Option<Name> {
-        match self.text(key)?.parse() {
-            Ok(name) => Some(name),
-            Err(error) => {
-                self.fault(key, format_args!(": {error}"));
-                None
-            }
-        }
+        self.parsed(key, Name::from_str)
     }
 
-    /// A name of a plugin or a model, or one of its versions.
-    pub fn named_version(&mut self, key: &'static str) -> Option<NamedVersion> {
-        match self.text(key)?.parse() {
-            Ok(named) => Some(named),
+    /// A name of a model.
+    pub fn model_name(&mut self, key: &'static str) -> Option<Name> {
+        self.parsed(key, Name::of_model)
+    }
+
+    /// A name of a plugin, or one of its versions.
+    pub(crate) fn named_version(&mut self, key: &'static str) -> Option<NamedVersion> {
+        self.parsed(key, NamedVersion::from_str)
+    }
+
+    /// A name of a model, or one of its versions.
+    pub(crate) fn named_model(&mut self, key: &'static str) -> Option<NamedVersion> {
+        self.parsed(key, NamedVersion::of_model)
+    }
+
+    fn parsed<T, E: fmt::Display>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        match parse(&self.text(key)?) {
+            Ok(value) => Some(value),
             Err(error) => {
                 self.fault(key, format_args!(": {error}"));
                 None

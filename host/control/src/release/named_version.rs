@@ -34,20 +34,35 @@ impl NamedVersion {
     pub fn newest(name: Name) -> Self {
         Self { name, version: None }
     }
+
+    /// A model, or a version of one.
+    ///
+    /// # Errors
+    /// The text names no version of a model.
+    pub fn of_model(text: &str) -> Result<Self, InvalidNamedVersion> {
+        read(text, Name::of_model)
+    }
+}
+
+fn read(
+    text: &str,
+    name_of: fn(&str) -> Result<Name, InvalidName>,
+) -> Result<NamedVersion, InvalidNamedVersion> {
+    let Some((name, version)) = text.split_once('@') else {
+        return Ok(NamedVersion::newest(name_of(text)?));
+    };
+    // One spelling for each version: the log must not keep "+16" or "016".
+    let number = version.parse().ok().filter(|number: &u64| number.to_string() == version);
+    let invalid = || InvalidNamedVersion::Version(text.chars().take(80).collect());
+    let number = number.filter(|number| *number > 0).ok_or_else(invalid)?;
+    Ok(NamedVersion { name: name_of(name)?, version: Some(number) })
 }
 
 impl FromStr for NamedVersion {
     type Err = InvalidNamedVersion;
 
     fn from_str(text: &str) -> Result<Self, InvalidNamedVersion> {
-        let Some((name, version)) = text.split_once('@') else {
-            return Ok(Self::newest(text.parse()?));
-        };
-        // One spelling for each version: the log must not keep "+16" or "016".
-        let number = version.parse().ok().filter(|number: &u64| number.to_string() == version);
-        let invalid = || InvalidNamedVersion::Version(text.chars().take(80).collect());
-        let number = number.filter(|number| *number > 0).ok_or_else(invalid)?;
-        Ok(Self { name: name.parse()?, version: Some(number) })
+        read(text, Name::from_str)
     }
 }
 
@@ -60,11 +75,12 @@ impl fmt::Display for NamedVersion {
     }
 }
 
+/// From a document of this host, in which it may be a plugin's or a model's.
 impl TryFrom<String> for NamedVersion {
     type Error = InvalidNamedVersion;
 
     fn try_from(text: String) -> Result<Self, InvalidNamedVersion> {
-        text.parse()
+        Self::of_model(&text)
     }
 }
 
@@ -87,5 +103,6 @@ mod tests {
         {
             assert!(bad.parse::<NamedVersion>().is_err(), "{bad:?}");
         }
+        assert_eq!(NamedVersion::of_model("ViT-B-16@7").unwrap().to_string(), "ViT-B-16@7");
     }
 }

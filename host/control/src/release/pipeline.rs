@@ -13,7 +13,7 @@ use crate::release::instance_reuse::forms::InstanceReuseForms;
 use crate::release::limits::LimitsSpec;
 use crate::release::named_version::NamedVersion;
 use crate::release::sample::{self, Sample};
-use crate::schema::NamedVersionText;
+use crate::schema::{NamedModelText, NamedVersionText};
 
 /// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
 const SETTINGS_BYTES_MAX: u64 = 64 << 10;
@@ -27,7 +27,7 @@ pub struct PipelineSpec {
     #[schema(value_type = NamedVersionText)]
     pub pre: NamedVersion,
     /// The model.
-    #[schema(value_type = NamedVersionText)]
+    #[schema(value_type = NamedModelText)]
     pub model: NamedVersion,
     /// The plugin that makes the response.
     #[schema(value_type = NamedVersionText)]
@@ -125,11 +125,16 @@ impl PipelineDocument {
     /// Read a document with these `keys`. Limits are checked against what `host` allows.
     pub(crate) fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
         let mut document = Document::new(keys);
-        let mut name = |key| {
-            let name = document.named_version(key);
-            document.require(key, name)
-        };
-        let (pre, model, post) = (name("pre"), name("model"), name("post"));
+        let (pre, model, post) = (
+            document.named_version("pre"),
+            document.named_model("model"),
+            document.named_version("post"),
+        );
+        let (pre, model, post) = (
+            document.require("pre", pre),
+            document.require("model", model),
+            document.require("post", post),
+        );
         let settings = document.object("settings").unwrap_or_default();
         let limits = document.nested("limits", LimitsSpec::read);
         let priority = document.whole("priority");

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::release::quota::QuotaSpec;
 use crate::release::version_policy::VersionPolicy;
-use crate::schema::NameText;
+use crate::schema::{ModelNameText, NameText};
 
 /// The most keys of a tenant. Each request's key is compared with all of them.
 pub const KEYS_MAX: usize = 256;
@@ -84,7 +84,7 @@ pub struct TenantDocument {
     #[schema(value_type = Option<BatchWith>)]
     pub batch_with: BatchWith,
     /// The models it may run directly, over the Open Inference Protocol.
-    #[schema(value_type = Option<Vec<NameText>>, max_items = 1024)]
+    #[schema(value_type = Option<Vec<ModelNameText>>, max_items = 1024)]
     pub models: BTreeSet<Name>,
     /// The limits on its use over time.
     #[schema(value_type = Option<QuotaSpec>)]

@@ -63,7 +63,7 @@ impl Inference {
         let (RepositoryChange::Load(model) | RepositoryChange::Unload(model)) = change;
         let (config, file) = brought.read(model)?;
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
-        let model: Name = model.parse().map_err(wrong)?;
+        let model = Name::of_model(model).map_err(wrong)?;
         let by = operator.map_or(ROOT, |token| token.name.as_str());
         let note = ReleaseNote { by: Some(by.into()), message: None };
         let token = operator.map(|Operator { name, version, .. }| TokenUse {

@@ -15,6 +15,7 @@ fn lane() -> Arc<Lane> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             forms_batches: false,
+            optional: Vec::new(),
         },
         instances: Vec::new(),
         config: LaneConfig::new(1, 1),

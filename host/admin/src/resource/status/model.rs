@@ -116,6 +116,10 @@ pub(in crate::resource) struct ServedDocument<'a> {
     /// size.
     allowed_batch_sizes: &'a [usize],
     inputs: Vec<TensorDocument<'a>>,
+    /// Inputs that have defaults and may be left out.
+    #[schema(value_type = Option<Vec<TensorDocument>>)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    optional_inputs: Vec<TensorDocument<'a>>,
     outputs: Vec<TensorDocument<'a>>,
 }
 
@@ -132,6 +136,7 @@ impl<'a> ServedDocument<'a> {
             batching: BatchingDocument::of(served),
             allowed_batch_sizes: &lane.config().allowed_batch_sizes,
             inputs: info.inputs.iter().map(TensorDocument::of).collect(),
+            optional_inputs: info.optional.iter().map(TensorDocument::of).collect(),
             outputs: info.outputs.iter().map(TensorDocument::of).collect(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use gristmill_control::{DigestText, NameText};
+use gristmill_control::{DigestText, ModelNameText, NameText};
 use gristmill_core::{Digest, Name};
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{Access, Pipeline, PluginState, QuotaLimits, Tenant};
@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 pub(super) struct TenantDocument<'a> {
     open: bool,
     /// The models that it may run directly.
-    #[schema(value_type = Vec<NameText>)]
+    #[schema(value_type = Vec<ModelNameText>)]
     models: Vec<&'a Name>,
     /// The bytes of its requests and answers under way.
     bytes_under_way: usize,

@@ -72,7 +72,11 @@ impl<'a> Reader<'a> {
     ) {
         let Some(table) = self.table(file, path, value) else { return };
         for (key, value) in table {
-            match key.get_ref().parse::<Name>() {
+            let name = match path {
+                "models" => Name::of_model(key.get_ref()),
+                _ => key.get_ref().parse(),
+            };
+            match name {
                 Ok(name) => read(self, file, (&join(path, key.get_ref()), name), value),
                 Err(error) => self.fault(file, key.span(), format_args!("{path}: {error}")),
             }
@@ -88,7 +92,10 @@ impl<'a> Reader<'a> {
         let config = table
             .get("config")
             .and_then(|config| Some(self.document(file, &join(path, "config"), config)?.keys));
-        let source = self.source(file, path, value, &["file", "digest"]);
+        let source = match self.source(file, path, value, &["file", "digest"]) {
+            Some(Source::File(path)) => Some(Source::Model(path)),
+            other => other,
+        };
         let place = file.place(value.span());
         let model = source.map(|source| (name, Model { source, config, place }));
         self.manifest.models.extend(model);
@@ -188,6 +195,8 @@ impl<'a> Reader<'a> {
                 }
             },
             "folder" => (target.is_dir(), "folder"),
+            // That of a model may be a folder.
+            _ if !known.contains(&"folder") => (target.exists(), "file"),
             _ => (target.is_file(), "file"),
         };
         if !is_there {

@@ -72,6 +72,8 @@ pub(crate) enum Source {
     /// A folder of a plugin, which is built.
     Folder(PathBuf),
     File(PathBuf),
+    /// A file, a folder or an archive of a model.
+    Model(PathBuf),
     /// A file that is on the server.
     Digest(Digest),
 }

@@ -62,7 +62,7 @@ request = "one"
 fn everything_is_read_and_documents_are_passed_on() {
     let manifest = read_files(&[("deploy.toml", WHOLE)]).unwrap();
     let model = &manifest.models[&name("digits")];
-    assert!(matches!(&model.source, Source::File(path) if path.ends_with("m.onnx")));
+    assert!(matches!(&model.source, Source::Model(path) if path.ends_with("m.onnx")));
     let config =
         json!({ "max_batch_size": 32, "provider_options": { "cuda": { "device_id": "0" } } });
     assert_eq!(Value::from(model.config.clone().unwrap()), config);
@@ -128,7 +128,7 @@ the manifest is wrong:
 fn all_faults_are_named_at_once_with_their_lines() {
     let text = r#"
 model = 1
-[models.A]
+[models."A b"]
 [models.none]
 [models.both]
 file = "m.onnx"
@@ -155,7 +155,7 @@ far = [inf, { day = 2026-01-01 }]
                 itself does not belong into a manifest";
     let expected = [
         "2: unknown key \"model\"; known are models, tenants",
-        "3: models: \"A\" is not a valid name",
+        "3: models: \"A b\" is not a valid name",
         "4: models.none has none of file, digest",
         "5: models.both has more than one of file, digest",
         "9: models.gone.file is \"gone.onnx\": there is no file gone.onnx",

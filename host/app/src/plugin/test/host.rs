@@ -17,6 +17,7 @@ use gristmill_snapshot::{Route, TenantQuota};
 use gristmill_store::digest_of;
 
 use super::library;
+use crate::model_file::ModelContent;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::children;
 use crate::plugin::component_file::{self, LARGE_BYTES};
@@ -65,11 +66,12 @@ impl Host {
             }
             opened => opened?,
         };
-        let onnx = std::fs::read(model)
-            .with_context(|| format!("--model: cannot read {}", model.display()))?;
+        let unread = || format!("--model: cannot read {}", model.display());
+        let content = ModelContent::at(model).with_context(unread)?;
         let config = ModelConfig::default();
-        let loaded = backends
-            .load(&onnx, &config.load_options(), &RowProof::default())
+        let loaded = content
+            .with_file(|file| backends.load(file, &config.load_options(), &RowProof::default()))
+            .with_context(unread)?
             .with_context(|| format!("--model: cannot load {}", model.display()))?;
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();

@@ -103,6 +103,25 @@ impl Graph {
         self
     }
 
+    /// Add a constant of floats whose data is in another file, of which these entries say more.
+    fn in_file(mut self, name: &str, dims: &[i64], entries: &[(&str, &str)]) -> Self {
+        let tensor = dims.iter().fold(Message::new(), |tensor, dim| tensor.int(1, *dim));
+        let tensor = tensor.int(2, FLOAT).text(8, name).int(14, 1);
+        let entry = |(key, value): &(&str, &str)| Message::new().text(1, key).text(2, value);
+        self.constants.push(with_all(tensor, 13, entries.iter().map(entry)));
+        self
+    }
+
+    /// Add an input of floats that has a default.
+    fn floats_by_default(self, name: &str, values: &[f32]) -> Self {
+        let dims = [values.len() as i64];
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let tensor = Message::new().int(1, dims[0]).int(2, FLOAT).text(8, name).bytes(9, &raw);
+        let mut own = self.floats_in(name, &dims);
+        own.constants.push(tensor);
+        own
+    }
+
     /// An input or output. A dimension of -1 is open.
     fn value(name: &str, element: i64, dims: &[i64]) -> Message {
         let dims = dims.iter().enumerate().map(|(at, dim)| match *dim {
@@ -321,4 +340,45 @@ pub(crate) fn with_scalar() -> Vec<u8> {
 pub(crate) fn pictures() -> Vec<u8> {
     let graph = Graph::default().floats_in("x", &[-1, 3, 8, 8]).floats_out("y", &[-1, 3, 8, 8]);
     graph.node("Identity", &["x"], &["y"]).file(IR_VERSION)
+}
+
+/// `y = x * w` for rows of four values. `w` is in another file, of which these entries say more.
+pub(crate) fn scaled_by_file(entries: &[(&str, &str)]) -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, 4]).floats_out("y", &[-1, 4]);
+    graph.in_file("w", &[4], entries).node("Mul", &["x", "w"], &["y"]).file(IR_VERSION)
+}
+
+/// `y` is the row `x` of a table of so many rows of 256 floats in the file `table`.
+pub(crate) fn table_in_file(rows: i64) -> Vec<u8> {
+    let graph = Graph::default().numbers_in("x", &[-1]).floats_out("y", &[-1, 256]);
+    let graph = graph.in_file("table", &[rows, 256], &[("location", "table")]);
+    graph.node("Gather", &["table", "x"], &["y"]).file(IR_VERSION)
+}
+
+/// `y = x * scale + offset` for rows of two values. `scale` is 2 and `offset` 1, if they are not
+/// given.
+pub(crate) fn with_defaults() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, 2]).floats_out("y", &[-1, 2]);
+    let graph = graph.floats_by_default("scale", &[2.0]).floats_by_default("offset", &[1.0]);
+    let graph = graph.node("Mul", &["x", "scale"], &["scaled"]);
+    graph.node("Add", &["scaled", "offset"], &["y"]).file(IR_VERSION)
+}
+
+/// The softmax of rows of two values, which `ZipMap` makes maps of.
+pub(crate) fn softmax_as_maps() -> Vec<u8> {
+    const OPERATORS: &str = "ai.onnx.ml";
+    let classes = [0, 1].into_iter().fold(Message::new(), |classes, class| classes.int(8, class));
+    let classes = classes.text(1, "classlabels_int64s").int(20, 7);
+    let maps = node("ZipMap", &["scores"], &["maps"]).text(7, OPERATORS).message(5, classes);
+    // A sequence of maps from whole numbers to floats.
+    let float = Message::new().message(1, Message::new().int(1, FLOAT));
+    let map = Message::new().message(5, Message::new().int(1, INT64).message(2, float));
+    let maps_type = Message::new().message(4, Message::new().message(1, map));
+    let mut graph = Graph::default().floats_in("x", &[-1, 2]);
+    graph = graph.node("Softmax", &["x"], &["scores"]);
+    graph.nodes.push(maps);
+    graph.outputs.push(Message::new().text(1, "maps").message(2, maps_type));
+    let opset = Message::new().text(1, OPERATORS).int(2, 1);
+    let file = Message::new().bytes(8, &opset.into_bytes()).into_bytes();
+    [graph.file(IR_VERSION), file].concat()
 }

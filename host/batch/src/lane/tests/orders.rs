@@ -59,6 +59,7 @@ fn info() -> ModelInfo {
         inputs: vec![info("x")],
         outputs: vec![info("y")],
         forms_batches: true,
+        optional: Vec::new(),
     }
 }
 

@@ -135,7 +135,12 @@ impl<'a> Simulation<'a> {
             arrived: now,
             deadline: now + Duration::from_secs(1 << 20),
             timeout: None,
-            item: Job { inputs: Vec::new(), reply, follow: Default::default() },
+            item: Job {
+                inputs: Vec::new(),
+                optional: Vec::new(),
+                reply,
+                follow: Default::default(),
+            },
         });
         self.begin(now);
         refused

@@ -84,7 +84,7 @@ async fn a_leader_does_not_lead_for_ever() {
                 arrived,
                 deadline: deadline.instant(),
                 timeout: None,
-                item: Job { inputs, reply, follow: Default::default() },
+                item: Job { inputs, optional: Vec::new(), reply, follow: Default::default() },
             });
             flood.push(waiting);
         }

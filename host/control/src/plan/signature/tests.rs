@@ -8,7 +8,7 @@ fn tensor(name: &str, dtype: Dtype, dims: &[i64]) -> TensorInfo {
 }
 
 fn model(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> ModelInfo {
-    ModelInfo { backend: "test", inputs, outputs, forms_batches: true }
+    ModelInfo { backend: "test", inputs, outputs, forms_batches: true, optional: Vec::new() }
 }
 
 fn serving() -> ModelInfo {

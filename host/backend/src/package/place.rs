@@ -1,0 +1,64 @@
+//! From the files that a model names to parts of its package.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Package, PackageError, Part, plain_path};
+use crate::onnx::weights::{self, External, Placed, Range};
+
+/// The `onnx` of a package with all data of its tensors in the file `archive`, the package itself.
+///
+/// # Errors
+/// The model names a file that is not in the package, or a part of one that is not in the file; or
+/// the package has a file that the model does not name.
+pub(crate) fn placed(
+    package: &Package,
+    onnx: Vec<u8>,
+    archive: &str,
+) -> Result<Vec<u8>, PackageError> {
+    let model = package.model()?;
+    let folder = Path::new(&model.name).parent().and_then(Path::to_str).unwrap_or_default();
+    let mut named = BTreeSet::from([model.name.clone()]);
+    let placed = weights::placed(&onnx, |external| -> Result<_, PackageError> {
+        let (part, placed) = place(package, folder, external, archive)?;
+        named.insert(part.name.clone());
+        Ok(Some(placed))
+    })?;
+    let unnamed = package.parts.iter().filter(|part| !named.contains(&part.name));
+    let unnamed: Vec<_> = unnamed.map(|part| part.name.clone()).collect();
+    if !unnamed.is_empty() {
+        return Err(PackageError::Unnamed(unnamed));
+    }
+    Ok(placed.unwrap_or(onnx))
+}
+
+fn place<'a>(
+    package: &'a Package,
+    folder: &str,
+    external: External,
+    archive: &str,
+) -> Result<(&'a Part, Placed), PackageError> {
+    let External { tensor, range, needed } = external;
+    let Some(Range { location, offset, length }) = range else {
+        return Err(PackageError::Vague(tensor));
+    };
+    let Ok(path) = plain_path(&location) else {
+        return Err(PackageError::Elsewhere { tensor, file: location });
+    };
+    let path = if folder.is_empty() { path } else { format!("{folder}/{path}") };
+    let Some(part) = package.part(&path) else {
+        return Err(PackageError::Missing { tensor, file: location });
+    };
+    let rest = part.bytes.saturating_sub(offset);
+    // Without a length the data ends where the tensor does, or else with the file.
+    let length = length.or(needed).unwrap_or(rest);
+    if offset > part.bytes || length > rest {
+        let (file, bytes) = (location, part.bytes);
+        return Err(PackageError::Outside { tensor, file, offset, length, bytes });
+    }
+    if let Some(needed) = needed.filter(|needed| *needed > length) {
+        return Err(PackageError::TooShort { tensor, file: location, length, needed });
+    }
+    let location = archive.to_owned();
+    Ok((part, Placed { location, offset: part.offset + offset, length }))
+}
