@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use gristmill_client::{AdminClient, Client, Listen, ServerProcess, serve};
+use gristmill_client::{AdminClient, Client, Listen, ServerProcess, Tls, serve};
 
 pub const ADMIN_TOKEN: &str = "benchmark-admin-token";
 
@@ -15,6 +15,7 @@ const PAGE_BYTES: u64 = 4096;
 /// A running server; killed when dropped, and its data removed.
 pub struct Server {
     command: Command,
+    tls: Option<Tls>,
     process: ServerProcess,
     data_dir: PathBuf,
     /// Host and port of each plane.
@@ -28,6 +29,16 @@ impl Server {
     /// Start the binary `gristmill` with an empty data directory, on the library in
     /// `ORT_DYLIB_PATH`, and with these flags beside its addresses. Its log goes to `log`.
     pub fn start(gristmill: &Path, flags: &[&str], log: impl Into<Stdio>) -> Result<Self> {
+        Self::start_with(gristmill, flags, log, None)
+    }
+
+    /// The same with flags that give it TLS, which is reached with these settings.
+    pub fn start_with(
+        gristmill: &Path,
+        flags: &[&str],
+        log: impl Into<Stdio>,
+        tls: Option<Tls>,
+    ) -> Result<Self> {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         let library = std::env::var_os("ORT_DYLIB_PATH").context("ORT_DYLIB_PATH is not set")?;
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -42,8 +53,9 @@ impl Server {
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", library)
             .stderr(log);
         let mut process = ServerProcess::spawn(&mut command)?;
-        let Planes { data_plane, grpc, admin_plane, admin } = Planes::of(&mut process)?;
-        Ok(Self { command, process, data_dir, data_plane, grpc, admin_plane, admin })
+        let Planes { data_plane, grpc, admin_plane, admin } =
+            Planes::of(&mut process, tls.clone())?;
+        Ok(Self { command, tls, process, data_dir, data_plane, grpc, admin_plane, admin })
     }
 
     /// End it at once, as `kill -9` does, and start it again on the same data. Returns the time
@@ -52,7 +64,8 @@ impl Server {
         self.process.kill();
         let began = Instant::now();
         self.process = ServerProcess::spawn(&mut self.command)?;
-        let Planes { data_plane, grpc, admin_plane, admin } = Planes::of(&mut self.process)?;
+        let Planes { data_plane, grpc, admin_plane, admin } =
+            Planes::of(&mut self.process, self.tls.clone())?;
         let took = began.elapsed();
         (self.data_plane, self.grpc, self.admin_plane, self.admin) =
             (data_plane, grpc, admin_plane, admin);
@@ -87,9 +100,13 @@ struct Planes {
 
 impl Planes {
     /// Those of a server that was just started, once it serves.
-    fn of(process: &mut ServerProcess) -> Result<Self> {
+    fn of(process: &mut ServerProcess, tls: Option<Tls>) -> Result<Self> {
         let addresses = process.wait_until_serving()?;
         let client = Client::new(addresses.admin.parse()?);
+        let client = match tls {
+            Some(tls) => client.with_tls(tls),
+            None => client,
+        };
         let admin_plane = client.address().authority().to_owned();
         let admin = AdminClient::new(client.with_token(ADMIN_TOKEN)?);
         let data_plane = addresses.data_authority().to_owned();

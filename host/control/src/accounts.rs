@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
 use gristmill_metrics::{Places, RequestFigures, Target};
-use gristmill_sandbox::{Account, BACKGROUND_CALLS_PER_CORE};
+use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE};
 use gristmill_snapshot::TenantQuota;
 use gristmill_usage::{Book, Counter, Key};
 use parking_lot::Mutex;
@@ -55,6 +55,8 @@ pub(crate) struct Accounts {
     concurrent_calls: usize,
     /// Where figures and usage come from.
     figures: FigureParts,
+    /// The last lines of all tenants' plugins.
+    lines: Arc<AllLines>,
     /// The places of all tenants' shadows.
     pub(crate) shadows: Arc<Semaphore>,
     /// Takes the candidates that are aborted.
@@ -106,6 +108,7 @@ impl Accounts {
             tenant_bytes_max,
             concurrent_calls,
             figures,
+            lines: Arc::default(),
             // The pool has places left for the requests of clients.
             shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
@@ -121,7 +124,7 @@ impl Accounts {
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
         let calls = Account::new(calls, cores.min(calls), bytes.clone());
-        TenantQuota::new(calls, bytes)
+        TenantQuota { lines: self.lines.of_one(), ..TenantQuota::new(calls, bytes) }
     }
 
     /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core
@@ -154,7 +157,8 @@ impl Accounts {
             let bytes = ByteBudget::new(self.tenant_bytes_max / SHADOW_BYTES_PART);
             let own = SHADOWS_PER_TENANT.min(all_shadows(self.concurrent_calls) / 2).max(1);
             let calls = Account::background(own, bytes.clone());
-            let quota = TenantQuota::new(calls, bytes);
+            let lines = self.lines.of_one();
+            let quota = TenantQuota { lines, ..TenantQuota::new(calls, bytes) };
             let places = Semaphore::new(own).into();
             Shadows { quota: quota.into(), places }
         };

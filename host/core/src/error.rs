@@ -117,11 +117,13 @@ error_codes! {
         "The token has made as many releases as it may for now."
     QueueFull "queue_full": "The queue of the model is full."
     TenantBusy "tenant_busy":
-        "The tenant's requests and answers in flight have reached their limit of bytes."
+        "The tenant's requests and answers in flight have reached their limit of bytes, or too many \
+         of its plugin calls sleep."
     QuotaExceeded "quota_exceeded":
         "The tenant has used up its quota of requests or of plugins' processor time, or has as many \
          rows under way, or in the queue of a model, as it may."
-    Overloaded "overloaded": "The model is too busy to answer in time."
+    Overloaded "overloaded":
+        "The model, or the tenant's plugin calls, are too busy to answer in time."
     DeadlineExceeded "deadline_exceeded": "The deadline passed."
     Unavailable "unavailable":
         "Something that this needs cannot serve now: it did not load, or the server is starting or \

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Rate};
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-use crate::error::CallError;
+use crate::error::{CallError, HostFault};
 use crate::pace::Pace;
+use crate::queue::{Kind, Place, Queue, Wanted};
 
 /// The most background calls that may run at the same time, for each core. All accounts for
 /// background calls together must have no more places.
@@ -15,16 +16,12 @@ pub const BACKGROUND_CALLS_PER_CORE: usize = 2;
 /// The places and the memory that the calls of one owner share. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// The places for calls, which run or wait for a turn.
-    places: Arc<Semaphore>,
-    places_max: usize,
-    /// The places for long calls that run. Further long calls wait and keep their instance.
-    pub(crate) long_places: Arc<Semaphore>,
+    /// The places of calls, and the calls that wait for one.
+    pub(crate) queue: Arc<Queue>,
     /// The places for calls that wait in WASI, for a clock.
-    pub(crate) waiting_places: Arc<Semaphore>,
-    pub(crate) waiting_places_max: usize,
-    /// The owner's share of [`Resting`].
-    resting: Resting,
+    pub(crate) sleepers: Arc<Sleepers>,
+    /// The places for guests that wait for another request.
+    idle: Arc<Semaphore>,
     /// Of all calls of the owner together.
     pub(crate) pace: Arc<Pace>,
     /// Whether all calls run on the threads for long calls.
@@ -44,29 +41,39 @@ pub(crate) struct Resting {
     pub(crate) idle: Arc<Semaphore>,
 }
 
-/// The places that a call holds until its instance is gone.
-pub(crate) struct Places {
-    _owner: OwnedSemaphorePermit,
-    _pool: OwnedSemaphorePermit,
+/// The calls of one owner that sleep, and those that wait until they may. All of them keep their
+/// instance, so some places are left for others.
+#[derive(Debug)]
+pub(crate) struct Sleepers {
+    asleep: Arc<Semaphore>,
+    all: Arc<Semaphore>,
+    max: usize,
 }
 
+/// The places that a call holds until its instance is gone.
+pub(crate) struct Places {
+    _owner: Option<Place>,
+    _pool: OwnedSemaphorePermit,
+    /// Of a call that begins on the threads for long calls.
+    pub(crate) long: Option<Place>,
+}
+
+/// The place of a guest that waits for the model of its request.
+pub(crate) type RestPlace = (Place, OwnedSemaphorePermit);
+
 impl Account {
-    /// The calls that run or wait for a turn now.
+    /// The calls that run now.
     pub fn calls_under_way(&self) -> usize {
-        self.places_max.saturating_sub(self.places.available_permits())
+        self.queue.taken(Kind::Call)
     }
 
     /// An account of `calls` calls at a time, of which `long_calls` can be long ones and a quarter
-    /// can wait for a clock. Their memory counts against `bytes`.
+    /// can sleep. Their memory counts against `bytes`.
     pub fn new(calls: usize, long_calls: usize, bytes: Arc<ByteBudget>) -> Self {
-        let waiting = (calls / 4).max(1);
         Self {
-            places: Arc::new(Semaphore::new(calls)),
-            places_max: calls,
-            long_places: Arc::new(Semaphore::new(long_calls)),
-            waiting_places: Arc::new(Semaphore::new(waiting)),
-            waiting_places_max: waiting,
-            resting: Resting::new(calls),
+            queue: Queue::new(calls, long_calls),
+            sleepers: Arc::new(Sleepers::new(calls)),
+            idle: Arc::new(Semaphore::new(calls)),
             pace: Arc::default(),
             is_background: false,
             bytes,
@@ -86,26 +93,62 @@ impl Account {
         &self.cpu
     }
 
-    /// Wait for one of the owner's places, then for one in the pool that all owners share.
-    pub(crate) async fn places(&self, pool: &Arc<Semaphore>) -> Result<Places, CallError> {
-        let owner = self.places.clone().acquire_owned().await.map_err(closed)?;
-        let pool = pool.clone().acquire_owned().await.map_err(closed)?;
-        Ok(Places { _owner: owner, _pool: pool })
-    }
-
-    /// Wait for a place for a guest that waits for its model.
-    pub(crate) async fn waiting_place(
+    /// Wait for the owner's places, then for those in the pool that all owners share.
+    pub(crate) async fn places(
         &self,
-        all: &Resting,
-    ) -> Result<[OwnedSemaphorePermit; 2], CallError> {
-        let own = self.resting.waiting.clone().acquire_owned().await.map_err(closed)?;
-        Ok([own, all.waiting.clone().acquire_owned().await.map_err(closed)?])
+        wanted: Wanted,
+        pool: &Arc<Semaphore>,
+        resting: &Resting,
+    ) -> Result<(Places, Option<RestPlace>), CallError> {
+        let mut granted = self.queue.enter(wanted).await?;
+        let owner = granted.take(Kind::Call);
+        let mut long = granted.take(Kind::Long);
+        let pool = shared_place(pool, &mut long).await?;
+        let rest = match granted.take(Kind::Rest) {
+            Some(place) => Some((place, shared_place(&resting.waiting, &mut long).await?)),
+            None => None,
+        };
+        Ok((Places { _owner: owner, _pool: pool, long }, rest))
     }
 
     /// A place for an idle guest, if one is free.
     pub(crate) fn idle_place(&self, all: &Resting) -> Option<[OwnedSemaphorePermit; 2]> {
-        let own = self.resting.idle.clone().try_acquire_owned().ok()?;
-        Some([own, all.idle.clone().try_acquire_owned().ok()?])
+        let place = self.idle.clone().try_acquire_owned().ok()?;
+        Some([place, all.idle.clone().try_acquire_owned().ok()?])
+    }
+}
+
+/// Wait for a place that all owners share. If none is free, `long` is given back first: calls that
+/// hold a place of the pool may be waiting for it.
+async fn shared_place(
+    places: &Arc<Semaphore>,
+    long: &mut Option<Place>,
+) -> Result<OwnedSemaphorePermit, CallError> {
+    match places.clone().try_acquire_owned() {
+        Err(TryAcquireError::NoPermits) => {
+            *long = None;
+            places.clone().acquire_owned().await.map_err(closed)
+        }
+        taken => taken.map_err(|_| CallError::Host(HostFault::Ended)),
+    }
+}
+
+impl Sleepers {
+    /// Those of an owner with so many places for calls.
+    fn new(calls: usize) -> Self {
+        let (asleep, max) = ((calls / 4).max(1), (calls * 3 / 4).max(1));
+        let places = |count| Arc::new(Semaphore::new(count));
+        Self { asleep: places(asleep), all: places(max), max }
+    }
+
+    /// Wait for a place for a call that sleeps.
+    ///
+    /// # Errors
+    /// [`CallError::TooManyWait`], as the number of them.
+    pub(crate) async fn place(&self) -> Result<[OwnedSemaphorePermit; 2], usize> {
+        let all = self.all.clone().try_acquire_owned().map_err(|_| self.max)?;
+        let asleep = self.asleep.clone().acquire_owned().await.map_err(|_| self.max)?;
+        Ok([all, asleep])
     }
 }
 

@@ -114,6 +114,7 @@ fn over(limited: &Limited) -> CallError {
     match limited {
         Limited::Call(limit) => CallError::OutOfMemory(*limit),
         Limited::Owner(over) => CallError::Busy(*over),
+        Limited::Waiting(limit) => CallError::TooManyWait(*limit),
     }
 }
 

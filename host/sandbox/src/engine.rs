@@ -21,7 +21,7 @@ use wasmtime::{
     PoolingAllocationConfig, Store, StoreContextMut, UpdateDeadline,
 };
 
-use crate::account::{Account, Places, Resting};
+use crate::account::{Account, Places, RestPlace, Resting};
 use crate::call::CallState;
 use crate::capability::{self, States, StoreData};
 use crate::compile::compile_config;
@@ -33,6 +33,7 @@ use crate::idle::{IdleGuests, TenantReuse};
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
+use crate::queue::Wanted;
 
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
@@ -118,11 +119,6 @@ impl PluginEngine {
         Instances { busy: taken(&self.permits), waiting: taken(waiting), idle: taken(idle), max }
     }
 
-    /// The places for guests that stay after a call.
-    pub(crate) fn resting(&self) -> &Resting {
-        &self.resting
-    }
-
     pub(crate) fn config(&self) -> &SandboxConfig {
         &self.config
     }
@@ -136,9 +132,13 @@ impl PluginEngine {
         &self.linker
     }
 
-    /// Wait for a place for a call of `account`.
-    pub(crate) async fn places(&self, account: &Account) -> Result<Places, CallError> {
-        account.places(&self.permits).await
+    /// Wait for the places of a call of `account`, and for one of its guest if it rests.
+    pub(crate) async fn places(
+        &self,
+        account: &Account,
+        wanted: Wanted,
+    ) -> Result<(Places, Option<RestPlace>), CallError> {
+        account.places(wanted, &self.permits, &self.resting).await
     }
 
     /// The threads that run long calls.

@@ -1,6 +1,7 @@
 //! Errors of uploading, loading and calling plugins.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use gristmill_child::ChildError;
 use gristmill_core::{ErrorCode, OverBudget};
@@ -226,6 +227,15 @@ pub enum CallError {
     /// All calls of its owner together hold too much memory.
     #[error(transparent)]
     Busy(#[from] OverBudget),
+    /// The owner's calls are too busy to answer the request in time.
+    #[error(transparent)]
+    TooBusy(TooBusy),
+    /// Too many calls of its owner wait for a clock; holds how many may.
+    #[error(
+        "as many plugin calls of the tenant sleep or wait for their turn to sleep as may, which is \
+         {0}: send fewer requests at a time to a pipeline whose plugin sleeps"
+    )]
+    TooManyWait(usize),
     /// The plugin's answer goes over a limit or breaks the contract.
     #[error("plugin's answer cannot be used: {0}")]
     InvalidOutput(#[source] AnswerFault),
@@ -242,6 +252,27 @@ const MEMORY_KEYS: &str =
     "limits.memory_bytes of the pipeline, up to the server's plugin_memory_bytes";
 const RESPONSE_KEY: &str = "limits.response_bytes of the pipeline";
 pub(crate) const HELD_KEY: &str = "plugin_held_bytes";
+
+/// The calls of an owner are too busy to answer a request before its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the tenant's plugin calls are too busy to answer in time: this one would begin after about {} \
+     ms, and has {} ms for that",
+    expected.as_millis(), left.as_millis()
+)]
+pub struct TooBusy {
+    /// The time after which the call would begin.
+    pub expected: Duration,
+    /// The time within which it has to begin.
+    pub left: Duration,
+}
+
+impl TooBusy {
+    /// The time after which a request with the same deadline may be answered.
+    pub fn retry_after(&self) -> Duration {
+        self.expected.saturating_sub(self.left)
+    }
+}
 
 /// A limit on what a call may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -265,9 +296,6 @@ pub enum CallLimit {
         /// The events that it wanted to wait for.
         events: usize,
     },
-    /// Calls of the same owner that wait for a clock.
-    #[error("{0} calls of a tenant that wait at a time")]
-    Waiting(usize),
     /// Elements of tables.
     #[error("{0} table elements")]
     TableElements(usize),
@@ -367,7 +395,8 @@ impl CallError {
             Self::Trapped(_) | Self::Exited(_) => ErrorCode::PluginTrapped,
             Self::OutOfMemory(_) => ErrorCode::PluginOutOfMemory,
             Self::OutOfTime { .. } => ErrorCode::PluginTimeout,
-            Self::Busy(_) => ErrorCode::TenantBusy,
+            Self::Busy(_) | Self::TooManyWait(_) => ErrorCode::TenantBusy,
+            Self::TooBusy(_) => ErrorCode::Overloaded,
             Self::InvalidOutput(_) => ErrorCode::PluginInvalidOutput,
             Self::NotExported(_) | Self::Host(_) => ErrorCode::Internal,
         }

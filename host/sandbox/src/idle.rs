@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::account::{Account, Resting};
+use crate::account::{Account, RestPlace, Resting};
 use crate::guest::Guest;
 
 /// How the guests of a tenant are used again.
@@ -56,6 +56,18 @@ impl Keep {
         }
     }
 
+    /// Whether the guest of a first call waits for the second one.
+    pub(crate) fn rests(&self) -> bool {
+        matches!(self, Self::ForRequest(_))
+    }
+
+    /// The place in which it waits.
+    pub(crate) fn set_place(&self, place: RestPlace) {
+        if let Self::ForRequest(one) = self {
+            one.place.lock().replace(place);
+        }
+    }
+
     /// A call of the guest has ended well. Returns the guest if it does not stay.
     pub(crate) fn put(&self, mut guest: Guest) -> Option<Guest> {
         match self {
@@ -76,22 +88,23 @@ impl Keep {
 pub(crate) struct OneGuest {
     guest: Mutex<Option<Guest>>,
     long: Handle,
-    place: Option<Place>,
+    /// None until its first call begins.
+    place: Mutex<Option<RestPlace>>,
 }
 
 /// A place for a guest that stays: among its owner's and among all.
 type Place = [OwnedSemaphorePermit; 2];
 
 impl OneGuest {
-    pub(crate) fn new(long: Handle, place: Place) -> Self {
-        Self { guest: Mutex::new(None), long, place: Some(place) }
+    pub(crate) fn new(long: Handle) -> Self {
+        Self { guest: Mutex::new(None), long, place: Mutex::new(None) }
     }
 }
 
 impl Drop for OneGuest {
     fn drop(&mut self) {
         if let Some(guest) = self.guest.get_mut().take() {
-            discard(guest, self.place.take(), &self.long);
+            discard(guest, self.place.get_mut().take(), &self.long);
         }
     }
 }
@@ -127,7 +140,7 @@ impl IdleGuests {
         if since.elapsed() < self.reuse.idle {
             return Some(guest);
         }
-        discard(guest, Some(place), &self.long);
+        discard(guest, place, &self.long);
         None
     }
 
@@ -161,13 +174,13 @@ impl IdleGuests {
 impl Drop for IdleGuests {
     fn drop(&mut self) {
         for Idle { guest, place, .. } in self.idle.get_mut().drain(..) {
-            discard(guest, Some(place), &self.long);
+            discard(guest, place, &self.long);
         }
     }
 }
 
 /// Drop a guest and then give its place back, away from the serving threads if it has much memory.
-fn discard(guest: Guest, place: Option<Place>, long: &Handle) {
+fn discard(guest: Guest, place: impl Send + 'static, long: &Handle) {
     let is_large = guest.is_large();
     let discarding = move || {
         drop(guest);

@@ -47,6 +47,7 @@ mod meter;
 mod pace;
 mod pair;
 mod plugin;
+mod queue;
 mod request;
 mod sandbox;
 mod sources;
@@ -59,11 +60,13 @@ pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
 pub use count::Needs;
 pub use engine::Instances;
-pub use error::{AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError};
+pub use error::{
+    AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError, TooBusy,
+};
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;
 pub use idle::TenantReuse;
-pub use lines::{KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
+pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use pair::{Kept, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, Part, Prepared, Request, Response, Results};

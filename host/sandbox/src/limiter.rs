@@ -35,6 +35,9 @@ pub(crate) enum Limited {
     /// The owner's calls together hold too much.
     #[error(transparent)]
     Owner(#[from] OverBudget),
+    /// So many calls of the owner may wait for a clock, and do.
+    #[error("{0} calls wait already")]
+    Waiting(usize),
 }
 
 /// Counts memory and tables over all instances of a store.

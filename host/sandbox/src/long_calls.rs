@@ -1,13 +1,16 @@
 //! Chooses the threads of a call: short calls run on the serving threads, long calls on separate
 //! ones.
 //!
-//! A call begins on the thread of its request. When it has used [`LONG_AFTER`] of CPU time, when it
-//! is about to do large native work, or when its memory has grown large, it moves to a runtime
-//! whose threads have a lower priority, and the request only waits for it. There each owner runs a
-//! bounded number of calls at a time, and running guests take turns each millisecond. So a short
-//! request never waits behind a long call of any plugin.
+//! A call begins on the thread of its request, unless the earlier calls of its export or of its
+//! owner say otherwise (`pace`). When it has used 3 ms of CPU time, when it is about to do large
+//! native work, or when its memory has grown large, it moves to a runtime whose threads have a
+//! lower priority, and the request only waits for it. There each owner runs a bounded number of
+//! calls at a time (`queue`), and running guests take turns each millisecond. So a short request
+//! never waits behind a long call of any plugin.
 //!
 //! Invariants:
+//! - calls that are not tiny run on at most half of the serving threads at the same time, those of
+//!   all owners together. On the others a request never waits for a guest of another one;
 //! - a call's places are given back only when its instance is gone, even if its request has left
 //!   long before;
 //! - memory of large guests is reset on the threads for long calls.
@@ -18,10 +21,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use gristmill_core::Rate;
 use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -31,13 +36,18 @@ use crate::error::{CallError, HostFault};
 use crate::guest::Guest;
 use crate::idle::Keep;
 use crate::meter::Meter;
-use crate::pace::{LONG_AFTER, StaysLong};
+use crate::pace::{Export, Now};
+use crate::queue::Half;
 
 /// The threads for long calls.
 pub(crate) struct LongCalls {
     runtime: Option<Runtime>,
     handle: Handle,
     started: Instant,
+    /// The serving threads.
+    threads: u32,
+    /// Those of them on which calls that are not tiny may run.
+    turns: Semaphore,
 }
 
 /// A call with its instance, to be polled to its end on one thread or another.
@@ -47,9 +57,11 @@ pub(crate) type CallFuture<T> = Pin<Box<dyn Future<Output = (Guest, Result<T, Ca
 pub(crate) struct NewCall<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
-    /// Of the plugin's function in its pipeline.
-    pub(crate) export: &'a StaysLong,
+    /// The plugin's function in its pipeline.
+    pub(crate) export: &'a Export,
     pub(crate) account: &'a Account,
+    /// Whether it begins on the threads for long calls.
+    pub(crate) begins_long: bool,
     pub(crate) places: Places,
     /// What becomes of the guest.
     pub(crate) keep: Keep,
@@ -69,7 +81,9 @@ impl LongCalls {
             .enable_time()
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self { runtime: Some(runtime), handle, started: Instant::now() })
+        let turns = Semaphore::new((cores / 2).max(1));
+        let (threads, started) = (cores as u32, Instant::now());
+        Ok(Self { runtime: Some(runtime), handle, started, threads, turns })
     }
 
     /// The runtime of these threads.
@@ -77,27 +91,37 @@ impl LongCalls {
         &self.handle
     }
 
+    fn now(&self) -> Now {
+        Now { time: self.started.elapsed(), threads: self.threads }
+    }
+
+    /// Whether a call of this export, which is still to get its places, begins on these threads.
+    pub(crate) fn begins(&self, export: &Export, account: &Account, half: Half) -> bool {
+        let serving = Serving { calls: self, export, account };
+        let has_turn = || self.turns.available_permits() > 0 && !account.queue.has_long(half);
+        serving.is_long(Duration::ZERO) || !export.is_tiny(Duration::ZERO) && !has_turn()
+    }
+
     /// Run a call to its end. Dropping the returned future abandons the call.
     pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
-        let NewCall { call, meter, export, account, places, keep } = new;
+        let NewCall { call, meter, export, account, begins_long, mut places, keep } = new;
         let long = self.handle.clone();
+        let place = places.long.take();
         let instance = Some((call, places));
         let cpu = account.cpu().is_limited().then(|| account.cpu().clone());
+        let mut noted = Noted { export, meter: meter.clone(), has_ended: false };
         let mut call = MovableCall { instance, meter: meter.clone(), cpu, long, keep };
-        let is_long = || {
-            let now = self.started.elapsed();
-            account.is_background || export.is_long(now) || account.pace.is_long(now)
-        };
-        let begins_long = is_long();
         if !begins_long {
-            let begun = call.run_while_short(is_long).await;
-            account.pace.took(meter.spent(), self.started.elapsed());
-            if let Some(outcome) = begun {
+            let serving = Serving { calls: self, export, account };
+            if let Some(outcome) = call.run_while_short(&serving).await {
+                noted.has_ended = true;
                 return outcome;
             }
         }
-        let place = account.long_places.clone().acquire_owned().await;
-        let place = place.map_err(|error| CallError::Host(error.into()))?;
+        let place = match place {
+            Some(place) => place,
+            None => account.queue.long_place().await?,
+        };
         meter.set_long();
         let running = async move {
             let outcome = poll_fn(|task| call.turn(task)).await;
@@ -108,13 +132,57 @@ impl LongCalls {
         let running = self.handle.spawn(running.in_current_span());
         let mut waiting = Waiting { running, meter };
         let outcome = (&mut waiting.running).await;
-        if begins_long {
-            export.would_take(waiting.meter.before_move(), self.started.elapsed());
-        }
+        noted.has_ended = true;
         match outcome {
             Ok(outcome) => outcome,
             Err(error) => Err(CallError::Host(error.into())),
         }
+    }
+}
+
+/// The serving threads, for a call that may run there.
+struct Serving<'a> {
+    calls: &'a LongCalls,
+    export: &'a Export,
+    account: &'a Account,
+}
+
+impl<'a> Serving<'a> {
+    /// Whether a call that has used `spent` so far is to run on the threads for long calls.
+    fn is_long(&self, spent: Duration) -> bool {
+        let Self { calls, export, account } = self;
+        account.is_background || account.pace.is_long(export, spent, calls.now())
+    }
+
+    /// A turn of such a call on a serving thread. None if it is not to have one.
+    fn turn(&self, spent: Duration) -> Option<Option<SemaphorePermit<'a>>> {
+        if self.is_long(spent) {
+            return None;
+        }
+        if self.export.is_tiny(spent) {
+            return Some(None);
+        }
+        self.calls.turns.try_acquire().ok().map(Some)
+    }
+
+    /// A call that has used `spent` so far has had a turn.
+    fn took(&self, turn: Duration, spent: Duration) {
+        let Self { calls, export, account } = self;
+        account.pace.took(turn, spent, export, calls.now());
+    }
+}
+
+/// Notes how long a call took when it ends, also if its request leaves before.
+struct Noted<'a> {
+    export: &'a Export,
+    meter: Arc<Meter>,
+    has_ended: bool,
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        let spent = self.meter.before_move();
+        if self.has_ended { self.export.note(spent) } else { self.export.note_at_least(spent) }
     }
 }
 
@@ -153,14 +221,20 @@ struct MovableCall<T: 'static> {
 }
 
 impl<T: Send + 'static> MovableCall<T> {
-    /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
-    /// its export or its owner became long. Returns none if it must be moved.
-    async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
-        poll_fn(|task| match self.turn(task) {
-            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-            Poll::Pending if self.meter.wants_move() => Poll::Ready(None),
-            Poll::Pending if self.meter.spent() > LONG_AFTER || moves() => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
+    /// Poll the call until it ends or is to be moved. Returns none if it must be moved.
+    async fn run_while_short(&mut self, serving: &Serving<'_>) -> Option<Result<T, CallError>> {
+        poll_fn(|task| {
+            let before = self.meter.spent();
+            let Some(_turn) = serving.turn(before) else { return Poll::Ready(None) };
+            let polled = self.turn(task);
+            let spent = self.meter.spent();
+            serving.took(spent - before, spent);
+            match polled {
+                Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+                Poll::Pending if self.meter.wants_move() => Poll::Ready(None),
+                Poll::Pending if serving.is_long(spent) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
         })
         .await
     }

@@ -7,13 +7,17 @@
 //! - [`Reuse::Tenant`]: possibly what earlier calls of the same plugin in the same pipeline left;
 //!   never anything of another pipeline, tenant or version of the plugin.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use gristmill_core::Deadline;
 
 use crate::error::CallError;
 use crate::grant::Grant;
 use crate::idle::{IdleGuests, Keep, OneGuest, TenantReuse};
-use crate::pace::StaysLong;
+use crate::pace::{Export, Mean};
 use crate::plugin::{Placing, Plugin};
+use crate::queue::Half;
 use crate::request::{Context, Prepared, Request, Response, Results};
 
 /// How the instances of a pipeline's plugins are used again.
@@ -32,10 +36,12 @@ pub enum Reuse {
 /// own long calls keep them on the threads for long calls.
 pub struct PluginPair {
     pre: Arc<Plugin>,
-    pre_stays: StaysLong,
+    pre_calls: Export,
     post: Arc<Plugin>,
-    post_stays: StaysLong,
+    post_calls: Export,
     mode: Mode,
+    /// The time from the begin of a request's first call to the end of its second one.
+    takes: Arc<Mean>,
 }
 
 enum Mode {
@@ -44,8 +50,11 @@ enum Mode {
     Tenant { pre: Arc<IdleGuests>, post: Arc<IdleGuests> },
 }
 
-/// The instance of a request between its two calls, if it stays.
-pub struct Kept(Keep);
+/// A request between its two calls: its instance, if it stays.
+pub struct Kept {
+    keep: Keep,
+    took: Took,
+}
 
 impl PluginPair {
     /// The plugins of a pipeline whose calls count against `account`.
@@ -65,15 +74,16 @@ impl PluginPair {
                 Mode::Tenant { pre: first, post: second }
             }
         };
-        let (pre_stays, post_stays) = Default::default();
-        Self { pre, pre_stays, post, post_stays, mode }
+        let (pre_calls, post_calls) = Default::default();
+        Self { pre, pre_calls, post, post_calls, mode, takes: Arc::default() }
     }
 
     /// Call `preprocess`.
     ///
     /// # Errors
-    /// Each [`CallError`] concerns only this call: the plugin failed, trapped, went over a limit,
-    /// or gave an answer that cannot be used.
+    /// [`CallError::TooBusy`] if the request would be answered after its deadline. Each other
+    /// [`CallError`] concerns only this call: the plugin failed, trapped, went over a limit, or
+    /// gave an answer that cannot be used.
     pub async fn preprocess(
         &self,
         context: Arc<Context>,
@@ -82,15 +92,19 @@ impl PluginPair {
     ) -> Result<(Prepared, Kept), CallError> {
         let keep = match &self.mode {
             Mode::None => Keep::Never,
-            Mode::Request => {
-                let (long, place) = self.pre.waiting_place(grant.account).await?;
-                Keep::ForRequest(Arc::new(OneGuest::new(long, place)))
-            }
+            Mode::Request => Keep::ForRequest(Arc::new(OneGuest::new(self.pre.long_calls()))),
             Mode::Tenant { pre, .. } => Keep::ForTenant(pre.clone()),
         };
-        let placing = Placing { keep: keep.clone(), export: &self.pre_stays };
+        let took = Took::new(&self.takes);
+        let placing = Placing {
+            keep: keep.clone(),
+            export: &self.pre_calls,
+            half: Half::First,
+            latest: took.latest(context.deadline),
+            began: Some(&took.began),
+        };
         let prepared = self.pre.preprocess(context, request, grant, placing).await?;
-        Ok((prepared, Kept(keep)))
+        Ok((prepared, Kept { keep, took }))
     }
 
     /// Call `postprocess` for the request whose `preprocess` returned `kept`.
@@ -104,11 +118,53 @@ impl PluginPair {
         results: Results,
         grant: Grant<'_>,
     ) -> Result<Response, CallError> {
-        let keep = match (&self.mode, kept.0) {
-            (Mode::Tenant { post, .. }, _) => Keep::ForTenant(post.clone()),
-            (_, keep) => keep,
+        let Kept { keep, took } = kept;
+        let keep = match &self.mode {
+            Mode::Tenant { post, .. } => Keep::ForTenant(post.clone()),
+            Mode::None | Mode::Request => keep,
         };
-        let placing = Placing { keep, export: &self.post_stays };
-        self.post.postprocess(context, results, grant, placing).await
+        let export = &self.post_calls;
+        let placing = Placing { keep, export, half: Half::Second, latest: None, began: None };
+        let response = self.post.postprocess(context, results, grant, placing).await;
+        took.whole();
+        response
+    }
+}
+
+/// Measures one request of a pair, also if it ends early.
+struct Took {
+    takes: Arc<Mean>,
+    /// When its first call began.
+    began: OnceLock<Instant>,
+}
+
+/// A request has to have so many times as much time as the mean takes.
+const TIMES_THE_MEAN: u32 = 2;
+
+impl Took {
+    fn new(takes: &Arc<Mean>) -> Self {
+        Self { takes: takes.clone(), began: OnceLock::new() }
+    }
+
+    /// The time at which a request with this deadline has to begin.
+    fn latest(&self, deadline: Deadline) -> Option<Instant> {
+        deadline.instant().checked_sub(self.takes.get() * TIMES_THE_MEAN)
+    }
+
+    /// The request has had both calls.
+    fn whole(mut self) {
+        if let Some(began) = self.began.take() {
+            self.takes.note(began.elapsed());
+        }
+    }
+}
+
+impl Drop for Took {
+    fn drop(&mut self) {
+        // One that ended early says only that it took at least so long.
+        let took = self.began.get().map_or(Duration::ZERO, Instant::elapsed);
+        if took > self.takes.get() {
+            self.takes.note(took);
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use gristmill_core::{CallUsage, Digest, Opaque};
 use gristmill_profile::{Code, Function, Functions};
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
 
@@ -21,7 +21,8 @@ use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall};
 use crate::meter::Meter;
-use crate::pace::StaysLong;
+use crate::pace::Export;
+use crate::queue::{Half, Wanted};
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
@@ -39,10 +40,15 @@ pub struct Plugin {
     sources: Option<Digest>,
 }
 
-/// Where a call's guest comes from, and on which threads it begins.
+/// Where a call's guest comes from, when the call begins, and on which threads.
 pub(crate) struct Placing<'a> {
     pub(crate) keep: Keep,
-    pub(crate) export: &'a StaysLong,
+    pub(crate) export: &'a Export,
+    pub(crate) half: Half,
+    /// The time at which it has to begin; none if its request is not refused any more.
+    pub(crate) latest: Option<Instant>,
+    /// Is set when it begins.
+    pub(crate) began: Option<&'a OnceLock<Instant>>,
 }
 
 /// A call that is to be made.
@@ -112,7 +118,8 @@ impl Plugin {
                 (guest, outcome)
             })
         };
-        let placing = Placing { keep: Keep::Never, export: &StaysLong::default() };
+        let (keep, export) = (Keep::Never, &Export::default());
+        let placing = Placing { keep, export, half: Half::First, latest: None, began: None };
         self.run(call, grant, placing).await
     }
 
@@ -225,9 +232,18 @@ impl Plugin {
         grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<T, CallError> {
-        let Placing { keep, export } = placing;
+        let Placing { keep, export, half, latest, began } = placing;
         let Grant { limits, account, usage, .. } = grant;
-        let places = self.engine.places(account).await?;
+        let is_long = self.engine.long_calls().begins(export, account, half);
+        let rests = half == Half::First && keep.rests();
+        let wanted = Wanted { half, is_long, rests, latest };
+        let (places, rest) = self.engine.places(account, wanted).await?;
+        if let Some(began) = began {
+            let _ = began.set(Instant::now());
+        }
+        if let Some(rest) = rest {
+            keep.set_place(rest);
+        }
         let meter = Arc::new(Meter::new(limits.cpu));
         let guest = match keep.take() {
             Some(mut guest) => {
@@ -237,7 +253,15 @@ impl Plugin {
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
         let call = call(guest);
-        let new = NewCall { call, meter: meter.clone(), export, account, places, keep };
+        let new = NewCall {
+            call,
+            meter: meter.clone(),
+            export,
+            account,
+            begins_long: is_long,
+            places,
+            keep,
+        };
         let _told = usage.map(|usage| ToldAtTheEnd { usage, meter });
         self.engine.long_calls().run(new).await
     }
@@ -268,14 +292,9 @@ impl Plugin {
         self.engine.idle_guests(reuse, account)
     }
 
-    /// Wait for a place for a guest that waits for its model. Returns it with the runtime for long
-    /// calls.
-    pub(crate) async fn waiting_place(
-        &self,
-        account: &Account,
-    ) -> Result<(Handle, [OwnedSemaphorePermit; 2]), CallError> {
-        let place = account.waiting_place(self.engine.resting()).await?;
-        Ok((self.engine.long_calls().handle().clone(), place))
+    /// The runtime for long calls.
+    pub(crate) fn long_calls(&self) -> Handle {
+        self.engine.long_calls().handle().clone()
     }
 
     /// Whether the exports have the types of their worlds.

@@ -88,6 +88,7 @@ impl fmt::Display for InferError {
                 write!(f, "{stage}: the plugin failed")
             }
             Self::Plugin { error: CallError::Failure(failure), .. } => f.write_str(failure.text()),
+            Self::Plugin { error: CallError::TooBusy(busy), .. } => busy.fmt(f),
             Self::Plugin { stage, error } => write!(f, "{stage}: {error}"),
             Self::Model(error) => error.fmt(f),
             Self::DeadlineExceeded(within) => {
@@ -146,6 +147,7 @@ impl ClientError for InferError {
         match self {
             Self::Model(error) => retry_after(error),
             Self::Quota(error) => error.retry_after(),
+            Self::Plugin { error: CallError::TooBusy(busy), .. } => Some(busy.retry_after()),
             _ => None,
         }
     }
@@ -228,6 +230,8 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
             tracing::warn!(plugin, stage = stage.name(), text, "plugin failed");
             source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));
         }
+        // It is up to the load.
+        CallError::TooBusy(_) => tracing::warn!(%error, "request failed"),
         CallError::Failure(_) => {}
         error => {
             let detail = error.detail();

@@ -16,6 +16,7 @@ mod gpu;
 mod load;
 mod neighbour;
 mod oip;
+mod pace;
 mod peers;
 mod receipts;
 mod sandbox;
@@ -43,7 +44,7 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 13] = [
+    let all: [(&str, Benchmark); 14] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ("receipts", |shipped, _| receipts::run(shipped)),
         ("generator", |shipped, _| generator::run(shipped)),
         ("neighbour", neighbour::run),
+        ("pace", pace::run),
         ("control", control::run),
         ("compare", compare::run),
         ("gpu", gpu::run),

@@ -1,5 +1,7 @@
 //! Long plugin calls: their threads, their CPU time and their memory.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -7,7 +9,9 @@ use serde_json::json;
 use wasm_encoder::InstructionSink;
 
 use crate::support::deploy::processor;
+use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
+use crate::support::load::under_load;
 use crate::support::modules::{
     ANSWER, ANY, FLOAT32, Guest, Import, MADE, MADE_HANDLE, honest, store,
 };
@@ -78,6 +82,94 @@ fn a_guest_that_only_calls_the_host_leaves_the_serving_threads() {
     let (long, serving) = (server.cpu_ms_of("long-calls"), server.cpu_ms_of("tokio-rt-worker"));
     let serving = serving - before;
     assert!(long > 2 * serving, "long calls took {long} ms, serving threads {serving} ms");
+}
+
+/// A pipeline whose calls take `cpu_ms`, which the server knows of an earlier call.
+fn long_pipeline(server: &Server, name: &str, cpu_ms: u64, timeout_ms: u64) {
+    let limits = json!({ "cpu_ms": cpu_ms, "timeout_ms": timeout_ms });
+    server.pipeline("acme", name, &processor("hostile", limits));
+    let answer = server.data.post(&format!("/v1/acme/infer/{name}?do=loop"), b"");
+    assert_eq!(answer.status, 504, "{}", answer.text());
+}
+
+#[test]
+fn a_short_pipeline_does_not_wait_for_the_tenants_long_one() {
+    let server = Server::start();
+    server.hostile("acme");
+    server.digits_for("acme");
+    long_pipeline(&server, "slow", 1000, 120_000);
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    // They take ten times as long as a request of `digits` has.
+    let clients = 100 * cores;
+    let path = "/v1/acme/infer/slow?do=loop";
+    let begun = || {
+        let mut stream = TcpStream::connect(server.data.authority()).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let _streams: Vec<_> = std::iter::repeat_with(begun).take(clients).collect();
+    eventually("most requests are under way", || {
+        server.status()["requests"]["under_way"].as_u64() > Some(clients as u64 / 2)
+    });
+    server.assert_reads_digits("acme");
+}
+
+#[test]
+fn a_newcomer_that_cannot_be_answered_in_time_is_refused_at_once() {
+    let server = Server::start();
+    server.hostile("acme");
+    long_pipeline(&server, "slow", 500, 120_000);
+    long_pipeline(&server, "hurried", 500, 2000);
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let loops = |_| server.data.post("/v1/acme/infer/slow?do=loop", b"").status;
+    under_load(16 * cores, loops, |ends| {
+        let refused = eventually_some("a refusal", || {
+            let answer = server.data.post("/v1/acme/infer/hurried?do=loop", b"");
+            // Its time ended, before the server knew how long the queue is.
+            (answer.status == 503).then_some(answer)
+        });
+        refused.refused(503, "overloaded", &["plugin calls are too busy", "ms for that"]);
+        let retry_after: u64 = refused.header("retry-after").parse().unwrap();
+        assert!(retry_after >= 1, "{retry_after}");
+        // Those with more time are answered.
+        assert_eq!(ends.iter().next(), Some(504));
+    });
+}
+
+/// The rounds in which `do=spin` takes about this much CPU time, by the server's own count.
+fn rounds_of(server: &Server, us: u64) -> u64 {
+    let mut rounds = 1 << 14;
+    loop {
+        let path = format!("/v1/acme/infer/patient?do=spin&rounds={rounds}");
+        let wanted = ("gristmill-receipt", "true");
+        let answer = server.data.send("POST", &path, &[wanted], Some(b""));
+        let receipt = answer.header("gristmill-receipt");
+        let used = receipt.split(", ").find_map(|part| part.strip_prefix("plugin-cpu-us="));
+        let used: u64 = used.unwrap().parse().unwrap();
+        if used >= us / 2 {
+            return rounds * us / used;
+        }
+        rounds *= 2;
+    }
+}
+
+#[test]
+fn a_tenants_many_short_calls_leave_the_serving_threads() {
+    let server = Server::start();
+    server.hostile("acme");
+    let rounds = rounds_of(&server, 2000);
+    let path = format!("/v1/acme/infer/hostile?do=spin&rounds={rounds}");
+    let (long, serving) = (server.cpu_ms_of("long-calls"), server.cpu_ms_of("tokio-rt-worker"));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let call = || assert_eq!(server.data.post(&path, b"").status, 200);
+            scope.spawn(move || (0..100).for_each(|_| call()));
+        }
+    });
+    let long = server.cpu_ms_of("long-calls") - long;
+    let serving = server.cpu_ms_of("tokio-rt-worker") - serving;
+    assert!(long > serving, "long calls took {long} ms, serving threads {serving} ms");
 }
 
 #[test]

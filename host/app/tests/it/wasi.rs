@@ -71,20 +71,44 @@ fn sleeping_takes_time_and_no_processor() {
     done(&server, "sleep").refused(504, "deadline_exceeded", &["3000 ms"]);
 }
 
+/// The plugin calls of one tenant that run at the same time.
+fn places() -> usize {
+    8 * std::thread::available_parallelism().unwrap().get()
+}
+
 #[test]
-fn waiting_calls_of_a_tenant_are_bounded_and_hold_up_no_other() {
+fn sleeping_calls_of_a_tenant_are_bounded_and_hold_up_no_other() {
     let server = server();
     server.digits("globex");
-    let places = 2 * std::thread::available_parallelism().unwrap().get();
     std::thread::scope(|scope| {
         let sleepers: Vec<_> =
-            (0..places + 4).map(|_| scope.spawn(|| done(&server, "sleep"))).collect();
+            (0..places()).map(|_| scope.spawn(|| done(&server, "sleep"))).collect();
         server.assert_reads_digits("globex");
         answered(&server, "looks", "found: ");
         let ends: Vec<_> = sleepers.into_iter().map(|sleeper| sleeper.join().unwrap()).collect();
-        let refused = ends.iter().filter(|end| end.text().contains("wait at a time"));
-        assert!(refused.count() >= 1, "more than a quarter of the places are taken by sleepers");
-        assert!(ends.iter().all(|end| end.status >= 500));
+        let (refused, late): (Vec<_>, Vec<_>) = ends.iter().partition(|end| end.status == 429);
+        assert!(!refused.is_empty(), "sleepers have all places of the tenant");
+        for end in refused {
+            end.refused(429, "tenant_busy", &["sleep", &(places() * 3 / 4).to_string()]);
+            assert_eq!(end.header("retry-after"), "1");
+        }
+        assert!(late.iter().all(|end| end.status == 504));
+    });
+}
+
+#[test]
+fn calls_that_sleep_wait_for_their_turn() {
+    let server = server();
+    // Twice as many as sleep at the same time.
+    std::thread::scope(|scope| {
+        for _ in 0..places() / 2 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    let answer = done_in(&server, "patient", "nap");
+                    assert_eq!((answer.status, answer.text().as_str()), (200, "awake"));
+                }
+            });
+        }
     });
 }
 

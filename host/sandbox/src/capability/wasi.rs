@@ -19,7 +19,6 @@ mod output;
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource, ResourceTable, WasmList, WasmStr};
 use wasmtime_wasi::p2::DynPollable;
@@ -31,7 +30,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use self::output::Output;
 use super::log::{self, Level};
 use super::methods::link_instead;
-use crate::account::Account;
+use crate::account::Sleepers;
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
@@ -100,9 +99,8 @@ const RANDOM_BYTES_PER_PART: usize = 64 << 10;
 pub(crate) struct State {
     /// Made at its first use.
     used: Option<Box<Used>>,
-    /// The owner's places for calls that wait, and how many there are.
-    waiting_places: Arc<Semaphore>,
-    waiting_places_max: usize,
+    /// The owner's calls that wait.
+    sleepers: Arc<Sleepers>,
 }
 
 struct Used {
@@ -115,9 +113,7 @@ struct Used {
 
 impl PerCall for State {
     fn grant(grant: &Grant<'_>) -> Self {
-        let Account { waiting_places, waiting_places_max, .. } = grant.account;
-        let (waiting_places, waiting_places_max) = (waiting_places.clone(), *waiting_places_max);
-        Self { used: None, waiting_places, waiting_places_max }
+        Self { used: None, sleepers: grant.account.sleepers.clone() }
     }
 
     fn end(&mut self, _: bool) {
@@ -194,7 +190,7 @@ where
 }
 
 /// Link the functions that wait. Only so many calls of one owner wait at a time, because a call
-/// that waits keeps its instance.
+/// that waits keeps its instance. Some more wait for their turn to wait.
 fn link_poll<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
     S: AsMut<State> + AsMut<log::State> + Send + 'static,
@@ -215,7 +211,7 @@ where
                 let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = AsMut::<State>::as_mut(&mut state.states).waiting_place()?;
+                let _place = AsMut::<State>::as_mut(&mut state.states).place_to_sleep().await?;
                 Ok((state.ctx().table.poll(pollables).await?,))
             })
         },
@@ -226,7 +222,7 @@ where
             Box::new(async move {
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = AsMut::<State>::as_mut(&mut state.states).waiting_place()?;
+                let _place = AsMut::<State>::as_mut(&mut state.states).place_to_sleep().await?;
                 state.ctx().table.block(pollable).await
             })
         },
@@ -234,10 +230,10 @@ where
 }
 
 impl State {
-    fn waiting_place(&self) -> Result<OwnedSemaphorePermit, Limited> {
-        let limit = self.waiting_places_max;
-        let place = self.waiting_places.clone().try_acquire_owned();
-        place.map_err(|_| Limited::Call(CallLimit::Waiting(limit)))
+    /// Wait until this call may wait.
+    fn place_to_sleep(&self) -> impl Future<Output = Result<impl Send + use<>, Limited>> + use<> {
+        let sleepers = self.sleepers.clone();
+        async move { sleepers.place().await.map_err(Limited::Waiting) }
     }
 }
 

@@ -4,7 +4,8 @@ use rustix::time::{ClockId, clock_gettime};
 use super::*;
 use crate::idle::Keep;
 use crate::long_calls::{CallFuture, NewCall};
-use crate::pace::StaysLong;
+use crate::pace::Export;
+use crate::queue::Half;
 
 fn account() -> Account {
     Account::new(2, 1, ByteBudget::new(1 << 20))
@@ -12,14 +13,14 @@ fn account() -> Account {
 
 /// Run a call of a new export that takes this CPU time. Returns the name of its thread.
 async fn thread_of(engine: &PluginEngine, account: &Account, cpu: Duration) -> String {
-    thread_of_export(engine, account, &StaysLong::default(), cpu).await
+    thread_of_export(engine, account, &Export::default(), cpu).await
 }
 
 /// Run a call that takes this CPU time. Returns the name of its thread.
 async fn thread_of_export(
     engine: &PluginEngine,
     account: &Account,
-    export: &StaysLong,
+    export: &Export,
     cpu: Duration,
 ) -> String {
     let limits = PluginLimits::default();
@@ -32,8 +33,10 @@ async fn thread_of_export(
         while used() < until {}
         (guest, Ok(std::thread::current().name().unwrap_or_default().to_owned()))
     });
-    let places = engine.places(account).await.unwrap();
-    let new = NewCall { call, meter, export, account, places, keep: Keep::Never };
+    let begins_long = engine.long_calls().begins(export, account, Half::First);
+    let wanted = Wanted { half: Half::First, is_long: begins_long, rests: false, latest: None };
+    let (places, _) = engine.places(account, wanted).await.unwrap();
+    let new = NewCall { call, meter, export, account, begins_long, places, keep: Keep::Never };
     engine.long_calls().run(new).await.unwrap()
 }
 
@@ -53,24 +56,41 @@ async fn an_owner_with_many_exports_has_no_more_of_the_serving_threads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owners_short_exports_return_while_its_long_export_stays() {
+async fn a_long_export_stays_off_the_serving_threads_and_the_owners_others_do_not() {
     let config = SandboxConfig::new(std::env::temp_dir());
     let engine = PluginEngine::new(&config, BufferPool::new(0)).unwrap();
-    let (owner, long) = (account(), StaysLong::default());
+    let (owner, long, short) = (account(), Export::default(), Export::default());
     let none = Duration::ZERO;
-    let serving = thread_of(&engine, &owner, none).await;
-    let call_long = || thread_of_export(&engine, &owner, &long, Duration::from_millis(20));
-    for _ in 0..10 {
-        call_long().await;
+    let serving = thread_of_export(&engine, &owner, &short, none).await;
+    for _ in 0..100 {
+        thread_of_export(&engine, &owner, &long, Duration::from_millis(20)).await;
     }
-    assert_eq!(thread_of(&engine, &owner, none).await, "long-calls");
-    // The owner's debt is at most 10 seconds.
-    for _ in 0..25 {
-        tokio::time::advance(Duration::from_millis(400)).await;
-        assert_eq!(call_long().await, "long-calls");
+    assert_eq!(thread_of_export(&engine, &owner, &long, none).await, "long-calls");
+    assert_eq!(thread_of_export(&engine, &owner, &short, none).await, serving);
+    // Its calls have become short.
+    for _ in 0..100 {
+        thread_of_export(&engine, &owner, &long, none).await;
     }
-    assert_eq!(thread_of(&engine, &owner, none).await, serving);
-    assert_eq!(call_long().await, "long-calls");
-    tokio::time::advance(Duration::from_millis(501)).await;
-    assert_eq!(call_long().await, serving);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert_eq!(thread_of_export(&engine, &owner, &long, none).await, serving);
+}
+
+#[tokio::test(start_paused = true)]
+async fn short_calls_have_a_share_of_the_serving_threads_in_sum() {
+    let config = SandboxConfig::new(std::env::temp_dir());
+    let engine = PluginEngine::new(&config, BufferPool::new(0)).unwrap();
+    let (owner, other, none) = (account(), account(), Duration::ZERO);
+    let exports = [Export::default(), Export::default()];
+    let serving = thread_of(&engine, &other, none).await;
+    let mut threads = Vec::new();
+    for number in 0..100 {
+        let (export, cpu) = (&exports[number % 2], Duration::from_millis(2));
+        threads.push(thread_of_export(&engine, &owner, export, cpu).await);
+    }
+    let served = threads.iter().filter(|thread| **thread == serving).count();
+    assert!((1..=20).contains(&served), "{served} calls of 2 ms ran on the serving thread");
+    assert_eq!(threads.last().unwrap(), "long-calls");
+    assert_eq!(thread_of_export(&engine, &other, &exports[0], none).await, serving);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert_eq!(thread_of_export(&engine, &owner, &exports[0], none).await, serving);
 }

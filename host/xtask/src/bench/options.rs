@@ -14,7 +14,7 @@ pub(super) struct Options {
     /// Cases of `neighbour`, `control` or `compare`, or their beginnings, or peers of `peers`. All
     /// if none is given.
     pub(super) only: Vec<String>,
-    /// The first of the servers that `compare` compares.
+    /// The first of the servers that `compare` compares, or an earlier one, for `pace`.
     pub(super) before: Option<PathBuf>,
     /// The second one.
     pub(super) after: Option<PathBuf>,

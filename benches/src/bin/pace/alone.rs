@@ -1,0 +1,72 @@
+//! The throughput of a tenant that is alone: how much of the processor its calls get, and as a
+//! ratio to an earlier build, in rounds of both in turn.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use gristmill_client::http::Request;
+use serde_json::json;
+
+use crate::Bench;
+use crate::clients::{Way, elsewhere};
+use crate::stage::Stage;
+
+const CALLS_US: [u64; 5] = [20, 500, 1500, 2500, 10_000];
+const CLIENTS: usize = 64;
+const ROUNDS: usize = 5;
+
+const TIME: Duration = Duration::from_secs(4);
+const WARM_UP: Duration = Duration::from_secs(1);
+
+pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
+    let case = |us: u64| format!("alone, calls of {} ms", us as f64 / 1e3);
+    let wanted: Vec<_> = CALLS_US.into_iter().filter(|us| bench.wants(&case(*us))).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let set = |gristmill: &Path| Stage::set(&bench.runtime, gristmill, bench.components, false);
+    let now = set(bench.gristmill)?;
+    let before = bench.before.map(set).transpose()?;
+    for us in wanted {
+        // The same request for both.
+        let request = bench.runtime.block_on(now.spin(Duration::from_micros(us)))?;
+        let (mut per_s, mut before_per_s) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            per_s.push(throughput(&now, &request)?);
+            if let Some(before) = &before {
+                before_per_s.push(throughput(before, &request)?);
+            }
+        }
+        let (now, before) = (median(&per_s), median(&before_per_s));
+        let figures = json!({
+            "per_s": per_s,
+            "before_per_s": before_per_s,
+            "processors": now.map(|now| now * us as f64 / 1e6),
+            "ratio": now.zip(before).map(|(now, before)| now / before),
+        });
+        bench.told(case(us), figures);
+    }
+    Ok(())
+}
+
+fn throughput(stage: &Stage, request: &Request<bytes::Bytes>) -> Result<f64> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let outcomes = elsewhere(async || {
+        let timer = ended.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(WARM_UP + TIME).await;
+            timer.store(true, Ordering::Relaxed);
+        });
+        Way::to(stage).await?.closed_loop(request, CLIENTS, WARM_UP, &ended).await
+    })?;
+    Ok(outcomes.good as f64 / TIME.as_secs_f64())
+}
+
+fn median(figures: &[f64]) -> Option<f64> {
+    let mut figures = figures.to_vec();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied()
+}

@@ -1,0 +1,141 @@
+//! The server with two tenants: `good` with the pipeline `ranker`, and `busy` with the pipeline
+//! `spin`, whose calls take as long as they are told.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use gristmill_benches::files::read;
+use gristmill_benches::load::Question;
+use gristmill_benches::server::Server;
+use gristmill_client::http::Request;
+use gristmill_client::{Answer, Client, Tls, TlsFiles};
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+/// The API key of the tenant `busy`.
+const KEY: &str = "the-key-of-busy-0001";
+
+/// The time of a request of `busy`: the default.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    /// Trusts the server, if it speaks TLS.
+    pub(crate) tls: Option<Tls>,
+    /// The certificate and its key.
+    folder: PathBuf,
+}
+
+impl Stage {
+    /// Start the server, with TLS or without, and put everything on it.
+    pub(crate) fn set(
+        runtime: &Runtime,
+        gristmill: &Path,
+        components: &Path,
+        with_tls: bool,
+    ) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("gristmill-pace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let path = |name: &str| folder.join(name).display().to_string();
+        let (certificate, key) = (path("certificate.pem"), path("key.pem"));
+        let mut flags = vec!["--log", "error"];
+        let mut tls = None;
+        if with_tls {
+            let pair = KeyPair::generate()?;
+            let params = CertificateParams::new(vec!["127.0.0.1".to_owned()])?;
+            std::fs::write(&certificate, params.self_signed(&pair)?.pem())?;
+            std::fs::write(&key, pair.serialize_pem())?;
+            flags.extend(["--tls-certificate", &certificate, "--tls-key", &key]);
+            let ca = Some(PathBuf::from(&certificate));
+            tls = Some(Tls::open(&TlsFiles { ca, own: None })?);
+        }
+        let server = Server::start_with(gristmill, &flags, Stdio::inherit(), tls.clone())?;
+        let stage = Self { server, tls, folder };
+        runtime.block_on(stage.deploy(components))?;
+        Ok(stage)
+    }
+
+    async fn deploy(&self, components: &Path) -> Result<()> {
+        let admin = &self.server.admin;
+        for model in ["ranker", "digits"] {
+            let onnx = read(&PathBuf::from(format!("models/{model}/{model}.onnx")))?;
+            admin.put(&format!("models/{model}"), onnx).await?;
+        }
+        admin.put_json("tenants/good", &json!({ "open": true })).await?;
+        admin.put_json("tenants/busy", &json!({ "api_keys": [KEY] })).await?;
+        let plugins = [("good", "ranker-pre"), ("good", "ranker-post"), ("busy", "hostile")];
+        for (tenant, plugin) in plugins {
+            let file = read(&components.join(format!("{plugin}.wasm")))?;
+            admin.put(&format!("tenants/{tenant}/plugins/{plugin}"), file).await?;
+        }
+        let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
+        admin.put_json("tenants/good/pipelines/ranker", &ranker).await?;
+        let limits = json!({ "timeout_ms": TIMEOUT.as_millis() as u64 });
+        let spin =
+            json!({ "pre": "hostile", "model": "digits", "post": "hostile", "limits": limits });
+        admin.put_json("tenants/busy/pipelines/spin", &spin).await?;
+        Ok(())
+    }
+
+    /// A request of `good`.
+    pub(crate) fn question(&self) -> Result<Question> {
+        Ok(Question {
+            address: self.server.data_plane.clone(),
+            path: "/v1/good/infer/ranker".into(),
+            body: Bytes::from(read(Path::new("benches/scenarios/ranker.json"))?),
+            check: Arc::new(|_| Ok(true)),
+        })
+    }
+
+    /// A request of `busy` whose preprocess takes `time` of CPU time, by the server's own count.
+    pub(crate) async fn spin(&self, time: Duration) -> Result<Request<Bytes>> {
+        let wanted = time.as_micros() as u64;
+        let mut rounds = 1 << 14;
+        loop {
+            let mut took = Vec::new();
+            for _ in 0..9 {
+                took.push(self.cpu_us(rounds).await?);
+            }
+            took.sort_unstable();
+            let median = took[took.len() / 2];
+            let next = rounds * wanted / median.max(1);
+            if median >= wanted * 9 / 10 && median <= wanted * 11 / 10 {
+                return request(next);
+            }
+            rounds = next.clamp(rounds / 4, rounds * 4);
+        }
+    }
+
+    /// The CPU time in microseconds of the plugin calls of one request.
+    async fn cpu_us(&self, rounds: u64) -> Result<u64> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let client = Client::new(format!("{scheme}://{}", self.server.data_plane).parse()?);
+        let client = match &self.tls {
+            Some(tls) => client.with_tls(tls.clone()),
+            None => client,
+        };
+        let mut request = request(rounds)?;
+        request.headers_mut().insert("gristmill-receipt", "true".try_into()?);
+        let answer: Answer = client.send(request).await?;
+        ensure!(answer.status == 200, "{}: {}", answer.status, answer.beginning());
+        let receipt = answer.header("gristmill-receipt");
+        let used = receipt.split(", ").find_map(|part| part.strip_prefix("plugin-cpu-us="));
+        used.context("no CPU time in a receipt")?.parse().context("no number in a receipt")
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn request(rounds: u64) -> Result<Request<Bytes>> {
+    let request = Request::post(format!("/v1/busy/infer/spin?do=spin&rounds={rounds}"));
+    Ok(request.header("authorization", format!("Bearer {KEY}")).body(Bytes::new())?)
+}

@@ -1,0 +1,173 @@
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn wanted(half: Half, is_long: bool) -> Wanted {
+    Wanted { half, is_long, rests: false, latest: None }
+}
+
+/// A queue whose two places, one of them for long calls, are taken; and calls that wait.
+struct Full {
+    state: State,
+    now: Instant,
+    receivers: Vec<oneshot::Receiver<Answer>>,
+}
+
+impl Full {
+    fn new() -> Self {
+        let state = State { max: [2, 1, 2], free: [0, 0, 2], lines: Default::default(), next: 0 };
+        Self { state, now: Instant::now(), receivers: Vec::new() }
+    }
+
+    fn add(&mut self, line: usize, within: Option<Duration>) -> Result<u64, TooBusy> {
+        let (sender, receiver) = oneshot::channel();
+        let latest = within.map(|within| self.now + within);
+        let added = self.state.add(line, Waiting { latest, sender }, self.now);
+        self.receivers.push(receiver);
+        added
+    }
+
+    /// Give places back. Returns the lines of the calls that begin then, and of those refused.
+    fn free(&mut self, kinds: &[Kind]) -> Vec<(usize, bool)> {
+        kinds.iter().for_each(|kind| self.state.free[*kind as usize] += 1);
+        let next = || self.state.next_answer(self.now);
+        std::iter::from_fn(next).map(|next| (next.line, next.refused.is_none())).collect()
+    }
+}
+
+const SECOND_SHORT: usize = 1;
+const SECOND_LONG: usize = 2;
+const FIRST_SHORT: usize = 3;
+const FIRST_LONG: usize = 4;
+
+#[test]
+fn each_line_needs_its_places() {
+    let line = |half, is_long| wanted(half, is_long).line();
+    assert_eq!(needs(line(Half::Second, false)), [true, false, false]);
+    assert_eq!(needs(line(Half::Second, true)), [true, true, false]);
+    assert_eq!(needs(line(Half::First, false)), [true, false, false]);
+    assert_eq!(needs(line(Half::First, true)), [true, true, false]);
+    for is_long in [false, true] {
+        let resting = Wanted { rests: true, ..wanted(Half::First, is_long) };
+        assert_eq!(needs(resting.line()), [true, is_long, true]);
+    }
+}
+
+#[test]
+fn begun_calls_go_first_then_second_calls_then_first_ones() {
+    let mut full = Full::new();
+    for line in [FIRST_LONG, FIRST_LONG, SECOND_LONG, BEGUN] {
+        full.add(line, None).unwrap();
+    }
+    assert_eq!(full.free(&[Kind::Long]), [(BEGUN, true)]);
+    assert!(full.free(&[Kind::Call]).is_empty());
+    assert_eq!(full.free(&[Kind::Long]), [(SECOND_LONG, true)]);
+    assert_eq!(full.free(&[Kind::Long, Kind::Call]), [(FIRST_LONG, true)]);
+}
+
+#[test]
+fn a_short_call_does_not_wait_for_a_place_for_long_ones() {
+    let mut full = Full::new();
+    for line in [FIRST_LONG, FIRST_SHORT, SECOND_LONG, SECOND_SHORT] {
+        full.add(line, None).unwrap();
+    }
+    assert_eq!(full.free(&[Kind::Call]), [(SECOND_SHORT, true)]);
+    assert_eq!(full.free(&[Kind::Call]), [(FIRST_SHORT, true)]);
+    assert_eq!(full.free(&[Kind::Call, Kind::Long]), [(SECOND_LONG, true)]);
+}
+
+#[test]
+fn calls_of_equal_precedence_begin_in_their_order() {
+    let mut full = Full::new();
+    for line in [FIRST_LONG, FIRST_SHORT] {
+        full.add(line, None).unwrap();
+    }
+    let freed = full.free(&[Kind::Long, Kind::Call, Kind::Call]);
+    assert_eq!(freed, [(FIRST_LONG, true), (FIRST_SHORT, true)]);
+}
+
+#[test]
+fn a_newcomer_that_would_begin_too_late_is_refused_at_once() {
+    let mut full = Full::new();
+    for _ in 0..4 {
+        full.add(FIRST_LONG, Some(100 * SECOND)).unwrap();
+    }
+    // Two calls begin, one a second.
+    for _ in 0..2 {
+        full.now += SECOND;
+        assert_eq!(full.free(&[Kind::Long, Kind::Call]), [(FIRST_LONG, true)]);
+    }
+    let refused = full.add(FIRST_LONG, Some(3 * SECOND)).unwrap_err();
+    let expected = Duration::from_millis(3750);
+    assert_eq!(refused, TooBusy { expected, left: 3 * SECOND });
+    assert_eq!(refused.retry_after(), Duration::from_millis(750));
+    full.add(FIRST_LONG, Some(4 * SECOND)).unwrap();
+    // Those who wait for other places are not concerned.
+    full.add(FIRST_SHORT, Some(Duration::ZERO)).unwrap();
+    full.add(SECOND_LONG, Some(Duration::ZERO)).unwrap();
+}
+
+#[test]
+fn as_many_as_there_are_places_may_wait_whatever_the_estimate() {
+    let mut full = Full::new();
+    full.add(FIRST_LONG, None).unwrap();
+    full.now += 1000 * SECOND;
+    full.free(&[Kind::Long, Kind::Call]);
+    full.add(FIRST_LONG, Some(SECOND)).unwrap();
+    full.add(FIRST_LONG, Some(SECOND)).unwrap_err();
+    // The estimate follows.
+    full.now += SECOND;
+    full.free(&[Kind::Long, Kind::Call]);
+    for _ in 0..100 {
+        full.add(FIRST_LONG, None).unwrap();
+        full.now += SECOND / 100;
+        full.free(&[Kind::Long, Kind::Call]);
+    }
+    full.add(FIRST_LONG, None).unwrap();
+    full.add(FIRST_LONG, Some(10 * SECOND)).unwrap();
+}
+
+#[test]
+fn a_request_that_waited_too_long_begins_no_call() {
+    let mut full = Full::new();
+    full.add(FIRST_LONG, Some(SECOND)).unwrap();
+    full.add(FIRST_LONG, Some(3 * SECOND)).unwrap();
+    full.now += 2 * SECOND;
+    let answers = full.free(&[Kind::Long, Kind::Call]);
+    assert_eq!(answers, [(FIRST_LONG, false), (FIRST_LONG, true)]);
+}
+
+#[tokio::test]
+async fn places_come_back_whatever_becomes_of_a_call() {
+    let queue = Queue::new(1, 1);
+    let long = wanted(Half::First, true);
+    let first = queue.enter(long).await.unwrap();
+    assert!(!queue.has_long(Half::First));
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.enter(long).await }
+    });
+    let leaving = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.enter(long).await }
+    });
+    while queue.0.lock().lines[FIRST_LONG].waiting.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    leaving.abort();
+    assert!(leaving.await.is_err());
+    assert_eq!(queue.0.lock().lines[FIRST_LONG].waiting.len(), 1);
+    // Granted to a call that leaves before it notices.
+    drop(first);
+    assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (1, 1));
+    waiting.abort();
+    drop(waiting.await);
+    assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (0, 0));
+    // A call that has begun takes a place for long calls beside its own.
+    let mut begun = queue.enter(wanted(Half::Second, false)).await.unwrap();
+    let call = begun.take(Kind::Call);
+    let place = queue.long_place().await.unwrap();
+    assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (1, 1));
+    drop((place, call));
+    assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (0, 0));
+}
