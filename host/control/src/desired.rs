@@ -273,7 +273,7 @@ impl Desired {
                 if !faults.is_empty() {
                     return Err(ControlError::Invalid(faults));
                 }
-                self.model(model)?.config = config.clone();
+                self.model(model)?.config = ModelConfig::clone(config);
             }
             Change::DeleteModel { model } => {
                 self.models.remove(model).ok_or_else(|| ControlError::not_found("model", model))?;

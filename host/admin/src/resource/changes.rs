@@ -85,7 +85,9 @@ impl Reader<'_> {
             Kind::PutModelConfig => {
                 let (model, keys) = (model_name(document), content(document));
                 match ModelConfig::read(keys?) {
-                    Ok(config) => Change::PutModelConfig { model: model?, config },
+                    Ok(config) => {
+                        Change::PutModelConfig { model: model?, config: Box::new(config) }
+                    }
                     Err(ControlError::Invalid(faults)) => {
                         document.faults_of("document", faults);
                         return None;

@@ -63,7 +63,7 @@ impl Control {
             Some(config) => {
                 let model = model.clone();
                 let load = Change::LoadModel { model: model.clone() };
-                let configure = Change::PutModelConfig { model, config: config.clone() };
+                let configure = Change::PutModelConfig { model, config: config.clone().into() };
                 Asked::List([change, configure, load].map(AskedChange::Known).to_vec())
             }
         };
@@ -120,7 +120,7 @@ impl Control {
         let loaded =
             self.loaded(name, &Model { config: config.clone(), ..model.clone() }).boxed().await;
         let served = loaded.map_err(ControlError::logged)?;
-        let change = Change::PutModelConfig { model: name.clone(), config };
+        let change = Change::PutModelConfig { model: name.clone(), config: Box::new(config) };
         let published = self.change(change, terms).await?;
         Ok(PublishedModel { digest: model.digest, published, served })
     }

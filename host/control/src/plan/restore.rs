@@ -102,7 +102,7 @@ fn put_model(now: &Desired, name: &Name, then: &Model, changes: &mut Vec<Change>
         }
     }
     if own.map_or_else(Default::default, |own| own.config.clone()) != config {
-        changes.push(Change::PutModelConfig { model: model.clone(), config });
+        changes.push(Change::PutModelConfig { model: model.clone(), config: config.into() });
     }
     if own.is_some_and(|own| own.unloaded) != then.unloaded {
         changes.push(match then.unloaded {

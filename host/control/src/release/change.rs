@@ -148,7 +148,7 @@ pub enum Change {
         /// The model.
         model: Name,
         /// The new configuration.
-        config: ModelConfig,
+        config: Box<ModelConfig>,
     },
     /// Delete a model.
     DeleteModel {

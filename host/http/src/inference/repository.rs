@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gristmill_control::{
-    Change, Control, ControlError, ModelConfig, NewModel, ROOT, Reach, ReleaseNote, Terms, TokenUse,
-    joined,
+    Change, Control, ControlError, ModelConfig, NewModel, ROOT, Reach, ReleaseNote, Terms,
+    TokenUse, joined,
 };
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
