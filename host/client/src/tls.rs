@@ -1,21 +1,21 @@
 //! TLS to a server: which certificates the client trusts, and its own one.
 
+mod files;
 mod trusted;
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::client::VerifierBuilderError;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConfig, Error};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+pub use self::files::TlsError;
+use self::files::{certificates, private_key};
 use self::trusted::TrustedServers;
 
 /// The files for TLS, all in PEM.
@@ -39,49 +39,6 @@ pub struct OwnFiles {
 /// The settings of TLS to one server or several.
 #[derive(Clone, Debug)]
 pub struct Tls(Arc<ClientConfig>);
-
-/// Why the files for TLS cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read.
-    #[error("{path}: it cannot be read", path = path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// A file has no PEM, damaged PEM, or nothing of the kind that is needed.
-    #[error("{path}: it has no {wanted} in PEM", path = path.display())]
-    Pem {
-        /// The file.
-        path: PathBuf,
-        /// The kind of content that is needed.
-        wanted: &'static str,
-        /// What the library said.
-        #[source]
-        source: pem::Error,
-    },
-    /// The system has no certificates of authorities.
-    #[error("this system has no certificates of authorities, so no server can be checked")]
-    NoAuthorities,
-    /// The certificates or the key cannot be used.
-    #[error("{path}: it cannot be used", path = path.display())]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What the library said.
-        #[source]
-        source: Error,
-    },
-    /// The library cannot be set up.
-    #[error("TLS cannot be set up")]
-    Library(#[source] Error),
-    /// The authorities cannot be used.
-    #[error("the authorities cannot be used")]
-    Authorities(#[source] VerifierBuilderError),
-}
 
 /// Why a server and this client do not agree on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,28 +148,4 @@ impl TlsRefusal {
             _ => return None,
         })
     }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let text = read(path)?;
-    let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
-        other => {
-            let source = other.err().unwrap_or(pem::Error::NoItemsFound);
-            Err(TlsError::Pem { path: path.to_owned(), wanted: "certificate", source })
-        }
-    }
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|source| TlsError::Pem {
-        path: path.to_owned(),
-        wanted: "private key without a passphrase",
-        source,
-    })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|source| TlsError::Unreadable { path: path.to_owned(), source })
 }

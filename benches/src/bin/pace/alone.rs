@@ -10,7 +10,7 @@ use anyhow::Result;
 use gristmill_client::http::Request;
 use serde_json::json;
 
-use crate::Bench;
+use crate::bench::Bench;
 use crate::clients::{Way, elsewhere};
 use crate::stage::Stage;
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use gristmill_benches::load::{Load, Question, Report};
 use serde_json::json;
 
-use crate::Bench;
+use crate::bench::Bench;
 use crate::clients::{Way, elsewhere};
 use crate::stage::Stage;
 

@@ -10,6 +10,7 @@
 //! `overload`, `beside` and `alone` are the cases.
 
 mod alone;
+mod bench;
 mod beside;
 mod clients;
 mod overload;
@@ -18,30 +19,8 @@ mod stage;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::Value;
-use tokio::runtime::Runtime;
 
-/// What is measured, and the wish of the caller.
-struct Bench<'a> {
-    runtime: Runtime,
-    gristmill: &'a Path,
-    components: &'a Path,
-    /// An earlier build, to compare with.
-    before: Option<&'a Path>,
-    wanted: &'a [String],
-}
-
-impl Bench<'_> {
-    fn wants(&self, case: &str) -> bool {
-        self.wanted.is_empty() || self.wanted.iter().any(|wanted| case.starts_with(wanted))
-    }
-
-    /// Print the figures of a case.
-    fn told(&self, case: String, mut figures: Value) {
-        figures["what"] = case.into();
-        println!("{figures}");
-    }
-}
+use crate::bench::Bench;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

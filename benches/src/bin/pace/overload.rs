@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::Bench;
+use crate::bench::Bench;
 use crate::clients::{Arrivals, Outcomes, Way, elsewhere};
 use crate::stage::{Stage, TIMEOUT};
 

@@ -2,8 +2,8 @@
 //! certificates themselves.
 //!
 //! `openssl req -x509` makes a certificate that is an authority, and people give it to a server as
-//! it is. RFC 5280 has no servers that are authorities, but whoever names a server's own certificate
-//! trusts this server. Its name and its time are checked all the same.
+//! it is. RFC 5280 has no servers that are authorities, but whoever names a server's own
+//! certificate trusts this server. Its name and its time are checked all the same.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::{TlsError, certificates};
+use super::files::{TlsError, certificates};
 
 /// The servers that are trusted.
 #[derive(Debug)]

@@ -7,8 +7,8 @@
 //! - a change is answered only if the releases that it was decided by are on stable storage: if
 //!   not, the change is decided again;
 //! - what one change makes the store refuse is not the answer to another one;
-//! - a panic while a change is decided is an internal error of that change only. One elsewhere is one
-//!   of all of them.
+//! - a panic while a change is decided is an internal error of that change only. One elsewhere is
+//!   one of all of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! Until the client sends its first byte, the connection holds only its socket. A first byte that
 //! does not begin a handshake closes it. Until the handshake ends, the connection counts as one
 //! that waits for a request: it can be closed to make room for another one. A client whose
-//! handshake fails has a moment to read why. The time in which a handshake must end is the client's:
-//! that in which it waits for a thread does not count.
+//! handshake fails has a moment to read why. The time in which a handshake must end is the
+//! client's: that in which it waits for a thread does not count.
 
 use std::io;
 use std::net::IpAddr;

@@ -1,5 +1,6 @@
 //! The ranges of a model's configuration.
 
+use super::tensors;
 use crate::release::document::Faults;
 use crate::release::model_config::{BatchingSpec, ModelConfig, ProviderName, QueuePolicySpec};
 use crate::release::version_policy::MODEL_VERSIONS_MAX;
@@ -67,7 +68,7 @@ impl ModelConfig {
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
         self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
-        self.check_tensors(faults);
+        tensors::check(&self.input, &self.output, faults);
     }
 
     fn check_allowed(&self, most: u64, faults: &mut Faults) {

@@ -8,6 +8,9 @@ use std::time::Duration;
 use gristmill_backend::{Batching, GraphOptimization, LoadOptions, ProviderKind};
 use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 
+use gristmill_snapshot::TensorNotes;
+
+use super::tensors;
 use crate::release::model_config::{
     BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec,
     TimeoutActionSpec,
@@ -44,6 +47,11 @@ impl ModelConfig {
             },
             trial_time: Duration::from_millis(self.batch_proof_ms),
         }
+    }
+
+    /// What it says of inputs and outputs.
+    pub(crate) fn notes(&self) -> TensorNotes {
+        tensors::notes(&self.input, &self.output)
     }
 
     /// The settings of the batcher. The configuration must have no faults.

@@ -9,7 +9,6 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults, shown};
-use crate::release::model_config::ModelConfig;
 
 /// The most inputs, outputs and labels, and the longest name and label, in bytes.
 const TENSORS_MAX: usize = 1024;
@@ -115,38 +114,36 @@ pub(super) fn read_outputs(read: &mut Document) -> Vec<OutputSpec> {
     read.objects("output", output).unwrap_or_default()
 }
 
-impl ModelConfig {
-    /// What it says of inputs and outputs.
-    pub(crate) fn notes(&self) -> TensorNotes {
-        let format = |input: &InputSpec| {
-            let format = match input.format {
-                FormatSpec::None => Format::None,
-                FormatSpec::Nhwc => Format::Nhwc,
-                FormatSpec::Nchw => Format::Nchw,
-            };
-            (input.name.clone(), format)
+/// What inputs and outputs say for clients.
+pub(super) fn notes(inputs: &[InputSpec], outputs: &[OutputSpec]) -> TensorNotes {
+    let format = |input: &InputSpec| {
+        let format = match input.format {
+            FormatSpec::None => Format::None,
+            FormatSpec::Nhwc => Format::Nhwc,
+            FormatSpec::Nchw => Format::Nchw,
         };
-        let labels = |output: &OutputSpec| (output.name.clone(), output.labels.0.clone());
-        TensorNotes {
-            formats: self.input.iter().map(format).collect(),
-            labels: self.output.iter().map(labels).collect(),
-        }
+        (input.name.clone(), format)
+    };
+    let labels = |output: &OutputSpec| (output.name.clone(), output.labels.0.clone());
+    TensorNotes {
+        formats: inputs.iter().map(format).collect(),
+        labels: outputs.iter().map(labels).collect(),
     }
+}
 
-    pub(super) fn check_tensors(&self, faults: &mut Faults) {
-        check_names("input", self.input.iter().map(|input| &*input.name), faults);
-        check_names("output", self.output.iter().map(|output| &*output.name), faults);
-        for (index, output) in self.output.iter().enumerate() {
-            let (labels, key) = (&output.labels.0, format!("output[{index}].labels"));
-            if labels.len() > LABELS_MAX {
-                let count = labels.len();
-                faults.add(&*key, format!("{key} has {count} labels: the limit is {LABELS_MAX}"));
-            }
-            if let Some(at) = labels.iter().position(|label| label.len() > TEXT_BYTES_MAX) {
-                let len = labels[at].len();
-                let text = format!("{key}[{at}] has {len} bytes: the limit is {TEXT_BYTES_MAX}");
-                faults.add(format!("{key}[{at}]"), text);
-            }
+pub(super) fn check(inputs: &[InputSpec], outputs: &[OutputSpec], faults: &mut Faults) {
+    check_names("input", inputs.iter().map(|input| &*input.name), faults);
+    check_names("output", outputs.iter().map(|output| &*output.name), faults);
+    for (index, output) in outputs.iter().enumerate() {
+        let (labels, key) = (&output.labels.0, format!("output[{index}].labels"));
+        if labels.len() > LABELS_MAX {
+            let count = labels.len();
+            faults.add(&*key, format!("{key} has {count} labels: the limit is {LABELS_MAX}"));
+        }
+        if let Some(at) = labels.iter().position(|label| label.len() > TEXT_BYTES_MAX) {
+            let len = labels[at].len();
+            let text = format!("{key}[{at}] has {len} bytes: the limit is {TEXT_BYTES_MAX}");
+            faults.add(format!("{key}[{at}]"), text);
         }
     }
 }
