@@ -235,6 +235,10 @@ impl Run<'_> {
             Ok(()) => {
                 if let Some(why) = self.check(requests, before) {
                     self.sharing.end(&why);
+                }
+                let is_shared = requests.len() > 1 || padding > 0;
+                // Another instance may have ended it meanwhile.
+                if is_shared && self.sharing.has_ended() {
                     self.outcomes.truncate(before);
                     self.shares.truncate(before);
                     self.each_alone(requests);

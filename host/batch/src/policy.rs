@@ -49,6 +49,9 @@ pub(crate) enum Due {
 /// them.
 const TENANT_SHAPES_MAX: usize = 256;
 
+/// The queue is shared out over idle instances only if that saves this time.
+const SHARED_OUT_TIME_MIN: Duration = Duration::from_micros(200);
+
 /// The queue of a lane.
 #[derive(Debug)]
 pub(crate) struct Policy<T> {
@@ -192,17 +195,19 @@ impl<T> Policy<T> {
     }
 
     /// Take the next batch at `now` into `taken`, which is empty. Entries are left out if `gone`
-    /// says so, or if they have expired or would expire before the batch is done.
+    /// says so, or if they have expired or would expire before the batch is done. The queue is
+    /// shared out over so many `idle` instances, of which one takes this batch.
     pub(crate) fn take(
         &mut self,
         now: Instant,
-        service: &ServiceTime,
+        (service, idle): (&ServiceTime, usize),
         gone: impl Fn(&T) -> bool,
         taken: &mut Taken<T>,
     ) {
         self.promote(now);
         self.closed_loop.end(self.usage.rows());
-        let (ready, room_of) = self.ready_shapes(now);
+        let share = share_of(self.usage.rows(), idle, service);
+        let (ready, room_of) = self.ready_shapes(now, share);
         let Self { config, usage, tiers, .. } = self;
         let verdict = |entry: &Entry<T>, queued_rows: usize| {
             // A request that waits alone is served in any case. If it were not, the lane would
@@ -276,12 +281,17 @@ impl<T> Policy<T> {
     }
 
     /// The shapes that may be taken at `now` (none means all), and the size of a batch of each
-    /// shape: the largest preferred size that the queued rows fill, else the maximum.
-    fn ready_shapes(&self, now: Instant) -> (Option<Vec<u64>>, impl Fn(u64) -> usize + use<T>) {
+    /// shape: the largest preferred size that the queued rows fill, else the maximum. If no sizes
+    /// are preferred, it is an instance's `share` of the queue at most.
+    fn ready_shapes(
+        &self,
+        now: Instant,
+        share: usize,
+    ) -> (Option<Vec<u64>>, impl Fn(u64) -> usize + use<T>) {
         let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
             &self.config;
-        let max = *max_batch_size;
         let plain = preferred_batch_sizes.is_empty();
+        let max = if plain { share.min(*max_batch_size) } else { *max_batch_size };
         let shapes = if plain && max_queue_delay.is_zero() { Vec::new() } else { self.shapes() };
         let ready = (!max_queue_delay.is_zero()).then(|| {
             let ready = shapes.iter().filter(|shape| self.ready_at(shape) <= now);
@@ -321,6 +331,22 @@ impl<T> Policy<T> {
         }
         shapes
     }
+}
+
+/// The rows that one of `idle` instances takes of so many that are queued. It is all of them if
+/// running the parts side by side would save less time than each part costs beside its rows, or
+/// less than waking another thread costs.
+fn share_of(queued: usize, idle: usize, service: &ServiceTime) -> usize {
+    let part = queued.div_ceil(idle.max(1)).max(1);
+    if idle < 2 || service.of(queued).is_some_and(|time| time < SHARED_OUT_TIME_MIN) {
+        return usize::MAX;
+    }
+    // Until parts of different sizes have run, the time of a row is not known.
+    let pays = service.line().is_none_or(|(fixed, per_row)| {
+        let saved = per_row * queued.saturating_sub(part) as f64;
+        saved >= fixed.max(SHARED_OUT_TIME_MIN.as_secs_f64())
+    });
+    if pays { part } else { usize::MAX }
 }
 
 #[cfg(test)]

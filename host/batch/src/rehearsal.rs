@@ -137,7 +137,7 @@ impl Rehearsal {
             return None;
         }
         let mut taken = Taken::default();
-        self.policy.take(now, &self.service, |_| false, &mut taken);
+        self.policy.take(now, (&self.service, self.idle), |_| false, &mut taken);
         if taken.batch.is_empty() {
             return None;
         }

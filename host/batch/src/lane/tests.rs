@@ -87,6 +87,7 @@ fn info() -> ModelInfo {
         outputs: vec![info("y")],
         forms_batches: true,
         optional: vec![info("bias")],
+        equal_dims: Vec::new(),
     }
 }
 

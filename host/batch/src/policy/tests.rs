@@ -106,7 +106,7 @@ fn entry(id: usize, now: Instant, arrival: &Arrival) -> Entry<Item> {
 
 fn take(policy: &mut Policy<Item>, now: Instant) -> Taken<Item> {
     let mut taken = Taken::default();
-    policy.take(now, &ServiceTime::default(), |item| item.gone, &mut taken);
+    policy.take(now, (&ServiceTime::default(), 1), |item| item.gone, &mut taken);
     taken
 }
 
@@ -504,7 +504,7 @@ fn queued_requests_stay_queued_when_the_settings_change() {
         assert_eq!(policy.has_room(&tenant(0), LEVELS - 1, &size), Ok(()));
         assert_eq!(policy.rows_ahead(&tenant(0), 1, LEVELS - 1), 7);
         let mut taken = Taken::default();
-        policy.take(now, &ServiceTime::default(), |_| false, &mut taken);
+        policy.take(now, (&ServiceTime::default(), 1), |_| false, &mut taken);
         let items: Vec<_> = taken.batch.iter().map(|entry| entry.item).collect();
         assert_eq!((items, policy.queued_rows()), (vec![0, 3, 1, 4, 2, 5, 6], 0));
     }
@@ -545,7 +545,7 @@ fn requests_that_aged_into_a_higher_level_are_served_when_there_are_fewer_levels
     for step in 1..=2 {
         taken = Taken::default();
         let later = now + config().ageing * step * 2;
-        policy.take(later, &ServiceTime::default(), |_| false, &mut taken);
+        policy.take(later, (&ServiceTime::default(), 1), |_| false, &mut taken);
         assert_eq!(taken.batch.len(), 1);
     }
     drop(taken);
@@ -553,6 +553,44 @@ fn requests_that_aged_into_a_higher_level_are_served_when_there_are_fewer_levels
     let later = now + config().ageing * 5;
     assert!(policy.configure(&fewer, later));
     let mut taken = Taken::default();
-    policy.take(later, &ServiceTime::default(), |_| false, &mut taken);
+    policy.take(later, (&ServiceTime::default(), 1), |_| false, &mut taken);
     assert_eq!((taken.batch.len(), policy.queued_rows()), (4, 0));
+}
+
+/// The rows of the first batch of 8 requests, if a batch of n rows takes `fixed + per_row * n` µs.
+fn first_batch_of_eight(idle: usize, fixed: u64, per_row: u64) -> usize {
+    let now = Instant::now();
+    let mut policy = Policy::new(LaneConfig::new(16, 100));
+    for id in 0..8 {
+        policy.push(Entry {
+            tenant: tenant(0),
+            weight: 1,
+            level: 0,
+            rows: 1,
+            bytes: 1,
+            shape_key: 0,
+            arrived: now,
+            deadline: now + Duration::from_secs(3600),
+            timeout: None,
+            item: id,
+        });
+    }
+    let mut service = ServiceTime::default();
+    for rows in [1, 8, 4] {
+        service.observe(rows, Duration::from_micros(fixed + per_row * rows as u64));
+    }
+    let mut taken = Taken::default();
+    policy.take(now, (&service, idle), |_| false, &mut taken);
+    taken.batch.len()
+}
+
+#[test]
+fn the_queue_is_shared_out_over_idle_instances_if_that_saves_time() {
+    assert_eq!(first_batch_of_eight(1, 100, 1000), 8);
+    assert_eq!(first_batch_of_eight(2, 100, 1000), 4);
+    assert_eq!(first_batch_of_eight(3, 100, 1000), 3);
+    // Two parts would take almost as long as the whole.
+    assert_eq!(first_batch_of_eight(2, 5000, 1000), 8);
+    // Waking another thread would take as long.
+    assert_eq!(first_batch_of_eight(2, 1, 10), 8);
 }

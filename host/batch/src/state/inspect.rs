@@ -60,8 +60,9 @@ impl LockedState<'_> {
         }
         let instance = self.state.idle.pop()?;
         let mut taken = Taken::default();
-        let super::State { policy, service, .. } = &mut *self.state;
-        policy.take(now, service, |_| false, &mut taken);
+        let super::State { policy, service, idle, .. } = &mut *self.state;
+        let idle = idle.len() + 1;
+        policy.take(now, (service, idle), |_| false, &mut taken);
         let end = end(taken.batch.iter().map(|entry| entry.rows).sum());
         let begun = Begun { until: end, give_up_at: end, led: false, instance: &instance };
         let run = self.state.running.begin(begun);

@@ -170,12 +170,13 @@ impl LockedState<'_> {
 
     /// Take the next batch off the queue, and answer the requests that are too late.
     pub(super) fn take(&mut self, now: Instant) -> Option<Batch> {
-        let State { policy, service, spare, .. } = &mut *self.state;
+        let State { policy, service, spare, idle, staged, .. } = &mut *self.state;
         if self.lane.sharing.has_ended() {
             policy.run_alone();
         }
         let mut batch = spare.pop().unwrap_or_default();
-        policy.take(now, service, |job| job.reply.is_gone(), &mut batch.taken);
+        let idle = idle.len().saturating_sub(*staged);
+        policy.take(now, (service, idle), |job| job.reply.is_gone(), &mut batch.taken);
         if !batch.taken.expired.is_empty() {
             self.lane.tally.recent().expired += batch.taken.expired.len() as u64;
         }

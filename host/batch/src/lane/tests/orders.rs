@@ -60,6 +60,7 @@ fn info() -> ModelInfo {
         outputs: vec![info("y")],
         forms_batches: true,
         optional: Vec::new(),
+        equal_dims: Vec::new(),
     }
 }
 
