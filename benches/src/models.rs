@@ -20,6 +20,7 @@ pub fn info() -> ModelInfo {
         outputs: vec![tensor("y")],
         forms_batches: true,
         optional: Vec::new(),
+        equal_dims: Vec::new(),
     }
 }
 

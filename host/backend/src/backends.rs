@@ -282,11 +282,13 @@ impl Backends {
         options: &LoadOptions,
         inspected: &Inspected,
     ) -> Result<Loaded, ProviderError> {
-        match (kind, &self.onnxruntime) {
+        let mut loaded = match (kind, &self.onnxruntime) {
             (ProviderKind::Tract, _) => tract::load(source, options, &self.pool, inspected),
             (_, Some(runtime)) => runtime.load(source, options, kind, inspected),
             (_, None) => Err(ProviderError::NoLibrary),
-        }
+        }?;
+        loaded.info.equal_dims = inspected.equal_dims(&loaded.info.inputs);
+        Ok(loaded)
     }
 }
 

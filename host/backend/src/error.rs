@@ -32,6 +32,13 @@ pub enum LoadError {
          external data, and upload its files together"
     )]
     TooLarge(u64),
+    /// It learns from what it is asked.
+    #[error(
+        "a BatchNormalization of the model is in training mode (training_mode), so that it would keep \
+         statistics of one request for the next: export the model for inference (model.eval() in \
+         PyTorch)"
+    )]
+    Trains,
     /// Its first run needs more memory than a run may take.
     #[error("its first run needs more memory than it may have: {}", .0.text)]
     OutOfMemory(#[source] ModelError),

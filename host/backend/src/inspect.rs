@@ -1,12 +1,16 @@
 //! Reads an ONNX file before any backend does: its opset, its operators, and whether its weights
 //! lie in other files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use gristmill_core::{EqualDims, TensorInfo};
 use prost::Message;
 use tract_onnx::pb::tensor_proto::DataLocation;
+use tract_onnx::pb::tensor_shape_proto::dimension::Value as Size;
+use tract_onnx::pb::type_proto::Value;
 use tract_onnx::pb::{
     AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto,
+    ValueInfoProto,
 };
 use tract_onnx::prelude::Framework;
 
@@ -14,11 +18,14 @@ use crate::error::{LoadError, NotOnnx};
 use crate::source::Source;
 
 /// A file that may be a model.
+#[derive(Default)]
 pub(crate) struct Inspected {
     /// Version of the standard operators.
     pub(crate) opset: i64,
     /// Operators used, with their domain if it is not the standard one.
     pub(crate) operators: BTreeSet<String>,
+    /// The names of the inputs' open dimensions; each has an input's name and a dimension.
+    pub(crate) symbols: BTreeMap<String, Vec<(String, usize)>>,
 }
 
 /// Standard operators whose work depends on their inputs' values, not only on the sizes.
@@ -59,6 +66,22 @@ impl Inspected {
         self.operators.iter().all(steady)
     }
 
+    /// The dimensions of `inputs` to which the model gives one name.
+    pub(crate) fn equal_dims(&self, inputs: &[TensorInfo]) -> Vec<EqualDims> {
+        let indices: HashMap<&str, usize> =
+            inputs.iter().enumerate().map(|(index, input)| (&*input.name, index)).collect();
+        let place = |(name, dim): &(String, usize)| {
+            let input = *indices.get(&name[..])?;
+            let is_open = inputs[input].dims.get(*dim)?.is_none();
+            is_open.then_some((input, *dim))
+        };
+        let all = self.symbols.iter().map(|(symbol, places)| EqualDims {
+            symbol: symbol.as_str().into(),
+            places: places.iter().filter_map(place).collect(),
+        });
+        all.filter(|dims| dims.places.len() > 1).collect()
+    }
+
     /// Whether it has convolutions, also ONNX Runtime's own and quantized ones.
     pub(crate) fn has_convolutions(&self) -> bool {
         self.operators.iter().any(|name| name.contains("Conv"))
@@ -74,8 +97,8 @@ pub(crate) fn decode(onnx: &[u8]) -> Result<ModelProto, LoadError> {
 /// Read a file.
 ///
 /// # Errors
-/// [`LoadError::NoModel`], or [`LoadError::ExternalData`] if its weights lie in other files than
-/// that of the source, which a runtime would read from the host.
+/// [`LoadError::NoModel`]; [`LoadError::ExternalData`] if its weights lie in other files than that
+/// of the source, which a runtime would read from the host; [`LoadError::Trains`].
 pub(crate) fn inspect(Source { onnx, weights, .. }: &Source<'_>) -> Result<Inspected, LoadError> {
     let onnx = &onnx[..];
     let model = decode(onnx)?;
@@ -102,9 +125,30 @@ pub(crate) fn inspect(Source { onnx, weights, .. }: &Source<'_>) -> Result<Inspe
     if !found.external.is_empty() {
         return Err(LoadError::ExternalData(found.external.into_iter().collect()));
     }
+    if found.trains {
+        return Err(LoadError::Trains);
+    }
     let standard = model.opset_import.iter().find(|opset| opset.domain.is_empty());
     let opset = standard.map_or(1, |opset| opset.version);
-    Ok(Inspected { opset, operators: found.operators })
+    let symbols = symbols(&graph.input);
+    Ok(Inspected { opset, operators: found.operators, symbols })
+}
+
+fn symbols(inputs: &[ValueInfoProto]) -> BTreeMap<String, Vec<(String, usize)>> {
+    let mut symbols = BTreeMap::<String, Vec<(String, usize)>>::new();
+    for input in inputs {
+        let value = input.r#type.as_ref().and_then(|kind| kind.value.as_ref());
+        let Some(Value::TensorType(tensor)) = value else { continue };
+        let dims = tensor.shape.iter().flat_map(|shape| &shape.dim).enumerate();
+        for (at, dim) in dims {
+            if let Some(Size::DimParam(symbol)) = &dim.value
+                && !symbol.is_empty()
+            {
+                symbols.entry(symbol.clone()).or_default().push((input.name.clone(), at));
+            }
+        }
+    }
+    symbols
 }
 
 /// The defaults of a model's functions' attributes, which tract does not read.
@@ -124,6 +168,9 @@ struct Defaults {
 struct Found {
     operators: BTreeSet<String>,
     external: BTreeSet<String>,
+    /// Whether an operator is in training mode. ONNX Runtime writes its statistics into the weights,
+    /// which all requests use.
+    trains: bool,
 }
 
 impl Found {
@@ -139,6 +186,7 @@ impl Found {
                 "" | "ai.onnx" => node.op_type.clone(),
                 domain => format!("{domain}.{}", node.op_type),
             };
+            self.trains |= name == "BatchNormalization" && node.attribute.iter().any(trains);
             self.operators.insert(name);
             self.attributes(&node.attribute);
         }
@@ -165,6 +213,11 @@ impl Found {
     }
 }
 
+/// Whether this attribute turns training on, or a function may turn it on by it.
+fn trains(attribute: &AttributeProto) -> bool {
+    attribute.name == "training_mode" && (attribute.i != 0 || !attribute.ref_attr_name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use tract_onnx::pb::{FunctionProto, StringStringEntryProto};
@@ -188,6 +241,31 @@ mod tests {
 
     fn model(graph: GraphProto) -> ModelProto {
         ModelProto { graph: Some(graph), ..Default::default() }
+    }
+
+    #[test]
+    fn models_that_learn_are_refused_wherever_they_do() {
+        let training = |i: i64, referred: &str| {
+            let mut attribute = AttributeProto { i, ..Default::default() };
+            (attribute.name, attribute.ref_attr_name) = ("training_mode".into(), referred.into());
+            let op_type = "BatchNormalization".into();
+            NodeProto { op_type, attribute: vec![attribute], ..Default::default() }
+        };
+        let graph = |node| GraphProto { node: vec![node], ..GraphProto::default() };
+        let inner = AttributeProto { g: Some(graph(training(1, ""))), ..Default::default() };
+        let function = FunctionProto { node: vec![training(0, "mode")], ..Default::default() };
+        let empty = model(GraphProto::default());
+        for learns in [
+            model(graph(training(1, ""))),
+            model(graph(node(inner))),
+            ModelProto { functions: vec![function], ..empty },
+        ] {
+            let onnx = learns.encode_to_vec();
+            let refused = inspect(&Source::open((&onnx).into()).unwrap()).err();
+            assert!(matches!(refused, Some(LoadError::Trains)), "{refused:?}");
+        }
+        let onnx = model(graph(training(0, ""))).encode_to_vec();
+        assert!(inspect(&Source::open((&onnx).into()).unwrap()).is_ok());
     }
 
     /// The runtimes would read any file of the host that a model names.

@@ -112,6 +112,7 @@ impl Runtime {
             optional: (first.0.overridable_initializers().iter())
                 .filter_map(|input| described(input.name(), input.dtype()).ok())
                 .collect(),
+            equal_dims: Vec::new(),
         };
         let (staging, arenas) = match provider {
             ProviderKind::Cuda => {

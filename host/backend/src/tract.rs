@@ -105,7 +105,14 @@ fn planned(mut model: InferenceModel) -> Result<(Plan, ModelInfo), ProviderError
     let model = model.into_optimized().map_err(why)?;
     let (inputs, outputs, optional) = (Vec::new(), Vec::new(), Vec::new());
     let forms_batches = false;
-    let mut info = ModelInfo { backend: TRACT, inputs, outputs, forms_batches, optional };
+    let mut info = ModelInfo {
+        backend: TRACT,
+        inputs,
+        outputs,
+        forms_batches,
+        optional,
+        equal_dims: Vec::new(),
+    };
     for (index, name) in input_names.into_iter().enumerate() {
         info.inputs.push(describe(name, model.input_fact(index).map_err(why)?)?);
     }

@@ -27,6 +27,7 @@ pub(crate) fn echo_lane(config: LaneConfig) -> Lane {
         outputs: vec![tensor("y")],
         forms_batches: true,
         optional: Vec::new(),
+        equal_dims: Vec::new(),
     };
     Lane::new(LaneParts {
         name: "echo",

@@ -53,8 +53,8 @@ pub use key_hash::{HashKeyId, InvalidKeyHash, KeyHash, KeyHashes};
 pub use likeness::Likeness;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
-    ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor,
-    TensorInfo, rows_of, run_guarded, run_guarded_with,
+    EqualDims, ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo,
+    NamedTensor, TensorInfo, rows_of, run_guarded, run_guarded_with,
 };
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};

@@ -137,6 +137,17 @@ pub struct ModelInfo {
     /// Inputs that have defaults, in the model's order. A request that gives one shares no batch,
     /// because its value is not one of a row.
     pub optional: Vec<TensorInfo>,
+    /// Open dimensions of inputs that have one size, because the model gives them one name.
+    pub equal_dims: Vec<EqualDims>,
+}
+
+/// Open dimensions of inputs that have one size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EqualDims {
+    /// The model's name for them.
+    pub symbol: Arc<str>,
+    /// The input's index and the dimension of each, two at least.
+    pub places: Vec<(usize, usize)>,
 }
 
 /// An input's or output's name, element type and shape.
@@ -211,6 +222,27 @@ pub enum InputError {
         actual: Vec<usize>,
         /// The one that the model wants. -1 stands for any size.
         expected: Vec<i64>,
+    },
+    /// Two open dimensions to which the model gives one name have different sizes.
+    #[error(
+        "dimension {dim} of input {name:?} is {actual}, but dimension {other_dim} of input {other:?} \
+         is {expected}: the model calls both {symbol:?}, so they must be equal"
+    )]
+    UnequalDims {
+        /// The model's name for both.
+        symbol: Arc<str>,
+        /// The input.
+        name: String,
+        /// The dimension, from 0.
+        dim: usize,
+        /// Its size.
+        actual: usize,
+        /// The input that has the first dimension of this name.
+        other: String,
+        /// That dimension.
+        other_dim: usize,
+        /// Its size.
+        expected: usize,
     },
     /// A text with a NUL byte. A runtime would take it as the text's end.
     #[error(
@@ -319,7 +351,31 @@ impl ModelInfo {
                 check(info, tensor)?;
             }
         }
-        Ok(())
+        self.equal_dims.iter().try_for_each(|dims| dims.check(given))
+    }
+}
+
+impl EqualDims {
+    /// `given` has the model's inputs in their order.
+    fn check(&self, given: &[NamedTensor]) -> Result<(), InputError> {
+        let sized = |(input, dim): (usize, usize)| {
+            let given = given.get(input)?;
+            Some((given, dim, *given.tensor.shape().get(dim)?))
+        };
+        let mut all = self.places.iter().filter_map(|place| sized(*place));
+        let Some((other, other_dim, expected)) = all.next() else { return Ok(()) };
+        match all.find(|(_, _, size)| *size != expected) {
+            None => Ok(()),
+            Some((input, dim, actual)) => Err(InputError::UnequalDims {
+                symbol: self.symbol.clone(),
+                name: input.name.to_string(),
+                dim,
+                actual,
+                other: other.name.to_string(),
+                other_dim,
+                expected,
+            }),
+        }
     }
 }
 
@@ -375,6 +431,7 @@ mod tests {
             outputs: vec![info("y", &[None])],
             forms_batches: true,
             optional: vec![info("scale", &[Some(1)])],
+            equal_dims: vec![EqualDims { symbol: "n".into(), places: vec![(0, 0), (1, 0)] }],
         }
     }
 

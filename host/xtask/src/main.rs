@@ -33,8 +33,9 @@ Tasks:
                  README's tables and the OpenAPI document, tests
   test --busy    Only the tests, three times, while a busy thread on each core slows them down
   soak           Kill servers in the middle of 500 deploys, let two replicas race for 1,000
-                 releases, let a tenth of the calls to a store fail, and try the admin API with
-                 10,000 calls that are made from its description
+                 releases, let a tenth of the calls to a store fail, try the admin API with 10,000
+                 calls that are made from its description, and send 100,000 requests to models
+                 whose rows influence each other
   layers         Only the check of layers: floors of crates, circles between files, and the width
                  of comments
   deny           Only the check of dependencies: licences, bans and sources, by deny.toml

@@ -63,14 +63,15 @@ pub(crate) fn run_busy() -> Result<()> {
 }
 
 /// Repeat what only many repetitions prove: kills in the middle of deploys, races of replicas,
-/// calls to the store that fail, and calls that are made from the description of the admin API.
+/// calls to the store that fail, rows that influence each other, and calls that are made from the
+/// description of the admin API.
 pub(crate) fn run_soak() -> Result<()> {
     let built = setup::build_all()?;
     let mut tests = host_tests(&built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
-    step("kills, races, failing stores and calls from the API's description (about an hour)");
+    step("kills, races, failing stores, rows that meet, and the API's description (about an hour)");
     tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "store_faults", "durability"]);
-    tests.arg("schemathesis");
+    tests.args(["schemathesis", "mixed_rows"]);
     let tally = run_tests(&mut tests, Printer::Cargo)?;
     conclude(&tally)
 }

@@ -188,6 +188,7 @@ fn info(columns: Option<usize>) -> ModelInfo {
         outputs: Vec::new(),
         forms_batches: true,
         optional: Vec::new(),
+        equal_dims: Vec::new(),
     }
 }
 

@@ -157,10 +157,12 @@ mod tests {
             outputs: Vec::new(),
             forms_batches: false,
             optional: Vec::new(),
+            equal_dims: Vec::new(),
         };
         let inspected = |operator: &str| Inspected {
             opset: 17,
             operators: ["Relu".to_owned(), operator.to_owned()].into(),
+            ..Inspected::default()
         };
         let batches = model(Dtype::Float32, &[None, Some(3)]);
         let (fixed, texts) =

@@ -34,6 +34,7 @@ fn certificate_within(
         outputs: vec![tensor("y")],
         forms_batches: false,
         optional: Vec::new(),
+        equal_dims: Vec::new(),
     };
     let (mut model, pool) = (Computed(compute), BufferPool::new(0));
     Trial { model: &mut model, info: &info, pool: &pool, slack: 1.0, within }.run()

@@ -68,7 +68,14 @@ fn warm(
     let inputs: Vec<_> = inputs.iter().map(|(dtype, dims)| tensor(*dtype, dims)).collect();
     let outputs = vec![tensor(Dtype::Float32, &[-1])];
     let forms_batches = inputs.iter().all(|input: &TensorInfo| input.dims[0].is_none());
-    let info = ModelInfo { backend: "test", inputs, outputs, forms_batches, optional: Vec::new() };
+    let info = ModelInfo {
+        backend: "test",
+        inputs,
+        outputs,
+        forms_batches,
+        optional: Vec::new(),
+        equal_dims: Vec::new(),
+    };
     let warm_up = WarmUp { info: &info, pool: &BufferPool::new(0), sizes };
     let outcome = warm_up.run(&mut [Box::new(model.clone()), Box::new(model.clone())]);
     let shapes = std::mem::take(&mut *model.shapes.lock().unwrap());

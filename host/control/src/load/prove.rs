@@ -16,7 +16,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch, ModelFile, RowProof};
-use gristmill_child::{ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
+use gristmill_child::{ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
 use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
@@ -141,9 +141,14 @@ impl Prover {
         if let Some(answer) = remembered(&file, &subject) {
             return Ok(answer);
         }
+        let mut may_be_remembered = true;
         let answer = match self.ask(digest, model, config).await {
             // The trial of its rows may have needed too much. A model need not have one.
-            Err(LoadError::Prover { text, .. }) if subject.rows.is_some() => {
+            Err(LoadError::Prover { text, source }) if subject.rows.is_some() => {
+                // On a machine with less to do, it may end.
+                let is_chance =
+                    matches!(source, ChildError::TimedOut(_)) || source.is_hosts_fault();
+                may_be_remembered = !is_chance;
                 tracing::warn!(model = %digest, why = text, "a model is proven without a trial");
                 let config = ModelConfig { batch_proof_ms: 0, ..config.clone() };
                 self.ask(digest, model, &config).await?
@@ -156,6 +161,9 @@ impl Prover {
         }
         if let Some(why) = answer.refused {
             return Err(LoadError::Unproven(model.without_paths(&self.without_paths(&why))));
+        }
+        if !may_be_remembered {
+            return Ok(answer);
         }
         let proof = Proof { subject, answer };
         if let Err(error) = remember(&file, &proof) {

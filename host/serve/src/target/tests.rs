@@ -16,6 +16,7 @@ fn lane() -> Arc<Lane> {
             outputs: Vec::new(),
             forms_batches: false,
             optional: Vec::new(),
+            equal_dims: Vec::new(),
         },
         instances: Vec::new(),
         config: LaneConfig::new(1, 1),

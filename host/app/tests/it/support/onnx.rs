@@ -128,6 +128,10 @@ impl Graph {
             -1 => Message::new().text(2, &format!("{name}{at}")),
             size => Message::new().int(1, size),
         });
+        Self::value_of(name, element, dims)
+    }
+
+    fn value_of(name: &str, element: i64, dims: impl Iterator<Item = Message>) -> Message {
         let shape = with_all(Message::new(), 1, dims);
         let tensor = Message::new().int(1, element).message(2, shape);
         Message::new().text(1, name).message(2, Message::new().message(1, tensor))
@@ -362,6 +366,16 @@ pub(crate) fn with_defaults() -> Vec<u8> {
     let graph = graph.floats_by_default("scale", &[2.0]).floats_by_default("offset", &[1.0]);
     let graph = graph.node("Mul", &["x", "scale"], &["scaled"]);
     graph.node("Add", &["scaled", "offset"], &["y"]).file(IR_VERSION)
+}
+
+/// `y = a + b` for two inputs whose dimensions have the same two names.
+pub(crate) fn with_equal_dims() -> Vec<u8> {
+    let mut graph = Graph::default().floats_out("y", &[-1, -1]);
+    for name in ["a", "b"] {
+        let dims = ["rows", "length"].into_iter().map(|symbol| Message::new().text(2, symbol));
+        graph.inputs.push(Graph::value_of(name, FLOAT, dims));
+    }
+    graph.node("Add", &["a", "b"], &["y"]).file(IR_VERSION)
 }
 
 /// The softmax of rows of two values, which `ZipMap` makes maps of.

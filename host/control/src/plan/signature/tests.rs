@@ -8,7 +8,14 @@ fn tensor(name: &str, dtype: Dtype, dims: &[i64]) -> TensorInfo {
 }
 
 fn model(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> ModelInfo {
-    ModelInfo { backend: "test", inputs, outputs, forms_batches: true, optional: Vec::new() }
+    ModelInfo {
+        backend: "test",
+        inputs,
+        outputs,
+        forms_batches: true,
+        optional: Vec::new(),
+        equal_dims: Vec::new(),
+    }
 }
 
 fn serving() -> ModelInfo {
