@@ -168,8 +168,8 @@ struct Defaults {
 struct Found {
     operators: BTreeSet<String>,
     external: BTreeSet<String>,
-    /// Whether an operator is in training mode. ONNX Runtime writes its statistics into the weights,
-    /// which all requests use.
+    /// Whether an operator is in training mode. ONNX Runtime writes its statistics into the
+    /// weights, which all requests use.
     trains: bool,
 }
 
