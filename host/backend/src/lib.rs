@@ -37,6 +37,7 @@ mod probe;
 mod prove;
 mod rows;
 mod run_within;
+mod sizing;
 mod source;
 mod tract;
 mod trial;
@@ -50,6 +51,7 @@ pub use library::LibrarySearch;
 pub use loaded::LoadedModel;
 pub use options::{Batching, GraphOptimization, LoadOptions, ProviderKind, TRIAL_TIME};
 pub use prove::Proven;
+pub use sizing::{BATCH_SIZE_MAX, FixedSizes, SIZING_TIME, Sizing};
 pub use source::ModelFile;
 
 /// The paths of the files that an ONNX file has weights in. None if it is not an ONNX file.

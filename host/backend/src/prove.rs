@@ -6,7 +6,8 @@ use crate::backends::Backends;
 use crate::certificate::{Certificate, Certified, RowProof};
 use crate::error::{LoadError, ProviderFailure};
 use crate::inspect::{decode, inspect};
-use crate::options::{LoadOptions, ProviderKind};
+use crate::options::{Batching, LoadOptions, ProviderKind};
+use crate::sizing::{FixedSizes, Sizing, Subject, resident_bytes};
 use crate::source::{ModelFile, Source};
 use crate::{probe, rows};
 
@@ -19,6 +20,8 @@ pub struct Proven {
     pub failed: Vec<String>,
     /// What is known of its rows, if its batches are to be proven.
     pub rows: RowProof,
+    /// The sizes that were to be chosen, for the first provider.
+    pub sizing: Option<Sizing>,
 }
 
 /// The reason of a proof without a trial, which is made after a child ended in its trial.
@@ -26,8 +29,8 @@ const NO_END: &str = "the trial of its rows needed more time or memory than a ch
 
 impl Backends {
     /// Load a model on the processor and run it once. If its batches are to be proven, and
-    /// `options` give time for it, also find out whether its rows are independent. The process must
-    /// have set its own limits before.
+    /// `options` give time for it, also find out whether its rows are independent. If not all
+    /// `sizes` are fixed, choose the others. The process must have set its own limits before.
     ///
     /// # Errors
     /// As for [`load`](Self::load).
@@ -35,6 +38,7 @@ impl Backends {
         &self,
         file: impl Into<ModelFile<'a>>,
         options: &LoadOptions,
+        sizes: Option<&FixedSizes>,
     ) -> Result<Proven, LoadError> {
         let source = Source::open(file.into())?;
         let inspected = inspect(&source)?;
@@ -44,12 +48,17 @@ impl Backends {
         providers.retain(|kind| *kind != ProviderKind::Cuda);
         let one = LoadOptions { instances: 1, threads: 1, inter_op_threads: 1, ..options.clone() };
         let (mut proven, mut failures) = (Proven::default(), Vec::new());
+        if options.batching.is_proven() {
+            let graph = rows::analyse(&decode(&source.onnx)?);
+            proven.rows.obstacle = graph.err().map(|obstacle| obstacle.to_string());
+        }
         for kind in providers {
             // Without a configured list, tract is used only for models that ONNX Runtime cannot
             // load.
             if options.providers.is_empty() && !proven.providers.is_empty() {
                 break;
             }
+            let before = resident_bytes();
             let mut loaded = match self.load_on(kind, &source, &one, &inspected) {
                 Ok(loaded) => loaded,
                 Err(error) => {
@@ -70,21 +79,34 @@ impl Backends {
                 // A model may fail on zeros and still serve real inputs.
                 Ok(()) | Err(_) => proven.providers.push(kind),
             }
-            if !options.batching.is_proven() || !loaded.info.has_open_rows() {
-                continue;
+            let instance_bytes = resident_bytes().saturating_sub(before);
+            let mut forms_batches = false;
+            if loaded.info.has_open_rows() && options.batching.is_proven() {
+                let certificate = match options.trial_time.is_zero() {
+                    true => Certificate::Undecided { why: NO_END.into() },
+                    false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
+                };
+                forms_batches = certificate.is_independent() && proven.rows.obstacle.is_none();
+                proven.rows.certificates.push(Certified { provider: kind, certificate });
+            } else if loaded.info.has_open_rows() {
+                forms_batches = options.batching == Batching::Declared;
             }
-            let certificate = match options.trial_time.is_zero() {
-                true => Certificate::Undecided { why: NO_END.into() },
-                false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
-            };
-            proven.rows.certificates.push(Certified { provider: kind, certificate });
+            if let Some(fixed) = sizes.filter(|_| !on_gpu && proven.sizing.is_none()) {
+                let (source, inspected) = (&source, &inspected);
+                let subject = Subject {
+                    backends: self,
+                    kind,
+                    source,
+                    options: &one,
+                    inspected,
+                    forms_batches,
+                    instance_bytes,
+                };
+                proven.sizing = Some(subject.size(model.as_mut(), &loaded.info, fixed));
+            }
         }
         if proven.providers.is_empty() && !on_gpu {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
-        }
-        if options.batching.is_proven() {
-            let graph = rows::analyse(&decode(&source.onnx)?);
-            proven.rows.obstacle = graph.err().map(|obstacle| obstacle.to_string());
         }
         proven.failed = failures.iter().map(ToString::to_string).collect();
         Ok(proven)

@@ -32,7 +32,7 @@ pub use evaluation::{
     AbortBounds, Comparison, Difference, Evaluation, EvaluationReport, Observed, ShadowTally,
     VariantTally,
 };
-pub use gristmill_backend::{Certificate, Certified, ProviderHealth};
+pub use gristmill_backend::{Certificate, Certified, ProviderHealth, Sizing};
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
 pub use model::{Format, ModelState, ServedModel, TensorNotes};
 pub use picture::{Operator, Snapshot};

@@ -20,11 +20,12 @@ mod pace;
 mod peers;
 mod receipts;
 mod sandbox;
+mod sizes;
 
+mod made_models;
 mod options;
 mod own_client;
 mod processes;
-mod resnet50;
 mod rounds;
 pub(crate) mod services;
 mod shipped;
@@ -44,7 +45,7 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 14] = [
+    let all: [(&str, Benchmark); 15] = [
         ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ("generator", |shipped, _| generator::run(shipped)),
         ("neighbour", neighbour::run),
         ("pace", pace::run),
+        ("sizes", sizes::run),
         ("control", control::run),
         ("compare", compare::run),
         ("gpu", gpu::run),

@@ -48,7 +48,7 @@ Tasks:
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure, and print a table. Rows with a target end in `reached` or `missed`.
                  NAME is one of sandbox, batch, load, oip, peers, explain, flames, receipts,
-                 generator, neighbour, control, compare, gpu.
+                 generator, neighbour, pace, sizes, control, compare, gpu.
                  Without a name, all but compare and gpu run. --no-build measures the binaries of
                  an earlier run, --binaries those of another folder, target/debug for example
   bench peers [--only PEER]...
@@ -57,6 +57,8 @@ Tasks:
   bench neighbour [--only CASE]...
                  Measure a tenant while others attack the server; CASE is the name of a case, or
                  the beginning of several names
+  bench sizes [--only MODEL]...
+                 Compare the sizes that the server chooses for a model with a grid set by hand
   bench control [--only swaps|tenants]
                  Measure releases while requests run, and a server with 10,000 tenants
   bench compare --before SERVER --after SERVER [--only CASE]...

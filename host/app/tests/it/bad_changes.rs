@@ -335,7 +335,7 @@ fn a_model_configuration_with_several_faults() {
         "unprocessable",
         &named,
     ));
-    let body = json!({ "max_queue_rows": 1 });
+    let body = json!({ "max_batch_size": 256, "max_queue_rows": 1 });
     let answer = change(&server, "models/digits/config", &body);
     let named = ["max_queue_rows is 1: must be at least max_batch_size, 256"];
     answer.refused(422, "unprocessable", &named);

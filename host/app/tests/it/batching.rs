@@ -243,3 +243,33 @@ fn a_tenant_may_keep_its_rows_apart() {
     let refused = server.admin.put_json("/admin/v1/tenants/acme", &wrong);
     refused.refused(422, "unprocessable", &["batch_with", "friends", "any", "tenant"]);
 }
+
+#[test]
+fn sizes_that_are_not_set_are_measured_and_shown() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    server.model("digits");
+    let read = || server.status()["models"]["digits"].clone();
+    let sizes = read()["sizes"].clone();
+    let reason = sizes["reason"].as_str().unwrap();
+    assert!(reason.starts_with("a batch of "), "{sizes}");
+    let number = |key: &str| sizes[key].as_u64().unwrap() as usize;
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert!((1..=cores).contains(&(number("instances") * number("threads"))), "{sizes}");
+    assert!((1..=256).contains(&number("max_batch_size")), "{sizes}");
+    assert_eq!(read()["config"]["instances"], "auto");
+    // Some are set, and some are left to the server.
+    let config = json!({ "instances": 3, "threads": 2, "max_batch_size": "auto" });
+    server.put_json("models/digits/config", &config);
+    let sizes = read()["sizes"].clone();
+    assert_eq!((&sizes["instances"], &sizes["threads"]), (&json!(3), &json!(2)), "{sizes}");
+    // All are set, so nothing is measured.
+    let config = json!({ "instances": 1, "threads": 1, "max_batch_size": 5 });
+    server.put_json("models/digits/config", &config);
+    let expected = json!({ "instances": 1, "threads": 1, "max_batch_size": 5 });
+    assert_eq!(read()["sizes"], expected);
+    let wrong = json!({ "instances": "many", "threads": -1 });
+    let refused = server.admin.put_json("/admin/v1/models/digits/config", &wrong);
+    let must = "must be \"auto\" or a whole number from 0 on";
+    let named = [format!("instances is \"many\": {must}"), format!("threads is -1: {must}")];
+    refused.refused(422, "unprocessable", &named.each_ref().map(|text| &text[..]));
+}

@@ -303,7 +303,7 @@ fn releases_are_listed_and_gone_back_to() {
     let release: Value = serde_json::from_str(&said(&["releases", "5"])).unwrap();
     assert_eq!(release["changes"][0]["document"]["max_batch_size"], 3);
     let back = ["rollback", "--to", "4", "--model", "digits"];
-    let expected = "~ model config digits\n    max_batch_size: 3 -> 256\n";
+    let expected = "~ model config digits\n    max_batch_size: 3 -> \"auto\"\n";
     assert_eq!(said(&[&back[..], &["--dry-run"]].concat()), expected);
     let unasked = refused(&back);
     assert!(unasked.contains(expected) && unasked.contains("give --yes"), "{unasked}");

@@ -135,7 +135,7 @@ fn a_manifest_is_deployed_once_and_then_its_edits() {
     let expected = format!(
         "\
 ~ model config digits
-    instances: 1 -> 2
+    instances: \"auto\" -> 2
     max_batch_size: 32 -> 16
 ~ plugin acme/reader
     digest: {} -> {}

@@ -276,7 +276,7 @@ fn what_was_changed_is_taken_back_but_no_key_comes_back() {
 
     let model = json!({ "to": good, "model": "digits", "expected_release": bad + 1 });
     post_to(&server, "rollback", &model).ok();
-    assert_eq!(read(&server, "models/digits/config")["max_batch_size"], 256);
+    assert_eq!(read(&server, "models/digits/config")["max_batch_size"], "auto");
     let again = post_to(&server, "rollback", &json!({ "to": good, "model": "digits" })).ok();
     assert_eq!((&again["release"], &again["differences"]), (&json!(bad + 2), &json!([])));
 

@@ -24,7 +24,7 @@ fn applied(releases: &[&[Change]]) -> Desired {
 
 #[test]
 fn a_models_versions_are_the_releases_that_brought_new_content() {
-    let config = ModelConfig { max_batch_size: 7, ..ModelConfig::default() };
+    let config = ModelConfig { max_batch_size: 7.into(), ..ModelConfig::default() };
     let put_config = Change::PutModelConfig { model: name("m"), config: config.clone().into() };
     let desired = applied(&[
         &[put_model(1)],
@@ -146,7 +146,7 @@ fn what_is_not_there_is_neither_changed_nor_deleted() {
 
 #[test]
 fn a_configuration_out_of_its_ranges_is_not_applied() {
-    let config = ModelConfig { max_batch_size: 70_000, ..ModelConfig::default() };
+    let config = ModelConfig { max_batch_size: 70_000.into(), ..ModelConfig::default() };
     let put = Change::PutModelConfig { model: name("m"), config: config.into() };
     let mut desired = applied(&[&[put_model(1)]]);
     let error = desired.apply(2, &[put]).unwrap_err().to_string();

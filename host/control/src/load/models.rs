@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind};
+use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind, Sizing};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
@@ -27,7 +27,7 @@ use crate::load::error::{LoadError, Loaded};
 use crate::load::paths::without_folder;
 use crate::load::prove::{ProofReport, Prover, ProverConfig};
 use crate::load::slot::Slot;
-use crate::release::model_config::{ModelConfig, ProviderName};
+use crate::release::model_config::{ModelConfig, ProviderName, Sizes};
 
 /// Loads models.
 pub(crate) struct Models {
@@ -40,14 +40,14 @@ pub(crate) struct Models {
 }
 
 /// Everything that loading a model depends on, and its name. Two models, or two files of one,
-/// never share a lane. The largest size of batches is part of it, because queued requests are cut
-/// to it.
+/// never share a lane. The largest size of batches is part of the sizes, because queued requests
+/// are cut to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LoadKey {
     name: Name,
     digest: Digest,
     options: LoadOptions,
-    max_batch_size: usize,
+    sizes: Sizes,
 }
 
 impl Models {
@@ -115,7 +115,8 @@ impl Models {
             return Err(LoadError::LostRuns(Refusal::LostRuns(lost)));
         }
         let (model, proof) = self.proven(digest, config).await?;
-        let options = self.options(config, &proof);
+        let sizes = Arc::new(config.sizes().resolved(proof.sizing.as_ref()));
+        let options = self.options(config, &proof, &sizes);
         let file_bytes = model.bytes();
         let (backends, asked, rows) = (self.backends.clone(), options.clone(), proof.rows.clone());
         let file = model.clone();
@@ -135,13 +136,14 @@ impl Models {
         let upkeep = Upkeep { replace: Some(replace), lost_runs };
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();
+        lane.max_batch_size = sizes.max_batch_size.clamp(1, config.max_queue_rows);
         let LoadedModel { info, instances, providers, staging, certificates, .. } = loaded;
         let name = name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let lane = Lane::with_upkeep(parts, upkeep)?;
         let (lane, warnings) = (Arc::new(lane), warnings.into());
         let certificates = certificates.into();
-        Ok(ServedModel { lane, providers, file_bytes, certificates, warnings })
+        Ok(ServedModel { lane, providers, file_bytes, certificates, sizes, warnings })
     }
 
     /// Have a child load the model and run it once. Returns the file and the child's answer.
@@ -169,8 +171,9 @@ impl Models {
     }
 
     /// The load options with only the proven providers and GPUs, in the configured order.
-    fn options(&self, config: &ModelConfig, proof: &ProofReport) -> LoadOptions {
+    fn options(&self, config: &ModelConfig, proof: &ProofReport, sizes: &Sizing) -> LoadOptions {
         let mut options = config.load_options();
+        (options.instances, options.threads) = (sizes.instances, sizes.threads);
         let mut providers = self.backends.wanted(&options.providers);
         providers.retain(|kind| {
             let name = ProviderName::of(*kind);
@@ -228,12 +231,7 @@ impl Models {
 }
 
 fn key_of(name: &Name, digest: Digest, config: &ModelConfig) -> LoadKey {
-    LoadKey {
-        name: name.clone(),
-        digest,
-        options: config.load_options(),
-        max_batch_size: config.max_batch_size,
-    }
+    LoadKey { name: name.clone(), digest, options: config.load_options(), sizes: config.sizes() }
 }
 
 /// Warnings for the operator who uploaded the model.
@@ -250,8 +248,9 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
              warning, set \"batching\": \"off\""
         ));
     }
-    let has_sizes =
-        config.max_batch_size > 1 && model.info.forms_batches && !model.info.has_texts();
+    let has_sizes = config.max_batch_size.fixed() != Some(1)
+        && model.info.forms_batches
+        && !model.info.has_texts();
     let any_size = has_sizes && config.allowed_batch_sizes.is_empty();
     if serves == Some(ProviderKind::Cuda) && model.has_convolutions && any_size {
         warnings.push(

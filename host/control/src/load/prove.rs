@@ -2,7 +2,7 @@
 //!
 //! A model of a few bytes can need any amount of memory and time when it is loaded or run. So a
 //! child loads it and runs it once, within limits, before the server loads it. It also finds out
-//! whether rows of requests may share a batch. The outcome is
+//! whether rows of requests may share a batch, and which sizes are fast here. The outcome is
 //! remembered in a file, so that a restart does not prove again. Refuses to know what a release is.
 //!
 //! Invariant: the server loads a model only on the providers on which the child loaded it, and on
@@ -10,12 +10,15 @@
 //! the child's limits allow.
 
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gristmill_backend::{Backends, LibrarySearch, ModelFile, RowProof};
+use gristmill_backend::{
+    Backends, FixedSizes, LibrarySearch, ModelFile, RowProof, SIZING_TIME, Sizing,
+};
 use gristmill_child::{ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
 use gristmill_store::digest_of;
@@ -72,6 +75,9 @@ struct Subject {
     /// How the independence of its rows was judged. Proofs of earlier versions lack it.
     #[serde(default)]
     rows: Option<RowSubject>,
+    /// The sizes that were to be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sizes: Option<FixedSizes>,
 }
 
 /// How the independence of rows is judged.
@@ -100,6 +106,8 @@ struct Question {
     /// The path of a model that is a package. Any other is the job's file.
     package: Option<PathBuf>,
     config: ModelConfig,
+    /// The sizes, if some are to be chosen.
+    sizes: Option<FixedSizes>,
 }
 
 /// The providers that loaded the model, or the reason why none did.
@@ -111,6 +119,9 @@ pub(crate) struct ProofReport {
     /// What is known of its rows.
     #[serde(default)]
     pub(crate) rows: RowProof,
+    /// The sizes that were to be chosen.
+    #[serde(default)]
+    pub(crate) sizing: Option<Sizing>,
     refused: Option<String>,
     /// Why the child could not try at all. This is the host's fault and goes to the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,20 +152,7 @@ impl Prover {
         if let Some(answer) = remembered(&file, &subject) {
             return Ok(answer);
         }
-        let mut may_be_remembered = true;
-        let answer = match self.ask(digest, model, config).await {
-            // The trial of its rows may have needed too much. A model need not have one.
-            Err(LoadError::Prover { text, source }) if subject.rows.is_some() => {
-                // On a machine with less to do, it may end.
-                let is_chance =
-                    matches!(source, ChildError::TimedOut(_)) || source.is_hosts_fault();
-                may_be_remembered = !is_chance;
-                tracing::warn!(model = %digest, why = text, "a model is proven without a trial");
-                let config = ModelConfig { batch_proof_ms: 0, ..config.clone() };
-                self.ask(digest, model, &config).await?
-            }
-            asked => asked?,
-        };
+        let (answer, may_be_remembered) = self.ask_for_less(digest, model, config).await?;
         if let Some(why) = answer.host {
             tracing::error!(model = %digest, why, "a model cannot be proven");
             return Err(LoadError::ProverSetUp);
@@ -172,6 +170,40 @@ impl Prover {
         Ok(proof.answer)
     }
 
+    /// Ask a child for all that is to be known. If it ends, ask without the measurement of sizes,
+    /// then also without the trial of rows: they may have needed too much. Returns whether the
+    /// answer may be remembered: on a machine with less to do, the child might not have ended.
+    async fn ask_for_less(
+        &self,
+        digest: Digest,
+        model: &StoredModel,
+        config: &ModelConfig,
+    ) -> Result<(ProofReport, bool), LoadError> {
+        let without_trial = ModelConfig { batch_proof_ms: 0, ..config.clone() };
+        let is_tried = config.load_options().batching.is_proven();
+        let sizes = config.sizes().fixed(cores());
+        let mut attempts = Vec::new();
+        if sizes.is_some() {
+            attempts.push((sizes, "its sizes are not measured"));
+        }
+        if is_tried {
+            attempts.push((None, "its rows are not tried"));
+        }
+        let mut may_be_remembered = true;
+        for (sizes, therefore) in attempts {
+            match self.ask(digest, model, config, sizes).await {
+                Err(LoadError::Prover { text, source }) => {
+                    let is_late = matches!(source, ChildError::TimedOut(_));
+                    may_be_remembered &= !is_late && !source.is_hosts_fault();
+                    tracing::warn!(model = %digest, why = text, "a child ended: {therefore}");
+                }
+                asked => return Ok((asked?, may_be_remembered)),
+            }
+        }
+        let last = if is_tried { &without_trial } else { config };
+        Ok((self.ask(digest, model, last, None).await?, may_be_remembered))
+    }
+
     pub(crate) fn jobs(&self) -> Vec<JobStatus> {
         self.config.runner.status()
     }
@@ -181,15 +213,21 @@ impl Prover {
         digest: Digest,
         model: &StoredModel,
         config: &ModelConfig,
+        sizes: Option<FixedSizes>,
     ) -> Result<ProofReport, LoadError> {
         let library = self.backends.library().map(Path::to_owned);
         let package = model.package().map(Path::to_owned);
-        let question = Question { library, package, config: config.clone() };
+        let mut limits = self.limits(model.bytes(), config);
+        if let Some(sizes) = &sizes {
+            limits.cpu += SIZING_TIME * sizes.cores as u32;
+            limits.wall += SIZING_TIME * WALL_PER_CPU;
+        }
+        let question = Question { library, package, config: config.clone(), sizes };
         let job = Job {
             job: PROVE_JOB,
             subject: format!("model {digest}"),
             document: serde_json::to_vec(&question)?,
-            limits: self.limits(model.bytes(), config),
+            limits,
             file: match model {
                 StoredModel::Onnx(onnx) => onnx.clone(),
                 // The child maps it.
@@ -238,6 +276,7 @@ impl Prover {
                 version: ROW_PROOF_VERSION,
                 trial_ms: config.batch_proof_ms,
             }),
+            sizes: config.sizes().fixed(cores()),
         }
     }
 
@@ -257,6 +296,11 @@ impl Prover {
             }
         }
     }
+}
+
+/// The cores that this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 impl Library {
@@ -302,17 +346,20 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
         None => (&task.file).into(),
     };
     let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
-        Ok(backends) => match backends.prove(file, &question.config.load_options()) {
-            Ok(proven) => ProofReport {
-                providers: proven.providers.into_iter().map(ProviderName::of).collect(),
-                failed: proven.failed,
-                rows: proven.rows,
-                ..ProofReport::default()
-            },
-            Err(error) => {
-                ProofReport { refused: Some(error.to_string()), ..ProofReport::default() }
+        Ok(backends) => {
+            match backends.prove(file, &question.config.load_options(), question.sizes.as_ref()) {
+                Ok(proven) => ProofReport {
+                    providers: proven.providers.into_iter().map(ProviderName::of).collect(),
+                    failed: proven.failed,
+                    rows: proven.rows,
+                    sizing: proven.sizing,
+                    ..ProofReport::default()
+                },
+                Err(error) => {
+                    ProofReport { refused: Some(error.to_string()), ..ProofReport::default() }
+                }
             }
-        },
+        }
         Err(error) => ProofReport { host: Some(error.to_string()), ..ProofReport::default() },
     };
     serde_json::to_writer(&mut *out, &answer)?;

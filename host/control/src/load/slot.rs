@@ -7,6 +7,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use gristmill_backend::Sizing;
 use gristmill_batch::{Lane, LaneConfig};
 use gristmill_snapshot::{Certified, ProviderHealth, ServedModel};
 use parking_lot::Mutex;
@@ -36,6 +37,7 @@ struct KnownLane {
     providers: Arc<[ProviderHealth]>,
     file_bytes: u64,
     certificates: Arc<[Certified]>,
+    sizes: Arc<Sizing>,
     warnings: Arc<[String]>,
 }
 
@@ -97,9 +99,10 @@ impl Slot {
 
 impl KnownLane {
     fn of(served: &ServedModel, settings: LaneConfig) -> Self {
-        let ServedModel { lane, providers, file_bytes, certificates, warnings } = served.clone();
+        let ServedModel { lane, providers, file_bytes, certificates, sizes, warnings } =
+            served.clone();
         let lane = Arc::downgrade(&lane);
-        Self { settings, lane, providers, file_bytes, certificates, warnings }
+        Self { settings, lane, providers, file_bytes, certificates, sizes, warnings }
     }
 
     fn is_alive(&self) -> bool {
@@ -112,12 +115,13 @@ impl KnownLane {
     }
 
     fn served(&self) -> Option<ServedModel> {
-        let Self { providers, file_bytes, certificates, warnings, .. } = self;
+        let Self { providers, file_bytes, certificates, sizes, warnings, .. } = self;
         Some(ServedModel {
             lane: self.lane.upgrade()?,
             providers: providers.clone(),
             file_bytes: *file_bytes,
             certificates: certificates.clone(),
+            sizes: sizes.clone(),
             warnings: warnings.clone(),
         })
     }

@@ -80,7 +80,8 @@ impl Document {
         self.faults.push(Fault { key, pointer, text });
     }
 
-    fn read<T>(
+    /// The value of a key, which `read` turns into what it `must` be.
+    pub(crate) fn read<T>(
         &mut self,
         key: &'static str,
         must: &str,

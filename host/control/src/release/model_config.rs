@@ -9,6 +9,7 @@
 mod check;
 mod meaning;
 mod read;
+mod size;
 mod tensors;
 mod triton;
 
@@ -19,6 +20,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+pub use self::size::SizeSpec;
+pub(crate) use self::size::Sizes;
+use self::size::size_schema;
 pub use self::tensors::{FormatSpec, InputSpec, Labels, OutputSpec};
 pub use self::triton::LabelFiles;
 use crate::release::version_policy::VersionPolicy;
@@ -75,8 +79,8 @@ pub enum BatchingSpec {
 pub struct ModelConfig {
     /// The most rows in a batch. A larger request runs in several batches if rows are proven to be
     /// independent. 0: as `batching` `off`.
-    #[schema(maximum = 65_536)]
-    pub max_batch_size: usize,
+    #[schema(schema_with = size_schema::<0, 65_536>)]
+    pub max_batch_size: SizeSpec,
     /// Whether requests share batches.
     pub batching: BatchingSpec,
     /// The processor time that proving the independence of rows may take on each provider, when the
@@ -124,11 +128,11 @@ pub struct ModelConfig {
     #[schema(maximum = 3_600_000)]
     pub run_grace_ms: u64,
     /// Instances, each run by one thread at a time.
-    #[schema(minimum = 1, maximum = 64)]
-    pub instances: usize,
+    #[schema(schema_with = size_schema::<1, 64>)]
+    pub instances: SizeSpec,
     /// Threads that one run may use inside an operator.
-    #[schema(minimum = 1, maximum = 256)]
-    pub threads: usize,
+    #[schema(schema_with = size_schema::<1, 256>)]
+    pub threads: SizeSpec,
     /// Threads that run independent operators side by side. With 1 they run one after the other.
     #[schema(minimum = 1, maximum = 256)]
     pub inter_op_threads: usize,
@@ -193,7 +197,7 @@ pub enum TimeoutActionSpec {
 impl Default for ModelConfig {
     fn default() -> Self {
         Self {
-            max_batch_size: 256,
+            max_batch_size: SizeSpec::AUTO,
             batching: BatchingSpec::Proven,
             batch_proof_ms: TRIAL_TIME.as_millis() as u64,
             preferred_batch_sizes: Vec::new(),
@@ -209,8 +213,8 @@ impl Default for ModelConfig {
             max_tenant_queue_rows: None,
             max_tenant_queue_bytes: None,
             run_grace_ms: 1000,
-            instances: 1,
-            threads: 1,
+            instances: SizeSpec::AUTO,
+            threads: SizeSpec::AUTO,
             inter_op_threads: 1,
             providers: Vec::new(),
             provider_options: BTreeMap::new(),

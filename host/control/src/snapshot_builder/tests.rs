@@ -255,6 +255,7 @@ fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
             providers: Vec::new().into(),
             file_bytes: 0,
             certificates: [].into(),
+            sizes: Arc::default(),
             warnings: [].into(),
         }
     };

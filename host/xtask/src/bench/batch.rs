@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::resnet50;
+use super::made_models;
 use super::table::{Table, Verdict};
 use crate::setup;
 use crate::shell::{json_lines, program, step, target};
@@ -108,7 +108,7 @@ const TARGETS: [Target; 11] = [
 
 pub(crate) fn run() -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
-    resnet50::make("fp32")?;
+    made_models::resnet50("fp32")?;
     step("measuring the batcher (about five minutes)");
     let mut batch = program(target().join("release/batch"));
     let scenarios = json_lines(batch.env("ORT_DYLIB_PATH", onnxruntime))?;

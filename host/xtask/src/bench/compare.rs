@@ -12,7 +12,7 @@ use super::options::Options;
 use super::rounds::{Ratios, in_turns, median};
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
-use super::{resnet50, wrk};
+use super::{made_models, wrk};
 use crate::server::Server;
 use crate::setup;
 use crate::shell::{step, target};
@@ -51,7 +51,7 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     let before = binary(&options.before, "--before")?;
     let after = binary(&options.after, "--after")?;
     wrk::install()?;
-    let resnet50 = resnet50::make("fp32")?;
+    let resnet50 = made_models::resnet50("fp32")?;
     step("starting both servers");
     let start = |gristmill: &Path, name: &str, listen| {
         let (data, onnxruntime) = (target().join(name), setup::install_onnxruntime()?);

@@ -14,7 +14,7 @@ use super::processes::{ECHO, start_with_echo};
 use super::rounds::{Ratios, in_turns, median};
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
-use super::{resnet50, wrk};
+use super::{made_models, wrk};
 use crate::setup;
 use crate::shell::step;
 
@@ -37,7 +37,7 @@ const CPU_US_MAX: f64 = 12.0;
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     wrk::install()?;
     let perf_analyzer = setup::install_perf_analyzer()?;
-    let resnet50 = resnet50::make("fp32")?;
+    let resnet50 = made_models::resnet50("fp32")?;
     let (server, _echo) = start_with_echo(shipped)?;
     let mut table = Table::new("generator", "cargo xtask bench generator");
     let echo = format!("http://{ECHO}/");

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::made_models;
 use super::options::Options;
-use super::resnet50;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::shell::{json_lines, json_of_lines, output, program, step, target};
@@ -54,7 +54,7 @@ pub(super) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
 
 fn measure(shipped: &Shipped) -> Result<Vec<Value>> {
     let library = library()?;
-    let (fp32, fp16) = (resnet50::make("fp32")?, resnet50::make("fp16")?);
+    let (fp32, fp16) = (made_models::resnet50("fp32")?, made_models::resnet50("fp16")?);
     step("measuring ResNet-50 on CUDA (about twelve minutes)");
     let mut gpu = program(target().join("release/gpu"));
     gpu.args([&fp32, &fp16, &shipped.gristmill]).env("ORT_DYLIB_PATH", library);

@@ -26,7 +26,7 @@ use self::scenario::{IDENTITY, RANKER, deploy_large};
 use super::processes::start_with_echo;
 use super::shipped::Shipped;
 use super::table::Table;
-use super::{resnet50, wrk};
+use super::{made_models, wrk};
 use crate::setup;
 use crate::shell::step;
 
@@ -42,7 +42,7 @@ const BEST_KNOWN: &str = "the best known server, inferences a second: ranker, HT
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     wrk::install()?;
     let perf_analyzer = setup::install_perf_analyzer()?;
-    let resnet50 = resnet50::make("fp32")?;
+    let resnet50 = made_models::resnet50("fp32")?;
 
     step("starting Gristmill and the echo");
     let (server, _echo) = start_with_echo(shipped)?;

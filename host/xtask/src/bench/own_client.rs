@@ -11,6 +11,8 @@ use crate::shell::{program, root};
 #[derive(Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) per_second: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p90_us: f64,
     pub(crate) p99_us: f64,
     /// The client's own processor time for each answer.
     pub(crate) client_cpu_us: f64,
@@ -46,6 +48,8 @@ impl Round {
         };
         Ok(Measured {
             per_second: number(&measured["per_second"])?,
+            p50_us: number(&measured["latency_us"]["p50"])?,
+            p90_us: number(&measured["latency_us"]["p90"])?,
             p99_us: number(&measured["latency_us"]["p99"])?,
             client_cpu_us: number(&measured["client_cpu_us"])?,
         })

@@ -1,16 +1,16 @@
 //! Gristmill with the demo's services and a picture classifier.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::admin::Admin;
+use crate::bench::made_models;
 use crate::bench::processes::start_server;
 use crate::bench::shipped::Shipped;
 use crate::server::Server;
-use crate::setup;
-use crate::shell::{program, root, run, step, target};
+use crate::shell::step;
 
 /// A load of each service: its name, its path, and the flags of `gristmill bench` that say what is
 /// sent.
@@ -36,17 +36,6 @@ pub(super) fn photos_config() -> Value {
     json!({ "threads": 1, "instances": 2 })
 }
 
-/// The file of the picture classifier. It is made if it is missing.
-pub(super) fn make_photos() -> Result<PathBuf> {
-    let path = target().join("models/photos.onnx");
-    if !path.exists() {
-        let python = setup::python_environment("photos-python", "models/photos/requirements.txt")?;
-        step("making the picture classifier");
-        run(program(python).arg(root().join("models/photos/make.py")).arg(&path))?;
-    }
-    Ok(path)
-}
-
 /// Start the server as it ships, with the demo's tenants. The tenant `demo` gets the picture
 /// classifier and its pipeline as well.
 pub(super) fn start(shipped: &Shipped) -> Result<Server> {
@@ -58,7 +47,7 @@ pub(super) fn start(shipped: &Shipped) -> Result<Server> {
 
 /// Give the tenant `demo` the picture classifier and its pipeline.
 pub(crate) fn add_photos(admin: &Admin, components: &Path) -> Result<()> {
-    admin.put_file("models/photos", &make_photos()?)?;
+    admin.put_file("models/photos", &made_models::photos()?)?;
     admin.put_json("models/photos/config", &photos_config())?;
     let models = ["digits", "ranker", "photos"];
     let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });

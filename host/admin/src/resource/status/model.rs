@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_batch::LaneStatistics;
 use gristmill_control::{DigestText, ModelConfig, Reach};
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
-use gristmill_snapshot::{Certificate, Certified, ModelState, ProviderHealth, ServedModel};
+use gristmill_snapshot::{Certificate, Certified, ModelState, ProviderHealth, ServedModel, Sizing};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
@@ -112,6 +112,7 @@ pub(in crate::resource) struct ServedDocument<'a> {
     /// Whether its inputs can have any number of rows.
     dynamic_rows: bool,
     batching: BatchingDocument<'a>,
+    sizes: SizesDocument<'a>,
     /// The sizes of the batches that it runs: a batch is padded to the next of them. Empty for any
     /// size.
     allowed_batch_sizes: &'a [usize],
@@ -134,11 +135,34 @@ impl<'a> ServedDocument<'a> {
             warnings,
             dynamic_rows: info.has_open_rows(),
             batching: BatchingDocument::of(served),
+            sizes: SizesDocument::of(served),
             allowed_batch_sizes: &lane.config().allowed_batch_sizes,
             inputs: info.inputs.iter().map(TensorDocument::of).collect(),
             optional_inputs: info.optional.iter().map(TensorDocument::of).collect(),
             outputs: info.outputs.iter().map(TensorDocument::of).collect(),
         }
+    }
+}
+
+/// The sizes that the configuration sets, or that the server chose.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ModelSizes)]
+struct SizesDocument<'a> {
+    instances: usize,
+    /// The threads that one run may use inside an operator.
+    threads: usize,
+    /// The most rows in a batch.
+    max_batch_size: usize,
+    /// The measurement by which the server chose.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+}
+
+impl<'a> SizesDocument<'a> {
+    fn of(served: &'a ServedModel) -> Self {
+        let Sizing { instances, threads, ref reason, .. } = *served.sizes;
+        let max_batch_size = served.lane.config().max_batch_size;
+        Self { instances, threads, max_batch_size, reason }
     }
 }
 

@@ -131,17 +131,19 @@ impl ModelConfig {
     fn of(document: &Value) -> Option<Self> {
         let config = &document["config"];
         let number = |key: &str| config[key].as_u64().map(|number| number as usize);
+        // The configuration may leave them to the server.
+        let size = |key: &str| document["sizes"][key].as_u64().map(|number| number as usize);
         let preferred = config["preferred_batch_sizes"].as_array().into_iter().flatten();
         let mut preferred: Vec<usize> =
             preferred.filter_map(|size| Some(size.as_u64()? as usize)).collect();
         preferred.sort_unstable();
         let learned = &document["statistics"]["service_time_us"];
-        let is_dynamic = document["dynamic_rows"] == true;
+        let is_shared = document["batching"]["is_on"] == true;
         Some(Self {
-            instances: number("instances")?,
-            threads: number("threads")?,
-            max_rows: if is_dynamic { number("max_batch_size")? } else { 1 },
-            preferred_rows: if is_dynamic { preferred } else { Vec::new() },
+            instances: size("instances")?,
+            threads: size("threads")?,
+            max_rows: if is_shared { size("max_batch_size")? } else { 1 },
+            preferred_rows: if is_shared { preferred } else { Vec::new() },
             delay_us: number("max_queue_delay_us")? as f64,
             learned_us: learned["fixed"].as_f64().zip(learned["per_row"].as_f64()),
         })

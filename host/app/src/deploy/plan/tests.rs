@@ -55,7 +55,7 @@ fn manifest() -> Manifest {
 
 /// A server that has all of it.
 fn current() -> Current {
-    let config = ModelConfig { max_batch_size: 32, ..ModelConfig::default() };
+    let config = ModelConfig { max_batch_size: 32.into(), ..ModelConfig::default() };
     let config = serde_json::to_value(config).unwrap();
     let mut main = pipeline(0.5);
     main["limits"] = json!({});

@@ -1,8 +1,12 @@
 //! The ranges of a model's configuration.
 
+use std::ops::RangeInclusive;
+
 use super::tensors;
 use crate::release::document::Faults;
-use crate::release::model_config::{BatchingSpec, ModelConfig, ProviderName, QueuePolicySpec};
+use crate::release::model_config::{
+    BatchingSpec, ModelConfig, ProviderName, QueuePolicySpec, SizeSpec,
+};
 use crate::release::version_policy::MODEL_VERSIONS_MAX;
 
 /// The most priority levels.
@@ -29,10 +33,13 @@ impl ModelConfig {
 
     /// Add its faults to `faults`, without faults that only follow from others.
     pub(super) fn check(&self, faults: &mut Faults) {
-        let batch = self.max_batch_size as u64;
-        faults.within("max_batch_size", batch, 0..=BATCH_SIZE_MAX);
-        let most = if faults.has("max_batch_size") { BATCH_SIZE_MAX } else { batch.max(1) };
-        if batch == 0 && self.batching == BatchingSpec::Declared && !faults.has("max_batch_size") {
+        let batch = self.max_batch_size.fixed().map(|size| size as u64);
+        within("max_batch_size", self.max_batch_size, 0..=BATCH_SIZE_MAX, faults);
+        let most = batch.filter(|_| !faults.has("max_batch_size")).unwrap_or(BATCH_SIZE_MAX).max(1);
+        if batch == Some(0)
+            && self.batching == BatchingSpec::Declared
+            && !faults.has("max_batch_size")
+        {
             let text =
                 "batching is \"declared\", but max_batch_size is 0, which turns batching off";
             faults.add("batching", text);
@@ -63,8 +70,8 @@ impl ModelConfig {
         }
         self.check_queue(faults);
         faults.within("run_grace_ms", self.run_grace_ms, 0..=3_600_000);
-        faults.within("instances", self.instances as u64, 1..=64);
-        faults.within("threads", self.threads as u64, 1..=256);
+        within("instances", self.instances, 1..=64, faults);
+        within("threads", self.threads, 1..=256, faults);
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
         self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
@@ -82,6 +89,7 @@ impl ModelConfig {
             faults.add(key, text);
         } else if let Some(last) = sizes.last().filter(|last| **last as u64 != most)
             && !faults.has(key)
+            && self.max_batch_size.fixed().is_some()
             && !faults.has("max_batch_size")
         {
             let text = format!("the last of {key} is {last}: must be max_batch_size, {most}");
@@ -117,8 +125,10 @@ impl ModelConfig {
             faults.within("max_tenant_queue_bytes", own as u64, 1..=bytes_max);
         }
         let sound = !faults.has("max_batch_size") && !faults.has("max_queue_rows");
-        if sound && self.max_queue_rows < self.max_batch_size {
-            let batch = self.max_batch_size;
+        if let Some(batch) = self.max_batch_size.fixed()
+            && sound
+            && self.max_queue_rows < batch
+        {
             let text =
                 format!("max_queue_rows is {rows}: must be at least max_batch_size, {batch}");
             faults.add("max_queue_rows", text);
@@ -144,6 +154,13 @@ impl ModelConfig {
                 faults.add("provider_options", text);
             }
         }
+    }
+}
+
+/// Check a size, if it is fixed.
+fn within(key: &'static str, size: SizeSpec, range: RangeInclusive<u64>, faults: &mut Faults) {
+    if let Some(size) = size.fixed() {
+        faults.within(key, size as u64, range);
     }
 }
 

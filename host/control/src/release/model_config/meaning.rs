@@ -1,24 +1,41 @@
 //! Turning a model's configuration into the settings of the batcher and the backends.
 //!
 //! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`] and
-//! `max_batch_size`. A change of other settings loads nothing.
+//! [`ModelConfig::sizes`]. A change of other settings loads nothing.
 
 use std::time::Duration;
 
-use gristmill_backend::{Batching, GraphOptimization, LoadOptions, ProviderKind};
+use gristmill_backend::{
+    BATCH_SIZE_MAX, Batching, GraphOptimization, LoadOptions, ProviderKind, Sizing,
+};
 use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 
 use gristmill_snapshot::TensorNotes;
 
 use super::tensors;
 use crate::release::model_config::{
-    BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec,
-    TimeoutActionSpec,
+    BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, SizeSpec,
+    Sizes, TimeoutActionSpec,
 };
 
 impl ModelConfig {
-    /// The options of the backends.
+    /// The sizes that the server may choose.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let Self { max_batch_size, instances, threads, .. } = *self;
+        // Other keys that name sizes of batches decide it.
+        let named = self.allowed_batch_sizes.last().copied();
+        let named = named.or_else(|| {
+            let largest = self.preferred_batch_sizes.iter().max();
+            largest.map(|largest| BATCH_SIZE_MAX.max(*largest))
+        });
+        let named = named.map_or(SizeSpec::AUTO, SizeSpec::Fixed);
+        let max_batch_size = max_batch_size.fixed().map_or(named, SizeSpec::Fixed);
+        Sizes { max_batch_size, instances, threads }
+    }
+
+    /// The options of the backends. A size that the server chooses is 1.
     pub fn load_options(&self) -> LoadOptions {
+        let Sizing { instances, threads, .. } = self.sizes().resolved(None);
         LoadOptions {
             providers: self.providers.iter().map(|name| name.kind()).collect(),
             cuda_options: self
@@ -26,8 +43,8 @@ impl ModelConfig {
                 .get(&ProviderName::Cuda)
                 .cloned()
                 .unwrap_or_default(),
-            instances: self.instances,
-            threads: self.threads,
+            instances,
+            threads,
             inter_op_threads: self.inter_op_threads,
             graph_optimization: match self.graph_optimization {
                 GraphOptimizationSpec::Disable => GraphOptimization::Disable,
@@ -40,7 +57,7 @@ impl ModelConfig {
             allowed_batch_sizes: self.allowed_batch_sizes.clone(),
             warm_up: self.warm_up.clone(),
             batching: match self.batching {
-                _ if self.max_batch_size == 0 => Batching::Off,
+                _ if self.max_batch_size.fixed() == Some(0) => Batching::Off,
                 BatchingSpec::Proven => Batching::Proven,
                 BatchingSpec::Off => Batching::Off,
                 BatchingSpec::Declared => Batching::Declared,
@@ -67,9 +84,10 @@ impl ModelConfig {
         preferred.sort_unstable();
         preferred.dedup();
         // A tenant may always queue enough rows to fill a batch.
-        let half = (self.max_queue_rows / 2).max(self.max_batch_size);
+        let max_batch_size = self.sizes().resolved(None).max_batch_size.min(self.max_queue_rows);
+        let half = (self.max_queue_rows / 2).max(max_batch_size);
         LaneConfig {
-            max_batch_size: self.max_batch_size.max(1),
+            max_batch_size: max_batch_size.max(1),
             preferred_batch_sizes: preferred,
             allowed_batch_sizes: self.allowed_batch_sizes.clone(),
             max_queue_delay: Duration::from_micros(self.max_queue_delay_us),

@@ -8,7 +8,7 @@ use crate::error::ControlError;
 use crate::release::document::{Document, named, one_of, shown, whole_of};
 use crate::release::model_config::tensors::{read_inputs, read_outputs};
 use crate::release::model_config::{
-    BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec,
+    BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, SizeSpec,
     TimeoutActionSpec,
 };
 use crate::release::version_policy::{MODEL_VERSIONS_MAX, VersionPolicy};
@@ -58,7 +58,8 @@ impl ModelConfig {
             named(item, &PROVIDERS).ok_or_else(wrong)
         };
         Self {
-            max_batch_size: read.whole("max_batch_size").unwrap_or(default.max_batch_size),
+            max_batch_size: SizeSpec::read(read, "max_batch_size")
+                .unwrap_or(default.max_batch_size),
             batching: read.one_of("batching", &BATCHINGS).unwrap_or_default(),
             batch_proof_ms: read.whole("batch_proof_ms").unwrap_or(default.batch_proof_ms),
             preferred_batch_sizes: read.list("preferred_batch_sizes", size).unwrap_or_default(),
@@ -76,8 +77,8 @@ impl ModelConfig {
             max_tenant_queue_rows: read.whole("max_tenant_queue_rows"),
             max_tenant_queue_bytes: read.whole("max_tenant_queue_bytes"),
             run_grace_ms: read.whole("run_grace_ms").unwrap_or(default.run_grace_ms),
-            instances: read.whole("instances").unwrap_or(default.instances),
-            threads: read.whole("threads").unwrap_or(default.threads),
+            instances: SizeSpec::read(read, "instances").unwrap_or(default.instances),
+            threads: SizeSpec::read(read, "threads").unwrap_or(default.threads),
             inter_op_threads: read.whole("inter_op_threads").unwrap_or(default.inter_op_threads),
             providers: read.list("providers", provider).unwrap_or_default(),
             provider_options: read_provider_options(read),

@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use crate::error::ControlError;
 use crate::release::document::{Document, shown, whole_of};
 use crate::release::model_config::tensors::{FORMATS, FormatSpec, InputSpec, Labels, OutputSpec};
-use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec};
+use crate::release::model_config::{
+    ModelConfig, ProviderName, QueuePolicySpec, SizeSpec, TimeoutActionSpec,
+};
 use crate::release::version_policy::{MODEL_VERSIONS_MAX, VersionPolicy};
 
 /// Keys that describe the model, or that tune what this host tunes by itself.
@@ -123,7 +125,7 @@ fn read_from(read: &mut Document, files: &LabelFiles) -> ModelConfig {
         }
     }
     if let Some(size) = read.whole("max_batch_size") {
-        config.max_batch_size = size;
+        config.max_batch_size = SizeSpec::Fixed(size);
     }
     if let Some(keys) = read.object("dynamic_batching") {
         read.inside("dynamic_batching.".into(), keys, |batching| {
@@ -185,7 +187,7 @@ fn read_instances(read: &mut Document, config: &mut ModelConfig) {
     });
     let groups = groups.unwrap_or_default();
     if !groups.is_empty() {
-        config.instances = groups.iter().map(|(count, _)| count).sum();
+        config.instances = SizeSpec::Fixed(groups.iter().map(|(count, _)| count).sum());
     }
     for provider in groups.into_iter().filter_map(|(_, provider)| provider) {
         if !config.providers.contains(&provider) {
@@ -208,7 +210,9 @@ fn read_threads(read: &mut Document, config: &mut ModelConfig) {
             // 0 leaves the number to ONNX Runtime.
             number.filter(|number| *number > 0)
         };
-        config.threads = number("intra_op_thread_count").unwrap_or(config.threads);
+        if let Some(threads) = number("intra_op_thread_count") {
+            config.threads = threads.into();
+        }
         config.inter_op_threads =
             number("inter_op_thread_count").unwrap_or(config.inter_op_threads);
     });

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{LabelFiles, ModelConfig, ProviderName};
-use crate::release::model_config::{FormatSpec, Labels, TimeoutActionSpec};
+use crate::release::model_config::{FormatSpec, Labels, SizeSpec, TimeoutActionSpec};
 
 fn read(document: Value) -> Result<ModelConfig, String> {
     let Value::Object(keys) = document else { panic!("{document} is not an object") };
@@ -31,7 +31,8 @@ fn a_configuration_of_triton_is_read() {
         "model_transaction_policy": { "decoupled": false }, "response_cache": { "enable": false },
     }));
     let config = config.unwrap();
-    assert_eq!((config.max_batch_size, config.instances, config.threads), (8, 3, 3));
+    let sizes = [config.max_batch_size, config.instances, config.threads];
+    assert_eq!(sizes.map(SizeSpec::fixed), [Some(8), Some(3), Some(3)]);
     assert_eq!((config.inter_op_threads, config.max_queue_delay_us), (1, 100));
     assert_eq!((config.priority_levels, config.default_priority_level), (2, 1));
     assert_eq!(config.providers, [ProviderName::Cpu]);

@@ -1,0 +1,330 @@
+//! The sizes with which a model is fast on this machine: the rows of a batch, the instances and the
+//! threads of a run.
+//!
+//! They are measured when a model is loaded for the first time. First one instance of one thread
+//! runs batches of growing sizes. Then, if runs are long enough to be worth another thread, a few
+//! arrangements of instances and threads run side by side, and the one with the most rows a second
+//! wins. The inputs are made up.
+//!
+//! Invariants: an arrangement uses no more threads than there are cores, and its instances no more
+//! memory than [`INSTANCES_BYTES_MAX`]. The time is bounded, but for the runs that have begun.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use gristmill_core::{BufferPool, Model, ModelError, ModelInfo};
+use serde::{Deserialize, Serialize};
+
+use crate::backends::Backends;
+use crate::inspect::Inspected;
+use crate::options::{LoadOptions, ProviderKind};
+use crate::probe;
+use crate::source::Source;
+
+/// The largest batch that is measured, and that is allowed if no size is better than all others.
+pub const BATCH_SIZE_MAX: usize = 256;
+
+/// The time for batches of growing sizes, and for each size.
+const SIZES_TIME: Duration = Duration::from_millis(600);
+const SIZE_TIME: Duration = Duration::from_millis(4);
+
+/// The time for each arrangement of instances and threads.
+const ARRANGEMENT_TIME: Duration = Duration::from_millis(150);
+
+/// The processor time that all of it takes on a core, at most.
+pub const SIZING_TIME: Duration = Duration::from_secs(3);
+
+/// Shorter batches gain nothing from further instances or threads: the tasks that submit requests
+/// run them one after the other.
+const WORTH_A_THREAD: Duration = Duration::from_millis(1);
+
+/// The gain in rows a second for which a larger batch, or another instance, is used.
+const GAIN_MIN: f64 = 1.05;
+
+/// The most memory of the instances of a model.
+const INSTANCES_BYTES_MAX: u64 = 1 << 30;
+
+/// The sizes that are fixed; the others are to be chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FixedSizes {
+    /// Instances.
+    pub instances: Option<usize>,
+    /// Threads of a run.
+    pub threads: Option<usize>,
+    /// The most rows of a batch.
+    pub max_batch_size: Option<usize>,
+    /// The cores of the machine.
+    pub cores: usize,
+}
+
+/// The chosen sizes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sizing {
+    /// Instances.
+    pub instances: usize,
+    /// Threads of a run.
+    pub threads: usize,
+    /// The most rows of a batch.
+    pub max_batch_size: usize,
+    /// The measurement that decided.
+    pub reason: String,
+}
+
+/// A model whose sizes are to be chosen, loaded on the best provider.
+pub(crate) struct Subject<'a> {
+    pub(crate) backends: &'a Backends,
+    pub(crate) kind: ProviderKind,
+    pub(crate) source: &'a Source<'a>,
+    pub(crate) options: &'a LoadOptions,
+    pub(crate) inspected: &'a Inspected,
+    /// Whether its rows are proven to be independent.
+    pub(crate) forms_batches: bool,
+    /// The memory that loading it and running it once took.
+    pub(crate) instance_bytes: u64,
+}
+
+/// Instances that run side by side, each with so many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arrangement {
+    instances: usize,
+    threads: usize,
+}
+
+impl Subject<'_> {
+    /// Choose the sizes. `model` is an instance of one thread.
+    pub(crate) fn size(
+        &self,
+        model: &mut dyn Model,
+        info: &ModelInfo,
+        fixed: &FixedSizes,
+    ) -> Sizing {
+        let pool = &self.backends.pool;
+        let single = Arrangement {
+            instances: fixed.instances.unwrap_or(1),
+            threads: fixed.threads.unwrap_or(1),
+        };
+        let largest = match fixed.max_batch_size {
+            Some(size) => size.max(1),
+            None => BATCH_SIZE_MAX,
+        };
+        let sizing = |arrangement: Arrangement, max_batch_size: usize, reason: String| Sizing {
+            instances: arrangement.instances,
+            threads: arrangement.threads,
+            max_batch_size: fixed.max_batch_size.unwrap_or(max_batch_size),
+            reason,
+        };
+        let largest = if self.forms_batches { largest } else { 1 };
+        let times = match times(model, info, pool, largest) {
+            Ok(times) => times,
+            Err(error) => {
+                let why = format!("not measured: it fails on zeros: {}", error.text);
+                return sizing(single, BATCH_SIZE_MAX, why);
+            }
+        };
+        let Some(Timed { rows, time }) = best(&times) else {
+            return sizing(single, BATCH_SIZE_MAX, "not measured: one run takes too long".into());
+        };
+        // A larger batch than those that were measured gains nothing either.
+        let max_batch_size = if rows * 2 > largest { largest } else { rows };
+        let of_batch = format!("a batch of {rows} takes {:.3} ms", time.as_secs_f64() * 1e3);
+        if time < WORTH_A_THREAD {
+            let why = format!("{of_batch}, too short to be worth another thread");
+            return sizing(single, max_batch_size, why);
+        }
+        let (best, tried) = self.best_arrangement(fixed, rows, single);
+        sizing(best, max_batch_size, format!("{of_batch} on one thread; {tried}"))
+    }
+
+    /// The fastest arrangement, and what each does in a second.
+    fn best_arrangement(
+        &self,
+        fixed: &FixedSizes,
+        rows: usize,
+        single: Arrangement,
+    ) -> (Arrangement, String) {
+        let (mut best, mut best_rate) = (single, 0.0);
+        let mut tried = Vec::new();
+        for arrangement in arrangements(fixed, self.kind) {
+            let bytes = self.instance_bytes.saturating_mul(arrangement.instances as u64);
+            if arrangement.instances > 1 && bytes > INSTANCES_BYTES_MAX {
+                tried.push(format!("{arrangement} would take {} MiB", bytes >> 20));
+                continue;
+            }
+            match self.rate(arrangement, rows) {
+                Ok(rate) => {
+                    tried.push(format!("{arrangement}: {rate:.0} rows/s"));
+                    // The first ones have the fewest instances.
+                    if rate > best_rate * GAIN_MIN {
+                        (best, best_rate) = (arrangement, rate);
+                    }
+                }
+                Err(why) => tried.push(format!("{arrangement} failed: {why}")),
+            }
+        }
+        (best, tried.join(", "))
+    }
+
+    /// The rows that an arrangement runs in a second, in batches of `rows`.
+    fn rate(&self, arrangement: Arrangement, rows: usize) -> Result<f64, String> {
+        let Arrangement { instances, threads } = arrangement;
+        let options = LoadOptions { instances, threads, ..self.options.clone() };
+        let loaded = self.backends.load_on(self.kind, self.source, &options, self.inspected);
+        let mut loaded = loaded.map_err(|error| error.to_string())?;
+        let inputs = probe::inputs(&loaded.info, rows, &self.backends.pool);
+        let inputs = inputs.map_err(|error| error.text.to_string())?;
+        let barrier = Barrier::new(loaded.instances.len());
+        let run = |model: &mut Box<dyn Model>| -> Result<(usize, Duration), ModelError> {
+            let warmed = model.run(&inputs);
+            // All wait for each other, also for one that failed.
+            barrier.wait();
+            warmed?;
+            let (started, mut runs) = (Instant::now(), 0);
+            while runs == 0 || started.elapsed() < ARRANGEMENT_TIME {
+                model.run(&inputs)?;
+                runs += 1;
+            }
+            Ok((runs, started.elapsed()))
+        };
+        let rates = std::thread::scope(|scope| {
+            let all = loaded.instances.iter_mut().map(|model| scope.spawn(|| run(model)));
+            let all: Vec<_> = all.collect();
+            all.into_iter().map(|one| one.join()).collect::<Vec<_>>()
+        });
+        rates.into_iter().try_fold(0.0, |sum, one| match one {
+            Ok(Ok((runs, time))) => Ok(sum + (runs * rows) as f64 / time.as_secs_f64()),
+            Ok(Err(error)) => Err(error.text.to_string()),
+            Err(_) => Err("it panicked".to_owned()),
+        })
+    }
+}
+
+impl std::fmt::Display for Arrangement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let s = |count: usize| if count == 1 { "" } else { "s" };
+        let Self { instances, threads } = *self;
+        write!(f, "{instances} instance{} of {threads} thread{}", s(instances), s(threads))
+    }
+}
+
+/// What may be fastest: a run that uses all cores, a run on each core, and halves of both.
+fn arrangements(fixed: &FixedSizes, kind: ProviderKind) -> Vec<Arrangement> {
+    let cores = fixed.cores.max(1);
+    // tract runs on the thread that calls it.
+    let threads_of = |threads: usize| if kind == ProviderKind::Tract { 1 } else { threads };
+    let mut all = Vec::new();
+    for share in [1, 2, cores / 2, cores] {
+        let (instances, threads) = match (fixed.instances, fixed.threads) {
+            (Some(instances), Some(threads)) => (instances, threads),
+            (Some(instances), None) => (instances, threads_of((cores / instances).max(1))),
+            (None, Some(threads)) => (share.min((cores / threads).max(1)), threads),
+            (None, None) => (share, threads_of(cores / share.max(1))),
+        };
+        let arrangement =
+            Arrangement { instances: instances.clamp(1, 64), threads: threads.max(1) };
+        if !all.contains(&arrangement) {
+            all.push(arrangement);
+        }
+    }
+    all
+}
+
+/// A batch of so many rows, and the time of a run.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    rows: usize,
+    time: Duration,
+}
+
+/// The times of batches of 1, 2, 4, ... rows, up to `largest`, or until larger ones gain nothing.
+fn times(
+    model: &mut dyn Model,
+    info: &ModelInfo,
+    pool: &BufferPool,
+    largest: usize,
+) -> Result<Vec<Timed>, ModelError> {
+    let (began, mut times) = (Instant::now(), Vec::<Timed>::new());
+    let sizes = std::iter::successors(Some(1), |rows| Some(rows * 2));
+    for rows in sizes.take_while(|rows| *rows <= largest) {
+        let before = times.last().copied();
+        let next = before.map_or(Duration::ZERO, |Timed { time, .. }| time * 2);
+        if began.elapsed() + next * 2 > SIZES_TIME {
+            break;
+        }
+        let inputs = match probe::inputs(info, rows, pool) {
+            Ok(inputs) => inputs,
+            // Too large.
+            Err(_) if before.is_some() => break,
+            Err(error) => return Err(error),
+        };
+        model.run(&inputs)?;
+        let (started, mut time) = (Instant::now(), Duration::MAX);
+        while time == Duration::MAX || started.elapsed() < SIZE_TIME {
+            let begun = Instant::now();
+            model.run(&inputs)?;
+            time = time.min(begun.elapsed());
+        }
+        times.push(Timed { rows, time });
+        if let [.., first, second, third] = &times[..]
+            && rate(second) < rate(first) * GAIN_MIN
+            && rate(third) < rate(first) * GAIN_MIN
+        {
+            break;
+        }
+    }
+    Ok(times)
+}
+
+fn rate(Timed { rows, time }: &Timed) -> f64 {
+    *rows as f64 / time.as_secs_f64().max(1e-9)
+}
+
+/// The smallest batch that runs almost as many rows a second as the fastest one.
+fn best(times: &[Timed]) -> Option<Timed> {
+    let fastest = times.iter().map(rate).fold(0.0, f64::max);
+    times.iter().find(|timed| rate(timed) * GAIN_MIN >= fastest).copied()
+}
+
+/// The memory that this process holds now. Source: proc_pid_statm(5).
+pub(crate) fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or_default().saturating_mul(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timed(times: &[(usize, u64)]) -> Vec<Timed> {
+        let timed =
+            |(rows, us): &(usize, u64)| Timed { rows: *rows, time: Duration::from_micros(*us) };
+        times.iter().map(timed).collect()
+    }
+
+    #[test]
+    fn the_smallest_batch_that_is_almost_the_fastest_is_the_best() {
+        let rows = |times| best(&timed(times)).unwrap().rows;
+        assert_eq!(rows(&[(1, 100), (2, 110), (4, 130), (8, 255)]), 4);
+        assert_eq!(rows(&[(1, 100), (2, 198), (4, 400)]), 1);
+        assert!(best(&[]).is_none());
+    }
+
+    #[test]
+    fn no_arrangement_has_more_threads_than_cores() {
+        for cores in [1, 2, 3, 8, 16] {
+            let fixed = FixedSizes { cores, ..FixedSizes::default() };
+            for kind in [ProviderKind::Cpu, ProviderKind::Tract] {
+                let all = arrangements(&fixed, kind);
+                assert!(!all.is_empty());
+                for Arrangement { instances, threads } in all {
+                    assert!(instances * threads <= cores, "{instances} of {threads} on {cores}");
+                }
+            }
+        }
+        let two = FixedSizes { cores: 2, ..FixedSizes::default() };
+        let of = |instances, threads| Arrangement { instances, threads };
+        assert_eq!(arrangements(&two, ProviderKind::Cpu), [of(1, 2), of(2, 1)]);
+        let fixed = FixedSizes { instances: Some(3), threads: Some(5), ..two };
+        assert_eq!(arrangements(&fixed, ProviderKind::Cpu), [of(3, 5)]);
+    }
+}
