@@ -9,8 +9,8 @@
 //!
 //! Invariants: an operator, an attribute or a shape that is not known is never taken for harmless.
 //! Any file is read in bounded time and memory, without panics. A proof supposes that the inputs
-//! have the dimensions that the file gives, that their first dimensions are equal, and that
-//! dimensions of one name are.
+//! have the dimensions that the file gives, none of which is 0, that their first dimensions are
+//! equal, and that dimensions of one name are.
 
 mod arithmetic;
 mod attributes;
@@ -54,9 +54,7 @@ pub fn analyse(model: &ModelProto) -> Result<(), Obstacle> {
 
 /// The inputs that a request gives: all but those that have a default.
 fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>, Obstacle> {
-    let sparse = graph.sparse_initializer.iter().filter_map(|each| each.values.as_ref());
-    let defaults = graph.initializer.iter().chain(sparse).map(|tensor| &tensor.name[..]);
-    let defaults: HashSet<&str> = defaults.collect();
+    let defaults: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
     let inputs = graph.input.iter().filter(|input| !defaults.contains(&input.name[..]));
     let mut symbols = HashMap::new();
     let mut facts = Vec::new();
@@ -89,6 +87,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>
         }
         facts.push((name, Fact::along(Axis::first(0), shape)));
     }
+    walk.symbols.end_inputs();
     if facts.is_empty() {
         return Err(Obstacle::of_model("it has no inputs"));
     }

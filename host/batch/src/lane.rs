@@ -281,10 +281,10 @@ impl Lane {
         let bytes = NamedTensor::bytes_of(&inputs) + NamedTensor::bytes_of(&optional);
         let keys = &self.shared.shape_keys;
         let apart = Some(&submission.tenant).filter(|_| submission.keeps_apart);
-        let shape_key = match optional.is_empty() {
-            true => keys.of(&inputs, apart),
-            false => keys.lone(),
-        };
+        // The proof of rows supposes that no dimension is empty.
+        let is_empty = inputs.iter().any(|input| input.tensor.shape().contains(&0));
+        let is_lone = !optional.is_empty() || is_empty;
+        let shape_key = if is_lone { keys.lone() } else { keys.of(&inputs, apart) };
         let arrival = Arrival {
             tenant: &submission.tenant,
             weight: submission.weight,
@@ -295,7 +295,8 @@ impl Lane {
             deadline: submission.deadline.instant(),
             receipt,
         };
-        let cut_at = if self.config.rows_are_declared { rows } else { self.config.max_batch_size };
+        let is_whole = self.config.rows_are_declared || is_empty;
+        let cut_at = if is_whole { rows } else { self.config.max_batch_size };
         let parts = split(Part { inputs, optional, rows }, cut_at)?;
         let is_cut = parts.len() > 1;
         let expires_at = expires_at(policy, timeout);

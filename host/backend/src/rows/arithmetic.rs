@@ -1,15 +1,45 @@
 //! Elementwise work on small tensors of sizes, as exporters write it for shapes.
 //!
-//! A result is followed only if it is the same in whole numbers and in floating point.
+//! A result is followed only if all types that sizes are computed in can hold it exactly
+//! ([`Exactness`]): 32 bits wrap around, and floating point rounds.
 
 use super::dim::Dim;
 use super::fact::{ELEMENTS_MAX, Element};
 
-/// Whole numbers up to here are exact in all floating point types that sizes are computed in.
-const EXACT_MAX: f64 = 16_777_216.0;
+/// Whole numbers up to here are exact in all types that sizes are computed in.
+const EXACT_MAX: i64 = 1 << 24;
+
+/// The types that sizes are computed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exactness {
+    /// 64 bits.
+    Wide,
+    /// Maybe 32 bits, or floating point: a size was cast to such a type.
+    Narrow,
+}
+
+impl Exactness {
+    /// Whether a dimension is small enough, if a batch has 65,536 rows and 1 GiB at most, and a
+    /// request 64 MiB. Products of unknowns of several tensors can be larger than any tensor.
+    pub(super) fn holds(self, dim: &Dim) -> bool {
+        let most = match (self, dim.unknowns()) {
+            (Self::Narrow, 0) => 1 << 8,
+            (Self::Narrow, _) => 0,
+            (Self::Wide, 0 | 1) => 1 << 24,
+            (Self::Wide, 2) => 1 << 8,
+            (Self::Wide, _) => 0,
+        };
+        dim.factor() <= most || dim.as_known().is_some_and(|size| size <= 1 << 24)
+    }
+}
 
 /// The elements of `operator` on `inputs`, each of which has one element or `count`.
-pub(super) fn fold(operator: &str, inputs: &[&[Element]], count: usize) -> Option<Vec<Element>> {
+pub(super) fn fold(
+    operator: &str,
+    inputs: &[&[Element]],
+    count: usize,
+    exactness: Exactness,
+) -> Option<Vec<Element>> {
     if count > ELEMENTS_MAX || inputs.iter().any(|input| input.len() != 1 && input.len() != count) {
         return None;
     }
@@ -17,7 +47,8 @@ pub(super) fn fold(operator: &str, inputs: &[&[Element]], count: usize) -> Optio
         let pick = |input: &&[Element]| input.get(if input.len() == 1 { 0 } else { at }).cloned();
         let elements = inputs.iter().map(pick).collect::<Option<Vec<_>>>()?;
         let counted = elements.iter().any(Element::is_counted);
-        Some(one(operator, &elements).unwrap_or(Element::Unknown { counted }))
+        let result = one(operator, &elements).filter(|result| is_held(result, exactness));
+        Some(result.unwrap_or(Element::Unknown { counted }))
     };
     (0..count).map(element).collect()
 }
@@ -26,7 +57,7 @@ pub(super) fn fold(operator: &str, inputs: &[&[Element]], count: usize) -> Optio
 fn one(operator: &str, elements: &[Element]) -> Option<Element> {
     let plain: Vec<Element> = elements.iter().map(simplify).collect();
     match (operator, &plain[..]) {
-        ("Identity" | "Floor" | "Ceil" | "Round", [value]) => known(value).then(|| value.clone()),
+        ("Floor" | "Ceil" | "Round", [value]) => known(value).then(|| value.clone()),
         ("Where", [condition, yes, no]) => match condition {
             Element::Int(0) => Some(no.clone()),
             Element::Int(_) => Some(yes.clone()),
@@ -49,10 +80,37 @@ fn known(element: &Element) -> bool {
     matches!(element, Element::Int(_) | Element::Size(_))
 }
 
+/// Whether all types that it may be computed in hold it.
+fn is_held(element: &Element, exactness: Exactness) -> bool {
+    match element {
+        Element::Int(value) => value.unsigned_abs() <= EXACT_MAX.unsigned_abs(),
+        Element::Size(dim) => exactness.holds(dim),
+        Element::Real(_) | Element::Unknown { .. } => true,
+    }
+}
+
+/// The elements of a cast to whole numbers.
+pub(super) fn whole(elements: &[Element]) -> Vec<Element> {
+    let whole = |element: &Element| match simplify(element) {
+        Element::Real(_) => Element::Unknown { counted: false },
+        other => other,
+    };
+    elements.iter().map(whole).collect()
+}
+
+/// The elements of a cast to a type that may be narrow.
+pub(super) fn narrowed(elements: &[Element]) -> Vec<Element> {
+    let narrowed = |element: &Element| match element {
+        held if is_held(held, Exactness::Narrow) => simplify(held),
+        other => Element::Unknown { counted: other.is_counted() },
+    };
+    elements.iter().map(narrowed).collect()
+}
+
 /// Whole floating point numbers as whole numbers.
 fn simplify(element: &Element) -> Element {
     match element {
-        Element::Real(value) if value.fract() == 0.0 && value.abs() <= EXACT_MAX => {
+        Element::Real(value) if value.fract() == 0.0 && value.abs() <= EXACT_MAX as f64 => {
             Element::Int(*value as i64)
         }
         other => other.clone(),
@@ -61,12 +119,12 @@ fn simplify(element: &Element) -> Element {
 
 fn pair(operator: &str, one: &Element, other: &Element) -> Option<Element> {
     match (one, other) {
-        (Element::Int(one), Element::Int(other)) => whole(operator, *one, *other),
+        (Element::Int(one), Element::Int(other)) => numbers(operator, *one, *other),
         _ => sizes(operator, one, other),
     }
 }
 
-fn whole(operator: &str, one: i64, other: i64) -> Option<Element> {
+fn numbers(operator: &str, one: i64, other: i64) -> Option<Element> {
     let both = (one != 0, other != 0);
     Some(Element::Int(match operator {
         "Add" | "Sum" => one.checked_add(other)?,

@@ -5,13 +5,21 @@ use std::rc::Rc;
 
 use tract_onnx::pb::attribute_proto::AttributeType;
 
+use super::arithmetic::Exactness;
 use super::attributes::Attributes;
 use super::dim::Dim;
 use super::fact::{Fact, RANK_MAX, Why};
 
-/// Names for unknown dimensions.
+/// Names for unknown dimensions, and what is known of all of them.
 #[derive(Default)]
-pub(super) struct Symbols(Cell<u32>);
+pub(super) struct Symbols {
+    next: Cell<u32>,
+    /// Those before it are dimensions of inputs, which are not 0: a request with an empty
+    /// dimension shares no batch.
+    inputs: Cell<u32>,
+    /// Whether a size was cast to a type that may not hold it.
+    is_narrow: Cell<bool>,
+}
 
 /// What a rule makes of a call: a fact for each output, or why it has none.
 pub(super) type Outputs = Result<Vec<Result<Fact, Why>>, Why>;
@@ -31,9 +39,28 @@ pub(super) struct Call<'a> {
 
 impl Symbols {
     pub(super) fn fresh(&self) -> Dim {
-        let symbol = self.0.get();
-        self.0.set(symbol.saturating_add(1));
+        let symbol = self.next.get();
+        self.next.set(symbol.saturating_add(1));
         Dim::symbol(symbol)
+    }
+
+    /// All names so far are dimensions of inputs.
+    pub(super) fn end_inputs(&self) {
+        self.inputs.set(self.next.get());
+    }
+
+    /// Whether a dimension is never 0.
+    pub(super) fn is_positive(&self, dim: &Dim) -> bool {
+        dim.is_positive(self.inputs.get())
+    }
+
+    /// From here on sizes may have a narrow type.
+    pub(super) fn narrow(&self) {
+        self.is_narrow.set(true);
+    }
+
+    pub(super) fn exactness(&self) -> Exactness {
+        if self.is_narrow.get() { Exactness::Narrow } else { Exactness::Wide }
     }
 }
 
@@ -91,12 +118,31 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whole numbers that older operators have as an attribute and newer ones as an input.
-    pub(super) fn numbers(&self, name: &str, input: usize) -> Result<Option<Vec<i64>>, Why> {
-        if let Some(numbers) = self.ints(name)? {
+    /// The attribute `name` of operators before opset `since`. Newer ones have an input in its
+    /// place. Runtimes differ in what they read of a node that has the wrong one.
+    pub(super) fn older(&self, name: &str, since: i64) -> Result<Option<&'a [i64]>, Why> {
+        let attribute = self.ints(name)?;
+        if attribute.is_some() && self.opset >= since {
+            return Err(format!("its attribute `{name}` is one of an older version").into());
+        }
+        Ok(attribute)
+    }
+
+    /// Whole numbers that operators before opset `since` have as an attribute, and newer ones as an
+    /// input.
+    pub(super) fn numbers(
+        &self,
+        name: &str,
+        input: usize,
+        since: i64,
+    ) -> Result<Option<Vec<i64>>, Why> {
+        if let Some(numbers) = self.older(name, since)? {
             return Ok(Some(numbers.to_vec()));
         }
         match self.optional(input) {
+            Some(_) if self.opset < since => {
+                Err(format!("its input `{name}` is one of a newer version").into())
+            }
             None => Ok(None),
             Some(fact) => match fact.ints() {
                 Some(numbers) => Ok(Some(numbers)),

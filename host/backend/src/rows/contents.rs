@@ -1,7 +1,7 @@
 //! Constants of the file as facts.
 
+use tract_onnx::pb::TensorProto;
 use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
-use tract_onnx::pb::{SparseTensorProto, TensorProto};
 
 use super::dim::Dim;
 use super::fact::{ELEMENTS_MAX, Element, Fact, RANK_MAX};
@@ -15,10 +15,6 @@ pub(super) fn tensor(proto: &TensorProto) -> Fact {
     let count = count.filter(|count| *count <= ELEMENTS_MAX && is_here);
     let elements = count.and_then(|count| elements(proto, count));
     Fact { elements, ..Fact::free(Some(shape)) }
-}
-
-pub(super) fn sparse_tensor(proto: &SparseTensorProto) -> Fact {
-    Fact::free(shape(&proto.dims))
 }
 
 fn shape(dims: &[i64]) -> Option<Vec<Dim>> {

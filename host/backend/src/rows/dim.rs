@@ -34,6 +34,20 @@ impl Dim {
         self.as_known() == Some(1)
     }
 
+    pub(super) fn factor(&self) -> u64 {
+        self.factor
+    }
+
+    /// The number of unknowns in the product, without the rows.
+    pub(super) fn unknowns(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Whether it is not 0, if those of the unknowns are not that are less than `from`.
+    pub(super) fn is_positive(&self, from: u32) -> bool {
+        self.factor > 0 && self.symbols.iter().all(|symbol| *symbol < from)
+    }
+
     pub(super) fn has_rows(&self) -> bool {
         self.has_rows
     }
@@ -44,9 +58,12 @@ impl Dim {
         if self.has_rows && other.has_rows || symbols > SYMBOLS_MAX {
             return None;
         }
+        let factor = self.factor.checked_mul(other.factor)?;
+        if factor == 0 {
+            return Some(Self::known(0));
+        }
         let mut symbols = [&self.symbols[..], &other.symbols[..]].concat();
         symbols.sort_unstable();
-        let factor = self.factor.checked_mul(other.factor)?;
         Some(Self { factor, has_rows: self.has_rows || other.has_rows, symbols })
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tract_onnx::pb::{FunctionProto, GraphProto, ModelProto, NodeProto};
+use tract_onnx::pb::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
 
 use super::attributes::Attributes;
 use super::call::{Call, Outputs, Symbols};
@@ -37,6 +37,8 @@ type Stopped = String;
 pub(super) struct Walk<'a> {
     functions: HashMap<(&'a str, &'a str), Option<&'a FunctionProto>>,
     pub(super) symbols: Symbols,
+    /// Those of the model.
+    opsets: Opsets<'a>,
     work_left: usize,
 }
 
@@ -48,7 +50,8 @@ impl<'a> Walk<'a> {
             // Two of one name are none.
             functions.entry(key).and_modify(|each| *each = None).or_insert(Some(function));
         }
-        Self { functions, symbols: Symbols::default(), work_left: WORK_MAX }
+        let opsets = Opsets::new(&model.opset_import);
+        Self { functions, symbols: Symbols::default(), opsets, work_left: WORK_MAX }
     }
 
     /// The facts of the outputs of `graph`, whose inputs are `inputs`.
@@ -106,10 +109,9 @@ impl<'a> Walk<'a> {
         for tensor in &graph.initializer {
             self.define(scope, &tensor.name, Some(contents::tensor(tensor)))?;
         }
-        for tensor in &graph.sparse_initializer {
-            if let Some(values) = &tensor.values {
-                self.define(scope, &values.name, Some(contents::sparse_tensor(tensor)))?;
-            }
+        // Runtimes differ in whether a request can give one.
+        if !graph.sparse_initializer.is_empty() {
+            return Err("it has sparse weights".into());
         }
         for node in &graph.node {
             self.node(node, scope, depth)?;
@@ -193,7 +195,11 @@ impl<'a> Walk<'a> {
         let Some(opset) = scope.frame.opsets.version(domain) else {
             return Ok(Err("the version of the operator is not known".into()));
         };
+        // A graph may use more than the inputs of its node.
+        let has_graph =
+            node.attribute.iter().any(|each| each.g.is_some() || !each.graphs.is_empty());
         let is_free = inputs.iter().flatten().all(|fact| fact.is_free());
+        let is_free = is_free && !has_graph && !operators::is_random(operator);
         let (outputs, symbols) = (&node.output[..], &self.symbols);
         let call = Call { operator, opset, inputs, outputs, attributes, symbols };
         Ok(match operators::apply(domain, &call) {
@@ -217,6 +223,14 @@ impl<'a> Walk<'a> {
             return Ok(Err("it has too many inputs".into()));
         }
         self.charge(function.opset_import.len())?;
+        // Runtimes differ in which of two versions a body has.
+        let differs = |import: &&OperatorSetIdProto| {
+            self.opsets.version(plain(&import.domain)) != Some(import.version)
+        };
+        if let Some(import) = function.opset_import.iter().find(differs) {
+            let domain = start_of(&import.domain);
+            return Ok(Err(format!("its function has another version of `{domain}`").into()));
+        }
         let frame = Frame { opsets: Opsets::new(&function.opset_import), attributes };
         let mut scope = Scope::new(&frame);
         let mut inputs = inputs.into_iter();

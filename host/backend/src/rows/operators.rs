@@ -79,6 +79,11 @@ pub(super) fn has_domain(domain: &str) -> bool {
     domain.is_empty() || domain.starts_with("ai.onnx") || domain.starts_with("com.microsoft")
 }
 
+/// Whether an operator of any domain gives other results each time.
+pub(super) fn is_random(operator: &str) -> bool {
+    refused::RANDOM.contains(&operator)
+}
+
 /// What the outputs of `call` are. None if nothing is known of the operator.
 pub(super) fn apply(domain: &str, call: &Call) -> Option<Outputs> {
     let Domain { versions, families } = match domain {

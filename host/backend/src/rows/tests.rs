@@ -1,5 +1,6 @@
 //! What is proven and what is refused, on graphs written as text.
 
+mod beliefs;
 mod branches;
 mod builder;
 mod families;
@@ -64,6 +65,7 @@ fn unknown_operators_attributes_and_versions_are_refused() {
     refused("in x [N,3]; y = other.Relu(x); out y", "the version of the operator is not known");
     refused("in x [N,3]; y = Relu(x) axis=0; out y", "its attribute `axis` is not known");
     refused("in x [N,3]; y = Softmax(x) axis=[1]; out y", "its attribute `axis` is not clear");
+    refused("opset 6; in x [N,3]; c f [3]; r = RandomNormalLike(c); y = Add(x, r); out y", "");
     refused("opset 99; in x [N,3]; y = Relu(x); out y", "operators of opset 99 are not known");
     refused("in x [N,3]; y = Relu(z); out y", "nothing computes `z`");
     refused("in x [N,3]; x = Relu(x); out x", "two tensors have the name `x`");

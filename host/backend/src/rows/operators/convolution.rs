@@ -51,6 +51,8 @@ impl Window {
         let ends = self.pads.get(at)?.checked_add(*self.pads.get(at + self.strides.len())?)?;
         let fixed_size = dim.as_known().and_then(|size| i64::try_from(size).ok());
         let size = match &self.auto_pad[..] {
+            // Pools and convolutions differ.
+            "SAME_UPPER" | "SAME_LOWER" if dilation != 1 => return None,
             "SAME_UPPER" | "SAME_LOWER" if stride == 1 => return Some(dim.clone()),
             "SAME_UPPER" | "SAME_LOWER" => {
                 fixed_size?.checked_add(stride.checked_sub(1)?)?.checked_div(stride)?

@@ -1,6 +1,6 @@
 //! Operators that make each element of the result from the elements at its place.
 
-use super::super::arithmetic::fold;
+use super::super::arithmetic::{Exactness, fold, narrowed, whole};
 use super::super::call::{Call, Outputs};
 use super::super::dependence::{Places, Rows};
 use super::super::dim::Dim;
@@ -36,6 +36,9 @@ fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, Why> {
     if facts.is_empty() {
         return Err("an input is missing".into());
     }
+    if let ("Identity", [fact]) = (operator, facts) {
+        return Ok(Fact::clone(fact));
+    }
     if let Some(fact) = placed(call, operator, facts) {
         return Ok(fact);
     }
@@ -60,8 +63,9 @@ fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, Why> {
         facts.iter().map(|fact| fact.elements.as_deref()).collect();
     let count = shape.as_ref().and_then(|shape| Dim::product(shape)?.as_known());
     let count = count.and_then(|count| usize::try_from(count).ok());
-    let elements =
-        elements.zip(count).and_then(|(elements, count)| fold(operator, &elements, count));
+    let elements = elements
+        .zip(count)
+        .and_then(|(elements, count)| fold(operator, &elements, count, call.symbols.exactness()));
     Ok(match (elements, shape) {
         (Some(elements), Some(shape)) => Fact::of(elements, shape),
         (_, shape) => Fact::new(rows, shape),
@@ -72,9 +76,6 @@ fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, Why> {
 fn placed(call: &Call, operator: &str, facts: &[&Fact]) -> Option<Fact> {
     let is_placed = |fact: &Fact| matches!(fact.rows, Rows::Placed(..));
     let (fact, other) = match facts {
-        [fact] if operator == "Identity" => {
-            return (is_placed(fact) || fact.below.is_some()).then(|| Fact::clone(fact));
-        }
         [fact, other] if is_placed(fact) => (fact, other),
         [other, fact] if is_placed(fact) => (fact, other),
         _ => return None,
@@ -90,6 +91,9 @@ fn placed(call: &Call, operator: &str, facts: &[&Fact]) -> Option<Fact> {
                 false => places.below.times(&factor)?,
             };
             let places = Places { stride: places.stride.times(&factor)?, below };
+            if !call.symbols.exactness().holds(&places.stride) {
+                return None;
+            }
             let rows = Rows::Placed(axis.clone(), places);
             is_scalar.then(|| Fact::new(rows, fact.shape.clone()))
         }
@@ -115,11 +119,36 @@ fn cast(call: &Call) -> Outputs {
     call.ignore(&["saturate", "round_mode"]);
     // Only its type matters.
     let input = call.input(0)?;
-    // Numbers stay the same in types with many bits.
     let to = if call.operator == "Cast" { call.int("to", 0)? } else { 0 };
-    let is_exact = matches!(to, 6 | 7) || matches!(to, 1 | 11) && input.elements.is_some();
-    let operator = if is_exact { "Identity" } else { call.operator };
-    Ok(vec![Ok(of(call, operator, &[input])?)])
+    const INT32: i64 = 6;
+    const INT64: i64 = 7;
+    // 32 bits, and floating point.
+    const NARROW: [i64; 3] = [1, INT32, 11];
+    let is_whole = matches!(to, INT32 | INT64);
+    let mut fact = input.clone();
+    match (&input.elements, &input.rows) {
+        (Some(elements), _) if to == INT64 => fact.elements = Some(whole(elements)),
+        (Some(elements), _) if NARROW.contains(&to) => {
+            call.symbols.narrow();
+            let elements = if is_whole { whole(elements) } else { elements.clone() };
+            fact.elements = Some(narrowed(&elements));
+        }
+        // The places of the rows.
+        (None, Rows::Placed(_, places)) if is_whole => {
+            call.symbols.narrow();
+            let is_held = to == INT64 || Exactness::Narrow.holds(&places.stride);
+            return match is_held {
+                true => Ok(vec![Ok(fact)]),
+                false => Err("the numbers of the rows may be too large for 32 bits".into()),
+            };
+        }
+        (None, Rows::Along(_) | Rows::Free) if is_whole => {
+            let holds = |below: &Dim| to == INT64 || Exactness::Narrow.holds(below);
+            fact.below = fact.below.filter(holds);
+        }
+        _ => fact = of(call, call.operator, &[input])?,
+    }
+    Ok(vec![Ok(fact)])
 }
 
 fn clip(call: &Call) -> Outputs {

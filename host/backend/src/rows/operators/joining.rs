@@ -3,7 +3,7 @@
 use super::super::call::{Call, Outputs, axis_of};
 use super::super::dependence::{Places, Rows};
 use super::super::dim::Dim;
-use super::super::fact::{Element, Fact, Why};
+use super::super::fact::{ELEMENTS_MAX, Element, Fact, Why};
 use super::super::layout::not_at;
 
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
@@ -17,10 +17,9 @@ pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
 fn concat(call: &Call) -> Outputs {
     let inputs = call.present();
     let first = inputs.first().ok_or("it has no inputs")?;
-    let lists: Option<Vec<_>> = inputs.iter().map(|input| input.list_elements()).collect();
     let number = call.int("axis", 1)?;
-    if let Some(lists) = lists.filter(|_| inputs.iter().all(|input| input.rank() == Ok(1))) {
-        return Ok(vec![Ok(Fact::list(lists.concat()))]);
+    if let Some(list) = joined(&inputs) {
+        return Ok(vec![Ok(Fact::list(list))]);
     }
     if inputs.iter().all(|input| input.is_free() || input.is_counted())
         && inputs.iter().any(|input| input.is_counted())
@@ -61,6 +60,19 @@ fn concat(call: &Call) -> Outputs {
     Ok(vec![Ok(Fact::new(with_rows.unwrap_or(first).rows.clone(), Some(shape)))])
 }
 
+/// The elements of lists that are joined to one, if they are few.
+fn joined(inputs: &[&Fact]) -> Option<Vec<Element>> {
+    let mut all = Vec::new();
+    for input in inputs {
+        let elements = input.list_elements().filter(|_| input.rank() == Ok(1))?;
+        all.extend(elements);
+        if all.len() > ELEMENTS_MAX {
+            return None;
+        }
+    }
+    Some(all)
+}
+
 /// Indices whose first number is that of the row: it is joined with others in the last dimension.
 fn indices(inputs: &[&Fact], at: usize) -> Option<Fact> {
     let (first, others) = inputs.split_first()?;
@@ -85,9 +97,13 @@ fn split(call: &Call) -> Outputs {
     let input = call.input(0)?;
     let dims = input.dims()?;
     let at = axis_of(call.int("axis", 0)?, dims.len())?;
-    let count = call.int("num_outputs", call.outputs.len() as i64)?;
+    let outputs = call.outputs.len() as i64;
+    let count = call.int("num_outputs", outputs)?;
+    if count != outputs {
+        return Err("it has another number of outputs than it says".into());
+    }
     not_at_any(input, at)?;
-    let sizes: Option<Vec<Element>> = match call.ints("split")? {
+    let sizes: Option<Vec<Element>> = match call.older("split", 13)? {
         Some(sizes) => Some(sizes.iter().copied().map(Element::Int).collect()),
         None => match call.optional(1) {
             Some(sizes) => Some(sizes.list_elements().ok_or("its sizes are computed from values")?),

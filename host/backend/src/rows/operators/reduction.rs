@@ -22,10 +22,13 @@ fn reduce(call: &Call) -> Outputs {
     let input = call.input(0)?;
     let keeps = call.int("keepdims", 1)? != 0;
     let takes_all = call.int("noop_with_empty_axes", 0)? == 0;
+    if !takes_all && call.opset < since(call) {
+        return Err("its attribute `noop_with_empty_axes` is one of a newer version".into());
+    }
     if let Some(product) = product_of_sizes(call, keeps) {
         return Ok(vec![Ok(product)]);
     }
-    let axes = call.numbers("axes", 1)?.unwrap_or_default();
+    let axes = call.numbers("axes", 1, since(call))?.unwrap_or_default();
     let rank = input.rank()?;
     let axes = match axes.is_empty() {
         true if takes_all => (0..rank).collect(),
@@ -35,16 +38,24 @@ fn reduce(call: &Call) -> Outputs {
     Ok(vec![Ok(reduced(input, &axes, keeps)?)])
 }
 
+/// The opset from which on the axes are an input.
+fn since(call: &Call) -> i64 {
+    if call.operator == "ReduceSum" { 13 } else { 18 }
+}
+
 /// The product of all of a list of sizes.
 fn product_of_sizes(call: &Call, keeps: bool) -> Option<Fact> {
     let input = call.optional(0).filter(|_| call.operator == "ReduceProd")?;
     let elements = input.elements.as_ref().filter(|_| input.rank() == Ok(1))?;
-    let axes = call.numbers("axes", 1).ok()?.unwrap_or_default();
-    if !matches!(axes[..], [] | [0] | [-1]) {
+    let axes = call.numbers("axes", 1, since(call)).ok()?.unwrap_or_default();
+    let takes_all = call.int("noop_with_empty_axes", 0).ok()? == 0;
+    if !matches!(axes[..], [] | [0] | [-1]) || axes.is_empty() && !takes_all {
         return None;
     }
-    let multiply =
-        |all: Element, each: &Element| fold("Mul", &[&[all], std::slice::from_ref(each)], 1)?.pop();
+    let exactness = call.symbols.exactness();
+    let multiply = |all: Element, each: &Element| {
+        fold("Mul", &[&[all], std::slice::from_ref(each)], 1, exactness)?.pop()
+    };
     let product = elements.iter().try_fold(Element::Int(1), multiply)?;
     Some(Fact::of(vec![product], vec![Dim::known(1); keeps.into()]))
 }
@@ -78,7 +89,10 @@ fn arg(call: &Call) -> Outputs {
 }
 
 fn top(call: &Call) -> Outputs {
-    call.ignore(&["largest", "sorted", "k"]);
+    call.ignore(&["largest", "sorted"]);
+    if call.int("k", 0)? != 0 && call.opset >= 10 {
+        return Err("its attribute `k` is one of an older version".into());
+    }
     call.free_from(1)?;
     let input = call.input(0)?;
     let axis = axis_of(call.int("axis", -1)?, input.rank()?)?;

@@ -8,10 +8,19 @@ const OF_BATCH: &str = "its scale is that of the whole batch; quantize the model
 
 const BY_VALUES: &str = "the number of its results depends on values";
 
+/// Operators whose results are random.
+pub(super) const RANDOM: [&str; 6] = [
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Multinomial",
+    "Bernoulli",
+];
+
 pub(super) fn rule(operator: &str) -> Option<fn(&Call) -> Outputs> {
     Some(match operator {
-        "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike"
-        | "Multinomial" | "Bernoulli" => |call| always(call, "its results are random"),
+        random if RANDOM.contains(&random) => |call| always(call, "its results are random"),
         // Their graphs may use more than their inputs.
         "Loop" | "Scan" | "SequenceMap" => |call| always(call, "loops are not followed"),
         "NonZero" => places,
@@ -38,7 +47,8 @@ fn places(call: &Call) -> Outputs {
     if !input.is_free() {
         return Err(BY_VALUES.into());
     }
-    let rank = Dim::known(input.rank()? as u64);
+    // A scalar counts as a list of one.
+    let rank = Dim::known(input.rank()?.max(1) as u64);
     Ok(vec![Ok(Fact::free(Some(vec![rank, call.fresh()])))])
 }
 

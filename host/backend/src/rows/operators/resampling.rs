@@ -23,6 +23,9 @@ fn resize(call: &Call) -> Outputs {
     let input = call.input(0)?;
     let dims = input.dims()?;
     let axes = match call.ints("axes")? {
+        Some(_) if call.opset < 18 => {
+            return Err("its attribute `axes` is one of a newer version".into());
+        }
         Some(axes) => axes.to_vec(),
         None => (0..dims.len() as i64).collect(),
     };
@@ -44,6 +47,12 @@ fn resize(call: &Call) -> Outputs {
     let wanted = wanted.list_elements().ok_or("its sizes are computed from values")?;
     if wanted.len() != axes.len() {
         return Err("its sizes have another number of dimensions than its input".into());
+    }
+    let is_nearest = call.text("mode", "nearest")? == "nearest";
+    // Else a pixel is computed from pixels of other rows, although with a weight of 0.
+    let is_image = matches!(dims.len(), 4 | 5) && only_at(input, 0, NOT_BATCH).is_ok();
+    if !(is_nearest || is_image) {
+        return Err("it interpolates between the rows".into());
     }
     let mut shape = dims.to_vec();
     for (axis, element) in axes.iter().zip(&wanted) {
@@ -67,6 +76,9 @@ fn resize(call: &Call) -> Outputs {
         };
     }
     input.axis()?;
+    if !is_nearest && shape.get(1) != dims.get(1) {
+        return Err("it interpolates between channels, and so maybe between the rows".into());
+    }
     Ok(vec![Ok(input.reshaped(shape))])
 }
 

@@ -33,6 +33,8 @@ fn reshape(call: &Call) -> Outputs {
     let wanted = call.input(1)?.list_elements().ok_or("its shape is computed from values")?;
     let keeps_elements = input.elements.is_some();
     let dims = input.dims();
+    let total = input.shape.as_ref().and_then(Dim::product);
+    let is_positive = |dim: &Dim| call.symbols.is_positive(dim);
     let wanted = wanted.iter().enumerate().map(|(at, element)| {
         Ok(match element {
             Element::Int(0) if !allows_zero => {
@@ -40,13 +42,21 @@ fn reshape(call: &Call) -> Outputs {
                 Wanted::Dim(dim.ok_or("its shape has a zero too many")?.clone())
             }
             Element::Int(-1) => Wanted::Rest { counted: false },
+            // Any size fits an empty tensor.
+            Element::Unknown { .. } if !total.as_ref().is_some_and(is_positive) => {
+                return Err("its shape is computed, and it may be empty".into());
+            }
             Element::Unknown { counted } => Wanted::Rest { counted: *counted },
+            // Runtimes differ in what an empty dimension means.
+            Element::Int(0) => return Err("a size of its shape is 0".into()),
+            Element::Size(dim) if !is_positive(dim) => {
+                return Err("a size of its shape may be 0".into());
+            }
             other => Wanted::Dim(other.as_dim().ok_or("its shape is not one")?),
         })
     });
     let wanted = wanted.collect::<Result<Vec<_>, Why>>()?;
     let is_inferred = |wanted: &Wanted| matches!(wanted, Wanted::Rest { .. });
-    let total = input.shape.as_ref().and_then(Dim::product);
     let known_dims = wanted.iter().filter_map(|wanted| match wanted {
         Wanted::Dim(dim) => Some(dim),
         Wanted::Rest { .. } => None,
@@ -150,13 +160,13 @@ fn flatten(call: &Call) -> Outputs {
 fn squeeze(call: &Call) -> Outputs {
     let input = call.input(0)?;
     let dims = input.dims()?;
-    let axes = match call.numbers("axes", 1)? {
-        Some(axes) => axes_of(&axes, dims.len())?,
+    let axes = match call.numbers("axes", 1, 13)? {
+        Some(axes) if !axes.is_empty() => axes_of(&axes, dims.len())?,
         // Then all that are 1 go.
-        None if dims.iter().all(|dim| dim.as_known().is_some()) => {
+        _ if dims.iter().all(|dim| dim.as_known().is_some()) => {
             (0..dims.len()).filter(|at| dims.get(*at).is_some_and(Dim::is_one)).collect()
         }
-        None => return Err("it removes dimensions that are 1 in some batches".into()),
+        _ => return Err("it removes dimensions that are 1 in some batches".into()),
     };
     let kept = dims.iter().enumerate().filter(|(at, _)| !axes.contains(at));
     let shape: Vec<Dim> = kept.map(|(_, dim)| dim.clone()).collect();
@@ -167,7 +177,7 @@ fn squeeze(call: &Call) -> Outputs {
 
 fn unsqueeze(call: &Call) -> Outputs {
     let input = call.input(0)?;
-    let axes = call.numbers("axes", 1)?.ok_or("it has no axes")?;
+    let axes = call.numbers("axes", 1, 13)?.ok_or("it has no axes")?;
     let axes = axes_of(&axes, input.rank()? + axes.len())?;
     let mut shape = input.dims()?.to_vec();
     let mut places: Vec<usize> = (0..shape.len()).collect();

@@ -96,6 +96,8 @@ fn functions_of_the_file_are_followed() {
     assert!(over_rows.contains("node `k` (Softmax): it normalises over the rows"), "{over_rows}");
     let default = why(&with("in x [N,3]; y = own.f(x); out y"));
     assert!(default.contains("its attribute `axis` is not clear"), "{default}");
+    let older = why(&with("opset 17; in x [N,3]; y = own.f(x) over=1; out y"));
+    assert!(older.contains("its function has another version of"), "{older}");
     let mut twice = with("in x [N,3]; y = own.f(x) over=1; out y");
     twice.functions.push(function);
     assert!(why(&twice).contains("the operator is defined twice"));
