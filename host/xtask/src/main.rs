@@ -12,6 +12,7 @@ mod dist;
 mod docs;
 mod fuzz;
 mod layers;
+mod nightly;
 mod notice;
 mod server;
 mod setup;
@@ -36,6 +37,8 @@ Tasks:
                  releases, let a tenth of the calls to a store fail, try the admin API with 10,000
                  calls that are made from its description, and send 100,000 requests to models
                  whose rows influence each other
+  nightly        What other projects' clients and tools say of the server, in one table: passed,
+                 failed, not applicable (about an hour)
   layers         Only the check of layers: floors of crates, circles between files, and the width
                  of comments
   deny           Only the check of dependencies: licences, bans and sources, by deny.toml
@@ -89,6 +92,7 @@ fn main() -> Result<()> {
         ["notice"] => notice::run(),
         ["test", "--busy"] => test::run_busy(),
         ["soak"] => test::run_soak(),
+        ["nightly"] => nightly::run(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
         ["fuzz", ref args @ ..] => fuzz::run(args),

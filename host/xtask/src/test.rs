@@ -106,7 +106,7 @@ fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// The tests of this workspace.
-fn host_tests(built: &setup::Built) -> Result<Command> {
+pub(crate) fn host_tests(built: &setup::Built) -> Result<Command> {
     let mut tests = cargo();
     tests
         .args(["test", "--workspace", "--no-fail-fast"])

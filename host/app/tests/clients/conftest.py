@@ -7,8 +7,10 @@ Those with the marker `changes_the_server` run last.
 
 import asyncio
 import inspect
+import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,34 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     session.config.exit_status = int(exitstatus)
+    if path := os.environ.get("GRISTMILL_TEST_SCORES"):
+        note_scores(path, session.config.getoption("library"))
+
+
+# The outcomes of each topic, which is a file, for the table of `cargo xtask nightly`.
+scores: dict[str, Counter[str]] = {}
+
+
+def count(nodeid: str, outcome: str) -> None:
+    topic = Path(nodeid.split("::")[0]).stem.removeprefix("test_")
+    scores.setdefault(topic, Counter())[outcome] += 1
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    for item in items:
+        count(item.nodeid, "not_applicable")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" or report.failed:
+        count(report.nodeid, report.outcome)
+
+
+def note_scores(path: str, suite: str) -> None:
+    with Path(path).open("a") as file:
+        for topic, counts in sorted(scores.items()):
+            numbers = {name: counts[name] for name in ("passed", "failed", "not_applicable")}
+            file.write(json.dumps({"suite": suite, "topic": topic, **numbers}) + "\n")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,10 +20,10 @@ async def test_the_server_says_what_it_can(library: Library) -> None:
     document = await library.document("get_server_metadata")
     assert document["name"] and document["version"], document
     extensions = set(document["extensions"])
-    offered = {"model_configuration", "model_repository", "statistics"}
+    offered = {"classification", "model_configuration", "model_repository", "statistics"}
     offered |= {"binary_tensor_data"} if library.protocol == "http" else set()
     assert offered <= extensions, extensions
-    refused = {"system_shared_memory", "cuda_shared_memory", "classification", "sequence", "trace"}
+    refused = {"system_shared_memory", "cuda_shared_memory", "sequence", "trace"}
     assert not refused & extensions, extensions
 
 

@@ -35,6 +35,7 @@ pub(crate) mod protobuf;
 pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod s3;
+pub(crate) mod scores;
 pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod soak;
