@@ -79,7 +79,7 @@ mod tests {
 
         let config = serde_json::to_value(ModelConfig::default()).unwrap();
         assert!(same("model_config", json!({}), config.clone()));
-        assert!(same("model_config", json!({ "max_batch_size": 256 }), config.clone()));
+        assert!(same("model_config", json!({ "max_batch_size": "auto" }), config.clone()));
         assert!(!same("model_config", json!({ "memory_arena": false }), config));
         assert!(!same("model_config", json!({}), json!({ "memory_arena": false })));
     }

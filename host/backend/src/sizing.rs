@@ -128,7 +128,7 @@ impl Subject<'_> {
         let max_batch_size = if rows * 2 > largest { largest } else { rows };
         let of_batch = format!("a batch of {rows} takes {:.3} ms", time.as_secs_f64() * 1e3);
         if time < WORTH_A_THREAD {
-            let why = format!("{of_batch}, too short to be worth another thread");
+            let why = format!("{of_batch}, too short to be worth more threads");
             return sizing(single, max_batch_size, why);
         }
         let (best, tried) = self.best_arrangement(fixed, rows, single);
@@ -212,7 +212,7 @@ fn arrangements(fixed: &FixedSizes, kind: ProviderKind) -> Vec<Arrangement> {
     // tract runs on the thread that calls it.
     let threads_of = |threads: usize| if kind == ProviderKind::Tract { 1 } else { threads };
     let mut all = Vec::new();
-    for share in [1, 2, cores / 2, cores] {
+    for share in [1, 2.min(cores), cores / 2, cores] {
         let (instances, threads) = match (fixed.instances, fixed.threads) {
             (Some(instances), Some(threads)) => (instances, threads),
             (Some(instances), None) => (instances, threads_of((cores / instances).max(1))),

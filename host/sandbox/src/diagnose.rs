@@ -66,6 +66,9 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
         Some(trap) => trap.to_string(),
         None => match error.root_cause().to_string() {
             text if text.contains(TOO_MUCH) => across(state.limits.hostcall_bytes),
+            text if text.contains(TOO_MANY) => {
+                return CallError::OutOfMemory(CallLimit::Handles(state.limits.handles));
+            }
             text => cut(text),
         },
     })
@@ -78,6 +81,9 @@ const STACK: &str = "a stack that overflows ends so, too: the SDKs for Rust and 
 /// The words of wasmtime's error for lists and strings that are too long. The error's type is
 /// private.
 const TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// Those of the error for more handles, lent ones included, than a store may have.
+const TOO_MANY: &str = "store handle limit exceeded";
 
 fn across(limit: usize) -> String {
     format!(
@@ -98,6 +104,7 @@ fn functions(error: &wasmtime::Error) -> Vec<String> {
 
 /// A function's name in short, without the hash that Rust puts at its end.
 fn shown(name: &str) -> String {
+    let name = &*format!("{:#}", rustc_demangle::demangle(name));
     let is_hash =
         |end: &str| end.len() == 17 && end[1..].bytes().all(|byte| byte.is_ascii_hexdigit());
     let name = match name.rsplit_once("::") {

@@ -98,8 +98,9 @@ impl LongCalls {
     /// Whether a call of this export, which is still to get its places, begins on these threads.
     pub(crate) fn begins(&self, export: &Export, account: &Account, half: Half) -> bool {
         let serving = Serving { calls: self, export, account };
-        let has_turn = || self.turns.available_permits() > 0 && !account.queue.has_long(half);
-        serving.is_long(Duration::ZERO) || !export.is_tiny(Duration::ZERO) && !has_turn()
+        // A short call does not wait behind its owner's long ones.
+        let may_wait = || self.turns.available_permits() == 0 && !account.queue.has_long(half);
+        serving.is_long(Duration::ZERO) || !export.is_tiny(Duration::ZERO) && may_wait()
     }
 
     /// Run a call to its end. Dropping the returned future abandons the call.

@@ -434,16 +434,16 @@ fn a_candidate_with_faults_is_refused_with_all_of_them() {
     let mut sampled = with(both("hostile", json!({ "traffic_percent": 1 })));
     let request = json!({ "json": { "no": "picture" } });
     sampled["samples"] =
-        json!([{ "name": "text", "request": request, "expect": { "status": 415 } }]);
+        json!([{ "name": "text", "request": request, "expect": { "status": 400 } }]);
     let refused = server.admin.put_json(&path(PIPELINE), &sampled);
     let named =
-        ["pipeline \"digits\", candidate, sample \"text\": status: expected 415, found 200"];
+        ["pipeline \"digits\", candidate, sample \"text\": status: expected 400, found 200"];
     refused.refused(422, "sample_failed", &named);
     assert_eq!((server.release(), read(&server, PIPELINE)), before);
     sampled["candidate"] = both("hostile", json!({ "shadow_percent": 1 }));
     server.put_json(PIPELINE, &sampled);
     let refused = end(&server, "promote");
-    refused.refused(422, "sample_failed", &["sample \"text\": status: expected 415, found 200"]);
+    refused.refused(422, "sample_failed", &["sample \"text\": status: expected 400, found 200"]);
     // A plugin that only the candidate names is in use.
     let refused = server.admin.delete(&path("tenants/acme/plugins/hostile"));
     refused.refused(409, "conflict", &["acme/digits"]);

@@ -435,7 +435,7 @@ fn a_token_learns_little_about_the_secrets_of_others() {
     let try_out = |changes: Vec<Value>| post(&ci, DRY_RUN, &json!({ "changes": changes }));
     // A thousand guesses at once are too many, whether or not one is right.
     let guesses = |own: &str| {
-        let wrong = (0..999).map(|number| put("new", &format!("a-wrong-guess-{number}")));
+        let wrong = (0..999).map(|number| put("new", &format!("a-wrong-guess-{number:03}")));
         wrong.chain([put("new", own)]).collect::<Vec<_>>()
     };
     for own in ["the-key-of-other-1", ADMIN_TOKEN, "another-wrong-guess"] {
@@ -469,7 +469,7 @@ fn a_token_learns_little_about_the_secrets_of_others() {
     assert!(!log.contains(ADMIN_TOKEN) && !log.contains("the-key-of-other-1"), "{log}");
     // Keys that the tenant has, and the same new ones again, are no guesses.
     for _ in 0..20 {
-        try_out(vec![put("key-1", KEY), put("new", "a-wrong-guess-1")]).ok();
+        try_out(vec![put("key-1", KEY), put("new", "a-wrong-guess-001")]).ok();
     }
     // An operator brings as many as are needed.
     let all = json!({ "changes": guesses("a-last-key-for-acme") });

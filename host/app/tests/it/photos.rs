@@ -23,6 +23,9 @@ fn photo((width, height): (u32, u32)) -> Photo {
 fn photos_of_phones_are_decoded_with_the_default_limits() {
     let server = Server::start();
     server.hostile("acme");
+    // On a busy machine a photo waits for a core.
+    let patient = processor("hostile", json!({ "timeout_ms": 120_000 }));
+    server.pipeline("acme", "hostile", &patient);
     for size in SIZES {
         for before in [vec![], exif(6)] {
             let picture = Photo { before, ..photo(size) }.whole();

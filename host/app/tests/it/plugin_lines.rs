@@ -96,7 +96,9 @@ fn a_call_that_used_up_its_time_is_kept_with_its_functions() {
     assert!(!detail.contains("hostile::"), "{detail}");
     let lines = kept(&server, "acme", "hostile");
     let message = text(&lines[0], "message");
-    assert_names(message, &["plugin used up its 250 ms of CPU time, in ", "hostile::"]);
+    let named = ["plugin used up its 250 ms of CPU time", "limits.cpu_ms", ", in ", "preprocess"];
+    assert_names(message, &named);
+    assert!(!message.contains("_ZN"), "{message}");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn the_library_of_a_build_is_found() {
     let mut command = folder.command(&["plugin.wasm"]);
     let output = command.env_remove("ORT_DYLIB_PATH").output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
-    assert!(out.starts_with("model   model.onnx (cpu)\n"), "{out}");
+    assert!(out.starts_with("model   model.onnx (onnxruntime)\n"), "{out}");
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn a_quota_is_read_back_put_back_and_named_with_all_of_its_faults() {
         "weight is 0",
         "quota.requests_per_s is 0: must be 1 to 1000000",
         "quota.rows_in_flight is -1: must be a whole number",
-        "quota.plugin_cpu_s_per_minute is 1000000000.0",
+        "quota.plugin_cpu_s_per_minute is 1000000000:",
         "quota: unknown key \"cpu\"",
     ];
     refused.refused(422, "unprocessable", &named);

@@ -117,7 +117,7 @@ fn a_pipeline_whose_own_samples_fail_is_not_put() {
         json!({ "name": "failure", "request": { "body": "no picture" },
             "expect": { "code": "unsupported_media_type" } }),
         json!({ "name": "right", "request": { "json": { "no": "picture" } },
-            "expect": { "status": 415 } }),
+            "expect": { "status": 400 } }),
         digit("right-too", 3, json!({ "at": { "/label": 3 } })),
     ];
     let pipeline = with_samples(processor("digits", json!({})), &wrong);

@@ -136,7 +136,8 @@ impl Models {
         let upkeep = Upkeep { replace: Some(replace), lost_runs };
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();
-        lane.max_batch_size = sizes.max_batch_size.clamp(1, config.max_queue_rows);
+        let preferred = lane.preferred_batch_sizes.last().copied().unwrap_or(1);
+        lane.max_batch_size = sizes.max_batch_size.max(preferred).min(config.max_queue_rows);
         let LoadedModel { info, instances, providers, staging, certificates, .. } = loaded;
         let name = name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };

@@ -11,6 +11,9 @@ use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
 
 use super::Inference;
 
+/// The most names of inputs in a message. Some exporters make an optional input of each weight.
+const NAMES_SHOWN: usize = 64;
+
 impl Inference {
     /// The request's tensors, with the model's own names. Large ones are made off the serving
     /// threads.
@@ -23,16 +26,17 @@ impl Inference {
         caller: Caller<'_>,
         request: &mut InferRequest,
     ) -> Result<Vec<NamedTensor>, Problem> {
-        let known = &served.lane.info().inputs;
-        let names = || known.iter().map(|info| &*info.name).collect::<Vec<_>>();
+        let info = served.lane.info();
+        let known = || info.inputs.iter().chain(&info.optional);
+        let names = || known().take(NAMES_SHOWN).map(|info| &*info.name).collect::<Vec<_>>();
         let inputs = &mut request.inputs;
-        if inputs.len() > known.len() {
+        if inputs.len() > info.inputs.len() + info.optional.len() {
             let (given, names) = (inputs.len(), names());
             let detail = format!("{given} inputs are given: the model's inputs are {names:?}");
             return Err(Problem::new(ErrorCode::InvalidRequest, detail));
         }
         let named = |input: &Input| {
-            let info = known.iter().find(|info| *info.name == *input.name);
+            let info = known().find(|info| *info.name == *input.name);
             info.map(|info| info.name.clone()).ok_or_else(|| {
                 let (name, names) = (&input.name, names());
                 let detail = format!("unknown input {name:?}: the model's inputs are {names:?}");
@@ -41,7 +45,7 @@ impl Inference {
         };
         for input in inputs.iter_mut().filter(|input| input.shape[..] == [1]) {
             // Triton shows a scalar as one element, and takes it so.
-            if known.iter().any(|info| *info.name == *input.name && info.dims.is_empty()) {
+            if known().any(|info| *info.name == *input.name && info.dims.is_empty()) {
                 input.shape.clear();
             }
         }

@@ -66,14 +66,14 @@ fn keys_that_cannot_be_used_are_named_by_their_place() {
 #[test]
 fn every_fault_is_named_once() {
     let document = json!({
-        "open": "yes", "weight": 0, "default_pipeline": "Main", "models": ["a", 5, "B"], "opne": 1,
+        "open": "yes", "weight": 0, "default_pipeline": "Main", "models": ["a", 5, "B!"], "opne": 1,
     });
     let faults = tenant(document).unwrap_err();
     let expected = [
         "open is \"yes\": must be true or false",
         "default_pipeline: \"Main\" is no",
         "models[1] must be a model's name",
-        "models[2]: \"B\" is no",
+        "models[2]: \"B!\" is no",
         "unknown key \"opne\"; known are open, api_keys, default_pipeline, weight, batch_with",
         "weight is 0: must be 1 to 1000",
     ];

@@ -25,8 +25,8 @@ impl ModelConfig {
         // Other keys that name sizes of batches decide it.
         let named = self.allowed_batch_sizes.last().copied();
         let named = named.or_else(|| {
-            let largest = self.preferred_batch_sizes.iter().max();
-            largest.map(|largest| BATCH_SIZE_MAX.max(*largest))
+            let largest = self.preferred_batch_sizes.iter().max().copied();
+            largest.filter(|largest| *largest > BATCH_SIZE_MAX)
         });
         let named = named.map_or(SizeSpec::AUTO, SizeSpec::Fixed);
         let max_batch_size = max_batch_size.fixed().map_or(named, SizeSpec::Fixed);
