@@ -225,7 +225,8 @@ impl<'a> Walk<'a> {
         self.charge(function.opset_import.len())?;
         // Runtimes differ in which of two versions a body has.
         let differs = |import: &&OperatorSetIdProto| {
-            self.opsets.version(plain(&import.domain)) != Some(import.version)
+            let domain = plain(&import.domain);
+            operators::has_domain(domain) && self.opsets.version(domain) != Some(import.version)
         };
         if let Some(import) = function.opset_import.iter().find(differs) {
             let domain = start_of(&import.domain);

@@ -45,8 +45,7 @@ fn a_branch_that_the_rows_do_not_choose_is_followed() {
 fn rows_choose_no_branch() {
     let chosen = "the rows decide which of its branches runs";
     let (relu, tanh) = ("a = Relu(x); out a", "b = Tanh(x); out b");
-    let values =
-        "in x [N,3]; m = ReduceMax(x) axes=[1]; k f []; c = Greater(m, k); y = If(c); out y";
+    let values = "opset 17; in x [N,3]; m = ReduceMax(x) axes=[1]; k f []; c = Greater(m, k); y = If(c); out y";
     assert!(why(&with_branches(values, relu, tanh)).contains(chosen));
     let count = "in x [N,3]; s = Shape(x) end=1; k i {5}; c = Greater(s, k); y = If(c); out y";
     assert!(why(&with_branches(count, relu, tanh)).contains(chosen));

@@ -93,7 +93,7 @@ fn attention_is_over_the_sequence_of_each_row() {
 #[test]
 fn a_sample_is_a_row_of_a_matrix() {
     proven(
-        "in x [N,4]; classes i {5,6,7}; all i {-1}
+        "opset 17; in x [N,4]; classes i {5,6,7}; all i {-1}
          s = ai.onnx.ml.Scaler(x); f = ai.onnx.ml.Normalizer(s) norm=\"L2\"
          l, p = ai.onnx.ml.TreeEnsembleClassifier(f) classlabels_int64s=[5,6,7]
          one i {1,-1,3}; a = Reshape(p, one); axis i {0}; both = Concat(a, a) axis=0

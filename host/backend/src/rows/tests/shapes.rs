@@ -175,7 +175,7 @@ fn numbers_of_rows_lead_to_the_rows_themselves() {
         wrong,
     );
     proven(&format!(
-        "{tuples}; i = Concat(a, b) axis=-1; m = ReduceMax(x) axes=[1] keepdims=0
+        "opset 17; {tuples}; i = Concat(a, b) axis=-1; m = ReduceMax(x) axes=[1] keepdims=0
                      y = ScatterND(x, i, m); out y"
     ));
     refused(
