@@ -20,6 +20,7 @@
 #![deny(missing_docs)]
 
 mod backends;
+mod beliefs;
 mod breaker;
 mod certificate;
 mod element_type;

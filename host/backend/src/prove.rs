@@ -3,10 +3,12 @@
 use gristmill_core::ModelErrorKind;
 
 use crate::backends::Backends;
+use crate::beliefs::Compared;
 use crate::certificate::{Certificate, Certified, RowProof};
 use crate::error::{LoadError, ProviderFailure};
 use crate::inspect::{decode, inspect};
 use crate::options::{Batching, LoadOptions, ProviderKind};
+use crate::rows::Beliefs;
 use crate::sizing::{FixedSizes, Sizing, Subject, resident_bytes};
 use crate::source::{ModelFile, Source};
 use crate::{probe, rows};
@@ -48,9 +50,12 @@ impl Backends {
         providers.retain(|kind| *kind != ProviderKind::Cuda);
         let one = LoadOptions { instances: 1, threads: 1, inter_op_threads: 1, ..options.clone() };
         let (mut proven, mut failures) = (Proven::default(), Vec::new());
+        let mut beliefs = Beliefs::default();
         if options.batching.is_proven() {
-            let graph = rows::analyse(&decode(&source.onnx)?);
-            proven.rows.obstacle = graph.err().map(|obstacle| obstacle.to_string());
+            match rows::analyse(&decode(&source.onnx)?) {
+                Ok(believed) => beliefs = believed,
+                Err(obstacle) => proven.rows.obstacle = Some(obstacle.to_string()),
+            }
         }
         for kind in providers {
             // Without a configured list, tract is used only for models that ONNX Runtime cannot
@@ -85,6 +90,16 @@ impl Backends {
                 let certificate = match options.trial_time.is_zero() {
                     true => Certificate::Undecided { why: NO_END.into() },
                     false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
+                };
+                let certificate = match certificate {
+                    Certificate::Independent { .. } if proven.rows.obstacle.is_none() => {
+                        let (source, inspected) = (&source, &inspected);
+                        let compared =
+                            Compared { backends: self, kind, source, options: &one, inspected };
+                        let outcome = compared.check(&beliefs);
+                        outcome.map_or_else(|why| Certificate::Undecided { why }, |()| certificate)
+                    }
+                    other => other,
                 };
                 forms_batches = certificate.is_independent() && proven.rows.obstacle.is_none();
                 proven.rows.certificates.push(Certified { provider: kind, certificate });

@@ -5,7 +5,8 @@
 //! axis along which the rows lie, and its shape as products of the rows, numbers and unknowns
 //! (`dim`). A rule for each operator (`operators`) says what becomes of them; small tensors of
 //! sizes are computed (`arithmetic`), because exporters write reshapes so. The first node that no
-//! rule can follow makes everything after it mixed, and is named in the [`Obstacle`].
+//! rule can follow makes everything after it mixed, and is named in the [`Obstacle`]. What is
+//! believed of sizes (`belief`) is compared with a run afterwards (`crate::beliefs`).
 //!
 //! Invariants: an operator, an attribute or a shape that is not known is never taken for harmless.
 //! Any file is read in bounded time and memory, without panics. A proof supposes that the inputs
@@ -14,6 +15,7 @@
 
 mod arithmetic;
 mod attributes;
+mod belief;
 mod call;
 mod contents;
 mod dependence;
@@ -31,6 +33,8 @@ use tract_onnx::pb::tensor_shape_proto::dimension::Value as Size;
 use tract_onnx::pb::type_proto::Value as Type;
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 
+use belief::Place;
+pub(crate) use belief::{Belief, Beliefs, Number};
 use dependence::{Axis, Rows};
 use dim::Dim;
 use fact::{Fact, RANK_MAX};
@@ -38,27 +42,37 @@ use flow::Walk;
 pub use obstacle::Obstacle;
 use obstacle::start_of;
 
-/// Show that row i of each output depends on row i of the inputs alone.
+/// Show that row i of each output depends on row i of the inputs alone, if all that is believed of
+/// constants and sizes is true.
 ///
 /// # Errors
 /// The first obstacle. The rows may be independent all the same.
-pub fn analyse(model: &ModelProto) -> Result<(), Obstacle> {
+pub fn analyse(model: &ModelProto) -> Result<Beliefs, Obstacle> {
     let graph = model.graph.as_ref().ok_or_else(|| Obstacle::of_model("it has no graph"))?;
     let mut walk = Walk::new(model);
-    let inputs = inputs(graph, &walk)?;
-    for (output, fact) in walk.run(model, graph, inputs)? {
+    let Inputs { facts, places } = inputs(graph, &walk)?;
+    for (output, fact) in walk.run(model, graph, facts)? {
         check(output, &fact)?;
     }
-    Ok(())
+    let computed = walk.computed.iter();
+    let beliefs = computed.map(|(name, fact)| Belief::of(name, fact, &places, &walk.symbols));
+    Ok(Beliefs(beliefs.collect()))
 }
 
 /// The inputs that a request gives: all but those that have a default.
-fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>, Obstacle> {
+struct Inputs<'a> {
+    facts: Vec<(&'a str, Fact)>,
+    /// The places of their unknown dimensions, by symbol.
+    places: Vec<Place>,
+}
+
+fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle> {
     let defaults: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
     let inputs = graph.input.iter().filter(|input| !defaults.contains(&input.name[..]));
     let mut symbols = HashMap::new();
     let mut facts = Vec::new();
     let mut rows_names = HashSet::new();
+    let mut places = Vec::new();
     for input in inputs {
         let name = &input.name[..];
         let refused = |why: &str| Obstacle::of_model(format!("input `{}` {why}", start_of(name)));
@@ -76,13 +90,17 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>
             _ => {}
         }
         let mut shape = vec![Dim::rows()];
-        for size in others {
+        let mut fresh = |dim: usize| {
+            places.push(Place { input: name.to_owned(), dim });
+            walk.symbols.fresh()
+        };
+        for (at, size) in others.iter().enumerate() {
             shape.push(match size {
                 Some(Size::DimValue(size)) if *size > 0 => Dim::known(size.unsigned_abs()),
                 Some(Size::DimParam(param)) if !param.is_empty() => {
-                    symbols.entry(param).or_insert_with(|| walk.symbols.fresh()).clone()
+                    symbols.entry(param).or_insert_with(|| fresh(at + 1)).clone()
                 }
-                _ => walk.symbols.fresh(),
+                _ => fresh(at + 1),
             });
         }
         facts.push((name, Fact::along(Axis::first(0), shape)));
@@ -94,7 +112,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Vec<(&'a str, Fact)>
     if rows_names.iter().any(|name| symbols.contains_key(name)) {
         return Err(Obstacle::of_model("the rows are in several dimensions of its inputs"));
     }
-    Ok(facts)
+    Ok(Inputs { facts, places })
 }
 
 fn sizes(input: &ValueInfoProto) -> Option<Vec<Option<&Size>>> {

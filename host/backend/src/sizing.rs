@@ -28,6 +28,13 @@ pub const BATCH_SIZE_MAX: usize = 256;
 const SIZES_TIME: Duration = Duration::from_millis(600);
 const SIZE_TIME: Duration = Duration::from_millis(4);
 
+/// Longer runs are measured once.
+const LONG_RUN: Duration = Duration::from_millis(100);
+
+/// With longer runs, arrangements are not measured: one instance has all cores, up to so many.
+const TOO_LONG_TO_TRY: Duration = Duration::from_millis(500);
+const THREADS_MAX: usize = 8;
+
 /// The time for each arrangement of instances and threads.
 const ARRANGEMENT_TIME: Duration = Duration::from_millis(150);
 
@@ -130,6 +137,16 @@ impl Subject<'_> {
         if time < WORTH_A_THREAD {
             let why = format!("{of_batch}, too short to be worth more threads");
             return sizing(single, max_batch_size, why);
+        }
+        if time > TOO_LONG_TO_TRY {
+            let threads = match self.kind {
+                ProviderKind::Tract => 1,
+                _ => {
+                    fixed.threads.unwrap_or((fixed.cores / single.instances).clamp(1, THREADS_MAX))
+                }
+            };
+            let why = format!("{of_batch}, too long to try arrangements of instances and threads");
+            return sizing(Arrangement { threads, ..single }, max_batch_size, why);
         }
         let (best, tried) = self.best_arrangement(fixed, rows, single);
         sizing(best, max_batch_size, format!("{of_batch} on one thread; {tried}"))
@@ -256,9 +273,13 @@ fn times(
             Err(_) if before.is_some() => break,
             Err(error) => return Err(error),
         };
+        let started = Instant::now();
         model.run(&inputs)?;
-        let (started, mut time) = (Instant::now(), Duration::MAX);
-        while time == Duration::MAX || started.elapsed() < SIZE_TIME {
+        let warm_up = started.elapsed();
+        // The first run of a size may prepare it. That matters for short ones.
+        let mut time = if warm_up > LONG_RUN { warm_up } else { Duration::MAX };
+        let started = Instant::now();
+        while time == Duration::MAX || time < LONG_RUN && started.elapsed() < SIZE_TIME {
             let begun = Instant::now();
             model.run(&inputs)?;
             time = time.min(begun.elapsed());

@@ -49,6 +49,11 @@ impl Symbols {
         self.inputs.set(self.next.get());
     }
 
+    /// Whether its unknowns are dimensions of inputs.
+    pub(super) fn are_inputs(&self, dim: &Dim) -> bool {
+        dim.symbols().iter().all(|symbol| *symbol < self.inputs.get())
+    }
+
     /// Whether a dimension is never 0.
     pub(super) fn is_positive(&self, dim: &Dim) -> bool {
         dim.is_positive(self.inputs.get())

@@ -38,6 +38,10 @@ impl Dim {
         self.factor
     }
 
+    pub(super) fn symbols(&self) -> &[u32] {
+        &self.symbols
+    }
+
     /// The number of unknowns in the product, without the rows.
     pub(super) fn unknowns(&self) -> usize {
         self.symbols.len()

@@ -37,6 +37,8 @@ type Stopped = String;
 pub(super) struct Walk<'a> {
     functions: HashMap<(&'a str, &'a str), Option<&'a FunctionProto>>,
     pub(super) symbols: Symbols,
+    /// The tensors that nodes of the graph itself compute.
+    pub(super) computed: Vec<(&'a str, Rc<Fact>)>,
     /// Those of the model.
     opsets: Opsets<'a>,
     work_left: usize,
@@ -51,7 +53,8 @@ impl<'a> Walk<'a> {
             functions.entry(key).and_modify(|each| *each = None).or_insert(Some(function));
         }
         let opsets = Opsets::new(&model.opset_import);
-        Self { functions, symbols: Symbols::default(), opsets, work_left: WORK_MAX }
+        let (symbols, computed) = (Symbols::default(), Vec::new());
+        Self { functions, symbols, computed, opsets, work_left: WORK_MAX }
     }
 
     /// The facts of the outputs of `graph`, whose inputs are `inputs`.
@@ -163,6 +166,11 @@ impl<'a> Walk<'a> {
                 let fact =
                     mixed.clone().unwrap_or_else(|| fact.unwrap_or_else(|why| mix(node, &why)));
                 self.define(scope, name, Some(fact))?;
+                if depth == 0
+                    && let Some(Some(fact)) = scope.find(name)
+                {
+                    self.computed.push((name, Rc::clone(fact)));
+                }
             }
         }
         Ok(())

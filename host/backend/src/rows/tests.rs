@@ -7,7 +7,14 @@ mod families;
 mod hostile;
 mod shapes;
 
+use tract_onnx::pb::ModelProto;
+
+use super::obstacle::Obstacle;
 use builder::verdict;
+
+fn analyse(model: &ModelProto) -> Result<(), Obstacle> {
+    super::analyse(model).map(drop)
+}
 
 fn proven(text: &str) {
     assert_eq!(verdict(text), Ok(()), "{text}");
@@ -23,7 +30,7 @@ fn the_models_of_this_repository_are_proven() {
     for name in ["ranker", "digits"] {
         let onnx = std::fs::read(crate::tests::models().join(format!("{name}/{name}.onnx")));
         let model = prost::Message::decode(&onnx.unwrap()[..]).unwrap();
-        assert_eq!(super::analyse(&model), Ok(()), "{name}");
+        assert_eq!(analyse(&model), Ok(()), "{name}");
     }
 }
 

@@ -3,7 +3,7 @@
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::pb::{AttributeProto, FunctionProto, ModelProto, OperatorSetIdProto};
 
-use super::super::analyse;
+use super::analyse;
 use super::builder::model;
 use super::proven;
 

@@ -16,7 +16,7 @@ use tract_onnx::pb::{
 use super::super::obstacle::Obstacle;
 
 pub(super) fn verdict(text: &str) -> Result<(), Obstacle> {
-    super::super::analyse(&model(text))
+    super::analyse(&model(text))
 }
 
 pub(super) fn model(text: &str) -> ModelProto {
