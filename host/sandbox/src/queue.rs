@@ -166,8 +166,9 @@ impl Queue {
 
     /// Whether long calls of this half of their requests wait.
     pub(crate) fn has_long(&self, half: Half) -> bool {
-        let line = Wanted { half, is_long: true, rests: false, latest: None }.line();
-        !self.0.lock().lines[line].waiting.is_empty()
+        let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
+        let state = self.0.lock();
+        [false, true].iter().any(|rests| !state.lines[line(*rests)].waiting.is_empty())
     }
 
     /// Wait until the call may begin.

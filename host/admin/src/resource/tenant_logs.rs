@@ -68,8 +68,10 @@ impl Resource for TenantLogs {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let [after, limit, plugin] = parameters(["after", "limit", "plugin"], received.query)?;
         let number = |text: &str| {
-            let number = text.parse::<u64>();
-            number.map_err(|_| invalid(format!("after is {text:?}: must be a whole number")))
+            // The largest number that all clients have.
+            let number = text.parse().ok().filter(|number: &u64| *number <= i64::MAX as u64);
+            let must = "must be a whole number, the value of next in an answer";
+            number.ok_or_else(|| invalid(format!("after is {text:?}: {must}")))
         };
         let after = after.map(number).transpose()?;
         let limit = limit.map_or(Ok(LIMIT_MAX), |limit| count_in("limit", limit, LIMIT_MAX))?;

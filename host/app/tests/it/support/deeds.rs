@@ -57,7 +57,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 /// The other deeds with their ends.
 const ALONE: [(&str, &[End]); 36] = [
     ("operations", &[HARMLESS]),
-    ("join-often", &[TRAPPED]),
+    ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
     ("join-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
     ("cast-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
