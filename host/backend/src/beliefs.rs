@@ -131,44 +131,47 @@ fn added(beliefs: &Beliefs) -> Vec<Added<'_>> {
     all
 }
 
-/// Add an output for each: a shape in whole numbers, elements as floating point numbers of 64 bits,
-/// to which numbers of all types can be cast.
+/// Add an output for each: floating point numbers of 64 bits, to which numbers of all types can be
+/// cast.
 fn add_outputs(model: &mut ModelProto, added: &[Added<'_>]) -> Result<(), String> {
+    const DOUBLE: tensor_proto::DataType = tensor_proto::DataType::Double;
     let graph = model.graph.as_mut().ok_or("it has no graph")?;
+    let mut add = |operator: &str, input: &str, output: &str, attribute: Option<AttributeProto>| {
+        graph.node.push(NodeProto {
+            name: output.to_owned(),
+            op_type: operator.to_owned(),
+            input: vec![input.to_owned()],
+            output: vec![output.to_owned()],
+            attribute: attribute.into_iter().collect(),
+            ..Default::default()
+        });
+    };
+    let mut outputs = Vec::new();
     for (at, Added { belief, is_shape, .. }) in added.iter().enumerate() {
         let name = format!("{PREFIX}{at}");
-        let mut node = NodeProto {
-            name: name.clone(),
-            op_type: if *is_shape { "Shape" } else { "Cast" }.into(),
-            input: vec![belief.tensor.clone()],
-            output: vec![name.clone()],
-            ..Default::default()
-        };
-        let element = match is_shape {
-            true => tensor_proto::DataType::Int64,
-            false => tensor_proto::DataType::Double,
-        };
-        if !is_shape {
-            let mut to = AttributeProto { name: "to".into(), ..Default::default() };
-            (to.i, to.r#type) = (element as i64, AttributeType::Int as i32);
-            node.attribute.push(to);
-        }
-        graph.node.push(node);
-        let rank = match (is_shape, &belief.shape) {
-            (true, _) => 1,
-            (false, Some(shape)) => shape.len(),
+        let (input, rank) = match (is_shape, &belief.shape) {
+            (true, _) => {
+                let shape = format!("{name}.shape");
+                add("Shape", &belief.tensor, &shape, None);
+                (shape, 1)
+            }
+            (false, Some(shape)) => (belief.tensor.clone(), shape.len()),
             (false, None) => return Err(format!("the rank of `{}` is not known", belief.tensor)),
         };
+        let mut to = AttributeProto { name: "to".into(), ..Default::default() };
+        (to.i, to.r#type) = (DOUBLE as i64, AttributeType::Int as i32);
+        add("Cast", &input, &name, Some(to));
         let dim = |axis: usize| Dimension {
             value: Some(dimension::Value::DimParam(format!("{name}.{axis}"))),
             ..Default::default()
         };
         let shape = TensorShapeProto { dim: (0..rank).map(dim).collect() };
-        let tensor = type_proto::Tensor { elem_type: element as i32, shape: Some(shape) };
+        let tensor = type_proto::Tensor { elem_type: DOUBLE as i32, shape: Some(shape) };
         let value = Some(type_proto::Value::TensorType(tensor));
         let r#type = Some(TypeProto { value, ..Default::default() });
-        graph.output.push(ValueInfoProto { name, r#type, ..Default::default() });
+        outputs.push(ValueInfoProto { name, r#type, ..Default::default() });
     }
+    graph.output.append(&mut outputs);
     Ok(())
 }
 
@@ -179,11 +182,8 @@ fn compare(
     inputs: &[Tensor],
 ) -> Result<(), String> {
     let what = if *is_shape { "shape" } else { "value" };
-    let number = |bytes: &[u8; 8]| match output.dtype() {
-        Dtype::Int64 => i64::from_ne_bytes(*bytes) as f64,
-        _ => f64::from_ne_bytes(*bytes),
-    };
-    let computed: Vec<f64> = output.as_bytes().as_chunks().0.iter().map(number).collect();
+    let numbers_of = |bytes: &[u8; 8]| f64::from_ne_bytes(*bytes);
+    let computed: Vec<f64> = output.as_bytes().as_chunks().0.iter().map(numbers_of).collect();
     let expected: Vec<Option<f64>> =
         numbers.iter().map(|number| number.as_ref()?.with(info, inputs)).collect();
     let is_same = computed.len() == expected.len()
