@@ -482,13 +482,24 @@ mod tests {
                 vec![tensor("a", Dtype::Float32, &[3, 4]), b()],
                 "shape [3, 4], but the model needs [-1, 2]",
             ),
-            (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
-            (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
+            (
+                vec![a(), tensor("b", Dtype::Float32, &[4])],
+                "dimension 0 of input \"b\" is 4, but dimension 0 of input \"a\" is 3: the model calls \
+                 both \"n\"",
+            ),
         ];
         for (mut given, expected) in cases {
             let arranged = info().arrange(&mut given).and_then(|()| rows_of(&given));
             let error = arranged.unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+        let unnamed = ModelInfo { equal_dims: Vec::new(), ..info() };
+        for (mut given, expected) in [
+            (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
+            (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
+        ] {
+            let error = unnamed.arrange(&mut given).and_then(|()| rows_of(&given)).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
         }
     }
 }

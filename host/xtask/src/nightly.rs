@@ -1,6 +1,6 @@
 //! `cargo xtask nightly`: what other projects' clients and test tools say of the server, in one
-//! table: tritonclient's API and KServe's SDK by topic, schemathesis with both descriptions, and the
-//! server scenario of MLPerf's LoadGen beside bare ONNX Runtime.
+//! table: tritonclient's API and KServe's SDK by topic, schemathesis with both descriptions, and
+//! the server scenario of MLPerf's LoadGen beside bare ONNX Runtime.
 
 use std::path::Path;
 

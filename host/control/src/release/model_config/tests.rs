@@ -55,7 +55,7 @@ fn no_fault_follows_from_another() {
     let sizes = json!({ "max_batch_size": 70_000, "preferred_batch_sizes": [512] });
     assert_faults(sizes, &["max_batch_size is 70000: must be 0 to 65536"]);
     let sizes = json!({ "max_batch_size": "many", "preferred_batch_sizes": [512] });
-    assert_faults(sizes, &["max_batch_size is \"many\": must be a whole number"]);
+    assert_faults(sizes, &["max_batch_size is \"many\": must be \"auto\" or a whole number"]);
     let sizes = json!({ "max_batch_size": 70_000, "warm_up": [512] });
     assert_faults(sizes, &["max_batch_size is 70000: must be 0 to 65536"]);
     let levels = json!({ "priority_levels": 65, "default_priority_level": 5 });
@@ -102,7 +102,7 @@ fn faults_of_inputs_and_outputs_are_named() {
 #[test]
 fn every_fault_is_named_at_once() {
     let document = json!({
-        "threds": 2, "threads": "two", "max_queue_rows": 5, "memory_arena": 1,
+        "threds": 2, "threads": "two", "max_batch_size": 256, "max_queue_rows": 5, "memory_arena": 1,
         "priority_queue_policies": { "2": {}, "x": {}, "1": 7 },
         "default_queue_policy": { "max_queue_size": -1, "size": 5, "timeout_action": "wait" },
         "provider_options": { "gpu": {}, "cpu": {}, "cuda": { "device_id": 0 } },
@@ -110,7 +110,7 @@ fn every_fault_is_named_at_once() {
         "version_policy": { "all": {} }, "warm_up": [1, 0, 257, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5],
     });
     let expected = [
-        "threads is \"two\": must be a whole number from 0 on",
+        "threads is \"two\": must be \"auto\" or a whole number from 0 on",
         "max_queue_rows is 5: must be at least max_batch_size, 256",
         "memory_arena is 1: must be true or false",
         "priority_queue_policies.2: the levels are 1 to 1",
