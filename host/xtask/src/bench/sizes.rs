@@ -72,13 +72,14 @@ impl Job<'_> {
         grid.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         let (best, _) = grid.first().context("the grid is empty")?;
         let auto = json!({});
+        self.configure(&auto)?;
+        let sizes = self.server.admin.get("status")?["models"][self.model]["sizes"].clone();
         let (chosen, by_hand) =
             in_turns(ROUNDS, || self.round(&auto, ROUND), || self.round(best, ROUND))?;
         let rates = |all: &[Measured]| all.iter().map(|one| one.per_second).collect::<Vec<_>>();
         let (chosen_rates, best_rates) = (rates(&chosen), rates(&by_hand));
         let ratios = Ratios::of(chosen_rates.iter().copied(), best_rates.iter().copied());
         let spread = median(chosen.iter().map(|one| one.p90_us / one.p50_us).collect());
-        let sizes = self.server.admin.get("status")?["models"][self.model]["sizes"].clone();
         let figures = json!({
             "auto": sizes,
             "auto_per_s": chosen_rates,
@@ -101,8 +102,12 @@ impl Job<'_> {
         Ok(())
     }
 
+    fn configure(&self, config: &Value) -> Result<()> {
+        self.server.admin.put_json(&format!("models/{}/config", self.model), config)
+    }
+
     fn round(&self, config: &Value, round: Round) -> Result<Measured> {
-        self.server.admin.put_json(&format!("models/{}/config", self.model), config)?;
+        self.configure(config)?;
         let url = format!("{}/{}", self.server.url, self.path);
         round.measure(&self.shipped.gristmill, &url, &self.sent)
     }
