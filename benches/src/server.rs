@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use gristmill_client::{AdminClient, Client, Listen, ServerProcess, Tls, serve};
+use serde_json::json;
+
+use crate::files::read;
 
 pub const ADMIN_TOKEN: &str = "benchmark-admin-token";
 
@@ -70,6 +73,34 @@ impl Server {
         (self.data_plane, self.grpc, self.admin_plane, self.admin) =
             (data_plane, grpc, admin_plane, admin);
         Ok(took)
+    }
+
+    /// Put the models `ranker` and `digits`, and the tenant `good`, which needs no key, with the
+    /// pipeline `ranker`.
+    pub async fn put_good(&self, components: &Path) -> Result<()> {
+        for model in ["ranker", "digits"] {
+            let onnx = read(&PathBuf::from(format!("models/{model}/{model}.onnx")))?;
+            self.admin.put(&format!("models/{model}"), onnx).await?;
+        }
+        self.admin.put_json("tenants/good", &json!({ "open": true })).await?;
+        self.put_plugins(components, "good", &["ranker-pre", "ranker-post"]).await?;
+        let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
+        self.admin.put_json("tenants/good/pipelines/ranker", &ranker).await?;
+        Ok(())
+    }
+
+    /// Give a tenant these of the built plugins.
+    pub async fn put_plugins(
+        &self,
+        components: &Path,
+        tenant: &str,
+        plugins: &[&str],
+    ) -> Result<()> {
+        for plugin in plugins {
+            let file = read(&components.join(format!("{plugin}.wasm")))?;
+            self.admin.put(&format!("tenants/{tenant}/plugins/{plugin}"), file).await?;
+        }
+        Ok(())
     }
 
     pub fn pid(&self) -> u32 {

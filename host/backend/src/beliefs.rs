@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use gristmill_core::{BufferPool, Dtype, Model, ModelInfo, Tensor, run_guarded};
+use gristmill_core::{Model, ModelInfo, Tensor, run_guarded};
 use prost::Message;
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension};
@@ -18,7 +18,7 @@ use tract_onnx::pb::{
 use crate::backends::Backends;
 use crate::inspect::{Inspected, decode};
 use crate::options::{LoadOptions, ProviderKind};
-use crate::probe::{shape_of, take_size};
+use crate::probe;
 use crate::rows::{Belief, Beliefs, Number};
 use crate::source::Source;
 
@@ -27,9 +27,6 @@ const ROWS: usize = 3;
 
 /// The sizes that replace open dimensions. The first one that the model takes is used.
 const SIZES: [usize; 8] = [5, 12, 16, 32, 64, 128, 224, 1];
-
-/// The most bytes of the inputs.
-const INPUT_BYTES_MAX: usize = 256 << 20;
 
 /// The beginning of the names of the outputs that are added.
 const PREFIX: &str = "gristmill.belief.";
@@ -85,35 +82,19 @@ impl Compared<'_> {
         model: &mut dyn Model,
         info: &ModelInfo,
     ) -> Result<(Vec<Tensor>, Vec<Tensor>), String> {
-        let mut last = String::from("it takes none of the inputs that are made up");
+        let mut last = String::new();
         for size in SIZES {
-            let Some(inputs) = inputs(info, size, &self.backends.pool) else { continue };
-            match run_guarded(model, &inputs) {
-                Ok(outputs) => return Ok((inputs, outputs)),
+            let tried = probe::inputs(info, ROWS, size, &self.backends.pool).and_then(|inputs| {
+                let outputs = run_guarded(model, &inputs)?;
+                Ok((inputs, outputs))
+            });
+            match tried {
+                Ok(run) => return Ok(run),
                 Err(error) => last = error.text.to_string(),
             }
         }
         Err(last)
     }
-}
-
-/// Zeros, with the fixed dimensions of the model.
-fn inputs(info: &ModelInfo, size: usize, pool: &BufferPool) -> Option<Vec<Tensor>> {
-    let mut left = INPUT_BYTES_MAX;
-    let input = |input| {
-        let shape = shape_of(input, ROWS, size);
-        let (elements, bytes) = take_size(input, &shape, &mut left)?;
-        match input.dtype {
-            Dtype::String => {
-                Tensor::from_strings(pool, shape.as_slice().into(), &vec!["0"; elements]).ok()
-            }
-            dtype => {
-                let zeros = pool.fill(bytes, |bytes| bytes.fill(0));
-                Tensor::new(dtype, shape.as_slice().into(), zeros).ok()
-            }
-        }
-    };
-    info.inputs.iter().map(input).collect()
 }
 
 fn added(beliefs: &Beliefs) -> Vec<Added<'_>> {

@@ -1,7 +1,7 @@
 //! Inputs that are made up for first runs of a model: zeros, also as texts.
 //!
-//! A first run shows faults that do not depend on the inputs. Dimensions that may vary are 1, but
-//! for the rows, whose number the caller chooses.
+//! A first run shows faults that do not depend on the inputs. The caller chooses the number of
+//! rows, and the size of the other dimensions that may vary.
 
 use std::fmt::Display;
 
@@ -19,21 +19,25 @@ pub(crate) fn run_once(
     info: &ModelInfo,
     pool: &BufferPool,
 ) -> Result<(), ModelError> {
-    let inputs = inputs(info, 1, pool)?;
+    let inputs = inputs(info, 1, 1, pool)?;
     model.run(&inputs).map(drop)
 }
 
-/// So many rows for each of the model's inputs. An input with a fixed first dimension keeps it.
+/// So many rows for each of the model's inputs; `size` replaces the other open dimensions. An input
+/// with a fixed first dimension keeps it.
 ///
 /// # Errors
 /// They would be too large.
 pub(crate) fn inputs(
     info: &ModelInfo,
     rows: usize,
+    size: usize,
     pool: &BufferPool,
 ) -> Result<Vec<Tensor>, ModelError> {
     let mut left = INPUT_BYTES_MAX;
-    info.inputs.iter().map(|input| made_up(input, rows, &mut left, pool)).collect()
+    let made_up =
+        |input: &TensorInfo| made_up(input, &shape_of(input, rows, size), &mut left, pool);
+    info.inputs.iter().map(made_up).collect()
 }
 
 /// The input's shape with so many rows; `size` replaces the other open dimensions.
@@ -57,23 +61,22 @@ pub(crate) fn take_size(
 
 fn made_up(
     input: &TensorInfo,
-    rows: usize,
+    shape: &[usize],
     left: &mut usize,
     pool: &BufferPool,
 ) -> Result<Tensor, ModelError> {
     let failed = |why: &dyn Display| {
         ModelError::new(format!("input {:?} cannot be made up: {why}", input.name))
     };
-    let shape = shape_of(input, rows, 1);
-    let Some((elements, bytes)) = take_size(input, &shape, left) else {
+    let Some((elements, bytes)) = take_size(input, shape, left) else {
         return Err(failed(&format_args!("{shape:?} is too large")));
     };
     let made = match input.dtype {
         Dtype::String if elements > TEXTS_MAX => return Err(failed(&"too many texts")),
-        Dtype::String => Tensor::from_strings(pool, shape.as_slice().into(), &vec!["0"; elements]),
+        Dtype::String => Tensor::from_strings(pool, shape.into(), &vec!["0"; elements]),
         dtype => {
             let zeros = pool.fill(bytes, |bytes| bytes.fill(0));
-            Tensor::new(dtype, shape.as_slice().into(), zeros)
+            Tensor::new(dtype, shape.into(), zeros)
         }
     };
     made.map_err(|error| failed(&error))

@@ -85,27 +85,16 @@ impl Backends {
                 Ok(()) | Err(_) => proven.providers.push(kind),
             }
             let instance_bytes = resident_bytes().saturating_sub(before);
-            let mut forms_batches = false;
-            if loaded.info.has_open_rows() && options.batching.is_proven() {
-                let certificate = match options.trial_time.is_zero() {
-                    true => Certificate::Undecided { why: NO_END.into() },
-                    false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
-                };
-                let certificate = match certificate {
-                    Certificate::Independent { .. } if proven.rows.obstacle.is_none() => {
-                        let (source, inspected) = (&source, &inspected);
-                        let compared =
-                            Compared { backends: self, kind, source, options: &one, inspected };
-                        let outcome = compared.check(&beliefs);
-                        outcome.map_or_else(|why| Certificate::Undecided { why }, |()| certificate)
-                    }
-                    other => other,
-                };
-                forms_batches = certificate.is_independent() && proven.rows.obstacle.is_none();
-                proven.rows.certificates.push(Certified { provider: kind, certificate });
-            } else if loaded.info.has_open_rows() {
-                forms_batches = options.batching == Batching::Declared;
-            }
+            let has_open_rows = loaded.info.has_open_rows();
+            let is_tried = has_open_rows && options.batching.is_proven();
+            let mut certificate = is_tried.then(|| match options.trial_time.is_zero() {
+                true => Certificate::Undecided { why: NO_END.into() },
+                false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
+            });
+            let is_independent = proven.rows.obstacle.is_none()
+                && certificate.as_ref().is_some_and(Certificate::is_independent);
+            let forms_batches =
+                is_independent || has_open_rows && options.batching == Batching::Declared;
             if let Some(fixed) = sizes.filter(|_| !on_gpu && proven.sizing.is_none()) {
                 let (source, inspected) = (&source, &inspected);
                 let subject = Subject {
@@ -119,6 +108,23 @@ impl Backends {
                 };
                 proven.sizing = Some(subject.size(model.as_mut(), &loaded.info, fixed));
             }
+            // The comparison loads the model again, and a large one does not fit twice.
+            drop(loaded);
+            if is_independent {
+                let (source, inspected) = (&source, &inspected);
+                let compared = Compared { backends: self, kind, source, options: &one, inspected };
+                match compared.check(&beliefs) {
+                    Ok(()) => {}
+                    Err(why) if kind == ProviderKind::Tract => {
+                        certificate = Some(Certificate::Undecided { why });
+                    }
+                    // ONNX Runtime on a GPU reads the graph in the same way.
+                    Err(why) => proven.rows.obstacle = Some(why),
+                }
+            }
+            let certified =
+                certificate.map(|certificate| Certified { provider: kind, certificate });
+            proven.rows.certificates.extend(certified);
         }
         if proven.providers.is_empty() && !on_gpu {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });

@@ -187,7 +187,7 @@ impl Subject<'_> {
         let options = LoadOptions { instances, threads, ..self.options.clone() };
         let loaded = self.backends.load_on(self.kind, self.source, &options, self.inspected);
         let mut loaded = loaded.map_err(|error| error.to_string())?;
-        let inputs = probe::inputs(&loaded.info, rows, &self.backends.pool);
+        let inputs = probe::inputs(&loaded.info, rows, 1, &self.backends.pool);
         let inputs = inputs.map_err(|error| error.text.to_string())?;
         let barrier = Barrier::new(loaded.instances.len());
         let run = |model: &mut Box<dyn Model>| -> Result<(usize, Duration), ModelError> {
@@ -267,7 +267,7 @@ fn times(
         if began.elapsed() + next * 2 > SIZES_TIME {
             break;
         }
-        let inputs = match probe::inputs(info, rows, pool) {
+        let inputs = match probe::inputs(info, rows, 1, pool) {
             Ok(inputs) => inputs,
             // Too large.
             Err(_) if before.is_some() => break,
@@ -305,11 +305,12 @@ fn best(times: &[Timed]) -> Option<Timed> {
     times.iter().find(|timed| rate(timed) * GAIN_MIN >= fastest).copied()
 }
 
-/// The memory that this process holds now. Source: proc_pid_statm(5).
+/// The memory that this process holds now. Source: proc_pid_status(5).
 pub(crate) fn resident_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    pages.unwrap_or_default().saturating_mul(4096)
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or_default() << 10
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl WarmUp<'_> {
         instances: &mut [Box<dyn Model>],
         mut last: Option<Timed>,
     ) -> Result<Duration, ModelError> {
-        let inputs = probe::inputs(self.info, rows, self.pool)
+        let inputs = probe::inputs(self.info, rows, 1, self.pool)
             .map_err(|error| ModelError { text: format!("failed: {}", error.text), ..error })?;
         let mut longest = Duration::ZERO;
         for model in instances {
@@ -112,7 +112,7 @@ impl WarmUp<'_> {
         if !is_slow(before) {
             return Ok(before);
         }
-        let inputs = probe::inputs(self.info, before.rows, self.pool)?;
+        let inputs = probe::inputs(self.info, before.rows, 1, self.pool)?;
         let began = Instant::now();
         run_within(model, &inputs, RUN_TIME_MAX)?;
         let again = Timed { took: began.elapsed(), ..before };

@@ -54,20 +54,11 @@ impl Stage {
 
     async fn deploy(&self, components: &Path) -> Result<()> {
         let admin = &self.server.admin;
-        for model in ["ranker", "digits"] {
-            let onnx = read(&PathBuf::from(format!("models/{model}/{model}.onnx")))?;
-            admin.put(&format!("models/{model}"), onnx).await?;
-        }
-        admin.put_json("tenants/good", &json!({ "open": true })).await?;
+        self.server.put_good(components).await?;
         admin.put_json("tenants/evil", &evil(&["ranker"])).await?;
-        let honest = [("good", "ranker-pre"), ("good", "ranker-post"), ("evil", "digits")];
-        let hostile = HOSTILE.map(|(_, plugin)| ("evil", plugin));
-        for (tenant, plugin) in honest.into_iter().chain(hostile) {
-            let file = read(&components.join(format!("{plugin}.wasm")))?;
-            admin.put(&format!("tenants/{tenant}/plugins/{plugin}"), file).await?;
-        }
-        let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
-        admin.put_json("tenants/good/pipelines/ranker", &ranker).await?;
+        self.server.put_plugins(components, "evil", &["digits"]).await?;
+        let hostile = HOSTILE.map(|(_, plugin)| plugin);
+        self.server.put_plugins(components, "evil", &hostile).await?;
         let pipeline = async |name: &str, plugin: &str, cpu_ms: u64, reuse: &str| {
             let limits = json!({ "timeout_ms": DEADLINE_MS, "cpu_ms": cpu_ms });
             let spec = json!({

@@ -62,19 +62,9 @@ impl Stage {
 
     async fn deploy(&self, components: &Path) -> Result<()> {
         let admin = &self.server.admin;
-        for model in ["ranker", "digits"] {
-            let onnx = read(&PathBuf::from(format!("models/{model}/{model}.onnx")))?;
-            admin.put(&format!("models/{model}"), onnx).await?;
-        }
-        admin.put_json("tenants/good", &json!({ "open": true })).await?;
+        self.server.put_good(components).await?;
         admin.put_json("tenants/busy", &json!({ "api_keys": [KEY] })).await?;
-        let plugins = [("good", "ranker-pre"), ("good", "ranker-post"), ("busy", "hostile")];
-        for (tenant, plugin) in plugins {
-            let file = read(&components.join(format!("{plugin}.wasm")))?;
-            admin.put(&format!("tenants/{tenant}/plugins/{plugin}"), file).await?;
-        }
-        let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
-        admin.put_json("tenants/good/pipelines/ranker", &ranker).await?;
+        self.server.put_plugins(components, "busy", &["hostile"]).await?;
         let limits = json!({ "timeout_ms": TIMEOUT.as_millis() as u64 });
         let spin =
             json!({ "pre": "hostile", "model": "digits", "post": "hostile", "limits": limits });

@@ -21,7 +21,7 @@ fn plugins_of_the_old_contract_run_unchanged() {
 #[test]
 fn plugins_of_both_contracts_serve_one_pipeline() {
     let server = Server::start();
-    // Deploys the plugins of 0.2.
+    // Deploys the plugins of 0.3.
     server.ranker("acme");
     server.assert_ranks("acme");
     server.put("tenants/acme/plugins/ranker-pre", &files::old_plugin("0.1.0", "ranker-pre"));
