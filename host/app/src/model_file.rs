@@ -117,7 +117,7 @@ fn packed(files: &mut impl Files, folder: Option<Arc<TempDir>>) -> Result<ModelC
 /// The model with the files that it names, which are relative to the folder `base`.
 fn with_files(files: &mut impl Files, base: &str, model: FilePart) -> Result<ModelContent> {
     let mut content = Content::default();
-    // A larger file is no model. The server says so.
+    // The server refuses a larger file.
     let names = match ModelFile::check_onnx_bytes(model.bytes) {
         Ok(()) => {
             let mut onnx = vec![0; model.bytes as usize];

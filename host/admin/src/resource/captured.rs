@@ -131,7 +131,7 @@ fn request(kept: &Request) -> SampleRequest {
             request.body = text.map(str::to_owned);
             Some("text/plain")
         }
-        // Text is kept as it came, of whatever type: curl says of JSON that it is a form.
+        // Text of any type is kept as it came, because curl sends JSON as a form.
         _ if text.is_some_and(|text| !text.is_empty() && !text.contains('\0')) => {
             request.body = text.map(str::to_owned);
             None

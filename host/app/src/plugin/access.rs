@@ -81,7 +81,7 @@ impl Choice {
     /// The server that was chosen. `contexts` reads the user's file, if it is needed.
     ///
     /// # Errors
-    /// There is no such context, no token for the address, or the address is not one.
+    /// The context does not exist, no token belongs to the address, or the address is not valid.
     pub(super) fn resolve(self, contexts: impl FnOnce() -> Result<Contexts>) -> Result<Access> {
         let is_named = self.context.as_ref().is_some_and(|context| context.is_flag);
         // A context on the command line goes before the variables.
@@ -144,7 +144,7 @@ impl Choice {
             }
             others.push(format!("{source} is sent only to {}", context.server.admin_url));
         }
-        // Nobody who set the variable alone thought of the context that is the current one.
+        // Who set only the variable did not choose the current context.
         let is_chosen = context.is_none_or(|context| context.is_named);
         if let Some(token) = self.token_beside(address, is_chosen) {
             return Ok(token);

@@ -115,7 +115,7 @@ fn a_refused_change_says_that_its_connection_closes() {
         let answer = server.admin.without_token().put("/admin/v1/tenants/acme", body);
         (answer.status, answer.header("connection").to_owned())
     };
-    // What is left of a short body is read, and that of a long one is not.
+    // The rest of a short body is read, and the rest of a long one is not.
     assert_eq!(refused(b"{}"), (401, String::new()));
     assert_eq!(refused(&vec![b' '; 4 << 20]), (401, "close".into()));
 }

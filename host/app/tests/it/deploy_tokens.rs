@@ -467,7 +467,7 @@ fn a_token_learns_little_about_the_secrets_of_others() {
     assert_eq!(codes.last().unwrap(), "too_many_failures", "{codes:?}");
     let log = server.log();
     assert!(!log.contains(ADMIN_TOKEN) && !log.contains("the-key-of-other-1"), "{log}");
-    // Keys that the tenant has, and the same new ones again, are no guesses.
+    // Keys that the tenant has, and new ones that come again, do not count as guesses.
     for _ in 0..20 {
         try_out(vec![put("key-1", KEY), put("new", "a-wrong-guess-001")]).ok();
     }

@@ -288,7 +288,7 @@ fn a_classifier_that_ends_in_maps_serves_its_probabilities() {
     }
 }
 
-/// What is left of the model is plain, so each provider runs it.
+/// The rest of the model has only standard operators, so each provider runs it.
 #[test]
 fn each_provider_runs_a_classifier_without_its_maps() {
     let server = server();

@@ -53,7 +53,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The fields of a message, in order. After an error there are no more.
+/// The fields of a message, in order. The first error is the last item.
 pub(super) fn fields(mut rest: &[u8]) -> impl Iterator<Item = Result<Field<'_>, Malformed>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {

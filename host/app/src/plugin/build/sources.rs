@@ -66,7 +66,7 @@ impl Walk<'_> {
         for name in names {
             let (path, below) = (folder.join(&name), below.join(&name));
             let failed = || path.display().to_string();
-            // A link to nothing is no file of the build.
+            // A link without a target is not part of the build.
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if metadata.is_dir() {
                 if !LEFT_OUT.iter().any(|own| name == *own) {
