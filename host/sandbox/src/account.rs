@@ -7,7 +7,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError
 
 use crate::error::{CallError, HostFault};
 use crate::pace::Pace;
-use crate::queue::{Kind, Place, Queue, Wanted};
+use crate::queue::{Kind, Place, Queue, Round, Wanted};
 
 /// The most background calls that may run at the same time, for each core. All accounts for
 /// background calls together must have no more places.
@@ -97,10 +97,11 @@ impl Account {
     pub(crate) async fn places(
         &self,
         wanted: Wanted,
+        export: &Round,
         pool: &Arc<Semaphore>,
         resting: &Resting,
     ) -> Result<(Places, Option<RestPlace>), CallError> {
-        let mut granted = self.queue.enter(wanted).await?;
+        let mut granted = self.queue.enter(wanted, export).await?;
         let owner = granted.take(Kind::Call);
         let mut long = granted.take(Kind::Long);
         let pool = shared_place(pool, &mut long).await?;

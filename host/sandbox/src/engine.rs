@@ -33,7 +33,7 @@ use crate::idle::{IdleGuests, TenantReuse};
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
-use crate::queue::Wanted;
+use crate::queue::{Round, Wanted};
 
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
@@ -137,8 +137,9 @@ impl PluginEngine {
         &self,
         account: &Account,
         wanted: Wanted,
+        export: &Round,
     ) -> Result<(Places, Option<RestPlace>), CallError> {
-        account.places(wanted, &self.permits, &self.resting).await
+        account.places(wanted, export, &self.permits, &self.resting).await
     }
 
     /// The threads that run long calls.

@@ -121,7 +121,7 @@ impl LongCalls {
         }
         let place = match place {
             Some(place) => place,
-            None => account.queue.long_place().await?,
+            None => account.queue.long_place(export.round()).await?,
         };
         meter.set_long();
         let running = async move {

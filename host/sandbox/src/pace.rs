@@ -19,6 +19,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::queue::Round;
+
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
@@ -143,9 +145,15 @@ pub(crate) struct Export {
     mean: Mean,
     /// When one of them last turned out to be long, in nanoseconds since the sandbox started.
     surprised_at: AtomicU64,
+    /// Its turns in the queue of its owner.
+    round: Round,
 }
 
 impl Export {
+    pub(crate) fn round(&self) -> &Round {
+        &self.round
+    }
+
     /// A call has taken, or would have taken, this CPU time on a serving thread.
     pub(crate) fn note(&self, spent: Duration) {
         self.mean.note(spent);

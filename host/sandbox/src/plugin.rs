@@ -237,7 +237,7 @@ impl Plugin {
         let is_long = self.engine.long_calls().begins(export, account, half);
         let rests = half == Half::First && keep.rests();
         let wanted = Wanted { half, is_long, rests, latest };
-        let (places, rest) = self.engine.places(account, wanted).await?;
+        let (places, rest) = self.engine.places(account, wanted, export.round()).await?;
         if let Some(began) = began {
             let _ = began.set(Instant::now());
         }

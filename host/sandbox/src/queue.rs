@@ -5,20 +5,25 @@
 //! for one another.
 //!
 //! Invariants:
-//! - calls that have begun go first, then the second calls of requests, then the first ones, each
-//!   in the order in which they came. So work that was done for a request is not lost;
+//! - calls that have begun go first, then the second calls of requests, then the first ones. So work
+//!   that was done for a request is not lost;
+//! - among calls of equal precedence the exports take turns (`line`), and the calls of one export
+//!   begin in the order in which they came. So a pipeline does not wait for all calls of another;
 //! - a call waits only for places that it needs: a short one does not wait for a long one;
 //! - a request that waits and cannot be answered before its deadline is refused before any of its
 //!   calls begins. As many as there are places may wait in any case, so that the estimate stays
 //!   true.
 
-use std::collections::BTreeMap;
+mod line;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use self::line::Line;
+pub(crate) use self::line::Round;
 use crate::error::{CallError, HostFault, TooBusy};
 
 /// The kinds of places.
@@ -69,16 +74,18 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Queue(Mutex<State>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     max: [usize; KINDS],
     free: [usize; KINDS],
     lines: [Line; LINES],
     /// The number of the next call that waits.
     next: u64,
+    /// The round in which the last call began that has waited.
+    round: u64,
 }
 
-/// The lines by their precedence. A line has calls that need the same places, in their order.
+/// The lines by their precedence. A line has calls that need the same places.
 const LINES: usize = 7;
 
 /// Those of calls that have begun and need a place for long calls.
@@ -86,15 +93,6 @@ const BEGUN: usize = 0;
 
 /// The lines of equal precedence.
 const PRECEDENCE: [std::ops::Range<usize>; 3] = [0..1, 1..3, 3..LINES];
-
-#[derive(Debug, Default)]
-struct Line {
-    waiting: BTreeMap<u64, Waiting>,
-    /// When the last call of it began, or the first one came.
-    last: Option<Instant>,
-    /// The mean time from one call that begins to the next one, while some wait.
-    interval: Duration,
-}
 
 #[derive(Debug)]
 struct Waiting {
@@ -111,16 +109,11 @@ struct Next {
     refused: Option<TooBusy>,
 }
 
-/// A new interval counts as this part of the mean.
-const WEIGHT_OF_NEW: u32 = 16;
-
-/// A newcomer has to have this much more time than the mean says, in quarters.
-const MARGIN_QUARTERS: u32 = 1;
-
 /// A newcomer that waits, until it is dropped.
 struct Ticket<'a> {
     queue: &'a Queue,
     line: usize,
+    export: Round,
     number: u64,
     receiver: oneshot::Receiver<Answer>,
 }
@@ -155,7 +148,7 @@ impl Queue {
     /// The queue of an owner with so many places for calls and for long calls.
     pub(crate) fn new(calls: usize, long_calls: usize) -> Arc<Self> {
         let max = [calls, long_calls, calls];
-        Arc::new(Self(Mutex::new(State { max, free: max, lines: Default::default(), next: 0 })))
+        Arc::new(Self(Mutex::new(State { max, free: max, ..State::default() })))
     }
 
     /// The places of this kind that are taken.
@@ -168,20 +161,24 @@ impl Queue {
     pub(crate) fn has_long(&self, half: Half) -> bool {
         let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
         let state = self.0.lock();
-        [false, true].iter().any(|rests| !state.lines[line(*rests)].waiting.is_empty())
+        [false, true].iter().any(|rests| !state.lines[line(*rests)].is_empty())
     }
 
     /// Wait until the call may begin.
     ///
     /// # Errors
     /// [`CallError::TooBusy`] if its request cannot be answered in time.
-    pub(crate) async fn enter(self: &Arc<Self>, wanted: Wanted) -> Result<Granted, CallError> {
-        self.wait(wanted.line(), wanted.latest).await
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        export: &Round,
+    ) -> Result<Granted, CallError> {
+        self.wait(wanted.line(), wanted.latest, export).await
     }
 
     /// Wait for a place for long calls, for a call that has begun.
-    pub(crate) async fn long_place(self: &Arc<Self>) -> Result<Place, CallError> {
-        let place = self.wait(BEGUN, None).await?.take(Kind::Long);
+    pub(crate) async fn long_place(self: &Arc<Self>, export: &Round) -> Result<Place, CallError> {
+        let place = self.wait(BEGUN, None, export).await?.take(Kind::Long);
         place.ok_or(CallError::Host(HostFault::Ended))
     }
 
@@ -189,6 +186,7 @@ impl Queue {
         self: &Arc<Self>,
         line: usize,
         latest: Option<Instant>,
+        export: &Round,
     ) -> Result<Granted, CallError> {
         let mut ticket = {
             let mut state = self.0.lock();
@@ -199,8 +197,9 @@ impl Queue {
             }
             let (sender, receiver) = oneshot::channel();
             let waiting = Waiting { latest, sender };
-            let number = state.add(line, waiting, Instant::now()).map_err(CallError::TooBusy)?;
-            Ticket { queue: self, line, number, receiver }
+            let number = state.add(line, waiting, export, Instant::now());
+            let number = number.map_err(CallError::TooBusy)?;
+            Ticket { queue: self, line, export: export.clone(), number, receiver }
         };
         match (&mut ticket.receiver).await {
             Ok(answer) => answer.map_err(CallError::TooBusy),
@@ -235,7 +234,7 @@ impl Drop for Place {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.queue.0.lock().lines[self.line].waiting.remove(&self.number);
+        self.queue.0.lock().lines[self.line].remove(&self.export, self.number);
     }
 }
 
@@ -250,64 +249,52 @@ impl State {
         }
     }
 
-    /// Let a call wait in this line. Returns its number.
-    fn add(&mut self, line: usize, waiting: Waiting, now: Instant) -> Result<u64, TooBusy> {
+    /// Let a call of this export wait in this line. Returns its number.
+    fn add(
+        &mut self,
+        line: usize,
+        waiting: Waiting,
+        export: &Round,
+        now: Instant,
+    ) -> Result<u64, TooBusy> {
         let needed = needs(line).into_iter().zip(self.max).filter(|(needed, _)| *needed);
         let places = needed.map(|(_, max)| max).min().unwrap_or(0);
-        let entries = &mut self.lines[line];
-        let ahead = entries.waiting.len();
+        let line = &mut self.lines[line];
+        let ahead = line.ahead(export, self.round);
         if let Some(latest) = waiting.latest.filter(|_| ahead >= places) {
-            let expected = entries.expected(ahead + 1);
+            let expected = line.expected(ahead + 1);
             let left = latest.saturating_duration_since(now);
             if expected > left {
                 return Err(TooBusy { expected, left });
             }
         }
-        if ahead == 0 {
-            entries.last = Some(now);
+        if line.is_empty() {
+            line.starts(now);
         }
         let number = self.next;
         self.next += 1;
-        entries.waiting.insert(number, waiting);
+        line.add(export, self.round, number, waiting);
         Ok(number)
     }
 
     /// The next call that can have its places, which are taken then, or that is refused.
     fn next_answer(&mut self, now: Instant) -> Option<Next> {
         for lines in PRECEDENCE {
-            let first = |line: usize| Some((*self.lines[line].waiting.first_key_value()?.0, line));
+            let first = |line: usize| Some((self.lines[line].first()?, line));
             let can_begin = lines.filter(|line| self.has_free(*line));
-            let Some((_, line)) = can_begin.filter_map(first).min() else { continue };
+            let Some((first, line)) = can_begin.filter_map(first).min() else { continue };
             let entries = &mut self.lines[line];
-            let (_, Waiting { latest, sender }) = entries.waiting.pop_first()?;
+            let (export, Waiting { latest, sender }) = entries.take(first)?;
             if latest.is_some_and(|latest| now > latest) {
-                let expected = entries.expected(entries.waiting.len() + 1);
+                let expected = entries.expected(entries.len() + 1);
                 let refused = Some(TooBusy { expected, left: Duration::ZERO });
                 return Some(Next { line, sender, refused });
             }
-            entries.begins(now);
+            self.round = self.round.max(entries.begins(&export, now));
             self.take(line);
             return Some(Next { line, sender, refused: None });
         }
         None
-    }
-}
-
-impl Line {
-    /// A call begins that has waited.
-    fn begins(&mut self, now: Instant) {
-        let Some(last) = self.last.replace(now) else { return };
-        let interval = now.saturating_duration_since(last);
-        self.interval = match self.interval {
-            Duration::ZERO => interval,
-            mean => (mean * (WEIGHT_OF_NEW - 1) + interval) / WEIGHT_OF_NEW,
-        };
-    }
-
-    /// The time after which the call at this position begins, with a margin.
-    fn expected(&self, position: usize) -> Duration {
-        let position = u32::try_from(position).unwrap_or(u32::MAX);
-        self.interval.saturating_mul(position).saturating_mul(4 + MARGIN_QUARTERS) / 4
     }
 }
 

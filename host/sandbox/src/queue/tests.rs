@@ -9,20 +9,33 @@ fn wanted(half: Half, is_long: bool) -> Wanted {
 /// A queue whose two places, one of them for long calls, are taken; and calls that wait.
 struct Full {
     state: State,
+    /// The calls are of this one.
+    export: Round,
     now: Instant,
     receivers: Vec<oneshot::Receiver<Answer>>,
 }
 
 impl Full {
     fn new() -> Self {
-        let state = State { max: [2, 1, 2], free: [0, 0, 2], lines: Default::default(), next: 0 };
-        Self { state, now: Instant::now(), receivers: Vec::new() }
+        let (max, free) = ([2, 1, 2], [0, 0, 2]);
+        let state = State { max, free, ..State::default() };
+        Self { state, export: Round::default(), now: Instant::now(), receivers: Vec::new() }
     }
 
     fn add(&mut self, line: usize, within: Option<Duration>) -> Result<u64, TooBusy> {
+        let export = self.export.clone();
+        self.add_of(&export, line, within)
+    }
+
+    fn add_of(
+        &mut self,
+        export: &Round,
+        line: usize,
+        within: Option<Duration>,
+    ) -> Result<u64, TooBusy> {
         let (sender, receiver) = oneshot::channel();
         let latest = within.map(|within| self.now + within);
-        let added = self.state.add(line, Waiting { latest, sender }, self.now);
+        let added = self.state.add(line, Waiting { latest, sender }, export, self.now);
         self.receivers.push(receiver);
         added
     }
@@ -86,6 +99,60 @@ fn calls_of_equal_precedence_begin_in_their_order() {
     assert_eq!(freed, [(FIRST_LONG, true), (FIRST_SHORT, true)]);
 }
 
+/// The exports of the calls that begin when one place after the other comes back.
+fn exports_in_turn(full: &mut Full, exports: &[&Round], count: usize) -> Vec<usize> {
+    let free = |_| {
+        let before: Vec<_> = exports.iter().map(|export| export.get()).collect();
+        full.free(&[Kind::Long, Kind::Call]);
+        let moved = |(export, before): (&&Round, &u64)| export.get() > *before;
+        exports.iter().zip(&before).position(moved).unwrap()
+    };
+    (0..count).map(free).collect()
+}
+
+#[test]
+fn exports_take_turns_whatever_the_number_of_their_calls() {
+    let mut full = Full::new();
+    let [many, few, late] = [(); 3].map(|()| Round::default());
+    (0..100).for_each(|_| drop(full.add_of(&many, FIRST_LONG, None).unwrap()));
+    (0..2).for_each(|_| drop(full.add_of(&few, FIRST_LONG, None).unwrap()));
+    let exports = [&many, &few, &late];
+    assert_eq!(exports_in_turn(&mut full, &exports, 6), [0, 1, 0, 1, 0, 0]);
+    // One that comes late, and one that comes again, have no turns to catch up on.
+    (0..3).for_each(|_| drop(full.add_of(&late, FIRST_LONG, None).unwrap()));
+    full.add_of(&few, FIRST_LONG, None).unwrap();
+    assert_eq!(exports_in_turn(&mut full, &exports, 7), [2, 1, 0, 2, 0, 2, 0]);
+}
+
+#[test]
+fn an_export_whose_every_call_waits_alone_has_no_more_turns_than_others() {
+    let mut full = Full::new();
+    let [many, one] = [(); 2].map(|()| Round::default());
+    (0..100).for_each(|_| drop(full.add_of(&many, FIRST_LONG, None).unwrap()));
+    let mut begun = [0; 2];
+    for _ in 0..20 {
+        full.add_of(&one, FIRST_LONG, None).unwrap();
+        for index in exports_in_turn(&mut full, &[&many, &one], 2) {
+            begun[index] += 1;
+        }
+    }
+    assert_eq!(begun, [20, 20]);
+}
+
+#[test]
+fn the_estimate_of_a_newcomer_knows_whose_turn_it_is() {
+    let mut full = Full::new();
+    let many = Round::default();
+    (0..12).for_each(|_| drop(full.add_of(&many, FIRST_LONG, None).unwrap()));
+    for _ in 0..2 {
+        full.now += SECOND;
+        full.free(&[Kind::Long, Kind::Call]);
+    }
+    let refused = full.add_of(&many, FIRST_LONG, Some(5 * SECOND)).unwrap_err();
+    assert_eq!(refused.expected, Duration::from_millis(13_750));
+    full.add(FIRST_LONG, Some(5 * SECOND)).unwrap();
+}
+
 #[test]
 fn a_newcomer_that_would_begin_too_late_is_refused_at_once() {
     let mut full = Full::new();
@@ -141,22 +208,22 @@ fn a_request_that_waited_too_long_begins_no_call() {
 async fn places_come_back_whatever_becomes_of_a_call() {
     let queue = Queue::new(1, 1);
     let long = wanted(Half::First, true);
-    let first = queue.enter(long).await.unwrap();
+    let first = queue.enter(long, &Round::default()).await.unwrap();
     assert!(!queue.has_long(Half::First));
     let waiting = tokio::spawn({
         let queue = queue.clone();
-        async move { queue.enter(long).await }
+        async move { queue.enter(long, &Round::default()).await }
     });
     let leaving = tokio::spawn({
         let queue = queue.clone();
-        async move { queue.enter(long).await }
+        async move { queue.enter(long, &Round::default()).await }
     });
-    while queue.0.lock().lines[FIRST_LONG].waiting.len() < 2 {
+    while queue.0.lock().lines[FIRST_LONG].len() < 2 {
         tokio::task::yield_now().await;
     }
     leaving.abort();
     assert!(leaving.await.is_err());
-    assert_eq!(queue.0.lock().lines[FIRST_LONG].waiting.len(), 1);
+    assert_eq!(queue.0.lock().lines[FIRST_LONG].len(), 1);
     // Granted to a call that leaves before it notices.
     drop(first);
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (1, 1));
@@ -164,9 +231,9 @@ async fn places_come_back_whatever_becomes_of_a_call() {
     drop(waiting.await);
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (0, 0));
     // A call that has begun takes a place for long calls beside its own.
-    let mut begun = queue.enter(wanted(Half::Second, false)).await.unwrap();
+    let mut begun = queue.enter(wanted(Half::Second, false), &Round::default()).await.unwrap();
     let call = begun.take(Kind::Call);
-    let place = queue.long_place().await.unwrap();
+    let place = queue.long_place(&Round::default()).await.unwrap();
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (1, 1));
     drop((place, call));
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (0, 0));
