@@ -148,7 +148,21 @@ def test_a_traceback_shows_causes_and_shortens_recursion():
     traceback = lines[0].fields["traceback"]
     assert "direct cause" in traceback and traceback.endswith("ValueError: too deep")
     assert traceback.index("RecursionError") < traceback.index("direct cause")
-    assert len(traceback.splitlines()) < 80
+    assert "  [Previous line repeated " in traceback
+    assert len(traceback.splitlines()) < 20
+
+
+def test_a_recursion_over_several_functions_is_cut():
+    def even(depth):
+        odd(depth + 1)
+
+    def odd(depth):
+        even(depth + 1)
+
+    with testing.captured_log() as lines:
+        preprocess_with(lambda: even(0))
+    traceback = lines[0].fields["traceback"]
+    assert " frames\n" in traceback and len(traceback.splitlines()) < 50
 
 
 @pytest.mark.parametrize("ends", [SystemExit(1), KeyboardInterrupt(), MemoryError()])

@@ -5,6 +5,7 @@ The standard `traceback` module looks at the source files when it formats. A com
 
 from __future__ import annotations
 
+from itertools import groupby
 from types import TracebackType
 
 _SDK = __file__.removesuffix("tracebacks.py")
@@ -62,21 +63,25 @@ def place(error: BaseException) -> tuple[str, int]:
 def _format_one(error: BaseException) -> str:
     lines = ["Traceback (most recent call last):"]
     frames = _frames(error.__traceback__)
-    # A deep recursion has a thousand equal frames.
-    if len(frames) > 40:
-        skipped = f"  ... {len(frames) - 40} frames"
-        shown = [*map(_line, frames[:20]), skipped, *map(_line, frames[-20:])]
-    else:
-        shown = [*map(_line, frames)]
+    shown = _lines(frames)
+    # A recursion over several functions has hundreds of frames.
+    if len(shown) > 40:
+        shown = [*shown[:20], f"  ... {len(shown) - 40} frames", *shown[-20:]]
     described = describe(error)
     if len(described) > _TEXT_MAX:
         described = f"{described[:_TEXT_MAX]} [cut]"
     return "\n".join([*lines, *shown, described])
 
 
-def _line(frame: tuple[str, int, str]) -> str:
-    file, line, name = frame
-    return f'  File "{file}", line {line}, in {name}'
+def _lines(frames: list[tuple[str, int, str]]) -> list[str]:
+    """A line for each frame. Of more than three equal ones, Python shows three, too."""
+    lines = []
+    for (file, line, name), equal in groupby(frames):
+        count = len([*equal])
+        lines += [f'  File "{file}", line {line}, in {name}'] * min(count, 3)
+        if count > 3:
+            lines.append(f"  [Previous line repeated {count - 3} more times]")
+    return lines
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
