@@ -29,6 +29,7 @@ unsafe extern "C" {
         committed_peak: *mut usize,
         page_faults: *mut usize,
     );
+    fn mi_collect(force: bool);
 }
 
 /// The memory of the allocator.
@@ -50,6 +51,13 @@ pub(crate) fn heap() -> Heap {
         );
     }
     Heap { committed: *committed as u64, committed_peak: *committed_peak as u64 }
+}
+
+/// Let the allocator give back to the system what was freed long ago. It does so by itself only
+/// while memory is allocated.
+pub(crate) fn give_back_freed() {
+    // SAFETY: may be called at any time, on any thread.
+    unsafe { mi_collect(false) };
 }
 
 /// End the process without running destructors, because threads may still use what the destructors

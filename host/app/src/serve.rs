@@ -4,6 +4,7 @@
 //! server is loading. A signal makes the server not ready. After a delay it drains, and ends within
 //! the drain timeout.
 
+mod idle_memory;
 mod limits;
 mod listeners;
 mod opening;
@@ -46,9 +47,6 @@ use crate::config::{self, Config};
 use crate::process;
 use crate::token::root_token;
 use crate::{data_dir, hash_key};
-
-/// Unused tensor buffers kept for the next request, in bytes.
-const RETAINED_BYTES_MAX: usize = 256 << 20;
 
 /// The fewest threads of the control plane: while one of them reads a large document, another one
 /// renews the server's lease.
@@ -166,7 +164,8 @@ async fn run_server(
     let connections =
         [("data", limits.data.connections.clone()), ("admin", limits.admin.connections.clone())];
     let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
-    let pool = BufferPool::new(RETAINED_BYTES_MAX);
+    let (buffers, _) = idle_memory::shares(config.requests.retained_memory_bytes);
+    let pool = BufferPool::new(buffers);
     let children = Arc::new(Children::new(&config));
     let book = usage::open(&config)?;
     let telling = telling::telling(&config, &addresses.data, &control_threads).await?;
@@ -216,7 +215,7 @@ async fn run_server(
         telling: telling.clone(),
     };
     let leaving = control.clone();
-    let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
+    let inference = Inference::new(control.clone(), shutdown.clone(), pool.clone(), rules);
     let data = DataPlane::new(control.cell().clone(), inference.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
@@ -231,6 +230,7 @@ async fn run_server(
         edges: telling.edges,
         requests: telling.requests,
         heap: process::heap,
+        pool: pool.clone(),
         connections,
         log: log.clone(),
         tenant_bytes_max: config.requests.tenant_bytes_max,
@@ -244,6 +244,7 @@ async fn run_server(
     let admin = AdminPlane::new(admin)?;
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
     let keeping = control_threads.spawn(usage::keep(book.clone()));
+    let giving = control_threads.spawn(idle_memory::give_back(pool));
     announce(config.logging.log_format, &addresses)?;
 
     signals.next().await;
@@ -258,6 +259,7 @@ async fn run_server(
         all_finished &= finished?;
     }
     keeping.abort();
+    giving.abort();
     usage::keep_once(&book);
     telling::end(&telling).await;
     if !all_finished {

@@ -107,6 +107,7 @@ fn page(status: &Value, address: &str) -> String {
     head.extend(backends);
     let mut page = escaped(&format!("{}\n", head.join(", ")));
     page += &process_line(status);
+    page += &memory_line(&status["memory"]);
     if let Some(lines) = status["log"]["dropped_lines"].as_u64().filter(|lines| *lines > 0) {
         let _ = writeln!(page, "{lines} lines of the log were dropped");
     }
@@ -147,6 +148,17 @@ fn process_line(status: &Value) -> String {
         "up for {uptime}, {} MiB of memory, {under_way} {requests} under way{oldest}\n",
         resident >> 20
     )
+}
+
+/// What holds the memory. Empty if the caller may not see it.
+fn memory_line(memory: &Value) -> String {
+    let Some(parts) = memory.as_object() else { return String::new() };
+    let part = |(name, bytes): (&String, &Value)| {
+        let name = name.trim_end_matches("_bytes").replace('_', " ");
+        format!("{name} {}", bytes.as_u64().unwrap_or_default() >> 20)
+    };
+    let parts: Vec<_> = parts.iter().map(part).collect();
+    format!("MiB by what holds them: {}\n", parts.join(", "))
 }
 
 /// Why releases of other replicas are not seen.

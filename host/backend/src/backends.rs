@@ -125,13 +125,15 @@ impl Backends {
         let Some((kind, best)) = loaded.next() else {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         };
-        let Loaded { mut info, instances, session_sizes, staging } = best;
+        let Loaded { mut info, instances, session_sizes, staging, memory } = best;
         let mut warnings = source.warnings;
         warnings.extend(failures.iter().map(ToString::to_string));
         let mut chain = vec![(kind, instances, session_sizes)];
+        let mut taken = vec![memory];
         for (kind, standby) in loaded {
             if same_interface(&info, &standby.info) {
                 chain.push((kind, standby.instances, standby.session_sizes));
+                taken.push(standby.memory);
             } else {
                 warnings.push(format!("{kind} sees other inputs or outputs: not on stand-by"));
             }
@@ -167,6 +169,7 @@ impl Backends {
             chains.iter_mut().zip(instances).for_each(|(chain, model)| chain.push(model));
         }
         let providers: Arc<[_]> = kinds.into_iter().map(ProviderHealth::new).collect();
+        providers.iter().zip(taken).for_each(|(provider, taken)| provider.sessions.add(taken));
         let instances = chains
             .into_iter()
             .map(|chain| Box::new(Fallback::new(chain, providers.clone(), &info)) as Box<dyn Model>)
@@ -237,7 +240,11 @@ impl Backends {
             Some((_, best)) if loaded.len() == providers.len() => best.info.clone(),
             _ => return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures }),
         };
-        let chain = loaded.into_iter().flat_map(|(_, loaded)| loaded.instances).collect();
+        let mut chain = Vec::new();
+        for ((_, loaded), provider) in loaded.into_iter().zip(providers.iter()) {
+            chain.extend(loaded.instances);
+            provider.sessions.add(loaded.memory);
+        }
         Ok(Box::new(Fallback::new(chain, providers.clone(), &info)))
     }
 

@@ -30,6 +30,7 @@ mod health;
 mod inspect;
 mod library;
 mod loaded;
+mod memory;
 mod onnx;
 mod onnxruntime;
 mod options;

@@ -1,11 +1,12 @@
 //! A model that is ready to run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use gristmill_core::{BufferPool, Model, ModelInfo};
 
 use crate::certificate::Certified;
 use crate::health::ProviderHealth;
+use crate::memory::SessionMemory;
 
 /// A model ready to run.
 pub struct LoadedModel {
@@ -45,4 +46,6 @@ pub(crate) struct Loaded {
     pub(crate) session_sizes: Vec<usize>,
     /// As in [`LoadedModel`]; none if the provider has no memory of its own for it.
     pub(crate) staging: Option<BufferPool>,
+    /// Of each session.
+    pub(crate) memory: Vec<Weak<SessionMemory>>,
 }

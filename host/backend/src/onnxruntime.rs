@@ -39,6 +39,7 @@ use crate::element_type::{unsupported, with_element_type};
 use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
 use crate::loaded::Loaded;
+use crate::memory::SessionMemory;
 use crate::options::{GraphOptimization, LoadOptions, ONNXRUNTIME, ProviderKind};
 use crate::source::Source;
 
@@ -128,7 +129,7 @@ impl Runtime {
         let keeping = Keeping { arenas, is_steady: inspected.is_steady() };
         let sizes = by_size::session_sizes(provider, &info, inspected, options);
         let count = options.instances * sizes.len().max(1);
-        let mut sessions = Vec::with_capacity(count);
+        let (mut sessions, mut taken) = (Vec::with_capacity(count), Vec::new());
         let mut next = Some(first);
         while sessions.len() < count {
             // Each instance has its own session, so that on CUDA each has its own stream: a session
@@ -138,11 +139,13 @@ impl Runtime {
                 None => self.session(source, options, provider)?,
             };
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
+            taken.push(Arc::downgrade(&memory));
             let runs = Arc::new(Runs::new(memory, &keeping)?);
             sessions.push(Instance { session, runs, outputs, pool, on_caller });
         }
         let instances = by_size::instances(sessions, sizes);
-        Ok(Loaded { info, instances, session_sizes: sizes.to_vec(), staging })
+        let session_sizes = sizes.to_vec();
+        Ok(Loaded { info, instances, session_sizes, staging, memory: taken })
     }
 
     fn session(
@@ -150,8 +153,8 @@ impl Runtime {
         source: &Source<'_>,
         options: &LoadOptions,
         provider: ProviderKind,
-    ) -> Result<(Session, Arc<NativeMemory>), ProviderError> {
-        let memory = Arc::new(NativeMemory::new(self.run_memory_bytes));
+    ) -> Result<(Session, Arc<SessionMemory>), ProviderError> {
+        let memory = SessionMemory::new(self.run_memory_bytes);
         let level = match options.graph_optimization {
             GraphOptimization::Disable => GraphOptimizationLevel::Disable,
             GraphOptimization::Basic => GraphOptimizationLevel::Level1,
@@ -178,9 +181,9 @@ impl Runtime {
             let folder = configured.with_config_entry(WEIGHTS_FOLDER, weights.folder);
             configured = folder.map_err(ort::Error::from)?;
         }
-        let session = configured.commit_from_memory(&source.onnx)?;
-        // The proof in the child has bounded the weights; only the runs count from here.
-        memory.reset();
+        let loading = NativeMemory::new(usize::MAX);
+        let session = loading.count(|| configured.commit_from_memory(&source.onnx))?;
+        memory.loaded(loading.taken_bytes() + memory.runs.taken_bytes());
         Ok((session, memory))
     }
 }

@@ -24,6 +24,7 @@ use crate::element_type::{unsupported, with_element_type};
 use crate::error::ProviderError;
 use crate::inspect::Inspected;
 use crate::loaded::Loaded;
+use crate::memory::SessionMemory;
 use crate::options::{LoadOptions, TRACT};
 use crate::source::Source;
 
@@ -59,13 +60,18 @@ pub(crate) fn load(
     // run, which `run_guarded` guards.
     let loading = std::panic::catch_unwind(|| load_plan(source));
     let (plan, info, open) = loading.unwrap_or(Err(ProviderError::Panicked))?;
+    // All instances have the same plan.
+    let memory = SessionMemory::new(usize::MAX);
+    memory.loaded(source.onnx.len());
     let instance = || {
         let (plan, open, output_dtypes) =
             (plan.clone(), open.clone(), info.outputs.iter().map(|output| output.dtype).collect());
-        Box::new(Instance { plan, open, output_dtypes, pool: pool.clone() }) as Box<dyn Model>
+        let (pool, _memory) = (pool.clone(), memory.clone());
+        Box::new(Instance { plan, open, output_dtypes, pool, _memory }) as Box<dyn Model>
     };
     let instances = (0..options.instances).map(|_| instance()).collect();
-    Ok(Loaded { info, instances, session_sizes: Vec::new(), staging: None })
+    let memory = vec![Arc::downgrade(&memory)];
+    Ok(Loaded { info, instances, session_sizes: Vec::new(), staging: None, memory })
 }
 
 type Plan = Arc<TypedRunnableModel>;
@@ -255,6 +261,7 @@ struct Instance {
     open: Option<Arc<OpenPlan>>,
     output_dtypes: Vec<Dtype>,
     pool: BufferPool,
+    _memory: Arc<SessionMemory>,
 }
 
 impl Model for Instance {

@@ -1,8 +1,9 @@
 //! The free blocks of a pool: taken when a buffer begins, given back when its last reader drops it.
 //!
 //! A fresh 600 KB allocation costs a mmap and 150 page faults, several times the arithmetic done on
-//! it, so blocks are kept for the next buffer of their size, up to a limit. Debug builds overwrite
-//! a block that comes back ([`POISON`]), so that tests find bytes of an earlier owner.
+//! it, so blocks are kept for the next buffer of their size, up to a limit, and until they have been
+//! spare for a while ([`FreeBlocks::trim`]). Debug builds overwrite a block that comes back
+//! ([`POISON`]), so that tests find bytes of an earlier owner.
 
 use parking_lot::Mutex;
 
@@ -22,6 +23,8 @@ pub(crate) struct FreeBlocks {
 pub(crate) struct FreeLists {
     /// One list for each size class.
     pub(crate) classes: Vec<Vec<Block>>,
+    /// The fewest free blocks of each class since the last trim.
+    spare: Vec<usize>,
     pub(crate) retained_bytes: usize,
 }
 
@@ -47,8 +50,7 @@ impl FreeBlocks {
     pub(crate) fn take(&self, len: usize) -> Taken {
         let class = class_of(len);
         let mut free = self.lists.lock();
-        if let Some(block) = free.classes.get_mut(class).and_then(Vec::pop) {
-            free.retained_bytes -= block.bytes().len();
+        if let Some(block) = free.pop(class) {
             return Taken { block, is_zero: false };
         }
         drop(free);
@@ -83,16 +85,38 @@ impl FreeBlocks {
         let mut free = self.lists.lock();
         if free.classes.len() <= class {
             free.classes.resize_with(class + 1, Vec::new);
+            free.spare.resize(class + 1, 0);
         }
         while free.retained_bytes + bytes > self.retained_bytes_max {
             let kept = free.classes.iter().enumerate();
             let most = kept.max_by_key(|(class, blocks)| blocks.len() * bytes_of(*class));
             let Some((most, _)) = most.filter(|(most, _)| *most != class) else { return };
-            let Some(evicted) = free.classes[most].pop() else { return };
-            free.retained_bytes -= bytes_of(most);
+            let Some(evicted) = free.pop(most) else { return };
             dropped.push(evicted);
         }
         free.retained_bytes += bytes;
         free.classes[class].push(block);
+    }
+
+    /// Free the blocks that nobody has needed since the last call of this.
+    pub(crate) fn trim(&self) {
+        // Dropped after the lock is released: unmapping takes long.
+        let mut dropped = Vec::new();
+        let mut free = self.lists.lock();
+        let FreeLists { classes, spare, retained_bytes } = &mut *free;
+        for (class, (blocks, spare)) in classes.iter_mut().zip(spare).enumerate() {
+            *retained_bytes -= *spare * bytes_of(class);
+            dropped.extend(blocks.drain(..*spare));
+            *spare = blocks.len();
+        }
+    }
+}
+
+impl FreeLists {
+    fn pop(&mut self, class: usize) -> Option<Block> {
+        let block = self.classes.get_mut(class)?.pop()?;
+        self.retained_bytes -= bytes_of(class);
+        self.spare[class] = self.spare[class].min(self.classes[class].len());
+        Some(block)
     }
 }

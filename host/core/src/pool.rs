@@ -31,6 +31,16 @@ impl BufferPool {
         Self { free: Arc::new(FreeBlocks::new(source, retained_bytes_max)) }
     }
 
+    /// The bytes of unused buffers that it keeps now.
+    pub fn retained_bytes(&self) -> usize {
+        self.free.lists.lock().retained_bytes
+    }
+
+    /// Free the buffers that nobody has needed since the last call of this.
+    pub fn trim(&self) {
+        self.free.trim();
+    }
+
     /// Whether its memory comes from a [`MemorySource`], such as pinned memory of a device.
     pub fn is_sourced(&self) -> bool {
         self.free.is_sourced()

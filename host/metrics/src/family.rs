@@ -180,6 +180,8 @@ families! {
         "Processor time of the server's process, user and system; children are not included.";
     PROCESS_MEMORY Gauge "process.memory.usage" ["By"] ()
         "Resident memory of the server's process.";
+    MEMORY Gauge "gristmill.memory.usage" ["By"] (part)
+        "Memory of the server by what holds it; the reference of the status says what each part is.";
     PROCESS_HEAP Gauge "gristmill.process.heap" ["By"] ()
         "Memory that the server's allocator has from the system, whether it is in use or not.";
     PROCESS_THREADS Gauge "process.thread.count" ["{thread}"] ()

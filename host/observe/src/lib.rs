@@ -2,7 +2,7 @@
 //!
 //! In reading order: `requests` for tenants and their pipelines, `models` for models and their
 //! queues, `server` for releases, plugins and connections, `process` for the operating system's
-//! view, `gpu` for that of NVIDIA's driver; `scrape` makes text of all.
+//! view, `memory` for what holds the memory, `gpu` for that of NVIDIA's driver; `scrape` makes text of all.
 //!
 //! Refuses to know who reads the values: `admin` answers them as text.
 //!
@@ -13,6 +13,7 @@
 #![deny(missing_docs)]
 
 mod gpu;
+mod memory;
 mod models;
 mod observer;
 mod parts;
@@ -21,6 +22,7 @@ mod requests;
 mod scrape;
 mod server;
 
+pub use self::memory::{MemoryFigures, model_bytes, plugin_file_bytes};
 pub use self::observer::Observer;
 pub use self::parts::{Heap, Parts};
 pub use self::process::ProcessFigures;

@@ -5,6 +5,7 @@ use std::time::{Instant, SystemTime};
 use gristmill_core::Underway;
 use gristmill_metrics::Collected;
 
+use crate::memory::MemoryFigures;
 use crate::parts::Parts;
 use crate::process::ProcessFigures;
 use crate::{gpu, models, requests, server};
@@ -30,6 +31,7 @@ impl Observer {
         models::collect(&serving.snapshot, &mut collected);
         server::collect(&self.parts, &serving.snapshot, &mut collected);
         self.process().collect(&mut collected);
+        MemoryFigures::read(&self.parts, &serving.snapshot).collect(&mut collected);
         gpu::collect(&mut collected);
         collected
     }
@@ -37,6 +39,11 @@ impl Observer {
     /// The figures of the process now. This reads some files of the system.
     pub fn process(&self) -> ProcessFigures {
         ProcessFigures::read(self.started, (self.parts.heap)())
+    }
+
+    /// What holds the memory now.
+    pub fn memory(&self) -> MemoryFigures {
+        MemoryFigures::read(&self.parts, &self.parts.control.serving().snapshot)
     }
 
     /// The requests that are under way, the oldest first.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_control::Control;
-use gristmill_core::Requests;
+use gristmill_core::{BufferPool, Requests};
 use gristmill_metrics::EdgeFigures;
 use gristmill_telemetry::Log;
 use gristmill_transport::Connections;
@@ -27,6 +27,8 @@ pub struct Parts {
     pub requests: &'static Requests,
     /// Asks the allocator.
     pub heap: fn() -> Heap,
+    /// The memory for tensors.
+    pub pool: BufferPool,
     /// The connections of each plane, by the plane's name.
     pub connections: [(&'static str, Connections); 2],
     /// The log.

@@ -24,6 +24,8 @@ pub struct ProcessFigures {
     pub resident_bytes: u64,
     /// The most of it, in bytes.
     pub resident_peak_bytes: u64,
+    /// Its part that no file has, in bytes: the rest are pages of files, which the kernel can evict.
+    pub resident_anonymous_bytes: u64,
     /// The allocator's part.
     pub heap: Heap,
     /// Threads.
@@ -46,6 +48,7 @@ impl ProcessFigures {
             cpu_s: cpu_times().unwrap_or_default(),
             resident_bytes: bytes("VmRSS:"),
             resident_peak_bytes: bytes("VmHWM:"),
+            resident_anonymous_bytes: bytes("RssAnon:") + bytes("RssShmem:"),
             heap,
             threads: number("Threads:").unwrap_or_default(),
             files: open_files().unwrap_or_default(),

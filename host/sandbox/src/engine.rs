@@ -40,8 +40,7 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The least number of memories in the pool. A memory that is free stays as its last plugin had it,
 /// so the next call of that plugin maps no pages. With as many memories as plugins in turn, a call
-/// takes two thirds of the time. A free memory holds at most `keep_resident_bytes`, so all of them
-/// hold at most 1 GiB.
+/// takes two thirds of the time. A free memory holds at most `keep_resident_bytes`.
 const MEMORIES_MIN: u32 = 2048;
 
 /// The handles that a call lends to its guest: context and request.
@@ -117,6 +116,13 @@ impl PluginEngine {
         let taken = |places: &Semaphore| max.saturating_sub(places.available_permits());
         let Resting { waiting, idle } = &self.resting;
         Instances { busy: taken(&self.permits), waiting: taken(waiting), idle: taken(idle), max }
+    }
+
+    /// The bytes that free memories, tables and stacks keep for later instances.
+    pub(crate) fn retained_bytes(&self) -> usize {
+        let Some(metrics) = self.engine.pooling_allocator_metrics() else { return 0 };
+        let stacks = metrics.unused_stack_bytes_resident().unwrap_or_default();
+        metrics.unused_memory_bytes_resident() + metrics.unused_table_bytes_resident() + stacks
     }
 
     pub(crate) fn config(&self) -> &SandboxConfig {
@@ -226,6 +232,8 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
     // Guests that run, that wait for a model, and that are idle (`Resting`).
     let calls = sandbox.concurrent_calls.saturating_mul(3);
     let memories = calls.saturating_mul(MEMORIES_PER_CALL).max(MEMORIES_MIN);
+    // A free memory that is beyond them is the first to be used again.
+    let warm = sandbox.retained_bytes / sandbox.keep_resident_bytes.max(1);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(sandbox.instances_max))
@@ -241,7 +249,7 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .table_elements(sandbox.table_elements_max)
         .linear_memory_keep_resident(sandbox.keep_resident_bytes)
         .table_keep_resident(64 << 10)
-        .max_unused_warm_slots(memories);
+        .max_unused_warm_slots((warm as u32).min(memories));
     // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
     // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {

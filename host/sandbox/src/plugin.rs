@@ -140,6 +140,14 @@ impl Plugin {
         pages.unwrap_or(0).saturating_mul(64 << 10)
     }
 
+    /// The size of its compiled file, which is mapped: its code, its types and the contents that its
+    /// memories begin with. The kernel can evict these pages, and reads them again when they are
+    /// needed.
+    pub fn mapped_bytes(&self) -> usize {
+        let mapped = self.instance.component().image_range();
+        mapped.end.addr() - mapped.start.addr()
+    }
+
     /// Its compiled code in this process, for profiles, under this name. A function without a name
     /// in the plugin is called by its number.
     pub fn code(self: &Arc<Self>, name: String) -> Code {

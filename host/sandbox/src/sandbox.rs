@@ -157,6 +157,11 @@ impl Sandbox {
         self.engine.instances()
     }
 
+    /// The bytes that the memories of instances that ended keep for later ones.
+    pub fn retained_bytes(&self) -> usize {
+        self.engine.retained_bytes()
+    }
+
     /// The size of the pool.
     pub fn config(&self) -> &SandboxConfig {
         self.engine.config()

@@ -68,6 +68,7 @@ impl Resource for Status {
             release: snapshot.release,
             server: reach.is_server().then(|| ServerDocument {
                 process: ProcessDocument::of(&state.scrapes.observer().process()),
+                memory: state.scrapes.observer().memory().into(),
                 requests: RequestsSummary::of(&state.scrapes.observer().requests()),
                 backends: state.control.backends(),
                 log: LogDocument { dropped_lines: state.log.dropped() },

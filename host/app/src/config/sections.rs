@@ -101,6 +101,10 @@ section! {
         tenant_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
             "Bytes that one tenant's requests, answers and plugin calls may hold at the same time; \
              further ones are refused for now";
+        retained_memory_bytes: usize = "1073741824", 16 << 20..=1 << 40,
+            "The most memory that is kept for later requests: a quarter of it for free tensor \
+             buffers, the rest for the memory of plugin instances that ended; what nobody needs for \
+             a while is given back earlier";
         infer_timeout["infer_timeout_s"]: Duration = "30", 1..=3600,
             "Seconds that a request of /v2 or gRPC may take, unless its client asks for less";
     }

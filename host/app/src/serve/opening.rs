@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use crate::child;
 use crate::config::Config;
+use crate::serve::idle_memory;
 use crate::serve::samples::DataPlaneSamples;
 use crate::serve::store::open_store;
 
@@ -75,6 +76,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
     let sandbox = SandboxConfig {
         concurrent_calls: config.plugins.concurrent_plugin_calls,
         memory_bytes_max: config.plugins.plugin_memory_bytes,
+        retained_bytes: idle_memory::shares(config.requests.retained_memory_bytes).1,
         instances_max: config.plugins.plugin_instances,
         compiler: Compiler::Child { runner: children.compilers.clone(), limits },
         ..SandboxConfig::new(data_dir.join("compiled"))

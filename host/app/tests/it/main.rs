@@ -58,6 +58,7 @@ mod leaks;
 mod limits;
 mod logging;
 mod long_calls;
+mod memory;
 mod metrics;
 mod mixed_rows;
 mod model_names;

@@ -17,7 +17,7 @@ fn the_page_shows_what_serves() {
     let address = server.admin.address().trim_start_matches("http://");
     let page = cli.ok(&["status"]);
     let first = format!("{address}: release 0, gristmill {}, ", env!("CARGO_PKG_VERSION"));
-    assert!(page.starts_with(&first) && page.lines().count() == 2, "{page}");
+    assert!(page.starts_with(&first) && page.lines().count() == 3, "{page}");
     assert!(page.contains("up for ") && page.contains(" 0 requests under way"), "{page}");
     server.digits("acme");
     server.data.post("/v1/acme/infer", &files::digit(4)).ok();

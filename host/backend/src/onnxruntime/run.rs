@@ -2,7 +2,7 @@
 //!
 //! A session allocates from its own arena, which grows and is kept for the next run. ONNX Runtime
 //! cannot limit an arena, so its growth is counted where it calls the C library's allocator
-//! ([`NativeMemory`]). If a run goes over the limit, unused parts of the arena may be the reason.
+//! (`gristmill_thread::NativeMemory`). If a run goes over the limit, unused parts of the arena may be the reason.
 //! So the arena gives them back, the count starts again, and the run is repeated once.
 //!
 //! A part of the arena cannot be given back while an output lies in it. So outputs are copied out
@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use gristmill_core::{Interrupt, ModelError, ModelErrorKind};
-use gristmill_thread::{NativeMemory, Share};
+use gristmill_thread::Share;
 use ort::ErrorCode;
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
 
 use super::message::without_sources;
+use crate::memory::SessionMemory;
 
 /// A run option of ONNX Runtime: the named arenas give their free memory back when the run ends.
 /// Source: `onnxruntime_run_options_config_keys.h`.
@@ -31,7 +32,7 @@ pub(super) struct Runs {
     /// Options with which a run shrinks the arena; none if the session has no arena.
     shrinking: Option<RunOptions>,
     is_steady: bool,
-    memory: Arc<NativeMemory>,
+    memory: Arc<SessionMemory>,
     /// Shared with each output that lies in the arena.
     adopted: Pin,
 }
@@ -49,7 +50,7 @@ pub(super) struct Keeping {
 }
 
 impl Runs {
-    pub(super) fn new(memory: Arc<NativeMemory>, keeping: &Keeping) -> ort::Result<Self> {
+    pub(super) fn new(memory: Arc<SessionMemory>, keeping: &Keeping) -> ort::Result<Self> {
         let shrinking = match &keeping.arenas {
             Some(arenas) => {
                 let mut options = RunOptions::new()?;
@@ -70,10 +71,10 @@ impl Runs {
     ) -> Result<T, ModelError> {
         let Some(shrinking) = &self.shrinking else {
             // Without an arena each allocation is freed by itself, so the count starts at each run.
-            self.memory.reset();
+            self.memory.runs.reset();
             return self.counted(|| attempt(&self.keeping, Some(&self.adopted)));
         };
-        let is_pressed = self.memory.taken_bytes() > self.memory.limit_bytes() / 2;
+        let is_pressed = self.memory.runs.taken_bytes() > self.memory.runs.limit_bytes() / 2;
         let pin = Some(&self.adopted).filter(|_| self.is_steady && !is_pressed);
         let first = self.counted(|| attempt(&self.keeping, pin));
         // While outputs lie in the arena of the processor, it cannot shrink. That of a GPU can.
@@ -84,7 +85,7 @@ impl Runs {
         // This run most likely fails, too. But with these options it gives memory back at its end.
         let second = self.counted(|| attempt(shrinking, None));
         if !is_unread {
-            self.memory.reset();
+            self.memory.runs.reset();
         }
         if !lacks_memory(&second) {
             return second;
@@ -94,8 +95,8 @@ impl Runs {
 
     /// Run once within the limit.
     fn counted<T>(&self, run: impl FnOnce() -> Result<T, ModelError>) -> Result<T, ModelError> {
-        let refused = self.memory.refused();
-        self.memory.count(run).map_err(|error| match self.memory.refused() == refused {
+        let refused = self.memory.runs.refused();
+        self.memory.runs.count(run).map_err(|error| match self.memory.runs.refused() == refused {
             // If it lacks memory, it is that of the machine or of a GPU.
             true => error,
             false => self.over_limit(error),
@@ -107,7 +108,7 @@ impl Runs {
         if error.kind != ModelErrorKind::OutOfMemory {
             return error;
         }
-        let limit = self.memory.limit_bytes();
+        let limit = self.memory.runs.limit_bytes();
         let text = format!(
             "the run needs more memory than model_run_memory_bytes allows, {limit} bytes: {error}"
         );
@@ -175,7 +176,7 @@ pub(super) fn run_failed(error: ort::Error) -> ModelError {
 }
 
 /// Starts the threads of a session. What they allocate counts as the session's memory.
-pub(super) struct Threads(pub(super) Arc<NativeMemory>);
+pub(super) struct Threads(pub(super) Arc<SessionMemory>);
 
 impl ThreadManager for Threads {
     type Thread = JoinHandle<()>;
@@ -184,7 +185,7 @@ impl ThreadManager for Threads {
         let memory = self.0.clone();
         let run = move || {
             Share::Serving.take("runs of models");
-            memory.count(work)
+            memory.runs.count(work)
         };
         let thread = thread::Builder::new().name("onnxruntime".into());
         thread.spawn(run).map_err(ort::Error::wrap)

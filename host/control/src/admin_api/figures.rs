@@ -20,6 +20,8 @@ pub struct ControlFigures {
     pub compiles: Distribution,
     /// The instances of plugins.
     pub instances: Instances,
+    /// The bytes that the memories of instances that ended keep for later ones.
+    pub retained_bytes: usize,
     /// The time since this server last found that it serves the newest release. None if the store
     /// is this server's alone.
     pub lag: Option<Duration>,
@@ -33,6 +35,7 @@ impl Control {
             builds: self.releases.builds.get(),
             compiles: self.sandbox.compiles().get(),
             instances: self.sandbox.instances(),
+            retained_bytes: self.sandbox.retained_bytes(),
             lag: self.replicas.as_ref().map(|replicas| replicas.lag()),
         }
     }

@@ -50,6 +50,26 @@ fn a_buffer_that_is_given_up_while_it_is_written_returns_too() {
     assert_eq!(again.as_bytes(), [2; 6000]);
 }
 
+#[test]
+fn buffers_that_nobody_needs_are_freed_and_the_others_stay() {
+    let pool = BufferPool::new(1 << 20);
+    let three = [0; 3].map(|_| pool.copy_from(&[1; 8192]));
+    drop(three);
+    pool.trim();
+    assert_eq!(pool.retained_bytes(), 3 * 8192, "they were in use since the last time");
+    // Since then, one of them is in use now and then.
+    drop(pool.copy_from(&[2; 8192]));
+    pool.trim();
+    assert_eq!(pool.retained_bytes(), 8192);
+    drop(pool.copy_from(&[3; 8192]));
+    pool.trim();
+    assert_eq!(pool.retained_bytes(), 8192);
+    pool.trim();
+    assert_eq!(pool.retained_bytes(), 0);
+    drop(pool.copy_from(&[4; 8192]));
+    assert_eq!(pool.retained_bytes(), 8192);
+}
+
 /// A pool whose next buffer of that size had another owner before, and the bytes of that owner.
 fn used(len: usize) -> (BufferPool, Vec<u8>) {
     let pool = BufferPool::new(1 << 20);

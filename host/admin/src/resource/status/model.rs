@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_batch::LaneStatistics;
 use gristmill_control::{DigestText, ModelConfig, Reach};
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
+use gristmill_observe::model_bytes;
 use gristmill_snapshot::{Certificate, Certified, ModelState, ProviderHealth, ServedModel, Sizing};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
@@ -80,7 +81,11 @@ impl<'a> ModelDocument<'a> {
     }
 
     fn without_others(self, reach: &Reach) -> Self {
-        let served = self.served.map(|served| ServedDocument { providers: None, ..served });
+        let served = self.served.map(|served| ServedDocument {
+            providers: None,
+            memory_bytes: None,
+            ..served
+        });
         let usage = self.statistics.map(|statistics| {
             let own = statistics.tenants.into_iter();
             own.filter(|(tenant, _)| reach.has_tenant(tenant.as_str())).collect()
@@ -107,6 +112,9 @@ pub(in crate::resource) struct ServedDocument<'a> {
     provider: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     providers: Option<Vec<ProviderDocument>>,
+    /// The memory of its sessions: what loading them took, and the memory that their runs keep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
     #[schema(value_type = Vec<String>)]
     warnings: &'a [String],
     /// Whether its inputs can have any number of rows.
@@ -132,6 +140,7 @@ impl<'a> ServedDocument<'a> {
             backend: info.backend,
             provider: providers.first().map(|provider| provider.name),
             providers: Some(providers.iter().map(ProviderDocument::of).collect()),
+            memory_bytes: Some(model_bytes(served)),
             warnings,
             dynamic_rows: info.has_open_rows(),
             batching: BatchingDocument::of(served),

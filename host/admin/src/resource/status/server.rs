@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use gristmill_control::{JobStatus, rfc3339};
 use gristmill_core::Underway;
-use gristmill_observe::ProcessFigures;
+use gristmill_observe::{MemoryFigures, ProcessFigures};
 use gristmill_transport::TlsReport;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,6 +16,7 @@ use crate::schemas::maybe;
 #[derive(Serialize, ToSchema)]
 pub(super) struct ServerDocument<'a> {
     pub(super) process: ProcessDocument,
+    pub(super) memory: MemoryDocument,
     pub(super) requests: RequestsSummary,
     /// The backends that can run models, the best first.
     #[schema(value_type = Vec<String>)]
@@ -43,6 +44,8 @@ pub(super) struct ProcessDocument {
     uptime_s: u64,
     resident_bytes: u64,
     resident_peak_bytes: u64,
+    /// The part of the resident memory that no file has. The kernel can evict the rest.
+    resident_anonymous_bytes: u64,
     /// Memory that the allocator has from the system, whether it is in use or not.
     heap_bytes: u64,
     heap_peak_bytes: u64,
@@ -58,10 +61,40 @@ impl ProcessDocument {
             uptime_s: figures.uptime.as_secs(),
             resident_bytes: figures.resident_bytes,
             resident_peak_bytes: figures.resident_peak_bytes,
+            resident_anonymous_bytes: figures.resident_anonymous_bytes,
             heap_bytes: figures.heap.committed,
             heap_peak_bytes: figures.heap.committed_peak,
             threads: figures.threads,
             open_files: figures.files,
+        }
+    }
+}
+
+/// What holds the memory of the server. The memory of models, buffers, and most of what tenants hold
+/// is the allocator's (`process.heap_bytes`), which keeps some of what is freed.
+#[derive(Serialize, ToSchema)]
+#[schema(as = MemoryStatus)]
+pub(super) struct MemoryDocument {
+    /// The requests, answers, tensors, pictures and plugin instances of all tenants.
+    tenants_bytes: u64,
+    /// Compiled plugins: mapped files, whose pages the kernel can evict.
+    plugin_files_bytes: u64,
+    /// Memory of plugin instances that ended, kept for later ones.
+    plugin_memories_bytes: u64,
+    /// Tensor buffers that are free, kept for later requests.
+    buffers_bytes: u64,
+    /// The sessions of models: what loading them took, and the memory that their runs keep.
+    models_bytes: u64,
+}
+
+impl From<MemoryFigures> for MemoryDocument {
+    fn from(figures: MemoryFigures) -> Self {
+        Self {
+            tenants_bytes: figures.tenants,
+            plugin_files_bytes: figures.plugin_files,
+            plugin_memories_bytes: figures.plugin_memories,
+            buffers_bytes: figures.buffers,
+            models_bytes: figures.models,
         }
     }
 }

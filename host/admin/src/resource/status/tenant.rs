@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use gristmill_control::{DigestText, ModelNameText, NameText};
 use gristmill_core::{Digest, Name};
+use gristmill_observe::plugin_file_bytes;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{Access, Pipeline, PluginState, QuotaLimits, Tenant};
 use serde::Serialize;
@@ -19,8 +20,10 @@ pub(super) struct TenantDocument<'a> {
     /// The models that it may run directly.
     #[schema(value_type = Vec<ModelNameText>)]
     models: Vec<&'a Name>,
-    /// The bytes of its requests and answers under way.
+    /// The bytes of its requests and answers under way, with their tensors and plugin instances.
     bytes_under_way: usize,
+    /// The compiled files of its plugins, which are mapped into the server's memory.
+    plugin_files_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<QuotaDocument>,
     #[schema(value_type = Option<NameText>)]
@@ -41,6 +44,7 @@ impl<'a> TenantDocument<'a> {
             open: tenant.access == Access::Open,
             models: tenant.models.keys().collect(),
             bytes_under_way: tenant.quota.bytes.held(),
+            plugin_files_bytes: plugin_file_bytes(tenant),
             quota: QuotaDocument::of(tenant),
             default_pipeline: tenant.default_pipeline.as_ref(),
             plugins: plugins.map(|(name, plugin)| (name, PluginDocument::of(plugin))).collect(),

@@ -1,0 +1,36 @@
+//! Giving back memory that nobody has needed for a while.
+
+use std::time::Duration;
+
+use gristmill_core::BufferPool;
+use tokio::task::spawn_blocking;
+
+use crate::process;
+
+/// Memory that was not needed for so long is given back, within twice this time.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// The part of the memory kept for later requests that tensor buffers have. Plugin instances have
+/// the rest.
+const BUFFERS_PART: usize = 4;
+
+/// The most bytes of free tensor buffers, and of free memories of plugin instances, of
+/// `retained_memory_bytes`.
+pub(super) fn shares(retained_memory_bytes: usize) -> (usize, usize) {
+    let buffers = retained_memory_bytes / BUFFERS_PART;
+    (buffers, retained_memory_bytes - buffers)
+}
+
+/// Give back what nobody has needed, now and then, until this is dropped.
+pub(super) async fn give_back(pool: BufferPool) {
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let pool = pool.clone();
+        let giving = move || {
+            pool.trim();
+            process::give_back_freed();
+        };
+        // A panic is logged, and the next round tries again.
+        let _ = spawn_blocking(giving).await;
+    }
+}
