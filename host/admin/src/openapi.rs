@@ -1,5 +1,8 @@
 //! The description of the admin API as an OpenAPI document, from the operations that resources
 //! describe and the types of their documents.
+//!
+//! Invariant: each route and method has a description, and each description a route. A test
+//! compares both.
 
 use gristmill_control::ErrorCodeText;
 use gristmill_core::ErrorCode;

@@ -2,6 +2,9 @@
 //!
 //! The lock is the operating system's, on the file `lock`, so it ends with the process in every
 //! case. The file names the process that holds it.
+//!
+//! With a shared store the lock guards the copies of blobs, the compiled code and the server's
+//! name.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};

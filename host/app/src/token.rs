@@ -1,6 +1,9 @@
 //! The root token, with which a server is started, and the commands for tokens. The root token is
 //! given, or it is made once; then only its digest is kept. `remote` has the commands for tokens of
 //! a server that runs.
+//!
+//! Invariant: a root token is made only when the addresses are bound and the directory is locked,
+//! and it is shown before anything else can fail. It is kept as a hash, whole or not at all.
 
 mod remote;
 

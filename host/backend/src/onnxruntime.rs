@@ -6,6 +6,9 @@
 //! Refuses to know other providers: `fallback` does.
 //!
 //! Invariant: an output never lies in memory that an input's owner may use again.
+//!
+//! Invariant: ONNX Runtime is set up only if `ORT_DISABLE_TELEMETRY` is 1. Otherwise version 1.31
+//! writes a database and a device id to the home directory.
 
 mod by_size;
 mod message;

@@ -1,4 +1,7 @@
 //! The file of a model, made ready for the runtimes.
+//!
+//! Invariant: a model reads no file but its own blob. An ONNX file alone that names other files is
+//! refused; in a package each tensor's data is a part of the blob (`package`).
 
 use std::borrow::Cow;
 use std::fs::File;

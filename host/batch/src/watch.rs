@@ -2,6 +2,11 @@
 //!
 //! While nothing runs, it waits. While something runs, it checks ten times a second, so that the
 //! begin and the end of a run need not wake it.
+//!
+//! Invariant: a run that was told to end and goes on for
+//! [`LaneConfig::lost_after`](crate::LaneConfig) more is lost: its instance and its thread are
+//! replaced. With more than [`LOST_RUNS_MAX`] lost runs at the same time the model is refused,
+//! until enough of them have ended or its file changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

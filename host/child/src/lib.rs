@@ -14,7 +14,9 @@
 //! - a child sets its limits before it reads anything of the job;
 //! - a child does not outlive the call that runs it, nor its parent;
 //! - a child has no descriptors of the parent except its standard streams, none of the parent's
-//!   environment variables, and `/` as its working directory.
+//!   environment variables, and `/` as its working directory;
+//! - a child has a low priority from its first instruction on, because the thread that starts it
+//!   has it.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -6,7 +6,8 @@
 //! - at most [`FILES_MAX`] files wait for a release, and [`PARTIAL_MAX`] for more parts; the bytes
 //!   of all of them are bounded together (`blob_room`), and tokens have their shares of all three;
 //! - a token whose reach is a few tenants has a file only if all of the file came with this token:
-//!   it neither sees nor completes the files of others, though both may be the same file.
+//!   it neither sees nor completes the files of others, though both may be the same file;
+//! - only a file whose content has the digest in its name becomes a blob.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

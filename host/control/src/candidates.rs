@@ -6,6 +6,8 @@
 //!
 //! Invariant: such releases keep a pace, however many candidates are aborted, so that they do not
 //! push out those of people.
+//!
+//! Invariant: a candidate that cannot be loaded, fails or is aborted leaves its pipeline as it is.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};

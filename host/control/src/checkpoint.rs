@@ -9,6 +9,8 @@
 //! `capture`, and the digest covers only the checkpoint's bytes. In format 1, moreover, there are
 //! no admin tokens, no tenant says since when it is there or has a quota, pipelines have no
 //! `samples`, and configurations of models no `warm_up`.
+//!
+//! Invariant: a checkpoint is read once before it is written, as a release is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

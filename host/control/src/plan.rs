@@ -8,6 +8,9 @@
 //! keys of a tenant's document. `restore` finds the changes that bring back an earlier state. `fit`
 //! and `signature` check loaded things against their users. `needs` lists what must be loaded for a
 //! state.
+//!
+//! Invariant: a release is hardly longer than what was sent for it, or than the documents that it
+//! changes. What follows from documents that are there is counted, and bounded ([`NAMES_MAX`]).
 
 mod candidate;
 pub(crate) mod fit;

@@ -1,4 +1,8 @@
 //! What comes with a change besides its content.
+//!
+//! Invariant: a change is made only if its author's token is the same as when the call came, with
+//! the same role and tenants, and has not ended. That is checked in the step that makes the
+//! release, because an upload, a compilation and samples may come in between.
 
 use std::time::SystemTime;
 

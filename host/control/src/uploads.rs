@@ -3,6 +3,10 @@
 //!
 //! A file is needed while an upload of it is under way. When a release names it, it is needed for
 //! as long as that release is kept, even if a later one deletes the plugin or model.
+//!
+//! Invariant: a file is removed only if no upload under way, no kept release and not the checkpoint
+//! names it. An upload is under way until its last write and its release have ended, whether or not
+//! its client still waits.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,8 @@
 //! Bounds on what one tenant holds of the host's memory.
+//!
+//! Invariant: bytes count from the moment in which they are read or made until the last of what
+//! holds them is dropped. A tenant that holds too much is refused; other tenants are not. At most a
+//! quarter of a budget is promised to bodies that have not arrived.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,7 @@
 //! Hashes of keys, which are kept in place of the keys.
+//!
+//! Invariant: each hash says which kind it has, and which secret it was made with. A plain SHA-256
+//! is kept only for keys of logs up to format 5, until they are replaced, and for the root token.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,6 +2,9 @@
 //!
 //! Invariant: a guest serves a further call only after one that ended without a trap and without
 //! reaching a limit, and only for the same owner, the same plugin and the same limits.
+//!
+//! A guest that has grown by [`GROWTH_BYTES_MAX`], or that keeps a resource of the host, serves no
+//! call of another request ([`Guest::is_unfit`]).
 
 use std::any::Any;
 

@@ -1,4 +1,7 @@
 //! The caller of a request: a tenant or the operator.
+//!
+//! Invariant: a client without a key of a tenant cannot find out whether the tenant exists: not by
+//! an answer, a header or a response time.
 
 use std::sync::Arc;
 use std::time::SystemTime;

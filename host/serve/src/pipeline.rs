@@ -1,4 +1,7 @@
 //! Running one request through a pipeline, on one page.
+//!
+//! Invariant: the tensors and the state between the two calls count against the tenant's budget
+//! until the request is answered.
 
 use std::fmt;
 use std::pin::pin;

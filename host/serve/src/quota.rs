@@ -2,6 +2,11 @@
 //!
 //! A request is counted when its caller was found, before its body is read. A refused one costs a
 //! few atomic operations.
+//!
+//! Invariants: rows count while their request waits for its model; the time of plugins counts turn
+//! by turn as it is used, however the call ends. A release that changes a quota resets nothing that
+//! was used; a refused release or a dry run changes none. A message of a gRPC stream counts as one
+//! request. No lock is taken.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -4,6 +4,9 @@
 //! Its plugin calls run on the threads for long calls, in few places, with memory, rows and
 //! processor time of their own. If no place is free, the shadow does not run. At the model its rows
 //! wait among those of the tenant's requests, in the last level if there are several.
+//!
+//! Invariant: a shadow changes nothing about the answer that its request's client gets. The memory
+//! of the comparison is counted before it is made.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -4,6 +4,10 @@
 //! Invariant: requests with the same value of the candidate's header get the same variant, on every
 //! server and after a restart, as long as the candidate's share is the same. A larger share takes
 //! further values, and gives none back.
+//!
+//! Invariant: a candidate answers only for what it did in time that it had. A client's slow upload
+//! or short deadline, and a refusal because of load, do not count as its failures, unless the load
+//! is on a model of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

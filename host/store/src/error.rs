@@ -2,6 +2,9 @@
 //!
 //! The texts are for clients as well, so they name no path of the host; the sources have the rest,
 //! for the log.
+//!
+//! Invariant: the error of a call to a shared store has no query of a URL, which can be signed, and
+//! no document of the store, which can repeat a credential.
 
 use std::error::Error;
 use std::io;

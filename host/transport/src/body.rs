@@ -1,4 +1,8 @@
 //! Bodies: reading those of requests within bounds on bytes and time, and sending those of answers.
+//!
+//! Invariant: reading a body fills memory in proportion to the bytes that have arrived, never to
+//! the length that it claims. The one exception is a large body of known length (`whole`): its
+//! buffer is made in advance, and the tenant's budget bounds what is promised to such bodies.
 
 mod drain;
 mod hold;

@@ -4,6 +4,9 @@
 //! taken, the connection that has waited longest is closed, so that a new connection gets its
 //! place. If none waits, the new connection has to wait. The admin plane has its own places, which
 //! other connections cannot take.
+//!
+//! Invariant: a connection that has a request, or an answer that its client is reading, is never
+//! closed to make room. No client has more than its share of the places.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,4 +1,6 @@
 //! Errors as clients see them: RFC 9457 problem documents.
+//!
+//! Invariant: one function maps the codes of errors to the statuses of HTTP ([`status_of`]).
 
 use std::fmt::{self, Write};
 

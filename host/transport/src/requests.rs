@@ -3,6 +3,10 @@
 //! The counts decide whether a connection may be closed to make room. An answer may stay open for
 //! long, for example that of a health watch. It does not count by itself: only its parts count,
 //! until they are written.
+//!
+//! Invariant: a call that has begun is answered within its own timeouts, even if its connection is
+//! told to close meanwhile. A client that reads almost nothing of its answers for the write timeout
+//! is disconnected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

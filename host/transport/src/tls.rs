@@ -10,7 +10,9 @@
 //!   each other: a handshake sees one set of them;
 //! - a set with a fault never takes the place of one that works;
 //! - a handshake has its connection's place, a client has the time for a head for it, and it is
-//!   computed by threads of low priority, so that no request waits for it.
+//!   computed by threads of low priority, so that no request waits for it;
+//! - no session is resumed across a replacement. So a client whose authority was removed needs
+//!   another certificate.
 
 mod clients;
 mod current;

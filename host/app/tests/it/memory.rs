@@ -14,7 +14,7 @@ fn memory(server: &Server) -> Value {
 }
 
 /// A server whose tenant `acme` may call the model `digits`.
-fn server(setup: &Setup) -> Server {
+fn server(setup: Setup) -> Server {
     let server = setup.start();
     server.model("digits");
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["digits"] }));
@@ -66,7 +66,7 @@ fn the_status_says_what_holds_the_memory() {
 
 #[test]
 fn memory_that_nobody_needs_is_given_back() {
-    let server = server(&Setup::new());
+    let server = server(Setup::new());
     run_large(&server);
     assert!(memory(&server)["buffers_bytes"].as_u64() >= Some(8 * MIB), "{}", memory(&server));
     eventually("the buffers are given back", || memory(&server)["buffers_bytes"] == 0);
@@ -75,7 +75,7 @@ fn memory_that_nobody_needs_is_given_back() {
 #[test]
 fn memory_for_later_requests_is_kept_within_the_setting() {
     // A quarter of it is for buffers.
-    let server = server(&Setup::new().flag("--retained-memory-bytes", "16777216"));
+    let server = server(Setup::new().flag("--retained-memory-bytes", "16777216"));
     run_large(&server);
     assert!(memory(&server)["buffers_bytes"].as_u64() <= Some(4 * MIB), "{}", memory(&server));
 }

@@ -1,4 +1,8 @@
 //! From digests to loaded plugins; each is loaded once.
+//!
+//! Invariant: all callers that ask for a plugin at the same time wait for one attempt and share its
+//! result. A later release does not try again to load a plugin that an earlier one could not load;
+//! uploading the plugin again does.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};

@@ -1,4 +1,7 @@
 //! The names of the keys in a tenant's document. Pure.
+//!
+//! Invariant: a document names the keys that stay, and these are looked up under the lock. So a
+//! document does not bring back a key that was replaced meanwhile.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,8 @@
 //! The rules for the versions of a plugin or a model that stay loaded. Pure.
+//!
+//! Invariant: a model has at most [`MODEL_VERSIONS_MAX`] versions loaded, a tenant's plugin
+//! [`PLUGIN_VERSIONS_MAX`]. An earlier version that cannot be loaded is a fault of its own, and
+//! takes nothing else down.
 
 use std::collections::BTreeSet;
 

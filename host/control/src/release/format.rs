@@ -30,6 +30,9 @@
 //! a later format is refused because of its format number, before anything else in it is read. A
 //! version that adds something to releases that this version cannot read, such as a new kind of
 //! change or a new key, must use a new format.
+//!
+//! Invariant: a release is read once before it is written. So nothing that a client sends can make
+//! a log that no start can read.
 
 mod readable;
 

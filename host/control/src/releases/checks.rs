@@ -1,4 +1,7 @@
 //! Checks of a planned release against what is loaded. All are quick: they are made under the lock.
+//!
+//! Invariant: the compiled plugins of a tenant take at most `tenant_compiled_bytes_max` of the
+//! disk. A release that lets them grow beyond it is refused.
 
 use std::collections::BTreeMap;
 

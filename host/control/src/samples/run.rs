@@ -1,4 +1,8 @@
 //! Running samples side by side, within a time for all of them.
+//!
+//! Invariant: a sample runs as a request of its tenant, so its plugin calls and rows count against
+//! the tenant's quota. All samples of a change have one time together and end with its client.
+//! Answers that are large are compared a few at a time, over all changes.
 
 use std::sync::Arc;
 use std::time::Duration;

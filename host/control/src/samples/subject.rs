@@ -1,5 +1,9 @@
 //! The pipelines whose samples must run before a release is made, with all that decides their
 //! answers. Pure.
+//!
+//! Invariants: a pipeline that could not serve before, and that the release does not touch, needs
+//! no proof. Releases of other writers and the start need none either: their samples ran when they
+//! were made.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! One call: its caller, its deadline, and running a model for it.
+//!
+//! Invariant: a request of a stream sees the snapshot of its own time, in which the key must still
+//! be valid.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! Bodies of calls and answers that count against their tenant's budget.
+//!
+//! Invariant: the only message of a call is decoded when all of the call has arrived. So it counts
+//! in its decoded form from the same moment. A message of a stream must arrive within its timeout.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,5 +1,8 @@
 //! The handler of a call, up to the service's method: it finds the caller, bounds and meters the
 //! call's bytes, and sets its timeout.
+//!
+//! Invariant: only calls whose caller is known are read beyond [`OPEN_BYTES_MAX`]. All other calls
+//! need no credentials, and their messages are almost empty.
 
 use std::net::IpAddr;
 use std::time::Instant;

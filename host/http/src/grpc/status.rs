@@ -1,4 +1,6 @@
 //! gRPC's notation for errors and times.
+//!
+//! Invariant: one function maps the codes of errors to the statuses of gRPC.
 
 use std::time::Duration;
 
