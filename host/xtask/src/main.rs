@@ -5,6 +5,7 @@
 
 mod admin;
 mod bench;
+mod books;
 mod conformance;
 mod demo;
 mod deny;
@@ -48,6 +49,9 @@ Tasks:
   notice         Write NOTICE: the packages in the server's binary, and their licences
   docs           Write the README's tables of settings, limits and error codes, and the OpenAPI
                  document of the admin API
+  books [PAGE]...
+                 Paste the commands of the books beside a demo, and compare what they print: those
+                 of all pages, or of some, such as models/README.md
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure, and print a table. Rows with a target end in `reached` or `missed`.
                  NAME is one of sandbox, batch, load, oip, peers, explain, flames, receipts,
@@ -85,6 +89,7 @@ fn main() -> Result<()> {
         ["test"] => test::run(),
         ["layers"] => layers::check(),
         ["docs"] => docs::run(),
+        ["books", ref pages @ ..] => books::run(pages),
         ["dist"] => dist::run_dist(),
         ["deny"] => deny::check(),
         ["deny", "advisories"] => deny::check_with_advisories(),

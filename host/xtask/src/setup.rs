@@ -23,7 +23,7 @@ const NODE_MAJOR_MIN: u32 = 20;
 const NODE_VERSION: &str = "22.20.0";
 
 /// The folder in which `gristmill plugin build` keeps the tools of other languages, in `target`.
-const PLUGIN_TOOLS: &str = "plugin-tools";
+pub(crate) const PLUGIN_TOOLS: &str = "plugin-tools";
 
 /// A Debian package, with a command that succeeds if the package's part that is needed is there.
 struct Package {
