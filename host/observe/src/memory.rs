@@ -27,14 +27,14 @@ pub struct MemoryFigures {
 impl MemoryFigures {
     pub(crate) fn read(parts: &Parts, snapshot: &Snapshot) -> Self {
         let tenants = snapshot.tenants.values().map(|tenant| tenant.quota.bytes.held() as u64);
-        let files = snapshot.tenants.values().flat_map(plugin_files);
+        let files = snapshot.tenants.values().flat_map(|tenant| plugin_files(tenant));
         let files: HashMap<_, _> = files.collect();
         let models = snapshot.models.values().flat_map(|model| model.versions());
         let models = models.filter_map(|(_, served)| served.as_ref().ok()).map(model_bytes);
         Self {
             tenants: tenants.sum(),
             plugin_files: files.values().sum(),
-            plugin_memories: parts.control.figures().retained_bytes as u64,
+            plugin_memories: parts.control.plugin_memory_bytes() as u64,
             buffers: parts.pool.retained_bytes() as u64,
             models: models.sum(),
         }

@@ -20,8 +20,6 @@ pub struct ControlFigures {
     pub compiles: Distribution,
     /// The instances of plugins.
     pub instances: Instances,
-    /// The bytes that the memories of instances that ended keep for later ones.
-    pub retained_bytes: usize,
     /// The time since this server last found that it serves the newest release. None if the store
     /// is this server's alone.
     pub lag: Option<Duration>,
@@ -35,9 +33,13 @@ impl Control {
             builds: self.releases.builds.get(),
             compiles: self.sandbox.compiles().get(),
             instances: self.sandbox.instances(),
-            retained_bytes: self.sandbox.retained_bytes(),
             lag: self.replicas.as_ref().map(|replicas| replicas.lag()),
         }
+    }
+
+    /// The bytes that the memories of plugin instances that ended keep for later ones.
+    pub fn plugin_memory_bytes(&self) -> usize {
+        self.sandbox.retained_bytes()
     }
 
     /// The places for figures of pipelines in all detail.
