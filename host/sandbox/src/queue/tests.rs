@@ -114,12 +114,12 @@ fn exports_in_turn(full: &mut Full, exports: &[&Round], count: usize) -> Vec<usi
 fn exports_take_turns_whatever_the_number_of_their_calls() {
     let mut full = Full::new();
     let [many, few, late] = [(); 3].map(|()| Round::default());
-    (0..100).for_each(|_| drop(full.add_of(&many, FIRST_LONG, None).unwrap()));
-    (0..2).for_each(|_| drop(full.add_of(&few, FIRST_LONG, None).unwrap()));
+    (0..100).for_each(|_| _ = full.add_of(&many, FIRST_LONG, None).unwrap());
+    (0..2).for_each(|_| _ = full.add_of(&few, FIRST_LONG, None).unwrap());
     let exports = [&many, &few, &late];
     assert_eq!(exports_in_turn(&mut full, &exports, 6), [0, 1, 0, 1, 0, 0]);
     // One that comes late, and one that comes again, have no turns to catch up on.
-    (0..3).for_each(|_| drop(full.add_of(&late, FIRST_LONG, None).unwrap()));
+    (0..3).for_each(|_| _ = full.add_of(&late, FIRST_LONG, None).unwrap());
     full.add_of(&few, FIRST_LONG, None).unwrap();
     assert_eq!(exports_in_turn(&mut full, &exports, 7), [2, 1, 0, 2, 0, 2, 0]);
 }
@@ -128,7 +128,7 @@ fn exports_take_turns_whatever_the_number_of_their_calls() {
 fn an_export_whose_every_call_waits_alone_has_no_more_turns_than_others() {
     let mut full = Full::new();
     let [many, one] = [(); 2].map(|()| Round::default());
-    (0..100).for_each(|_| drop(full.add_of(&many, FIRST_LONG, None).unwrap()));
+    (0..100).for_each(|_| _ = full.add_of(&many, FIRST_LONG, None).unwrap());
     let mut begun = [0; 2];
     for _ in 0..20 {
         full.add_of(&one, FIRST_LONG, None).unwrap();
@@ -143,7 +143,7 @@ fn an_export_whose_every_call_waits_alone_has_no_more_turns_than_others() {
 fn the_estimate_of_a_newcomer_knows_whose_turn_it_is() {
     let mut full = Full::new();
     let many = Round::default();
-    (0..12).for_each(|_| drop(full.add_of(&many, FIRST_LONG, None).unwrap()));
+    (0..12).for_each(|_| _ = full.add_of(&many, FIRST_LONG, None).unwrap());
     for _ in 0..2 {
         full.now += SECOND;
         full.free(&[Kind::Long, Kind::Call]);
