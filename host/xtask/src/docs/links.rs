@@ -81,7 +81,11 @@ fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::ParentDir => drop(normal.pop().then_some(())?),
+            Component::ParentDir => {
+                if !normal.pop() {
+                    return None;
+                }
+            }
             Component::Normal(name) => normal.push(name),
             _ => {}
         }
