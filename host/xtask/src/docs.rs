@@ -1,8 +1,11 @@
-//! `cargo xtask docs`: the README's tables and the description of the admin API, as the server
-//! itself prints them.
+//! `cargo xtask docs`: the tables of `host/docs/reference` and the description of the admin API, as
+//! the server itself prints them.
 //!
-//! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. `cargo xtask test` fails
-//! if a table, or the file of the description, differs from the output of `gristmill reference`.
+//! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->` in the file `NAME.md`.
+//! `cargo xtask test` fails if a table, or the file of the description, differs from the output of
+//! `gristmill reference`, or if a link of a document leads nowhere.
+
+mod links;
 
 use std::fs;
 use std::path::Path;
@@ -12,29 +15,39 @@ use anyhow::{Context, Result, bail};
 use crate::setup;
 use crate::shell::{output, program, root};
 
-const README: &str = "README.md";
+/// The folder with a file for each table.
+const REFERENCE: &str = "host/docs/reference";
 const TABLES: [&str; 4] = ["settings", "limits", "errors", "metrics"];
 
 /// The description of the admin API.
 const OPENAPI: &str = "host/admin/openapi.json";
 
+/// A file that has the server's output.
+struct Document {
+    file: String,
+    /// Its text now.
+    before: String,
+    /// Its text as it should be.
+    after: String,
+}
+
 /// Build the server and write what it prints.
 pub(crate) fn run() -> Result<()> {
     let gristmill = setup::build_server()?;
-    for (file, before, after) in files(&gristmill)? {
+    for Document { file, before, after } in documents(&gristmill)? {
         if before == after {
             println!("{file} is up to date");
         } else {
-            fs::write(root().join(file), after)?;
+            fs::write(root().join(&file), after)?;
             println!("{file} is written anew");
         }
     }
     Ok(())
 }
 
-/// Fail if a file differs from the server's output.
+/// Fail if a file differs from the server's output, or if a link of a document leads nowhere.
 pub(crate) fn check(gristmill: &Path) -> Result<()> {
-    for (file, before, after) in files(gristmill)? {
+    for Document { file, before, after } in documents(gristmill)? {
         let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
         match differs {
             None if before == after => {}
@@ -44,34 +57,31 @@ pub(crate) fn check(gristmill: &Path) -> Result<()> {
             }
         }
     }
-    Ok(())
+    links::check()
 }
 
-/// Each file with its text now, and as it should be.
-fn files(gristmill: &Path) -> Result<[(&'static str, String, String); 2]> {
-    let (readme, rendered) = rendered(gristmill)?;
-    let kept = fs::read_to_string(root().join(OPENAPI)).unwrap_or_default();
-    let described = output(program(gristmill).args(["reference", "openapi"]))?;
-    Ok([(README, readme, rendered), (OPENAPI, kept, described)])
-}
-
-/// The README now, and with the current tables.
-fn rendered(gristmill: &Path) -> Result<(String, String)> {
-    let before = fs::read_to_string(root().join(README)).context(README)?;
-    let mut after = before.clone();
+/// All files with output of the server.
+fn documents(gristmill: &Path) -> Result<Vec<Document>> {
+    let mut documents = Vec::new();
     for name in TABLES {
+        let file = format!("{REFERENCE}/{name}.md");
+        let before = fs::read_to_string(root().join(&file)).with_context(|| file.clone())?;
         let table = output(program(gristmill).args(["reference", name]))?;
-        after = replaced(&after, name, &table)?;
+        let after = replaced(&before, name, &table).context(file.clone())?;
+        documents.push(Document { file, before, after });
     }
-    Ok((before, after))
+    let before = fs::read_to_string(root().join(OPENAPI)).unwrap_or_default();
+    let after = output(program(gristmill).args(["reference", "openapi"]))?;
+    documents.push(Document { file: OPENAPI.to_owned(), before, after });
+    Ok(documents)
 }
 
 /// `text` with `table` between the markers of `name`.
 fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
-    let missing = || format!("{README} has no {}", begin.trim_end());
+    let missing = || format!("{} is missing", begin.trim_end());
     let (head, rest) = text.split_once(&begin).with_context(missing)?;
-    let (_, tail) = rest.split_once(&end).with_context(|| format!("{README} has no {end}"))?;
+    let (_, tail) = rest.split_once(&end).with_context(|| format!("{end} is missing"))?;
     Ok(format!("{head}{begin}{}\n{end}{tail}", table.trim_end()))
 }
 
@@ -90,8 +100,8 @@ mod tests {
     #[test]
     fn a_missing_marker_is_named() {
         let said = replaced("a", "limits", "").unwrap_err().to_string();
-        assert_eq!(said, "README.md has no <!-- begin limits -->");
+        assert_eq!(said, "<!-- begin limits --> is missing");
         let said = replaced("<!-- begin limits -->\n", "limits", "").unwrap_err().to_string();
-        assert_eq!(said, "README.md has no <!-- end limits -->");
+        assert_eq!(said, "<!-- end limits --> is missing");
     }
 }

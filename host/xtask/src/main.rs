@@ -32,7 +32,7 @@ Tasks:
   demo           Build the server and its sample plugins, start it with two tenants, show them
                  share a batch, print commands to paste; Ctrl-C stops it
   test           Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the
-                 README's tables and the OpenAPI document, tests
+                 reference tables, the OpenAPI document, the documents' links, tests
   test --busy    Only the tests, three times, while a busy thread on each core slows them down
   soak           Kill servers in the middle of 500 deploys, let two replicas race for 1,000
                  releases, let a tenth of the calls to a store fail, try the admin API with 10,000
@@ -47,8 +47,8 @@ Tasks:
                  The same, and known faults of dependencies, from a database on GitHub, or from a
                  copy of it, a clone or an unpacked archive
   notice         Write NOTICE: the packages in the server's binary, and their licences
-  docs           Write the README's tables of settings, limits and error codes, and the OpenAPI
-                 document of the admin API
+  docs           Write the tables of settings, limits, error codes and metrics into
+                 host/docs/reference, and the OpenAPI document of the admin API
   books [PAGE]...
                  Paste the commands of the books beside a demo, and compare what they print: those
                  of all pages, or of some, such as models/README.md

@@ -20,7 +20,7 @@ pub(crate) fn run() -> Result<()> {
     step("dependencies");
     deny::check()?;
     let built = setup::build_all()?;
-    step("the README's tables and the OpenAPI document");
+    step("the reference tables, the OpenAPI document and the links");
     docs::check(&built.gristmill)?;
     step("NOTICE");
     notice::check()?;
