@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 
 use self::tally::{Printer, Tally, run_tests};
 use crate::shell::{self, cargo, step};
-use crate::{deny, docs, layers, notice, setup};
+use crate::{books, deny, docs, layers, notice, setup};
 
 pub(crate) fn run() -> Result<()> {
     step("layers");
@@ -42,7 +42,19 @@ pub(crate) fn run() -> Result<()> {
     let mut tally = languages::run_all()?;
     step("tests");
     tally += run_tests(&mut host_tests(&built)?, Printer::Cargo)?;
+    tally += pasted(&built);
     conclude(&tally)
+}
+
+/// Paste the books. Each block counts as a test.
+fn pasted(built: &setup::Built) -> Tally {
+    match books::check(built) {
+        Ok(passed) => Tally { passed, ..Tally::default() },
+        Err(error) => {
+            println!("{error:#}");
+            Tally { passed: 0, failed: 1, succeeded: false }
+        }
+    }
 }
 
 /// Run the tests several times beside a full load: a busy machine could make them fail.

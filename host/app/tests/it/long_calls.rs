@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use serde_json::json;
 use wasm_encoder::InstructionSink;
@@ -162,16 +163,19 @@ fn a_tenants_many_short_calls_leave_the_serving_threads() {
     server.hostile("acme");
     let rounds = rounds_of(&server, 2000);
     let path = format!("/v1/acme/infer/hostile?do=spin&rounds={rounds}");
-    let (long, serving) = (server.cpu_ms_of("long-calls"), server.cpu_ms_of("tokio-rt-worker"));
+    let (before, began) = (server.cpu_ms_of("tokio-rt-worker"), Instant::now());
     thread::scope(|scope| {
         for _ in 0..8 {
             let call = || assert_eq!(server.data.post(&path, b"").status, 200);
             scope.spawn(move || (0..100).for_each(|_| call()));
         }
     });
-    let long = server.cpu_ms_of("long-calls") - long;
-    let serving = server.cpu_ms_of("tokio-rt-worker") - serving;
-    assert!(long > serving, "long calls took {long} ms, serving threads {serving} ms");
+    // 1600 ms in all. The tenant's share of the serving threads is a tenth of the time that passed,
+    // which is long on a busy machine. Reading and answering the requests takes time, too.
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let share = began.elapsed().as_millis() as u64 * cores as u64 / 10;
+    let serving = server.cpu_ms_of("tokio-rt-worker") - before;
+    assert!(serving < 3 * share / 2 + 600, "serving threads: {serving} ms, the share: {share} ms");
 }
 
 #[test]
