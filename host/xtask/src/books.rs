@@ -2,8 +2,9 @@
 //! compared.
 //!
 //! A page's fenced blocks of `sh` are pasted in their order into one shell, in a fresh folder that
-//! has the clone as `gristmill`. The `text` block that follows one is what it prints; `...` stands
-//! for anything on a line. Blocks of other languages are not pasted.
+//! has the clone as `gristmill`. The `text` block that follows one is what it prints on standard
+//! output; `...` stands for anything on a line, and on a line of its own for any lines. Blocks of
+//! other languages are not pasted.
 
 mod page;
 
@@ -94,13 +95,13 @@ fn paste(built: &Built, page: &Page) -> Result<()> {
     for Block { commands, .. } in &page.0 {
         script += &format!("{}printf '{END}'\n", local(commands));
     }
-    let printed = shell(&folder, &script, &server.admin.url)?;
+    let Printed { out, errors } = shell(&folder, &script, &server.admin.url)?;
     // After the last block comes what its end prints: nothing.
-    let shown: Vec<_> = printed.split(END).collect();
+    let shown: Vec<_> = out.split(END).collect();
     for (number, Block { line, commands, prints }) in page.0.iter().enumerate() {
         let shown_here = shown.get(number).copied().unwrap_or_default();
         let has_ended = number + 1 < shown.len();
-        ensure!(has_ended, "the block at line {line} failed:\n{commands}\n{shown_here}");
+        ensure!(has_ended, "the block at line {line} failed:\n{commands}\n{shown_here}\n{errors}");
         let Some(prints) = prints.as_deref().map(local) else { continue };
         let fits = page::fits(&prints, shown_here);
         ensure!(fits, "the block at line {line} printed\n{shown_here}\nand not\n{prints}");
@@ -108,10 +109,16 @@ fn paste(built: &Built, page: &Page) -> Result<()> {
     server.end()
 }
 
-/// What the script prints in this folder, up to the first command that fails.
-fn shell(folder: &Path, script: &str, admin: &str) -> Result<String> {
+/// What a script prints on standard output and standard error.
+struct Printed {
+    out: String,
+    errors: String,
+}
+
+/// Run a script in this folder, up to the first command that fails.
+fn shell(folder: &Path, script: &str, admin: &str) -> Result<Printed> {
     let file = folder.with_extension("sh");
-    fs::write(&file, format!("set -e\nexec 2>&1\n{script}"))?;
+    fs::write(&file, format!("set -e\n{script}"))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [target().join("debug"), own_programs()].into_iter();
     let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)))?;
@@ -123,5 +130,7 @@ fn shell(folder: &Path, script: &str, admin: &str) -> Result<String> {
         .env("GRISTMILL_BUILD_DIR", target().join(PLUGIN_TOOLS))
         .env("GRISTMILL_CONTEXTS", folder.with_extension("contexts"));
     let ended = bash.output().context("cannot run bash")?;
-    Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+    let [out, errors] =
+        [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(Printed { out, errors })
 }
