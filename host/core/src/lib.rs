@@ -52,9 +52,10 @@ pub use host_time::{HostTime, charged_elsewhere};
 pub use key_hash::{HashKeyId, InvalidKeyHash, KeyHash, KeyHashes};
 pub use likeness::Likeness;
 pub use limits::{PipelineLimits, PluginLimits};
+pub use model::inputs::{ExpectedRows, InputError, rows_of};
 pub use model::{
-    EqualDims, ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo,
-    NamedTensor, TensorInfo, rows_of, run_guarded, run_guarded_with,
+    EqualDims, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor, TensorInfo,
+    run_guarded, run_guarded_with,
 };
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};

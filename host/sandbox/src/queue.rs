@@ -78,7 +78,7 @@ pub(crate) struct Queue(Mutex<State>);
 struct State {
     max: [usize; KINDS],
     free: [usize; KINDS],
-    lines: [Line; LINES],
+    lines: [Line<Waiting>; LINES],
     /// The number of the next call that waits.
     next: u64,
     /// The round in which the last call began that has waited.

@@ -9,17 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Waiting;
-
 /// The round in which the next call of an export begins, if it has to wait. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round(Arc<AtomicU64>);
 
-/// A line has calls that need the same places.
-#[derive(Debug, Default)]
-pub(super) struct Line {
+/// A line has calls that need the same places; `W` is what is kept of one that waits.
+#[derive(Debug)]
+pub(super) struct Line<W> {
     /// By the address of the export's round.
-    exports: BTreeMap<usize, Calls>,
+    exports: BTreeMap<usize, Calls<W>>,
     /// When the last call of it began, or the first one came.
     last: Option<Instant>,
     /// The mean time from one call that begins to the next one, while some wait.
@@ -28,9 +26,9 @@ pub(super) struct Line {
 
 /// The calls of an export that wait in a line, by their numbers. There is one at least.
 #[derive(Debug)]
-struct Calls {
+struct Calls<W> {
     export: Round,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, W>,
 }
 
 /// The call of a line that begins first.
@@ -57,7 +55,13 @@ impl Round {
     }
 }
 
-impl Line {
+impl<W> Default for Line<W> {
+    fn default() -> Self {
+        Self { exports: BTreeMap::new(), last: None, interval: Duration::ZERO }
+    }
+}
+
+impl<W> Line<W> {
     pub(super) fn is_empty(&self) -> bool {
         self.exports.is_empty()
     }
@@ -68,7 +72,7 @@ impl Line {
     }
 
     /// A call of this export waits from now on. The current round is `round`.
-    pub(super) fn add(&mut self, export: &Round, round: u64, number: u64, waiting: Waiting) {
+    pub(super) fn add(&mut self, export: &Round, round: u64, number: u64, waiting: W) {
         let calls = self.exports.entry(export.key()).or_insert_with(|| {
             export.0.fetch_max(round, Ordering::Relaxed);
             Calls { export: export.clone(), waiting: BTreeMap::new() }
@@ -77,7 +81,7 @@ impl Line {
     }
 
     /// A call does not wait any more.
-    pub(super) fn remove(&mut self, export: &Round, number: u64) -> Option<Waiting> {
+    pub(super) fn remove(&mut self, export: &Round, number: u64) -> Option<W> {
         let calls = self.exports.get_mut(&export.key())?;
         let removed = calls.waiting.remove(&number);
         if calls.waiting.is_empty() {
@@ -88,7 +92,7 @@ impl Line {
 
     /// The call that begins first.
     pub(super) fn first(&self) -> Option<First> {
-        let first = |(export, calls): (&usize, &Calls)| {
+        let first = |(export, calls): (&usize, &Calls<W>)| {
             let (number, _) = calls.waiting.first_key_value()?;
             Some(First { round: calls.export.get(), number: *number, export: *export })
         };
@@ -96,7 +100,7 @@ impl Line {
     }
 
     /// Take out a call, with its export.
-    pub(super) fn take(&mut self, first: First) -> Option<(Round, Waiting)> {
+    pub(super) fn take(&mut self, first: First) -> Option<(Round, W)> {
         let export = self.exports.get(&first.export)?.export.clone();
         let waiting = self.remove(&export, first.number)?;
         Some((export, waiting))
@@ -123,7 +127,7 @@ impl Line {
     pub(super) fn ahead(&self, export: &Round, round: u64) -> usize {
         let own = self.exports.get(&export.key()).map_or(0, |calls| calls.waiting.len());
         let round = export.get().max(round) + own as u64;
-        let before = |(key, calls): (&usize, &Calls)| {
+        let before = |(key, calls): (&usize, &Calls<W>)| {
             let rounds = (round + 1).saturating_sub(calls.export.get());
             let is_own = *key == export.key();
             if is_own { own } else { calls.waiting.len().min(rounds as usize) }
