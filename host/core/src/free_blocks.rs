@@ -1,8 +1,8 @@
 //! The free blocks of a pool: taken when a buffer begins, given back when its last reader drops it.
 //!
 //! A fresh 600 KB allocation costs a mmap and 150 page faults, several times the arithmetic done on
-//! it, so blocks are kept for the next buffer of their size, up to a limit, and until they have been
-//! spare for a while ([`FreeBlocks::trim`]). Debug builds overwrite a block that comes back
+//! it, so blocks are kept for the next buffer of their size, up to a limit, and until they have
+//! been spare for a while ([`FreeBlocks::trim`]). Debug builds overwrite a block that comes back
 //! ([`POISON`]), so that tests find bytes of an earlier owner.
 
 use parking_lot::Mutex;

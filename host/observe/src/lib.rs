@@ -2,7 +2,7 @@
 //!
 //! In reading order: `requests` for tenants and their pipelines, `models` for models and their
 //! queues, `server` for releases, plugins and connections, `process` for the operating system's
-//! view, `memory` for what holds the memory, `gpu` for that of NVIDIA's driver; `scrape` makes text of all.
+//! view, `memory` for what holds the memory, `gpu` for NVIDIA's driver; `scrape` makes text of all.
 //!
 //! Refuses to know who reads the values: `admin` answers them as text.
 //!

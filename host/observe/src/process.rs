@@ -24,7 +24,7 @@ pub struct ProcessFigures {
     pub resident_bytes: u64,
     /// The most of it, in bytes.
     pub resident_peak_bytes: u64,
-    /// Its part that no file has, in bytes: the rest are pages of files, which the kernel can evict.
+    /// Its part that no file has, in bytes. The kernel can evict the rest, pages of files.
     pub resident_anonymous_bytes: u64,
     /// The allocator's part.
     pub heap: Heap,

@@ -140,9 +140,8 @@ impl Plugin {
         pages.unwrap_or(0).saturating_mul(64 << 10)
     }
 
-    /// The size of its compiled file, which is mapped: its code, its types and the contents that its
-    /// memories begin with. The kernel can evict these pages, and reads them again when they are
-    /// needed.
+    /// The size of its compiled file, which is mapped: its code, its types, and the contents that
+    /// its memories begin with. The kernel can evict these pages, and reads them again.
     pub fn mapped_bytes(&self) -> usize {
         let mapped = self.instance.component().image_range();
         mapped.end.addr() - mapped.start.addr()

@@ -5,8 +5,8 @@
 //! for one another.
 //!
 //! Invariants:
-//! - calls that have begun go first, then the second calls of requests, then the first ones. So work
-//!   that was done for a request is not lost;
+//! - calls that have begun go first, then the second calls of requests, then the first ones. So
+//!   work that was done for a request is not lost;
 //! - among calls of equal precedence the exports take turns (`line`), and the calls of one export
 //!   begin in the order in which they came. So a pipeline does not wait for all calls of another;
 //! - a call waits only for places that it needs: a short one does not wait for a long one;

@@ -2,8 +2,8 @@
 //!
 //! A session allocates from its own arena, which grows and is kept for the next run. ONNX Runtime
 //! cannot limit an arena, so its growth is counted where it calls the C library's allocator
-//! (`gristmill_thread::NativeMemory`). If a run goes over the limit, unused parts of the arena may be the reason.
-//! So the arena gives them back, the count starts again, and the run is repeated once.
+//! (`SessionMemory::runs`). If a run goes over the limit, unused parts of the arena may be the
+//! reason. So the arena gives them back, the count starts again, and the run is repeated once.
 //!
 //! A part of the arena cannot be given back while an output lies in it. So outputs are copied out
 //! of the arena if the sizes of the inputs do not bound their size, or if half of the limit is

@@ -70,8 +70,8 @@ impl ProcessDocument {
     }
 }
 
-/// What holds the memory of the server. The memory of models, buffers, and most of what tenants hold
-/// is the allocator's (`process.heap_bytes`), which keeps some of what is freed.
+/// What holds the memory of the server. The memory of models, buffers, and most of what tenants
+/// hold is the allocator's (`process.heap_bytes`), which keeps some of what is freed.
 #[derive(Serialize, ToSchema)]
 #[schema(as = MemoryStatus)]
 pub(super) struct MemoryDocument {
