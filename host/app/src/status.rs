@@ -158,7 +158,7 @@ fn memory_line(memory: &Value) -> String {
         format!("{name} {}", bytes.as_u64().unwrap_or_default() >> 20)
     };
     let parts: Vec<_> = parts.iter().map(part).collect();
-    format!("MiB by what holds them: {}\n", parts.join(", "))
+    escaped(&format!("MiB by what holds them: {}\n", parts.join(", ")))
 }
 
 /// Why releases of other replicas are not seen.

@@ -139,15 +139,6 @@ impl Backends {
             }
         }
         let mut certificates = Vec::new();
-        if let Some(fixed) = info.fixed_among_open_rows()
-            && options.batching != Batching::Off
-        {
-            warnings.push(format!(
-                "requests share no batches: the first dimension of {:?} is fixed ({}); export it open",
-                fixed.name,
-                fixed.shape_text()
-            ));
-        }
         if info.has_open_rows() {
             if options.batching == Batching::Proven {
                 let certify = |on: &mut OnProvider| Certified {

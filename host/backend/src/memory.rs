@@ -13,6 +13,8 @@ pub(crate) struct SessionMemory {
     loaded_bytes: AtomicUsize,
     /// What its runs take.
     pub(crate) runs: NativeMemory,
+    /// Whether the session keeps it for the next run.
+    keeps: bool,
 }
 
 /// The sessions of a model on a provider. Those that are gone take nothing.
@@ -20,10 +22,11 @@ pub(crate) struct SessionMemory {
 pub(crate) struct Sessions(Mutex<Vec<Weak<SessionMemory>>>);
 
 impl SessionMemory {
-    /// That of a session whose runs may take `run_bytes_max`.
-    pub(crate) fn new(run_bytes_max: usize) -> Arc<Self> {
+    /// That of a session whose runs may take `run_bytes_max`, and keep it for the next run if it
+    /// `keeps` them.
+    pub(crate) fn new(run_bytes_max: usize, keeps: bool) -> Arc<Self> {
         let (loaded_bytes, runs) = (AtomicUsize::new(0), NativeMemory::new(run_bytes_max));
-        Arc::new(Self { loaded_bytes, runs })
+        Arc::new(Self { loaded_bytes, runs, keeps })
     }
 
     /// It has been loaded, and took this much.
@@ -34,7 +37,8 @@ impl SessionMemory {
     }
 
     fn bytes(&self) -> usize {
-        self.loaded_bytes.load(Ordering::Relaxed) + self.runs.taken_bytes()
+        let kept = if self.keeps { self.runs.taken_bytes() } else { 0 };
+        self.loaded_bytes.load(Ordering::Relaxed) + kept
     }
 }
 

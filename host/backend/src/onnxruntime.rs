@@ -157,7 +157,7 @@ impl Runtime {
         options: &LoadOptions,
         provider: ProviderKind,
     ) -> Result<(Session, Arc<SessionMemory>), ProviderError> {
-        let memory = SessionMemory::new(self.run_memory_bytes);
+        let memory = SessionMemory::new(self.run_memory_bytes, options.memory_arena);
         let level = match options.graph_optimization {
             GraphOptimization::Disable => GraphOptimizationLevel::Disable,
             GraphOptimization::Basic => GraphOptimizationLevel::Level1,

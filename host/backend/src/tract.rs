@@ -61,7 +61,7 @@ pub(crate) fn load(
     let loading = std::panic::catch_unwind(|| load_plan(source));
     let (plan, info, open) = loading.unwrap_or(Err(ProviderError::Panicked))?;
     // All instances have the same plan.
-    let memory = SessionMemory::new(usize::MAX);
+    let memory = SessionMemory::new(usize::MAX, false);
     memory.loaded(source.onnx.len());
     let instance = || {
         let (plan, open, output_dtypes) =

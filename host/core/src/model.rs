@@ -208,12 +208,13 @@ impl ModelInfo {
         !self.inputs.is_empty() && all.all(|info| matches!(info.dims.first(), Some(None)))
     }
 
-    /// A tensor whose first dimension is fixed, if an input has an open one: requests would share
-    /// batches but for it.
+    /// A tensor whose first dimension is fixed, if an input has an open one: without it, requests
+    /// could share batches.
     pub fn fixed_among_open_rows(&self) -> Option<&TensorInfo> {
         let is_open = |info: &&TensorInfo| matches!(info.dims.first(), Some(None));
         self.inputs.iter().find(is_open)?;
-        self.inputs.iter().chain(&self.outputs).find(|info| !is_open(info))
+        let mut all = self.inputs.iter().chain(&self.outputs);
+        all.find(|info| matches!(info.dims.first(), Some(Some(_))))
     }
 
     /// Whether all rows of its inputs have the same shape: the dimensions after the first are

@@ -12,7 +12,8 @@ use crate::parts::Parts;
 /// hold lie in the memory of the allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryFigures {
-    /// The requests, answers, tensors, pictures and plugin instances of all tenants.
+    /// The requests, answers, tensors, pictures and plugin instances of all tenants, without
+    /// those of shadows.
     pub tenants: u64,
     /// Compiled plugins: mapped files, whose pages the kernel can evict.
     pub plugin_files: u64,
@@ -20,7 +21,8 @@ pub struct MemoryFigures {
     pub plugin_memories: u64,
     /// Tensor buffers that are free, kept for later requests.
     pub buffers: u64,
-    /// The sessions of models: their weights, and the memory that their runs keep.
+    /// The sessions of models, on the host: what loading them took, and the memory that their runs
+    /// keep.
     pub models: u64,
 }
 
@@ -30,13 +32,17 @@ impl MemoryFigures {
         let files = snapshot.tenants.values().flat_map(|tenant| plugin_files(tenant));
         let files: HashMap<_, _> = files.collect();
         let models = snapshot.models.values().flat_map(|model| model.versions());
-        let models = models.filter_map(|(_, served)| served.as_ref().ok()).map(model_bytes);
+        let models = models.filter_map(|(_, served)| served.as_ref().ok());
+        // Versions with the same file share their sessions.
+        let sessions =
+            |model: &ServedModel| (Arc::as_ptr(&model.providers).addr(), model_bytes(model));
+        let models: HashMap<_, _> = models.map(sessions).collect();
         Self {
             tenants: tenants.sum(),
             plugin_files: files.values().sum(),
             plugin_memories: parts.control.plugin_memory_bytes() as u64,
             buffers: parts.pool.retained_bytes() as u64,
-            models: models.sum(),
+            models: models.values().sum(),
         }
     }
 

@@ -19,7 +19,8 @@ pub struct SandboxConfig {
     /// The bytes of a memory that are reset by writing zeros and not by giving pages back. This
     /// should be at least a guest's initial memory, or each call pays for page faults.
     pub keep_resident_bytes: usize,
-    /// The most bytes that all memories keep which are free, for later instances.
+    /// The most bytes that the memories of instances that ended may keep together, for later ones.
+    /// With fewer than `keep_resident_bytes` for each place of the pool, each keeps less.
     pub retained_bytes: usize,
     /// The most core modules that an instance of a plugin may have.
     pub instances_max: u32,
@@ -38,7 +39,7 @@ impl SandboxConfig {
             memory_bytes_max: limits.memory_bytes,
             table_elements_max: limits.table_elements,
             keep_resident_bytes: 512 << 10,
-            retained_bytes: 768 << 20,
+            retained_bytes: 1 << 30,
             instances_max: limits.instances as u32,
             cache_directory,
             compiler: Compiler::InProcess,

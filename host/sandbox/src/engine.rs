@@ -40,8 +40,12 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The least number of memories in the pool. A memory that is free stays as its last plugin had it,
 /// so the next call of that plugin maps no pages. With as many memories as plugins in turn, a call
-/// takes two thirds of the time. A free memory holds at most `keep_resident_bytes`.
+/// takes two thirds of the time. A free memory holds at most `keep_resident_bytes`, and all of them
+/// together `retained_bytes`.
 const MEMORIES_MIN: u32 = 2048;
+
+/// The smallest page of the processors that this host runs on.
+const PAGE_BYTES: usize = 4096;
 
 /// The handles that a call lends to its guest: context and request.
 const LENT_HANDLES: usize = 2;
@@ -232,8 +236,8 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
     // Guests that run, that wait for a model, and that are idle (`Resting`).
     let calls = sandbox.concurrent_calls.saturating_mul(3);
     let memories = calls.saturating_mul(MEMORIES_PER_CALL).max(MEMORIES_MIN);
-    // A free memory that is beyond them is the first to be used again.
-    let warm = sandbox.retained_bytes / sandbox.keep_resident_bytes.max(1);
+    let share = sandbox.retained_bytes / memories as usize;
+    let keep_resident = sandbox.keep_resident_bytes.min(share) & !(PAGE_BYTES - 1);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(sandbox.instances_max))
@@ -247,9 +251,9 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .max_core_instance_size(1 << 20)
         .max_memory_size(sandbox.memory_bytes_max)
         .table_elements(sandbox.table_elements_max)
-        .linear_memory_keep_resident(sandbox.keep_resident_bytes)
+        .linear_memory_keep_resident(keep_resident)
         .table_keep_resident(64 << 10)
-        .max_unused_warm_slots((warm as u32).min(memories));
+        .max_unused_warm_slots(memories);
     // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
     // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {

@@ -7,8 +7,9 @@
 //! Invariants:
 //! - calls that have begun go first, then the second calls of requests, then the first ones. So
 //!   work that was done for a request is not lost;
-//! - among calls of equal precedence the exports take turns (`line`), and the calls of one export
-//!   begin in the order in which they came. So a pipeline does not wait for all calls of another;
+//! - among calls that need the same places the exports take turns (`line`), and the calls of one
+//!   export begin in the order in which they came. So a pipeline does not wait for all calls of
+//!   another that are of the same precedence;
 //! - a call waits only for places that it needs: a short one does not wait for a long one;
 //! - a request that waits and cannot be answered before its deadline is refused before any of its
 //!   calls begins. As many as there are places may wait in any case, so that the estimate stays
@@ -22,8 +23,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use self::line::Line;
 pub(crate) use self::line::Round;
+use self::line::{LINES, Line};
 use crate::error::{CallError, HostFault, TooBusy};
 
 /// The kinds of places.
@@ -74,21 +75,17 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Queue(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     max: [usize; KINDS],
     free: [usize; KINDS],
     lines: [Line<Waiting>; LINES],
     /// The number of the next call that waits.
     next: u64,
-    /// The round in which the last call began that has waited.
-    round: u64,
 }
 
-/// The lines by their precedence. A line has calls that need the same places.
-const LINES: usize = 7;
-
-/// Those of calls that have begun and need a place for long calls.
+/// The line of calls that have begun and need a place for long calls. The lines are in the order of
+/// their precedence.
 const BEGUN: usize = 0;
 
 /// The lines of equal precedence.
@@ -148,7 +145,7 @@ impl Queue {
     /// The queue of an owner with so many places for calls and for long calls.
     pub(crate) fn new(calls: usize, long_calls: usize) -> Arc<Self> {
         let max = [calls, long_calls, calls];
-        Arc::new(Self(Mutex::new(State { max, free: max, ..State::default() })))
+        Arc::new(Self(Mutex::new(State::new(max))))
     }
 
     /// The places of this kind that are taken.
@@ -161,7 +158,7 @@ impl Queue {
     pub(crate) fn has_long(&self, half: Half) -> bool {
         let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
         let state = self.0.lock();
-        [false, true].iter().any(|rests| !state.lines[line(*rests)].is_empty())
+        [false, true].iter().any(|rests| state.lines[line(*rests)].len() > 0)
     }
 
     /// Wait until the call may begin.
@@ -234,11 +231,15 @@ impl Drop for Place {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.queue.0.lock().lines[self.line].remove(&self.export, self.number);
+        self.queue.0.lock().lines[self.line].leave(&self.export, self.number);
     }
 }
 
 impl State {
+    fn new(max: [usize; KINDS]) -> Self {
+        Self { max, free: max, lines: std::array::from_fn(Line::new), next: 0 }
+    }
+
     fn has_free(&self, line: usize) -> bool {
         needs(line).iter().zip(self.free).all(|(needed, free)| !needed || free > 0)
     }
@@ -260,7 +261,7 @@ impl State {
         let needed = needs(line).into_iter().zip(self.max).filter(|(needed, _)| *needed);
         let places = needed.map(|(_, max)| max).min().unwrap_or(0);
         let line = &mut self.lines[line];
-        let ahead = line.ahead(export, self.round);
+        let ahead = line.ahead(export);
         if let Some(latest) = waiting.latest.filter(|_| ahead >= places) {
             let expected = line.expected(ahead + 1);
             let left = latest.saturating_duration_since(now);
@@ -268,29 +269,31 @@ impl State {
                 return Err(TooBusy { expected, left });
             }
         }
-        if line.is_empty() {
-            line.starts(now);
-        }
         let number = self.next;
         self.next += 1;
-        line.add(export, self.round, number, waiting);
+        line.add(export, number, waiting, now);
         Ok(number)
     }
 
     /// The next call that can have its places, which are taken then, or that is refused.
     fn next_answer(&mut self, now: Instant) -> Option<Next> {
         for lines in PRECEDENCE {
-            let first = |line: usize| Some((self.lines[line].first()?, line));
-            let can_begin = lines.filter(|line| self.has_free(*line));
-            let Some((first, line)) = can_begin.filter_map(first).min() else { continue };
+            let first = |line: usize| {
+                let (turn, waiting) = self.lines[line].first()?;
+                Some((turn.number, line, turn, waiting.latest))
+            };
+            let can_begin = lines.filter(|line| self.has_free(*line)).filter_map(first);
+            let Some((_, line, turn, latest)) = can_begin.min_by_key(|first| first.0) else {
+                continue;
+            };
             let entries = &mut self.lines[line];
-            let (export, Waiting { latest, sender }) = entries.take(first)?;
             if latest.is_some_and(|latest| now > latest) {
+                let Waiting { sender, .. } = entries.refuse(turn)?;
                 let expected = entries.expected(entries.len() + 1);
                 let refused = Some(TooBusy { expected, left: Duration::ZERO });
                 return Some(Next { line, sender, refused });
             }
-            self.round = self.round.max(entries.begins(&export, now));
+            let Waiting { sender, .. } = entries.begin(turn, now)?;
             self.take(line);
             return Some(Next { line, sender, refused: None });
         }

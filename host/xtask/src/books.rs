@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use gristmill_client::Listen;
 
 use self::page::{Block, Page};
@@ -39,6 +39,9 @@ const SLOW_PAGES: [&str; 5] = [
 const DATA: &str = "127.0.0.1:8080";
 const GRPC: &str = "127.0.0.1:8082";
 const ADMIN: &str = "127.0.0.1:8081";
+
+/// Seconds that a page may take.
+const PAGE_TIME_S: &str = "900";
 
 /// Is printed when all commands of a block have ended well.
 const END: char = '\u{1e}';
@@ -67,6 +70,7 @@ fn paste_all(built: &Built, pages: &[&str]) -> Result<u64> {
         let began = Instant::now();
         let text = fs::read_to_string(root().join(page)).context(page.to_string())?;
         let blocks = Page::of(&text).with_context(|| page.to_string())?;
+        ensure!(!blocks.0.is_empty(), "{page} has no block of sh");
         paste(built, &blocks).with_context(|| page.to_string())?;
         println!("{page}: {} blocks in {} s", blocks.0.len(), began.elapsed().as_secs());
         pasted += blocks.0.len() as u64;
@@ -118,18 +122,24 @@ struct Printed {
 /// Run a script in this folder, up to the first command that fails.
 fn shell(folder: &Path, script: &str, admin: &str) -> Result<Printed> {
     let file = folder.with_extension("sh");
-    fs::write(&file, format!("set -e\n{script}"))?;
+    fs::write(&file, format!("set -eo pipefail\n{script}"))?;
+    let contexts = folder.with_extension("contexts");
+    let _ = fs::remove_file(&contexts);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [target().join("debug"), own_programs()].into_iter();
     let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)))?;
-    let mut bash = Command::new("bash");
-    bash.arg(&file)
+    let mut bash = Command::new("timeout");
+    bash.args([PAGE_TIME_S, "bash"])
+        .arg(&file)
         .current_dir(folder)
         .env("PATH", path)
         .env("GRISTMILL_ADMIN_URL", admin)
         .env("GRISTMILL_BUILD_DIR", target().join(PLUGIN_TOOLS))
-        .env("GRISTMILL_CONTEXTS", folder.with_extension("contexts"));
+        .env("GRISTMILL_CONTEXTS", contexts);
     let ended = bash.output().context("cannot run bash")?;
+    if ended.status.code() == Some(124) {
+        bail!("the page takes longer than {PAGE_TIME_S} s");
+    }
     let [out, errors] =
         [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Ok(Printed { out, errors })

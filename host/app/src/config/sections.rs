@@ -101,10 +101,10 @@ section! {
         tenant_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
             "Bytes that one tenant's requests, answers and plugin calls may hold at the same time; \
              further ones are refused for now";
-        retained_memory_bytes: usize = "1073741824", 16 << 20..=1 << 40,
-            "The most memory that is kept for later requests: a quarter of it for free tensor \
-             buffers, the rest for the memory of plugin instances that ended; what nobody needs for \
-             a while is given back earlier";
+        retained_memory_bytes: usize = "1342177280", 16 << 20..=1 << 40,
+            "The most memory that is kept for later requests: a fifth of it for free tensor buffers, \
+             which are given back when nobody needs them for a while, the rest for the memory of \
+             plugin instances that ended";
         infer_timeout["infer_timeout_s"]: Duration = "30", 1..=3600,
             "Seconds that a request of /v2 or gRPC may take, unless its client asks for less";
     }

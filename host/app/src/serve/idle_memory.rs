@@ -12,7 +12,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 /// The part of the memory kept for later requests that tensor buffers have. Plugin instances have
 /// the rest.
-const BUFFERS_PART: usize = 4;
+const BUFFERS_PART: usize = 5;
 
 /// The most bytes of free tensor buffers, and of free memories of plugin instances, of
 /// `retained_memory_bytes`.

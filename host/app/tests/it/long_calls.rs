@@ -122,21 +122,19 @@ fn a_short_pipeline_does_not_wait_for_the_tenants_long_one() {
 fn a_newcomer_that_cannot_be_answered_in_time_is_refused_at_once() {
     let server = Server::start();
     server.hostile("acme");
-    long_pipeline(&server, "slow", 500, 120_000);
-    long_pipeline(&server, "hurried", 500, 2000);
+    long_pipeline(&server, "slow", 500, 2000);
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let loops = |_| server.data.post("/v1/acme/infer/slow?do=loop", b"").status;
     under_load(16 * cores, loops, |ends| {
         let refused = eventually_some("a refusal", || {
-            let answer = server.data.post("/v1/acme/infer/hurried?do=loop", b"");
-            // Its time ended, before the server knew how long the queue is.
+            let answer = server.data.post("/v1/acme/infer/slow?do=loop", b"");
+            // Others began, or their time ended before the server knew how long the queue is.
             (answer.status == 503).then_some(answer)
         });
         refused.refused(503, "overloaded", &["plugin calls are too busy", "ms for that"]);
         let retry_after: u64 = refused.header("retry-after").parse().unwrap();
         assert!(retry_after >= 1, "{retry_after}");
-        // Those with more time are answered.
-        assert_eq!(ends.iter().next(), Some(504));
+        assert!(ends.iter().any(|status| status == 504), "some begin");
     });
 }
 
@@ -163,19 +161,20 @@ fn a_tenants_many_short_calls_leave_the_serving_threads() {
     server.hostile("acme");
     let rounds = rounds_of(&server, 2000);
     let path = format!("/v1/acme/infer/hostile?do=spin&rounds={rounds}");
+    let cores = thread::available_parallelism().map_or(2, usize::from);
     let (before, began) = (server.cpu_ms_of("tokio-rt-worker"), Instant::now());
     thread::scope(|scope| {
-        for _ in 0..8 {
+        for _ in 0..4 * cores {
             let call = || assert_eq!(server.data.post(&path, b"").status, 200);
             scope.spawn(move || (0..100).for_each(|_| call()));
         }
     });
-    // 1600 ms in all. The tenant's share of the serving threads is a tenth of the time that passed,
-    // which is long on a busy machine. Reading and answering the requests takes time, too.
-    let cores = thread::available_parallelism().map_or(2, usize::from);
+    // 800 ms of each core in all. The tenant's share of the serving threads is a tenth of the time
+    // that passed, which is long on a busy machine. Reading and answering requests takes time, too.
     let share = began.elapsed().as_millis() as u64 * cores as u64 / 10;
     let serving = server.cpu_ms_of("tokio-rt-worker") - before;
-    assert!(serving < 3 * share / 2 + 600, "serving threads: {serving} ms, the share: {share} ms");
+    let may = 3 * share / 2 + 300 * cores as u64;
+    assert!(serving < may, "serving threads: {serving} ms, the share: {share} ms");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn the_status_says_what_holds_the_memory() {
     let model = status["models"]["digits"]["memory_bytes"].as_u64().unwrap();
     assert!(model >= 64 << 10, "{status}");
     assert_eq!(bytes("models_bytes"), model);
-    assert!(bytes("plugin_memories_bytes") > 0 && bytes("buffers_bytes") > 0, "{held}");
+    assert!(bytes("plugin_memories_bytes") > 0, "{held}");
     let process = &status["process"];
     let (anonymous, resident) = (&process["resident_anonymous_bytes"], &process["resident_bytes"]);
     assert!(anonymous.as_u64() < resident.as_u64(), "{process}");
@@ -74,7 +74,7 @@ fn memory_that_nobody_needs_is_given_back() {
 
 #[test]
 fn memory_for_later_requests_is_kept_within_the_setting() {
-    // A quarter of it is for buffers.
+    // A fifth of it is for buffers.
     let server = server(Setup::new().flag("--retained-memory-bytes", "16777216"));
     run_large(&server);
     assert!(memory(&server)["buffers_bytes"].as_u64() <= Some(4 * MIB), "{}", memory(&server));

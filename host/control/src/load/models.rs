@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind, Sizing};
+use gristmill_backend::{Backends, Batching, LoadOptions, LoadedModel, ProviderKind, Sizing};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
@@ -247,6 +247,17 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
             "each request runs alone, because on {provider} {certificate}. If you know that rows are \
              independent, set \"batching\": \"declared\"; to keep requests alone without this \
              warning, set \"batching\": \"off\""
+        ));
+    }
+    if let Some(fixed) = model.info.fixed_among_open_rows()
+        && config.load_options().batching != Batching::Off
+    {
+        warnings.push(format!(
+            "each request runs alone, because the first dimension of {:?} is fixed: {}. If it is the \
+             number of rows, export it open; to keep requests alone without this warning, set \
+             \"batching\": \"off\"",
+            fixed.name,
+            fixed.shape_text()
         ));
     }
     let has_sizes = config.max_batch_size.fixed() != Some(1)

@@ -1,23 +1,35 @@
 //! The calls that wait for the same places: whose turn it is, and how long a newcomer waits.
 //!
-//! The exports take turns, as in start-time fair queueing (Goyal, Vin and Cheng, 1996): in each
-//! round one call of each export begins. An export that has had no call for a while takes part from
-//! the current round on, so it has no turns to catch up on.
+//! The exports take turns, as in start-time fair queueing (Goyal, Vin and Cheng, 1996), where a call
+//! counts the same whatever it takes: while calls of several exports wait, one call of each begins
+//! in each round. An export that has had no call in the line for a while takes part from the round
+//! of the line's last call on, so it has no turns to catch up on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The round in which the next call of an export begins, if it has to wait. Clones are the same.
+/// The number of lines in a queue.
+pub(super) const LINES: usize = 7;
+
+/// The round in which the next call of an export begins in each line, if it has to wait. Clones are
+/// the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Round(Arc<AtomicU64>);
+pub(crate) struct Round(Arc<[AtomicU64; LINES]>);
 
 /// A line has calls that need the same places; `W` is what is kept of one that waits.
 #[derive(Debug)]
 pub(super) struct Line<W> {
-    /// By the address of the export's round.
+    /// Its index among the lines.
+    index: usize,
+    /// The round of the last call that began.
+    round: u64,
+    /// By the address of the export's rounds.
     exports: BTreeMap<usize, Calls<W>>,
+    /// The first call of each export.
+    firsts: BTreeSet<Turn>,
+    len: usize,
     /// When the last call of it began, or the first one came.
     last: Option<Instant>,
     /// The mean time from one call that begins to the next one, while some wait.
@@ -31,11 +43,12 @@ struct Calls<W> {
     waiting: BTreeMap<u64, W>,
 }
 
-/// The call of a line that begins first.
+/// The turn of a call in its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct First {
+pub(super) struct Turn {
     round: u64,
-    number: u64,
+    /// The number of the call: those that came earlier have lower ones.
+    pub(super) number: u64,
     export: usize,
 }
 
@@ -46,8 +59,8 @@ const WEIGHT_OF_NEW: u32 = 16;
 const MARGIN_QUARTERS: u32 = 1;
 
 impl Round {
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    pub(super) fn of(&self, line: usize) -> u64 {
+        self.0[line].load(Ordering::Relaxed)
     }
 
     fn key(&self) -> usize {
@@ -55,59 +68,53 @@ impl Round {
     }
 }
 
-impl<W> Default for Line<W> {
-    fn default() -> Self {
-        Self { exports: BTreeMap::new(), last: None, interval: Duration::ZERO }
-    }
-}
-
 impl<W> Line<W> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.exports.is_empty()
+    pub(super) fn new(index: usize) -> Self {
+        Self {
+            index,
+            round: 0,
+            exports: BTreeMap::new(),
+            firsts: BTreeSet::new(),
+            len: 0,
+            last: None,
+            interval: Duration::ZERO,
+        }
     }
 
     /// How many calls wait.
     pub(super) fn len(&self) -> usize {
-        self.exports.values().map(|calls| calls.waiting.len()).sum()
+        self.len
     }
 
-    /// A call of this export waits from now on. The current round is `round`.
-    pub(super) fn add(&mut self, export: &Round, round: u64, number: u64, waiting: W) {
-        let calls = self.exports.entry(export.key()).or_insert_with(|| {
-            export.0.fetch_max(round, Ordering::Relaxed);
+    /// A call of this export waits from now on.
+    pub(super) fn add(&mut self, export: &Round, number: u64, waiting: W, now: Instant) {
+        if self.len == 0 {
+            self.last = Some(now);
+        }
+        self.len += 1;
+        let key = export.key();
+        let calls = self.exports.entry(key).or_insert_with(|| {
+            let before = export.0[self.index].fetch_max(self.round, Ordering::Relaxed);
+            self.firsts.insert(Turn { round: before.max(self.round), number, export: key });
             Calls { export: export.clone(), waiting: BTreeMap::new() }
         });
         calls.waiting.insert(number, waiting);
     }
 
-    /// A call does not wait any more.
-    pub(super) fn remove(&mut self, export: &Round, number: u64) -> Option<W> {
-        let calls = self.exports.get_mut(&export.key())?;
-        let removed = calls.waiting.remove(&number);
-        if calls.waiting.is_empty() {
-            self.exports.remove(&export.key());
-        }
-        removed
+    /// A call does not wait any more, and does not begin.
+    pub(super) fn leave(&mut self, export: &Round, number: u64) -> Option<W> {
+        let round = export.of(self.index);
+        self.take(Turn { round, number, export: export.key() }, round)
     }
 
-    /// The call that begins first.
-    pub(super) fn first(&self) -> Option<First> {
-        let first = |(export, calls): (&usize, &Calls<W>)| {
-            let (number, _) = calls.waiting.first_key_value()?;
-            Some(First { round: calls.export.get(), number: *number, export: *export })
-        };
-        self.exports.iter().filter_map(first).min()
+    /// The call that begins next, and what is kept of it.
+    pub(super) fn first(&self) -> Option<(Turn, &W)> {
+        let turn = *self.firsts.first()?;
+        Some((turn, self.exports.get(&turn.export)?.waiting.get(&turn.number)?))
     }
 
-    /// Take out a call, with its export.
-    pub(super) fn take(&mut self, first: First) -> Option<(Round, W)> {
-        let export = self.exports.get(&first.export)?.export.clone();
-        let waiting = self.remove(&export, first.number)?;
-        Some((export, waiting))
-    }
-
-    /// A call of this export begins that has waited. Returns its round.
-    pub(super) fn begins(&mut self, export: &Round, now: Instant) -> u64 {
+    /// The call with this turn, the first one of its export, begins.
+    pub(super) fn begin(&mut self, turn: Turn, now: Instant) -> Option<W> {
         if let Some(last) = self.last.replace(now) {
             let interval = now.saturating_duration_since(last);
             self.interval = match self.interval {
@@ -115,24 +122,45 @@ impl<W> Line<W> {
                 mean => (mean * (WEIGHT_OF_NEW - 1) + interval) / WEIGHT_OF_NEW,
             };
         }
-        export.0.fetch_add(1, Ordering::Relaxed)
+        self.round = self.round.max(turn.round);
+        let export = &self.exports.get(&turn.export)?.export;
+        export.0[self.index].store(turn.round + 1, Ordering::Relaxed);
+        self.take(turn, turn.round + 1)
     }
 
-    /// The first call of the line has come: the time to the next one that begins is taken from now.
-    pub(super) fn starts(&mut self, now: Instant) {
-        self.last = Some(now);
+    /// Take out a call. The next one of its export has its turn in this round.
+    fn take(&mut self, turn: Turn, next_round: u64) -> Option<W> {
+        let calls = self.exports.get_mut(&turn.export)?;
+        let waiting = calls.waiting.remove(&turn.number)?;
+        self.len -= 1;
+        let next = calls.waiting.first_key_value().map(|(number, _)| *number);
+        if self.firsts.remove(&turn)
+            && let Some(number) = next
+        {
+            self.firsts.insert(Turn { round: next_round, number, ..turn });
+        }
+        if next.is_none() {
+            self.exports.remove(&turn.export);
+        }
+        Some(waiting)
     }
 
-    /// How many calls begin before a newcomer of this export. The current round is `round`.
-    pub(super) fn ahead(&self, export: &Round, round: u64) -> usize {
+    /// The call with this turn, the first one of its export, does not wait any more, and does not
+    /// begin.
+    pub(super) fn refuse(&mut self, turn: Turn) -> Option<W> {
+        self.take(turn, turn.round)
+    }
+
+    /// How many calls begin before a newcomer of this export, if no others come.
+    pub(super) fn ahead(&self, export: &Round) -> usize {
         let own = self.exports.get(&export.key()).map_or(0, |calls| calls.waiting.len());
-        let round = export.get().max(round) + own as u64;
-        let before = |(key, calls): (&usize, &Calls<W>)| {
-            let rounds = (round + 1).saturating_sub(calls.export.get());
-            let is_own = *key == export.key();
-            if is_own { own } else { calls.waiting.len().min(rounds as usize) }
+        let round = export.of(self.index).max(self.round) + own as u64;
+        let before = |turn: &Turn| match self.exports.get(&turn.export) {
+            Some(_) if turn.export == export.key() => own,
+            Some(calls) => calls.waiting.len().min((round + 1).saturating_sub(turn.round) as usize),
+            None => 0,
         };
-        self.exports.iter().map(before).sum()
+        self.firsts.iter().map(before).sum()
     }
 
     /// The time after which the call at this position begins, with a margin.

@@ -17,8 +17,7 @@ struct Full {
 
 impl Full {
     fn new() -> Self {
-        let (max, free) = ([2, 1, 2], [0, 0, 2]);
-        let state = State { max, free, ..State::default() };
+        let state = State { free: [0, 0, 2], ..State::new([2, 1, 2]) };
         Self { state, export: Round::default(), now: Instant::now(), receivers: Vec::new() }
     }
 
@@ -102,9 +101,9 @@ fn calls_of_equal_precedence_begin_in_their_order() {
 /// The exports of the calls that begin when one place after the other comes back.
 fn exports_in_turn(full: &mut Full, exports: &[&Round], count: usize) -> Vec<usize> {
     let free = |_| {
-        let before: Vec<_> = exports.iter().map(|export| export.get()).collect();
+        let before: Vec<_> = exports.iter().map(|export| export.of(FIRST_LONG)).collect();
         full.free(&[Kind::Long, Kind::Call]);
-        let moved = |(export, before): (&&Round, &u64)| export.get() > *before;
+        let moved = |(export, before): (&&Round, &u64)| export.of(FIRST_LONG) > *before;
         exports.iter().zip(&before).position(moved).unwrap()
     };
     (0..count).map(free).collect()
@@ -137,6 +136,36 @@ fn an_export_whose_every_call_waits_alone_has_no_more_turns_than_others() {
         }
     }
     assert_eq!(begun, [20, 20]);
+}
+
+#[test]
+fn turns_in_one_line_say_nothing_of_another() {
+    let mut full = Full::new();
+    let [short, long, late] = [(); 3].map(|()| Round::default());
+    (0..10).for_each(|_| _ = full.add_of(&long, FIRST_LONG, None).unwrap());
+    // Many short calls begin meanwhile.
+    for _ in 0..100 {
+        full.add_of(&short, FIRST_SHORT, None).unwrap();
+        assert_eq!(full.free(&[Kind::Call]), [(FIRST_SHORT, true)]);
+    }
+    full.add_of(&late, FIRST_LONG, None).unwrap();
+    assert_eq!(exports_in_turn(&mut full, &[&long, &late], 3), [0, 1, 0]);
+}
+
+#[test]
+fn calls_that_leave_cost_their_export_no_turn_and_gain_none() {
+    let mut full = Full::new();
+    let [leaving, other] = [(); 2].map(|()| Round::default());
+    let numbers: Vec<_> =
+        (0..4).map(|_| full.add_of(&leaving, FIRST_LONG, None).unwrap()).collect();
+    (0..4).for_each(|_| _ = full.add_of(&other, FIRST_LONG, None).unwrap());
+    // The first one and the last one.
+    for number in [numbers[0], numbers[3]] {
+        assert!(full.state.lines[FIRST_LONG].leave(&leaving, number).is_some());
+    }
+    assert_eq!(full.state.lines[FIRST_LONG].len(), 6);
+    let exports = [&leaving, &other];
+    assert_eq!(exports_in_turn(&mut full, &exports, 6), [0, 1, 0, 1, 1, 1]);
 }
 
 #[test]

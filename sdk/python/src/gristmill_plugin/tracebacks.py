@@ -80,7 +80,8 @@ def _lines(frames: list[tuple[str, int, str]]) -> list[str]:
         count = len([*equal])
         lines += [f'  File "{file}", line {line}, in {name}'] * min(count, 3)
         if count > 3:
-            lines.append(f"  [Previous line repeated {count - 3} more times]")
+            more = count - 3
+            lines.append(f"  [Previous line repeated {more} more time{'s' if more > 1 else ''}]")
     return lines
 
 

@@ -112,7 +112,8 @@ pub(in crate::resource) struct ServedDocument<'a> {
     provider: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     providers: Option<Vec<ProviderDocument>>,
-    /// The memory of its sessions: what loading them took, and the memory that their runs keep.
+    /// The memory of its sessions on the host: what loading them took, and the memory that their
+    /// runs keep.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_bytes: Option<u64>,
     #[schema(value_type = Vec<String>)]

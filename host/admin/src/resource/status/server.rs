@@ -75,7 +75,8 @@ impl ProcessDocument {
 #[derive(Serialize, ToSchema)]
 #[schema(as = MemoryStatus)]
 pub(super) struct MemoryDocument {
-    /// The requests, answers, tensors, pictures and plugin instances of all tenants.
+    /// The requests, answers, tensors, pictures and plugin instances of all tenants, without
+    /// those of shadows.
     tenants_bytes: u64,
     /// Compiled plugins: mapped files, whose pages the kernel can evict.
     plugin_files_bytes: u64,
@@ -83,7 +84,8 @@ pub(super) struct MemoryDocument {
     plugin_memories_bytes: u64,
     /// Tensor buffers that are free, kept for later requests.
     buffers_bytes: u64,
-    /// The sessions of models: what loading them took, and the memory that their runs keep.
+    /// The sessions of models, on the host: what loading them took, and the memory that their runs
+    /// keep.
     models_bytes: u64,
 }
 
