@@ -2,8 +2,8 @@
 //!
 //! The exports take turns, as in start-time fair queueing (Goyal, Vin and Cheng, 1996), where each
 //! call counts the same whatever it takes: while calls of several exports wait, one call of each
-//! begins in each round. An export that has had no call in the line for a while takes part from the round
-//! of the line's last call on, so it has no turns to catch up on.
+//! begins in each round. An export that has had no call in the line for a while takes part from the
+//! round of the line's last call on, so it has no turns to catch up on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
