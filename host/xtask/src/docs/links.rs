@@ -81,11 +81,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::ParentDir => {
-                if !normal.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir if !normal.pop() => return None,
             Component::Normal(name) => normal.push(name),
             _ => {}
         }
