@@ -99,11 +99,14 @@ impl Server {
         self.admin.get("/admin/v1/status").ok()
     }
 
-    /// The status without the figures of the process, which differ each time.
+    /// The status without the figures of the process and of its memory, which differ each time.
     pub(crate) fn served(&self) -> Value {
         let mut status = self.status();
         let parts = status.as_object_mut().unwrap();
-        parts.retain(|name, _| name != "process" && name != "requests");
+        parts.retain(|name, _| !["process", "memory", "requests"].contains(&name.as_str()));
+        for model in parts["models"].as_object_mut().unwrap().values_mut() {
+            model.as_object_mut().unwrap().remove("memory_bytes");
+        }
         status
     }
 
