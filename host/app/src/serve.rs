@@ -244,7 +244,7 @@ async fn run_server(
     let admin = AdminPlane::new(admin)?;
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
     let keeping = control_threads.spawn(usage::keep(book.clone()));
-    let giving = control_threads.spawn(idle_memory::give_back(pool));
+    let freeing_memory = control_threads.spawn(idle_memory::free_unused(pool));
     announce(config.logging.log_format, &addresses)?;
 
     signals.next().await;
@@ -259,7 +259,7 @@ async fn run_server(
         all_finished &= finished?;
     }
     keeping.abort();
-    giving.abort();
+    freeing_memory.abort();
     usage::keep_once(&book);
     telling::end(&telling).await;
     if !all_finished {

@@ -98,7 +98,7 @@ impl FreeBlocks {
         free.classes[class].push(block);
     }
 
-    /// Free the blocks that nobody has needed since the last call of this.
+    /// Free the blocks that no buffer has used since the last trim.
     pub(crate) fn trim(&self) {
         // Dropped after the lock is released: unmapping takes long.
         let mut dropped = Vec::new();

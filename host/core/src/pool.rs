@@ -36,7 +36,7 @@ impl BufferPool {
         self.free.lists.lock().retained_bytes
     }
 
-    /// Free the buffers that nobody has needed since the last call of this.
+    /// Free the memory of buffers that were unused since the last trim.
     pub fn trim(&self) {
         self.free.trim();
     }

@@ -51,10 +51,8 @@ pub(crate) fn run(pages: &[&str]) -> Result<()> {
     let (gristmill, onnxruntime) = setup::build_demo()?;
     let components = setup::build_components(&gristmill)?;
     let built = Built { gristmill, components, onnxruntime };
-    if pages.is_empty() {
-        return paste_all(&built, &[&PAGES[..], &SLOW_PAGES].concat()).map(drop);
-    }
-    paste_all(&built, pages).map(drop)
+    let all = [&PAGES[..], &SLOW_PAGES].concat();
+    paste_all(&built, if pages.is_empty() { &all } else { pages }).map(drop)
 }
 
 /// Paste the pages that every check pastes. Returns how many blocks were pasted.

@@ -1,4 +1,4 @@
-//! Giving back memory that nobody has needed for a while.
+//! Frees memory that no request has used for a while.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 
 use crate::process;
 
-/// Memory that was not needed for so long is given back, within twice this time.
+/// The time between two rounds. Memory is freed if it was unused for a whole one.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// The part of the memory kept for later requests that tensor buffers have. Plugin instances have
@@ -21,16 +21,16 @@ pub(super) fn shares(retained_memory_bytes: usize) -> (usize, usize) {
     (buffers, retained_memory_bytes - buffers)
 }
 
-/// Give back what nobody has needed, now and then, until this is dropped.
-pub(super) async fn give_back(pool: BufferPool) {
+/// Free unused memory after each interval, until this is dropped.
+pub(super) async fn free_unused(pool: BufferPool) {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let pool = pool.clone();
-        let giving = move || {
+        let free = move || {
             pool.trim();
             process::give_back_freed();
         };
         // A panic is logged, and the next round tries again.
-        let _ = spawn_blocking(giving).await;
+        let _ = spawn_blocking(free).await;
     }
 }

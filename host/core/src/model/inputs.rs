@@ -107,49 +107,49 @@ pub enum ExpectedRows {
 }
 
 impl ModelInfo {
-    /// Put the inputs `given` in the model's order, those that are optional behind the others, and
+    /// Put `inputs` in the model's order, those that are optional behind the others, and
     /// check that each has the right dtype and shape.
     ///
     /// # Errors
     /// [`InputError`] names the first input that does not fit, and why.
-    pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<(), InputError> {
-        let known = |name: &str| {
+    pub fn arrange(&self, inputs: &mut [NamedTensor]) -> Result<(), InputError> {
+        let is_input = |name: &str| {
             let mut all = self.inputs.iter().chain(&self.optional);
             all.any(|info| *info.name == *name)
         };
-        if let Some(unknown) = given.iter().find(|input| !known(&input.name)) {
+        if let Some(unknown) = inputs.iter().find(|input| !is_input(&input.name)) {
             // Some exporters make an optional input of each weight.
             let all = self.inputs.iter().chain(self.optional.iter().take(OPTIONAL_SHOWN));
             let expected = all.map(|info| info.name.clone()).collect();
             return Err(InputError::UnknownName { name: unknown.name.to_string(), expected });
         }
-        if let Some(twice) = (1..given.len())
-            .find(|at| given[..*at].iter().any(|other| other.name == given[*at].name))
+        if let Some(twice) = (1..inputs.len())
+            .find(|at| inputs[..*at].iter().any(|other| other.name == inputs[*at].name))
         {
-            return Err(InputError::Duplicate(given[twice].name.to_string()));
+            return Err(InputError::Duplicate(inputs[twice].name.to_string()));
         }
         for (index, info) in self.inputs.iter().enumerate() {
-            let Some(at) = (index..given.len()).find(|at| given[*at].name == info.name) else {
+            let Some(at) = (index..inputs.len()).find(|at| inputs[*at].name == info.name) else {
                 return Err(InputError::Missing(info.name.to_string()));
             };
-            given.swap(index, at);
-            check(info, &given[index].tensor)?;
+            inputs.swap(index, at);
+            check(info, &inputs[index].tensor)?;
         }
-        for NamedTensor { name, tensor } in &given[self.inputs.len()..] {
+        for NamedTensor { name, tensor } in &inputs[self.inputs.len()..] {
             if let Some(info) = self.optional.iter().find(|info| info.name == *name) {
                 check(info, tensor)?;
             }
         }
-        self.equal_dims.iter().try_for_each(|dims| dims.check(given))
+        self.equal_dims.iter().try_for_each(|dims| dims.check(inputs))
     }
 }
 
 impl EqualDims {
-    /// `given` has the model's inputs in their order.
-    fn check(&self, given: &[NamedTensor]) -> Result<(), InputError> {
+    /// `inputs` has the model's inputs in their order.
+    fn check(&self, inputs: &[NamedTensor]) -> Result<(), InputError> {
         let sized = |(input, dim): (usize, usize)| {
-            let given = given.get(input)?;
-            Some((given, dim, *given.tensor.shape().get(dim)?))
+            let named = inputs.get(input)?;
+            Some((named, dim, *named.tensor.shape().get(dim)?))
         };
         let mut all = self.places.iter().filter_map(|place| sized(*place));
         let Some((other, other_dim, expected)) = all.next() else { return Ok(()) };
@@ -233,25 +233,25 @@ mod tests {
 
     #[test]
     fn inputs_are_put_in_the_models_order() {
-        let mut given =
+        let mut inputs =
             vec![tensor("b", Dtype::Float32, &[3]), tensor("a", Dtype::Float32, &[3, 2])];
-        assert_eq!(info().arrange(&mut given), Ok(()));
-        assert_eq!(given[0].tensor.shape(), [3, 2]);
-        assert_eq!(rows_of(&given), Ok(3));
+        assert_eq!(info().arrange(&mut inputs), Ok(()));
+        assert_eq!(inputs[0].tensor.shape(), [3, 2]);
+        assert_eq!(rows_of(&inputs), Ok(3));
     }
 
     #[test]
     fn an_input_with_a_default_comes_last_and_counts_no_rows() {
-        let mut given = vec![
+        let mut inputs = vec![
             tensor("scale", Dtype::Float32, &[1]),
             tensor("b", Dtype::Float32, &[3]),
             tensor("a", Dtype::Float32, &[3, 2]),
         ];
-        assert_eq!(info().arrange(&mut given), Ok(()));
-        let names: Vec<_> = given.iter().map(|input| &*input.name).collect();
+        assert_eq!(info().arrange(&mut inputs), Ok(()));
+        let names: Vec<_> = inputs.iter().map(|input| &*input.name).collect();
         assert_eq!(names, ["a", "b", "scale"]);
-        given[2] = tensor("scale", Dtype::Float32, &[2]);
-        let error = info().arrange(&mut given).unwrap_err().to_string();
+        inputs[2] = tensor("scale", Dtype::Float32, &[2]);
+        let error = info().arrange(&mut inputs).unwrap_err().to_string();
         assert!(error.contains("\"scale\" has shape [2], but the model needs [1]"), "{error}");
     }
 
@@ -277,17 +277,17 @@ mod tests {
                  both \"n\"",
             ),
         ];
-        for (mut given, expected) in cases {
-            let arranged = info().arrange(&mut given).and_then(|()| rows_of(&given));
+        for (mut inputs, expected) in cases {
+            let arranged = info().arrange(&mut inputs).and_then(|()| rows_of(&inputs));
             let error = arranged.unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
         let unnamed = ModelInfo { equal_dims: Vec::new(), ..info() };
-        for (mut given, expected) in [
+        for (mut inputs, expected) in [
             (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
             (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
         ] {
-            let error = unnamed.arrange(&mut given).and_then(|()| rows_of(&given)).unwrap_err();
+            let error = unnamed.arrange(&mut inputs).and_then(|()| rows_of(&inputs)).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         }
     }

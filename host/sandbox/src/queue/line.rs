@@ -1,9 +1,9 @@
 //! The calls that wait for the same places: whose turn it is, and how long a newcomer waits.
 //!
-//! The exports take turns, as in start-time fair queueing (Goyal, Vin and Cheng, 1996), where each
-//! call counts the same whatever it takes: while calls of several exports wait, one call of each
-//! begins in each round. An export that has had no call in the line for a while takes part from the
-//! round of the line's last call on, so it has no turns to catch up on.
+//! The exports take turns, as in start-time fair queueing (Goyal, Vin and Cheng, 1996). In each
+//! round, one call of each export that waits begins. A long call counts as much as a short one. An
+//! export that comes back to the line starts in the current round, so it has no turns to catch up
+//! on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -153,10 +153,10 @@ impl<W> Line<W> {
 
     /// How many calls begin before a newcomer of this export, if no others come.
     pub(super) fn ahead(&self, export: &Round) -> usize {
-        let own = self.exports.get(&export.key()).map_or(0, |calls| calls.waiting.len());
-        let round = export.of(self.index).max(self.round) + own as u64;
+        let own_calls = self.exports.get(&export.key()).map_or(0, |calls| calls.waiting.len());
+        let round = export.of(self.index).max(self.round) + own_calls as u64;
         let before = |turn: &Turn| match self.exports.get(&turn.export) {
-            Some(_) if turn.export == export.key() => own,
+            Some(_) if turn.export == export.key() => own_calls,
             Some(calls) => calls.waiting.len().min((round + 1).saturating_sub(turn.round) as usize),
             None => 0,
         };

@@ -93,8 +93,8 @@ mod tests {
             commands: commands.into(),
             prints: prints.map(Into::into),
         };
-        let found = Page::of(page).unwrap().0;
-        assert_eq!(found, [block(2, "one\ntwo\n", Some("1\n")), block(13, "three\n", None)]);
+        let blocks = Page::of(page).unwrap().0;
+        assert_eq!(blocks, [block(2, "one\ntwo\n", Some("1\n")), block(13, "three\n", None)]);
         assert!(Page::of("```sh\nls\n").is_err());
     }
 
