@@ -1,8 +1,9 @@
 //! The answer of a resource: a JSON document, or a file.
 
 use bytes::Bytes;
-use gristmill_control::{Conditions, ControlError, DigestText, Outgoing, Published, digest_of};
+use gristmill_control::{ControlError, Outgoing, Published, digest_of};
 use gristmill_core::{Digest, ErrorCode};
+use gristmill_state::{Conditions, DigestText};
 use gristmill_transport::Problem;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LINK};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};

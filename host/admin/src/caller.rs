@@ -10,9 +10,9 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use gristmill_control::{Desired, ROOT, Reach, Role, TokenUse};
 use gristmill_core::{ErrorCode, KeyHash, KeyHashes, Name};
 use gristmill_snapshot::same_key;
+use gristmill_state::{Desired, ROOT, Reach, Role, TokenUse};
 use gristmill_transport::Problem;
 use gristmill_transport::credentials::{self, KeyHasher};
 use http::HeaderMap;
@@ -164,7 +164,7 @@ impl From<NoCaller> for Problem {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use gristmill_control::{Change, TokenSpec};
+    use gristmill_state::{Change, TokenSpec};
     use http::HeaderValue;
     use http::header::AUTHORIZATION;
 

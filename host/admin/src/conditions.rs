@@ -1,8 +1,8 @@
 //! Reading the conditions of a request: the headers `If-Match` and `If-None-Match`, as RFC 9110 has
 //! them.
 
-use gristmill_control::{Conditions, Tag, Tags};
 use gristmill_core::ErrorCode;
+use gristmill_state::{Conditions, Tag, Tags};
 use gristmill_transport::Problem;
 use http::HeaderMap;
 use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};

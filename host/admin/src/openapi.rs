@@ -4,8 +4,8 @@
 //! Invariant: each route and method has a description, and each description a route. A test
 //! compares both.
 
-use gristmill_control::ErrorCodeText;
 use gristmill_core::ErrorCode;
+use gristmill_state::ErrorCodeText;
 use gristmill_transport::status_of;
 use serde_json::Value;
 use utoipa::openapi::path::{PathItem, PathsBuilder};

@@ -6,8 +6,8 @@
 mod naming;
 mod parts;
 
-use gristmill_control::{DigestText, ModelNameText, NameText};
 use gristmill_core::ErrorCode;
+use gristmill_state::{DigestText, ModelNameText, NameText};
 use gristmill_transport::status_of;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterIn};

@@ -17,8 +17,8 @@
 //! | `ChangeNamed`: releases of many changes, going back | no | its tenants' part | yes |
 //! | `Administer`: all else | no | no | yes |
 
-use gristmill_control::{Desired, Role};
 use gristmill_core::ErrorCode;
+use gristmill_state::{Desired, Role};
 use gristmill_transport::Problem;
 
 use crate::caller::Caller;

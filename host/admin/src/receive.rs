@@ -5,8 +5,9 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gristmill_control::{ControlError, Part, Received as File, Subject, Terms};
+use gristmill_control::{ControlError, Part, Received as File};
 use gristmill_core::ErrorCode;
+use gristmill_state::{Subject, Terms};
 use gristmill_transport::Problem;
 use gristmill_transport::body::Lent;
 use http::HeaderMap;

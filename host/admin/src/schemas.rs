@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use gristmill_control::add_schema;
+use gristmill_state::add_schema;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{
     AdditionalProperties, AllOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_control::{AskedChange, Control};
+use gristmill_control::Control;
 use gristmill_core::{ErrorCode, Opaque};
 use gristmill_observe::Scrapes;
+use gristmill_state::AskedChange;
 use gristmill_telemetry::Log;
 use gristmill_transport::{Problem, Tls};
 use parking_lot::Mutex;

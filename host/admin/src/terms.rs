@@ -1,7 +1,7 @@
 //! Reading what comes with a change besides its content: the conditions, and the message.
 
-use gristmill_control::{ReleaseNote, Terms};
 use gristmill_core::ErrorCode;
+use gristmill_state::{ReleaseNote, Terms};
 use gristmill_transport::Problem;
 use http::HeaderMap;
 

@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 
-use gristmill_control::{Control, NameText};
+use gristmill_control::Control;
 use gristmill_core::{ErrorCode, Name};
+use gristmill_state::NameText;
 use gristmill_transport::Problem;
 use serde::Serialize;
 use utoipa::ToSchema;

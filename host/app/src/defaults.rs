@@ -1,7 +1,7 @@
 //! The values that a document has although they were not given, by the kind of the thing. The
 //! server writes them all out when it is asked for a document.
 
-use gristmill_control::ModelConfig;
+use gristmill_state::ModelConfig;
 use serde_json::{Map, Value, json};
 
 /// The defaults of a kind of things, where they are not empty.

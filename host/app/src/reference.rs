@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_control::{LimitRange, limit_ranges};
 use gristmill_core::PipelineLimits;
+use gristmill_state::{LimitRange, limit_ranges};
 use gristmill_transport::{ErrorCodeRow, error_codes};
 
 use crate::config::settings;
@@ -173,8 +173,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use gristmill_control::limit_ranges;
     use gristmill_core::PipelineLimits;
+    use gristmill_state::limit_ranges;
 
     use super::{Table, bytes, limits, meaning_of};
 

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_client::http::request::Parts;
 use gristmill_client::http::{HeaderName, HeaderValue, Request, Uri};
-use gristmill_control::{SampleAnswer, SampleFailure};
 use gristmill_core::{Calls, Deadline, ErrorCode, Receipt, Stages};
 use gristmill_http::{answer_from_plugin, request_for_plugin};
 use gristmill_sandbox::{CallError, Failure, Line, Response};
 use gristmill_serve::{InferError, PipelineAnswer, Queueing, Work};
 use gristmill_snapshot::Route;
+use gristmill_state::{SampleAnswer, SampleFailure};
 use gristmill_transport::{Problem, status_of};
 
 /// A request to run.

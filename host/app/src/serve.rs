@@ -9,6 +9,7 @@ mod limits;
 mod listeners;
 mod opening;
 mod pushing;
+mod repository;
 mod samples;
 mod stop;
 mod store;
@@ -41,6 +42,7 @@ use tokio::task::JoinHandle;
 use self::limits::limits;
 use self::listeners::{Listeners, Planes};
 use self::opening::{Children, OpeningParts, open_control};
+use self::repository::Repository;
 use self::stop::{Signals, end, end_within};
 use self::tls::PlanesTls;
 use crate::config::{self, Config};
@@ -211,11 +213,17 @@ async fn run_server(
         hasher: hasher.clone(),
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
-        control_threads: control_threads.clone(),
         telling: telling.clone(),
     };
     let leaving = control.clone();
-    let inference = Inference::new(control.clone(), shutdown.clone(), pool.clone(), rules);
+    let repository = Repository { control: control.clone(), threads: control_threads.clone() };
+    let inference = Inference::new(
+        control.cell().clone(),
+        Arc::new(repository),
+        shutdown.clone(),
+        pool.clone(),
+        rules,
+    );
     let data = DataPlane::new(control.cell().clone(), inference.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {

@@ -11,13 +11,11 @@ use gristmill_core::{ByteBudget, Name};
 use gristmill_metrics::{Places, RequestFigures, Target};
 use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE};
 use gristmill_snapshot::TenantQuota;
+use gristmill_state::{CandidateSpec, Desired};
 use gristmill_usage::{Book, Counter, Key};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-use crate::desired::Desired;
-use crate::release::candidate::CandidateSpec;
 
 /// The plugin calls of one tenant that may run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
@@ -218,9 +216,10 @@ fn cores() -> usize {
 
 #[cfg(test)]
 mod tests {
+
+    use gristmill_state::{Change, TenantSpec};
+
     use super::*;
-    use crate::release::change::Change;
-    use crate::release::tenant::TenantSpec;
     use crate::testing::{figure_parts, name};
 
     #[test]

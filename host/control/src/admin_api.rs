@@ -26,20 +26,20 @@ use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_metrics::Durations;
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
+use gristmill_state::{
+    AskedChange, Change, Conditions, Desired, Faults, PipelineDocument, PipelineSpec, PutPipeline,
+    Reach, Serving, StateError, Subject, TenantDocument, Terms, tenant_refusal,
+};
 use gristmill_store::{Incoming, Outgoing, Store, StoreError};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::accounts::{Accounts, FigureParts};
-use crate::asked::AskedChange;
 use crate::blob_holder::Holder;
 use crate::blobs::Blobs;
 use crate::candidates::take_away;
 use crate::change_request::ChangeRequest;
-use crate::conditions::Conditions;
-use crate::desired::Desired;
 use crate::error::ControlError;
-use crate::fault::Subject;
 use crate::follower::{follow, keep_lease};
 use crate::load::loader::Loader;
 use crate::load::models::Models;
@@ -47,14 +47,7 @@ use crate::load::plugins::Plugins;
 use crate::load::progress::Progress;
 use crate::load::prove::ProverConfig;
 use crate::pace::Pace;
-use crate::plan::pipeline::PutPipeline;
-use crate::plan::tenant::tenant_refusal;
-use crate::publish::{Publisher, Serving};
-use crate::reach::Reach;
-use crate::release::change::Change;
-use crate::release::document::Faults;
-use crate::release::pipeline::{PipelineDocument, PipelineSpec};
-use crate::release::tenant::TenantDocument;
+use crate::publish::Publisher;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::Releases;
 use crate::releases::queue::Queue;
@@ -62,7 +55,6 @@ use crate::releases::step::Published;
 use crate::replicas::{Following, Replicas};
 use crate::samples::SampleRunner;
 use crate::samples::run::{LARGE_CHECKS, SampleRuns};
-use crate::terms::Terms;
 use crate::turns::Turns;
 use crate::uploads::Uploads;
 
@@ -211,7 +203,7 @@ impl Control {
     /// Put a tenant. `faults` are those of its document.
     ///
     /// # Errors
-    /// [`ControlError::Document`] names all faults of the document and of the tenant; or as for
+    /// [`StateError::Document`] names all faults of the document and of the tenant; or as for
     /// [`Self::change`].
     pub async fn put_tenant(
         &self,
@@ -221,7 +213,7 @@ impl Control {
         terms: Terms,
     ) -> Result<Published, ControlError> {
         if !faults.is_empty() {
-            return Err(tenant_refusal(&self.desired(), tenant, &document, faults));
+            return Err(tenant_refusal(&self.desired(), tenant, &document, faults).into());
         }
         let put = AskedChange::PutTenant { tenant: tenant.clone(), document };
         self.run(ChangeRequest::one(put, terms)).await
@@ -240,7 +232,7 @@ impl Control {
         terms: Terms,
     ) -> Result<Published, ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
-            return Err(ControlError::not_found("tenant", tenant));
+            return Err(StateError::not_found("tenant", tenant).into());
         }
         let limits = &self.releases.limits;
         let reach = terms.reach.clone();
@@ -251,7 +243,10 @@ impl Control {
         let (own, name) = (tenant.clone(), pipeline.clone());
         let change = Change::PutPipeline { tenant: own, pipeline: name, spec: spec.clone().into() };
         let changed = self.change(change, terms).await;
-        changed.map_err(|error| put().refused(&spec, error))
+        changed.map_err(|error| match error {
+            ControlError::Refused(_) => put().misfit(&spec).map_or(error, ControlError::State),
+            error => error,
+        })
     }
 
     /// The pipeline that `document` describes. What it names is not looked for.

@@ -14,17 +14,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gristmill_snapshot::Pipeline;
+use gristmill_state::{AskedChange, ReleaseNote, Serving, Terms};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
 use crate::accounts::Aborted;
-use crate::asked::AskedChange;
 use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
-use crate::publish::Serving;
-use crate::release::change::ReleaseNote;
 use crate::releases::Releases;
-use crate::terms::Terms;
 
 /// The author of these releases.
 const AUTHOR: &str = "gristmill";

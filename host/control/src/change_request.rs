@@ -1,15 +1,11 @@
 //! The request for a release: the changes that are asked for, and how they are made.
 
 use gristmill_core::Name;
+use gristmill_state::{
+    AskedChange, Desired, Plan, Reach, Scope, StateError, Subject, Terms, check_size, plan, restore,
+};
 
-use crate::asked::AskedChange;
-use crate::desired::Desired;
 use crate::error::ControlError;
-use crate::fault::Subject;
-use crate::plan::restore::{Scope, restore};
-use crate::plan::{Plan, check_size, plan};
-use crate::reach::Reach;
-use crate::terms::Terms;
 use crate::uploads::Upload;
 
 /// All changes of a request.
@@ -131,29 +127,36 @@ impl Asked {
     /// Check that the author may ask for it.
     ///
     /// # Errors
-    /// [`ControlError::OutOfReach`]
+    /// [`StateError::OutOfReach`]
     pub(crate) fn check(&self, reach: &Reach) -> Result<(), ControlError> {
         match self {
-            Self::One(change) => reach.check_asked(change),
+            Self::One(change) => Ok(reach.check_asked(change)?),
             Self::List(changes) => changes.iter().enumerate().try_for_each(|(index, change)| {
                 let checked = reach.check_asked(change);
-                checked.map_err(|error| ControlError::At { index, source: error.into() })
+                checked.map_err(|error| at(index, error))
             }),
-            Self::Restore { scope, .. } => reach.check_scope(scope),
+            Self::Restore { scope, .. } => Ok(reach.check_scope(scope)?),
         }
     }
 
     fn plan(&self, desired: &Desired, number: u64, cascade: bool) -> Result<Plan, ControlError> {
-        match self {
-            Self::One(change) => plan(desired, number, std::slice::from_ref(&**change), cascade)
-                .map_err(|at| *at.error),
-            Self::List(changes) => plan(desired, number, changes, cascade)
-                .map_err(|at| ControlError::At { index: at.index, source: at.error }),
+        let planned = match self {
+            Self::One(change) => plan(desired, number, std::slice::from_ref(&**change), cascade),
+            Self::List(changes) => {
+                let planned = plan(desired, number, changes, cascade);
+                return planned.map_err(|refused| at(refused.index, *refused.error));
+            }
             Self::Restore { then, scope, number: earlier } => {
                 let changes = restore(desired, then, scope, *earlier)?;
                 let changes: Vec<_> = changes.into_iter().map(AskedChange::Known).collect();
-                plan(desired, number, &changes, false).map_err(|at| *at.error)
+                plan(desired, number, &changes, false)
             }
-        }
+        };
+        Ok(planned.map_err(|refused| *refused.error)?)
     }
+}
+
+/// The error for the refused change at a place of a list.
+fn at(index: usize, error: StateError) -> ControlError {
+    ControlError::At { index, source: Box::new(error.into()) }
 }

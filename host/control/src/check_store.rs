@@ -6,18 +6,14 @@
 use std::collections::BTreeMap;
 
 use gristmill_core::{Digest, HashKeyId, Name};
+use gristmill_state::{Change, Desired, Head, LogError, NamedVersion};
 use gristmill_store::{Store, StoreError};
 
 use crate::checkpoint::Checkpoint;
-use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::hash_key;
-use crate::release::change::Change;
-use crate::release::format::Head;
-use crate::release::gaps::gap_in;
-use crate::release::log_end;
-use crate::release::log_error::LogError;
-use crate::release::named_version::NamedVersion;
+use crate::release_log::end;
+use crate::release_log::gaps::gap_in;
 use crate::release_log::read_checkpoint;
 
 /// What a check of a store found.
@@ -128,7 +124,7 @@ async fn check_log(
         }
     }
     if is_whole {
-        match log_end::check(store, &head, base).await {
+        match end::check(store, &head, base).await {
             Ok(()) => {}
             Err(error) => check.add(true, error),
         }

@@ -17,13 +17,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_core::{Digest, Name};
+use gristmill_state::{Desired, Head, LogError, Model, Tenant, Token};
 use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-use crate::desired::{Desired, Model, Tenant, Token};
-use crate::release::format::Head;
-use crate::release::log_error::LogError;
 
 /// The format that is written. Those before it are read, too.
 const FORMAT: u32 = 5;
@@ -128,8 +125,10 @@ fn digest_in(format: u32, checkpoint: &str) -> Digest {
 
 #[cfg(test)]
 mod tests {
+
+    use gristmill_state::{Change, ReleaseNote};
+
     use super::*;
-    use crate::release::change::{Change, ReleaseNote};
     use crate::testing::{digest, name};
 
     fn checkpoint() -> Checkpoint {

@@ -8,53 +8,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_core::{ClientError, Digest, DocumentFault, ErrorCode, Name};
+use gristmill_state::{Fault, LogError, StateError, Subject, Unmet};
 use gristmill_store::{CHECKPOINT, LOG_END, StoreError};
 
 use crate::blob_error::BlobError;
-use crate::conditions::Unmet;
-use crate::fault::{Fault, Subject};
 use crate::hash_key::HashKeyError;
-use crate::in_use::InUse;
-use crate::key_conflict::KeyConflict;
 use crate::load::error::LoadError;
 use crate::pace::TooManyReleases;
-use crate::release::document::Faults;
-use crate::release::gaps::LogGap;
-use crate::release::log_error::{LogEndError, LogError};
+use crate::release_log::end::LogEndError;
+use crate::release_log::gaps::LogGap;
 use crate::samples::failed::FailedSamples;
-use crate::too_many_versions::TooManyVersions;
 
 /// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The named tenant, plugin, model or pipeline does not exist.
-    #[error("no {what} {name:?}")]
-    NotFound {
-        /// The kind of thing.
-        what: &'static str,
-        /// The name that was asked for.
-        name: String,
-    },
-    /// All faults of a document.
-    #[error("{0}")]
-    Invalid(Faults),
-    /// All faults of the document of a thing, those included that only what exists shows.
-    #[error("{subject}: {faults}")]
-    Document {
-        /// The thing.
-        subject: Subject,
-        /// They are at least one.
-        faults: Faults,
-    },
+    /// The state does not take the change.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// Parts that would no longer be served, or not at all.
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
     /// Samples of the pipelines that the change touches failed.
     #[error(transparent)]
     Samples(#[from] FailedSamples),
-    /// Something else uses what would be deleted.
-    #[error(transparent)]
-    InUse(#[from] InUse),
     /// A condition of the request does not hold.
     #[error(transparent)]
     Unmet(#[from] Unmet),
@@ -69,34 +45,12 @@ pub enum ControlError {
         /// The number that was expected.
         expected: u64,
     },
-    /// A release did not have what it should bring back.
-    #[error("release {number} has no {what} {:?}", .name.as_str())]
-    NotThen {
-        /// The kind of thing.
-        what: &'static str,
-        /// Its name.
-        name: Name,
-        /// The number of the release.
-        number: u64,
-    },
-    /// The author of the request may not do this, whether or not what it names exists.
-    #[error("the token does not allow this: it is for plugins, pipelines and keys of its tenants")]
-    OutOfReach,
-    /// The token of the request was deleted, rotated or changed, or it ended, before the change.
-    #[error("the token of this call was changed or has ended meanwhile: the change is not made")]
-    TokenChanged,
     /// Tokens and keys were hashed with another secret than the server has.
     #[error(transparent)]
     HashKey(#[from] HashKeyError),
     /// A candidate that passed its bounds is not put in its pipeline's place.
     #[error("the candidate is aborted, and will be taken away: {0}")]
     CandidateAborted(String),
-    /// Too many things would have to change because of what they use, or too large ones.
-    #[error(
-        "the documents of the tenants and pipelines that would change are too large for one release: \
-         make it in several"
-    )]
-    TooManyUsers,
     /// One of several changes is refused.
     #[error("changes[{index}]: {source}")]
     At {
@@ -111,9 +65,6 @@ pub enum ControlError {
     /// An uploaded file is not kept.
     #[error(transparent)]
     Blob(#[from] BlobError),
-    /// A key is neither put nor deleted.
-    #[error(transparent)]
-    Key(#[from] KeyConflict),
     /// A plugin cannot be loaded.
     #[error("plugin {name:?}: {source}")]
     Plugin {
@@ -130,33 +81,6 @@ pub enum ControlError {
         /// Why not.
         source: Arc<LoadError>,
     },
-    /// A new model's name differs from another's only in case.
-    #[error(
-        "model {:?} is there, and {:?} differs from it only in case: choose another name",
-        .other.as_str(), .model.as_str()
-    )]
-    Alike {
-        /// The new model.
-        model: Name,
-        /// The model that is there.
-        other: Name,
-    },
-    /// The model's new version does not fit its users.
-    #[error(
-        "model {name:?} would no longer fit ({}) its users: {}; ?force=true replaces it anyway",
-        .why.join("; "), .users.join(", ")
-    )]
-    Misfit {
-        /// The model.
-        name: String,
-        /// What does not fit.
-        why: Vec<String>,
-        /// The pipelines that use it.
-        users: Vec<String>,
-    },
-    /// A plugin or a model would have too many versions loaded.
-    #[error(transparent)]
-    TooManyVersions(#[from] TooManyVersions),
     /// The tenant's plugins would have too much compiled code on disk.
     #[error(
         "plugin {plugin:?}: the compiled plugins of tenant {tenant:?} would be {wanted} bytes; the \
@@ -216,9 +140,6 @@ pub enum ControlError {
         /// The store's error.
         source: StoreError,
     },
-    /// A release cannot be written as JSON.
-    #[error(transparent)]
-    Encode(#[from] serde_json::Error),
     /// The author's token has made too many releases of late.
     #[error(transparent)]
     TooManyReleases(#[from] TooManyReleases),
@@ -259,21 +180,9 @@ fn joined(faults: &[impl Display]) -> String {
 }
 
 impl ControlError {
-    /// The error for a name that nothing of this kind has.
-    pub fn not_found(what: &'static str, name: &Name) -> Self {
-        Self::NotFound { what, name: name.to_string() }
-    }
-
     /// The error for a release that is not in the log.
     pub(crate) fn no_release(number: u64) -> Self {
-        Self::NotFound { what: "release", name: number.to_string() }
-    }
-
-    /// A fault of one key of a document.
-    pub(crate) fn document(subject: Subject, key: &str, text: String) -> Self {
-        let mut faults = Faults::default();
-        faults.add(key, text);
-        Self::Document { subject, faults }
+        StateError::NotFound { what: "release", name: number.to_string() }.into()
     }
 
     pub(crate) fn plugin(name: &Name, source: Arc<LoadError>) -> Self {
@@ -313,25 +222,16 @@ impl ControlError {
 impl ClientError for ControlError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NotFound { .. } | Self::NotThen { .. } | Self::NotKept { .. } => {
-                ErrorCode::NotFound
-            }
-            Self::Invalid(_) | Self::Document { .. } | Self::NoFile(_) => ErrorCode::Unprocessable,
-            Self::OutOfReach | Self::TokenChanged => ErrorCode::Forbidden,
+            Self::State(error) => error.code(),
+            Self::NotKept { .. } => ErrorCode::NotFound,
+            Self::NoFile(_) => ErrorCode::Unprocessable,
             Self::Refused(faults) => match faults.first().map(|fault| &fault.subject) {
                 Some(Subject::Plugin { .. }) => ErrorCode::InvalidPlugin,
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
                 _ => ErrorCode::Unprocessable,
             },
             Self::Samples(_) => ErrorCode::SampleFailed,
-            Self::InUse(_)
-            | Self::CandidateAborted(_)
-            | Self::TooManyUsers
-            | Self::Key(_)
-            | Self::Alike { .. }
-            | Self::Misfit { .. }
-            | Self::TooManyVersions(_)
-            | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,
+            Self::CandidateAborted(_) | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,
             Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
             Self::Blob(_) => ErrorCode::Conflict,
             Self::Unmet(_) | Self::Moved { .. } => ErrorCode::PreconditionFailed,
@@ -346,7 +246,6 @@ impl ClientError for ControlError {
             | Self::LogGap(_)
             | Self::LogEnd(_)
             | Self::HashKey(_)
-            | Self::Encode(_)
             | Self::Internal { .. } => ErrorCode::Internal,
             Self::TooManyReleases(_) => ErrorCode::TooManyReleases,
             Self::Overtaken => ErrorCode::Unavailable,
@@ -363,7 +262,7 @@ impl ClientError for ControlError {
 
     fn meets_secret(&self) -> bool {
         match self {
-            Self::Document { faults, .. } => faults.meets_secret(),
+            Self::State(error) => error.meets_secret(),
             Self::At { source, .. } => source.meets_secret(),
             Self::Common(error) => error.meets_secret(),
             _ => false,
@@ -372,17 +271,23 @@ impl ClientError for ControlError {
 
     fn faults(&self) -> Vec<DocumentFault> {
         match self {
-            Self::Invalid(faults) | Self::Document { faults, .. } => faults.placed(""),
+            Self::State(error) => error.faults(),
             Self::At { index, source } => {
                 let at = format!("/changes/{index}");
                 match &**source {
-                    Self::Invalid(faults) | Self::Document { faults, .. } => {
-                        faults.placed(&format!("{at}/document"))
-                    }
+                    Self::State(
+                        StateError::Invalid(faults) | StateError::Document { faults, .. },
+                    ) => faults.placed(&format!("{at}/document")),
                     other => vec![DocumentFault { pointer: at, detail: other.to_string() }],
                 }
             }
             _ => Vec::new(),
         }
+    }
+}
+
+impl From<serde_json::Error> for ControlError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::State(StateError::Encode(error))
     }
 }

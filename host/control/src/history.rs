@@ -4,14 +4,15 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use gristmill_state::{
+    Change, Release, ReleaseNote, config_document, pipeline_document, tenant_document,
+};
 use humantime::format_rfc3339_millis;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::current::{config_document, pipeline_document, tenant_document};
 use crate::error::ControlError;
-use crate::release::change::{Change, Release, ReleaseNote};
 
 /// What is shown of every release.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -44,7 +44,6 @@
 
 mod accounts;
 mod admin_api;
-mod asked;
 mod blob_error;
 mod blob_holder;
 mod blob_room;
@@ -53,36 +52,21 @@ mod candidates;
 mod change_request;
 mod check_store;
 mod checkpoint;
-mod conditions;
-mod current;
-mod description;
-mod desired;
-mod difference;
 mod error;
-mod fault;
 mod follower;
 mod hash_key;
 mod history;
-mod in_use;
-mod key_conflict;
-mod last_keys;
 mod load;
 mod pace;
-mod plan;
 mod publish;
-mod reach;
-mod release;
 mod release_log;
 mod releases;
 mod replicas;
 mod samples;
-mod schema;
 mod snapshot_builder;
 mod task;
-mod terms;
 #[cfg(test)]
 mod testing;
-mod too_many_versions;
 mod turns;
 mod uploads;
 
@@ -91,59 +75,24 @@ pub use admin_api::figures::ControlFigures;
 pub use admin_api::history::{NewRelease, Rollback};
 pub use admin_api::models::{NewModel, PublishedModel};
 pub use admin_api::{Control, ControlParts};
-pub use asked::AskedChange;
 pub use blob_error::BlobError;
 pub use blob_holder::Holder;
 pub use blobs::{BeginPart, BlobState, Blobs, Part};
 pub use check_store::{Finding, StoreCheck, check_store};
-pub use conditions::{Conditions, Tag, Tags, Unmet};
-pub use current::Current;
-pub use description::{KeyDescription, ModelDescription, PluginDescription};
-pub use desired::{Desired, Model, Plugin, Tenant, Token};
-pub use difference::Difference;
 pub use error::ControlError;
-pub use fault::{Fault, Subject};
 pub use gristmill_compare::{Mismatch, Mismatches};
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_store::{Incoming, Outgoing, Received, digest_of};
 pub use hash_key::HashKeyError;
 pub use history::{ReleaseHeading, ReleaseSummary};
-pub use in_use::{InUse, PipelineOf, Uses};
-pub use key_conflict::KeyConflict;
 pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use pace::TooManyReleases;
-pub use plan::restore::Scope;
-pub use publish::Serving;
-pub use reach::Reach;
-pub use release::candidate::{AbortSpec, CandidateSpec};
-pub use release::capture::CaptureSpec;
-pub use release::change::{Change, Release, ReleaseNote};
-pub use release::document::{Document, Faults};
-pub use release::expectation::Expectation;
-pub use release::gaps::LogGap;
-pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
-pub use release::log_error::{LogEndError, LogEndFault, LogError};
-pub use release::model_config::{
-    FormatSpec, GraphOptimizationSpec, InputSpec, LabelFiles, Labels, ModelConfig, OutputSpec,
-    ProviderName, QueuePolicySpec, TimeoutActionSpec,
-};
-pub use release::named_version::{InvalidNamedVersion, NamedVersion};
-pub use release::pipeline::PipelineSpec;
-pub use release::quota::QuotaSpec;
-pub use release::sample::{Sample, SampleRequest};
-pub use release::tenant::{BatchWith, GivenKey, KEYS_MAX, SentKey, TenantDocument, TenantSpec};
-pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
-pub use release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX, VersionPolicy};
+pub use release_log::end::{LogEndError, LogEndFault};
+pub use release_log::gaps::LogGap;
 pub use releases::step::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::failed::FailedSamples;
-pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
-pub use schema::{
-    DigestText, ErrorCodeText, ModelNameText, NameText, NamedModelText, NamedVersionText,
-    add as add_schema,
-};
+pub use samples::{SampleRun, SampleRunner};
 pub use task::joined;
-pub use terms::{Terms, TokenUse};
-pub use too_many_versions::TooManyVersions;

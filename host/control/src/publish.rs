@@ -3,66 +3,13 @@
 //! Both are replaced at once, so that no reader sees parts of two releases. The data plane's cell
 //! is a view of this cell.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use gristmill_core::Name;
 use gristmill_metrics::Durations;
-use gristmill_snapshot::{ModelState, Pipeline, Snapshot, SnapshotCell, Takes, Tenant};
-
-use crate::desired::Desired;
-use crate::fault::{Fault, Part, Subject};
-
-/// The serving state of one release.
-#[derive(Default)]
-pub struct Serving {
-    /// The snapshot of the release.
-    pub snapshot: Arc<Snapshot>,
-    /// The state that the snapshot was built from.
-    pub desired: Arc<Desired>,
-    /// The faults of the desired state.
-    pub(crate) faulty: BTreeSet<Part>,
-    /// The tenants that may differ from those of the snapshot before.
-    pub(crate) touched: BTreeSet<Name>,
-}
-
-impl Serving {
-    /// Whether the fault takes something away that was served. A thing counts as served; of an
-    /// earlier version it is looked up, because it may have been the newest one, or out of service.
-    pub(crate) fn served(&self, fault: &Fault) -> bool {
-        let Some(version) = fault.version else { return true };
-        let Snapshot { models, tenants, .. } = &*self.snapshot;
-        let is_ok = match &fault.subject {
-            Subject::Model(model) => {
-                let known = models.get(model).and_then(|own| own.of_version(Some(version)));
-                known.map(|served| served.is_ok())
-            }
-            Subject::Plugin { tenant, plugin } => {
-                let own = tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
-                own.and_then(|own| own.of_version(Some(version))).map(|loaded| loaded.is_ok())
-            }
-            _ => Some(true),
-        };
-        is_ok.unwrap_or_default()
-    }
-
-    /// The tenants of which something may differ in `desired`, which was made from the desired
-    /// state by changes: those that were changed, and those that have a fault, because what failed
-    /// may be loaded since. Besides, a change of a model touches its users.
-    pub(crate) fn may_change(&self, desired: &Desired) -> BTreeSet<Name> {
-        let faulty = self.faulty.iter().filter_map(|(subject, _)| match subject {
-            Subject::Plugin { tenant, .. }
-            | Subject::Tenant(tenant)
-            | Subject::Pipeline { tenant, .. }
-            | Subject::Candidate { tenant, .. }
-            | Subject::Key { tenant, .. } => Some(tenant),
-            Subject::Model(_) | Subject::ModelConfig(_) | Subject::Token(_) => None,
-        });
-        desired.touched().iter().chain(faulty).cloned().collect()
-    }
-}
+use gristmill_snapshot::{ModelState, Pipeline, SnapshotCell, Takes, Tenant};
+use gristmill_state::Serving;
 
 /// The cell in which releases are published.
 pub(crate) struct Publisher {
@@ -153,7 +100,7 @@ mod tests {
         let cell = publisher.cell().clone();
         let before = cell.load();
         assert_eq!(before.release, 0);
-        let snapshot = Arc::new(Snapshot { release: 7, ..Snapshot::default() });
+        let snapshot = Arc::new(gristmill_snapshot::Snapshot { release: 7, ..Default::default() });
         publisher.publish(Serving { snapshot: snapshot.clone(), ..Serving::default() }.into());
         assert!(Arc::ptr_eq(&cell.load(), &snapshot));
         assert!(Arc::ptr_eq(&publisher.serving().snapshot, &snapshot));

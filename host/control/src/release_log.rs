@@ -2,7 +2,7 @@
 //!
 //! Refuses to know loaded plugins and models: its result is the desired state.
 //!
-//! `append` adds releases. Other servers may append to a shared log, and remove old releases of it:
+//! `append` adds releases, `end` records where the log ends, and `gaps` finds missing files. Other servers may append to a shared log, and remove old releases of it:
 //! `others` has what that asks for.
 //!
 //! Invariants:
@@ -11,27 +11,24 @@
 //! - a release is removed only when a checkpoint behind it is on stable storage.
 
 pub(crate) mod append;
+pub(crate) mod end;
+pub(crate) mod gaps;
 mod others;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_core::{Digest, HashKeyId};
+use gristmill_state::{Change, Desired, Head, LastKeys, LogError, Release};
 use gristmill_store::{LogListing, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::checkpoint::Checkpoint;
-use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::hash_key;
-use crate::last_keys::LastKeys;
 use crate::load::progress::Progress;
-use crate::release::change::{Change, Release};
-use crate::release::format::Head;
-use crate::release::gaps::gap_in;
-use crate::release::log_end;
-use crate::release::log_error::LogError;
+use crate::release_log::gaps::gap_in;
 use crate::task::joined;
 use crate::uploads::Uploads;
 
@@ -128,12 +125,12 @@ impl ReleaseLog {
         base.desired.settle();
         *self.base.lock() = Arc::new(base);
         self.read_on(&mut replayed).await?;
-        if let Err(error) = log_end::check(&self.store, &replayed.head, self.base()).await {
+        if let Err(error) = end::check(&self.store, &replayed.head, self.base()).await {
             // Another server may have removed what it looked for, behind a newer checkpoint.
             let before = self.base();
             self.adopt_checkpoint().await?;
             match self.base() > before {
-                true => log_end::check(&self.store, &replayed.head, self.base()).await?,
+                true => end::check(&self.store, &replayed.head, self.base()).await?,
                 false => return Err(error),
             }
         }
@@ -210,7 +207,7 @@ impl ReleaseLog {
     /// Release `number`, checked against its own digest.
     ///
     /// # Errors
-    /// [`ControlError::NotFound`], [`ControlError::NotKept`], the store cannot read it, or it is
+    /// [`StateError::NotFound`], [`ControlError::NotKept`], the store cannot read it, or it is
     /// damaged.
     pub(crate) async fn release(&self, number: u64) -> Result<Release, ControlError> {
         self.check_kept(number)?;
@@ -316,7 +313,7 @@ impl ReleaseLog {
             let synced = self.store.sync_document(number).await;
             synced.map_err(|source| ControlError::Unconfirmed { number, source })?;
             replayed.is_confirmed = true;
-            log_end::note(&self.store, &replayed.head).await;
+            end::note(&self.store, &replayed.head).await;
         }
         Ok(())
     }

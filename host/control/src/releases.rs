@@ -33,17 +33,16 @@ use std::time::Instant;
 
 use gristmill_core::PipelineLimits;
 use gristmill_metrics::Durations;
+use gristmill_state::{Desired, Fault, Plugin, Serving};
 use tokio::sync::Mutex;
 
 use crate::accounts::{Accounts, TenantId};
 use crate::change_request::ChangeRequest;
-use crate::desired::{Desired, Plugin};
 use crate::error::ControlError;
-use crate::fault::Fault;
 use crate::load::at_hand::AtHand;
 use crate::load::loader::Loader;
 use crate::pace::Pace;
-use crate::publish::{Publisher, Serving};
+use crate::publish::Publisher;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::queue::Queue;
 use crate::releases::step::{Published, Ready, Step};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, stream};
 use gristmill_core::Name;
+use gristmill_state::{NameText, Serving};
 use gristmill_store::{Lease, Store, StoreError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,6 @@ use tokio::time::{sleep, timeout};
 use utoipa::ToSchema;
 
 use crate::error::ControlError;
-use crate::publish::Serving;
-use crate::schema::NameText;
 
 /// The time after which a lease is put again.
 pub(crate) const RENEWED: Duration = Duration::from_secs(4);

@@ -18,14 +18,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use gristmill_core::{KeyHash, Name, PipelineLimits};
 use gristmill_snapshot::{KeptVersion, ModelState, Operator, Pipeline, Snapshot, Tenant};
+use gristmill_state::{self, Desired, Fault, Role, Serving, Subject};
 use rpds::HashTrieMapSync;
 
 use crate::accounts::Accounts;
-use crate::desired::{self, Desired};
-use crate::fault::{Fault, Subject};
 use crate::load::at_hand::AtHand;
-use crate::publish::Serving;
-use crate::release::token::Role;
 use crate::snapshot_builder::reuse::{Sources, changed_models, named_models};
 use crate::snapshot_builder::tenant::{TenantBuilder, plugins_of};
 
@@ -107,7 +104,9 @@ fn users_of_changed(
     // Few releases change a model, and its users are built again anyway.
     if !changed.is_empty() {
         for tenants in [&before.desired.tenants, &desired.tenants] {
-            let uses = |own: &desired::Tenant| named_models(own).any(|name| changed.contains(name));
+            let uses = |own: &gristmill_state::Tenant| {
+                named_models(own).any(|name| changed.contains(name))
+            };
             let using = tenants.iter().filter(|(_, own)| uses(own));
             users.extend(using.map(|(name, _)| name.clone()));
         }
@@ -167,7 +166,7 @@ fn version_faults<'a, T: 'a>(
 /// The faults of the tenant: plugins, then pipelines, then granted models.
 fn faults_of(
     name: &Name,
-    own: &desired::Tenant,
+    own: &gristmill_state::Tenant,
     own_tenant: &Tenant,
     models: &BTreeMap<Name, ModelState>,
 ) -> Vec<Fault> {
@@ -201,7 +200,7 @@ fn faults_of(
 fn operators_of(desired: &Desired) -> HashMap<KeyHash, Operator> {
     let ends = |ms| UNIX_EPOCH + Duration::from_millis(ms);
     let operators = desired.tokens.iter().filter(|(_, token)| token.spec.role == Role::Admin);
-    let operator = |(name, token): (&Name, &desired::Token)| {
+    let operator = |(name, token): (&Name, &gristmill_state::Token)| {
         let (version, ends) = (token.version, token.spec.expires_at_ms.map(ends));
         (token.spec.hash, Operator { name: name.clone(), version, ends })
     };
@@ -211,7 +210,7 @@ fn operators_of(desired: &Desired) -> HashMap<KeyHash, Operator> {
 /// The faults of a tenant that has a key of another one.
 fn shared_keys<'a>(
     name: &'a Name,
-    own: &'a desired::Tenant,
+    own: &'a gristmill_state::Tenant,
     desired: &'a Desired,
 ) -> impl Iterator<Item = Fault> + 'a {
     own.spec.keys.values().filter_map(move |key| {

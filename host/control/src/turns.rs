@@ -8,10 +8,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use gristmill_core::Name;
+use gristmill_state::Reach;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
-
-use crate::reach::Reach;
 
 /// The turns of all tokens.
 #[derive(Default)]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::serde_as_text::serde_as_text;
 
 /// The SHA-256 of a blob's content; the blob's name. Written `sha256:` and 64 hexadecimal digits.
@@ -15,6 +17,11 @@ pub struct Digest([u8; 32]);
 pub struct InvalidDigest(String);
 
 impl Digest {
+    /// The name of `content`.
+    pub fn of(content: &[u8]) -> Self {
+        Self(Sha256::digest(content).into())
+    }
+
     /// A digest from its 32 bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)

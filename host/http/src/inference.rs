@@ -21,22 +21,22 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_control::Control;
 use gristmill_core::{BufferPool, Deadline, ErrorCode, KeyHash, Name};
 use gristmill_serve::Gate;
-use gristmill_snapshot::Snapshot;
+use gristmill_snapshot::{Snapshot, SnapshotCell};
 use gristmill_transport::credentials::{self, KeyHasher};
 use gristmill_transport::{LineRate, Offload, Problem, RequestIds, Shutdown};
 use http::HeaderMap;
 use parking_lot::Mutex;
-use tokio::runtime::Handle;
 
 use crate::ended::{Teller, Telling};
 
 pub(crate) use self::brought::Brought;
+pub use self::brought::ModelFile;
 pub(crate) use self::decode::Encoded;
 pub(crate) use self::pipeline::{media_type, query};
 pub(crate) use self::repository::RepositoryChange;
+pub use self::repository::{ModelChange, ModelRepository};
 pub(crate) use self::run::{Asked, Ran};
 
 /// Why shared memory is not offered.
@@ -56,8 +56,6 @@ pub struct InferenceConfig {
     pub message_bytes_max: usize,
     /// From a request's arrival to its answer, if the client does not ask for less.
     pub timeout: Duration,
-    /// The threads on which releases are made.
-    pub control_threads: Handle,
     /// What is told of requests that have ended.
     pub telling: Telling,
 }
@@ -69,14 +67,14 @@ pub struct Inference {
 }
 
 struct Shared {
-    control: Arc<Control>,
+    cell: Arc<SnapshotCell>,
+    repository: Arc<dyn ModelRepository>,
     shutdown: Shutdown,
     pool: BufferPool,
     offload: Offload,
     gate: Gate,
     message_bytes_max: usize,
     timeout: Duration,
-    control_threads: Handle,
     teller: Teller,
     /// Of lines about wrong keys.
     wrong_keys: Mutex<LineRate>,
@@ -85,9 +83,10 @@ struct Shared {
 }
 
 impl Inference {
-    /// Serve the snapshots of `control`, with tensors in memory of `pool`.
+    /// Serve the snapshots of `cell`, with tensors in memory of `pool`.
     pub fn new(
-        control: Arc<Control>,
+        cell: Arc<SnapshotCell>,
+        repository: Arc<dyn ModelRepository>,
         shutdown: Shutdown,
         pool: BufferPool,
         config: InferenceConfig,
@@ -98,18 +97,17 @@ impl Inference {
             hasher,
             message_bytes_max,
             timeout,
-            control_threads,
             telling,
         } = config;
         let shared = Shared {
-            control,
+            cell,
+            repository,
             shutdown,
             pool,
             offload: Offload::start(),
             gate: Gate { open_tenant, admin_token, hasher },
             message_bytes_max,
             timeout,
-            control_threads,
             teller: Teller::new(telling),
             wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
@@ -158,13 +156,12 @@ impl Inference {
 
     /// The current snapshot.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.shared.control.cell().load()
+        self.shared.cell.load()
     }
 
     /// Why releases of other servers are not seen, in a word, if they are not.
     pub(crate) fn store_trouble(&self) -> Option<&'static str> {
-        let trouble = self.shared.control.trouble()?;
-        Some(if trouble.is_unreachable { "unreachable" } else { "unusable" })
+        self.shared.repository.store_trouble()
     }
 
     /// The server's shutdown.

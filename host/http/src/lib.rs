@@ -36,7 +36,7 @@ mod v2;
 
 pub use ended::Telling;
 pub use grpc::{GrpcPlane, MeteredAnswer, grpc_plane};
-pub use inference::{Inference, InferenceConfig};
+pub use inference::{Inference, InferenceConfig, ModelChange, ModelFile, ModelRepository};
 pub use loading::Loading;
 pub use plane::DataPlane;
 pub use v1::{answer_from_plugin, request_for_plugin};

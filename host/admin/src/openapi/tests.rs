@@ -84,7 +84,7 @@ fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
 #[test]
 fn ranges_are_those_that_documents_are_checked_against() {
     let schemas = document().unwrap()["components"]["schemas"].take();
-    let limits = gristmill_control::limit_ranges(&gristmill_core::PipelineLimits::default());
+    let limits = gristmill_state::limit_ranges(&gristmill_core::PipelineLimits::default());
     for limit in limits {
         let schema = &schemas["Limits"]["properties"][limit.key];
         assert_eq!(schema["minimum"].as_u64(), Some(limit.min), "{}", limit.key);
@@ -106,7 +106,7 @@ fn ranges_are_those_that_documents_are_checked_against() {
                 });
                 document[key.as_str()] = value.into();
                 let Value::Object(document) = document else { unreachable!() };
-                let read = gristmill_control::ModelConfig::read(document);
+                let read = gristmill_state::ModelConfig::read(document);
                 read.err().map(|error| error.to_string()).unwrap_or_default()
             };
             let fault = |value: i64| read(value).contains(&format!("{key} is {value}: must be"));

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, DigestText, Holder, joined};
+use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, Holder, joined};
 use gristmill_core::{Digest, ErrorCode};
+use gristmill_state::{DigestText, StateError};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde::Serialize;
@@ -152,7 +153,7 @@ impl Resource for Blob {
 }
 
 fn not_waiting(digest: Digest) -> Problem {
-    ControlError::NotFound { what: "blob", name: digest.to_string() }.into()
+    StateError::NotFound { what: "blob", name: digest.to_string() }.into()
 }
 
 /// Receive a part.

@@ -4,11 +4,12 @@
 use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
-use gristmill_control::{AskedChange, CandidateSpec, ControlError, Mismatch, NameText};
+use gristmill_control::Mismatch;
 use gristmill_core::Name;
 use gristmill_snapshot::{
     Difference, Evaluation, EvaluationReport, Pipeline, Route, ShadowTally, VariantTally,
 };
+use gristmill_state::{AskedChange, CandidateSpec, NameText, StateError};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde::Serialize;
@@ -167,9 +168,9 @@ impl Resource for Candidate {
         let (tenant, pipeline) = self.0.names()?;
         let serving = state.control.serving();
         let own = serving.desired.tenants.get(&tenant);
-        let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
+        let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
         let spec = own.pipelines.get(&pipeline);
-        let spec = spec.ok_or_else(|| ControlError::not_found("pipeline", &pipeline))?;
+        let spec = spec.ok_or_else(|| StateError::not_found("pipeline", &pipeline))?;
         let served = serving.snapshot.tenants.get(&tenant);
         let route = served.and_then(|own| match own.pipelines.get(&pipeline)? {
             Pipeline::Ready(route) => Some(route),

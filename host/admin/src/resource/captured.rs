@@ -9,9 +9,10 @@ use std::time::UNIX_EPOCH;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gristmill_control::{ControlError, Expectation, Sample, SampleRequest, digest_of};
+use gristmill_control::digest_of;
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Captured as One, CapturedAnswer, Pipeline};
+use gristmill_state::{Expectation, Sample, SampleRequest, StateError};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde::Serialize;
@@ -76,9 +77,9 @@ impl Resource for Captured {
         let kept = {
             let serving = state.control.serving();
             let own = serving.snapshot.tenants.get(&tenant);
-            let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
+            let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
             let found = own.pipelines.get(&pipeline);
-            match found.ok_or_else(|| ControlError::not_found("pipeline", &pipeline))? {
+            match found.ok_or_else(|| StateError::not_found("pipeline", &pipeline))? {
                 Pipeline::Ready(route) => route.capture.as_ref().map(|own| own.kept()),
                 Pipeline::Unavailable(_) => None,
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gristmill_control::{
+use gristmill_state::{
     DigestText, ModelConfig, ModelNameText, NameText, PipelineSpec, TenantDocument, TokenDocument,
     add_schema,
 };

@@ -1,8 +1,8 @@
 //! The list of changes in the document of a new release. Each has the form in which `GET` shows the
 //! changes of a release; a `document` is what `PUT` takes for the thing alone.
 
-use gristmill_control::{AskedChange, Change, ControlError, Document, ModelConfig};
 use gristmill_core::{Digest, Name};
+use gristmill_state::{AskedChange, Change, Document, ModelConfig, StateError};
 use serde_json::{Map, Value};
 
 use super::tenant_document;
@@ -88,7 +88,7 @@ impl Reader<'_> {
                     Ok(config) => {
                         Change::PutModelConfig { model: model?, config: Box::new(config) }
                     }
-                    Err(ControlError::Invalid(faults)) => {
+                    Err(StateError::Invalid(faults)) => {
                         document.faults_of("document", faults);
                         return None;
                     }

@@ -2,8 +2,8 @@
 //! `GET /admin/v1/models/{model}/content`: the bytes that were uploaded.
 
 use async_trait::async_trait;
-use gristmill_control::Serving;
 use gristmill_core::Digest;
+use gristmill_state::Serving;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 

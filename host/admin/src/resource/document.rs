@@ -1,7 +1,6 @@
 //! Reading and deleting the things that have documents, in the ways that all of them share.
 
-use gristmill_control::{Change, Current, Subject};
-
+use gristmill_state::{Change, Current, Subject};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

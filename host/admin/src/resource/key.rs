@@ -2,8 +2,8 @@
 //! can be replaced without the others. Reading shows its name and its version, never the key.
 
 use async_trait::async_trait;
-use gristmill_control::{AskedChange, Change, ControlError, KeyDescription, Subject};
 use gristmill_core::Name;
+use gristmill_state::{AskedChange, Change, KeyDescription, StateError, Subject};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
@@ -63,7 +63,7 @@ impl Resource for Key {
             let (terms, caller) = (received.terms.clone(), received.caller);
             let keys = received.document(&state.limits).await?;
             let (tenant, key) = self.names()?;
-            let sent = read_key(keys, state).map_err(ControlError::Invalid)?;
+            let sent = read_key(keys, state).map_err(StateError::Invalid)?;
             let change = AskedChange::PutKey { tenant, key, sent };
             state.count_new_keys(caller, std::slice::from_ref(&change))?;
             let published = state.control.change(change, terms).await?;

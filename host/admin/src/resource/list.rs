@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use gristmill_control::{
+use gristmill_core::{Digest, Name};
+use gristmill_state::{
     DigestText, KeyDescription, ModelNameText, NameText, NamedModelText, NamedVersion,
     NamedVersionText, Role, Serving, Tenant, rfc3339,
 };
-use gristmill_core::{Digest, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde::Serialize;

@@ -1,8 +1,9 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/models/{model}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, DigestText, ModelDescription, NewModel, PublishedModel, Subject};
+use gristmill_control::{NewModel, PublishedModel};
 use gristmill_core::Digest;
+use gristmill_state::{Change, DigestText, ModelDescription, Subject};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `GET` and `PUT /admin/v1/models/{model}/config`.
 
 use async_trait::async_trait;
-use gristmill_control::Subject;
+use gristmill_state::Subject;
 use gristmill_transport::Allowed;
 use http::Method;
 
@@ -28,11 +28,11 @@ impl ModelConfig {
         const PATH: &str = "models/{model}/config";
         vec![
             Operation::get(PATH, "Read the configuration of a model")
-                .reads::<gristmill_control::ModelConfig>()
+                .reads::<gristmill_state::ModelConfig>()
                 .finds(),
             Operation::put(PATH, "Replace the configuration of a model")
                 .about("A key that is not given has its default.")
-                .takes::<gristmill_control::ModelConfig>()
+                .takes::<gristmill_state::ModelConfig>()
                 .flag(SKIP_SAMPLES)
                 .changes::<Put<'_>>(),
         ]
@@ -61,7 +61,7 @@ impl Resource for ModelConfig {
         let document = received.document(&state.limits).await?;
         let model = model_name(&self.0)?;
         terms.skips_samples = flag(SKIP_SAMPLES, query)?;
-        let config = gristmill_control::ModelConfig::read(document)?;
+        let config = gristmill_state::ModelConfig::read(document)?;
         put(state.control.put_model_config(&model, config, terms).await?)
     }
 }

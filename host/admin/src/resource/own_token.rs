@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use gristmill_control::{NameText, Role, rfc3339};
 use gristmill_core::Name;
+use gristmill_state::{NameText, Role, rfc3339};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;

@@ -1,8 +1,8 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/pipelines/{pipeline}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, PipelineSpec, Subject};
 use gristmill_core::Name;
+use gristmill_state::{Change, PipelineSpec, Subject};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 

@@ -1,8 +1,8 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/plugins/{plugin}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, PluginDescription, Subject};
 use gristmill_core::Name;
+use gristmill_state::{Change, PluginDescription, Subject};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 

@@ -2,9 +2,9 @@
 //! at the end. `?limit=` is the most lines of an answer.
 
 use async_trait::async_trait;
-use gristmill_control::{ControlError, NameText};
 use gristmill_core::Name;
 use gristmill_sandbox::{KEPT_LINES_MAX, Line};
+use gristmill_state::{NameText, StateError};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
@@ -107,9 +107,9 @@ impl Resource for PluginLogs {
         let (tenant, plugin) = (name("tenant", &self.tenant)?, name("plugin", &self.plugin)?);
         let serving = state.control.serving();
         let own = serving.snapshot.tenants.get(&tenant);
-        let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
+        let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
         if !own.plugins.contains_key(&plugin) {
-            return Err(ControlError::not_found("plugin", &plugin).into());
+            return Err(StateError::not_found("plugin", &plugin).into());
         }
         let lines = own.quota.lines.last(&plugin, most);
         Answer::of(&LogsDocument { lines: lines.iter().map(LineDocument::of).collect() })

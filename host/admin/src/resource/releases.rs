@@ -1,11 +1,11 @@
 //! `GET` and `POST /admin/v1/releases`: the releases of the past, and a release of many changes.
 
 use async_trait::async_trait;
-use gristmill_control::{
-    AskedChange, ControlError, Difference, Document, ModelNameText, NameText, NewRelease,
-    Published, ReleaseSummary, Subject, Terms,
-};
+use gristmill_control::{NewRelease, Published, ReleaseSummary};
 use gristmill_core::{ErrorCode, Name};
+use gristmill_state::{
+    AskedChange, Difference, Document, ModelNameText, NameText, StateError, Subject, Terms,
+};
 use gristmill_transport::{Allowed, Problem};
 use http::{HeaderValue, Method};
 use serde::Serialize;
@@ -170,7 +170,7 @@ async fn post(state: &State, received: Received<'_>) -> Outcome {
 impl AskedRelease {
     /// # Errors
     /// All faults of the document.
-    fn read(keys: Map<String, Value>, state: &State) -> Result<Self, ControlError> {
+    fn read(keys: Map<String, Value>, state: &State) -> Result<Self, StateError> {
         let mut document = Document::new(keys);
         let changes = changes::read(&mut document, state);
         let expected_release = document.whole("expected_release");
@@ -178,7 +178,7 @@ impl AskedRelease {
         let faults = document.finish();
         match changes.filter(|_| faults.is_empty()) {
             Some(changes) => Ok(Self { changes, expected_release, message }),
-            None => Err(ControlError::Invalid(faults)),
+            None => Err(StateError::Invalid(faults)),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use gristmill_control::{ModelNameText, NameText};
 use gristmill_core::{Name, Underway};
+use gristmill_state::{ModelNameText, NameText};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;

@@ -1,8 +1,9 @@
 //! `POST /admin/v1/rollback`: back to the state after an earlier release, as a new release.
 
 use async_trait::async_trait;
-use gristmill_control::{ControlError, Document, ModelNameText, NameText, Rollback as Back, Scope};
+use gristmill_control::Rollback as Back;
 use gristmill_core::Name;
+use gristmill_state::{Document, ModelNameText, NameText, Scope, StateError};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde_json::{Map, Value};
@@ -42,7 +43,7 @@ struct AskedRollback {
 impl AskedRollback {
     /// # Errors
     /// All faults of the document.
-    fn read(keys: Map<String, Value>) -> Result<Self, ControlError> {
+    fn read(keys: Map<String, Value>) -> Result<Self, StateError> {
         let mut document = Document::new(keys);
         let to: Option<u64> = document.whole("to");
         let to = document.require("to", to);
@@ -58,7 +59,7 @@ impl AskedRollback {
         let faults = document.finish();
         match to.filter(|_| faults.is_empty()) {
             Some(to) => Ok(Self { to, tenant, model, expected_release, message }),
-            None => Err(ControlError::Invalid(faults)),
+            None => Err(StateError::Invalid(faults)),
         }
     }
 }

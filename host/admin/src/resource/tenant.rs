@@ -1,7 +1,7 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, Subject, TenantDocument};
+use gristmill_state::{Change, Subject, TenantDocument};
 use gristmill_transport::Allowed;
 use http::Method;
 

@@ -4,11 +4,11 @@
 //! object: one with `name` and `key` is a key with its name, one with `name` alone is the key that
 //! the tenant has under this name. No error repeats a key.
 
-use gristmill_control::{
+use gristmill_core::Name;
+use gristmill_state::{
     BatchWith, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec, SentKey,
     TenantDocument, VersionPolicy,
 };
-use gristmill_core::Name;
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;

@@ -2,9 +2,9 @@
 //! in which they came. `?after=` follows them.
 
 use async_trait::async_trait;
-use gristmill_control::ControlError;
 use gristmill_core::Name;
 use gristmill_sandbox::KEPT_LINES_MAX;
+use gristmill_state::StateError;
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl Resource for TenantLogs {
         let tenant = name("tenant", &self.0)?;
         let serving = state.control.serving();
         let own = serving.snapshot.tenants.get(&tenant);
-        let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
+        let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
         let (lines, next) = own.quota.lines.after(after, plugin.as_ref(), limit);
         let lines = lines.iter().map(|line| LineDocument::of(line)).collect();
         Ok(Answer::of(&LogsDocument { lines, next })?.unkept())

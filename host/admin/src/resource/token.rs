@@ -7,7 +7,8 @@
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use gristmill_control::{AskedChange, Change, ControlError, Published, Subject, TokenDocument};
+use gristmill_control::Published;
+use gristmill_state::{AskedChange, Change, StateError, Subject, TokenDocument};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
@@ -89,7 +90,7 @@ impl Resource for Token {
                 .ok()
                 .and_then(|known| known.spec.expires_at_ms);
             let document = TokenDocument::read(keys, SystemTime::now(), known);
-            let document = document.map_err(ControlError::Invalid)?;
+            let document = document.map_err(StateError::Invalid)?;
             let (secret, hash) = state.tokens.new_secret()?;
             let (published, is_new) =
                 state.control.put_token(&token, document, hash, terms).await?;

@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use gristmill_control::{ModelNameText, NameText};
 use gristmill_core::{ErrorCode, Name};
+use gristmill_state::{ModelNameText, NameText};
 use gristmill_transport::{Allowed, Problem};
 use gristmill_usage::{Filter, Hour, Key, Row, Rows, UsageError, Use};
 use http::Method;

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use gristmill_control::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
+use gristmill_control::{SampleRun, SampleRunner};
 use gristmill_core::ErrorCode;
 use gristmill_sandbox::Line;
 use gristmill_serve::request_span;
+use gristmill_state::{SampleAnswer, SampleFailure};
 use gristmill_transport::Problem;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;

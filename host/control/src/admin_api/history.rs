@@ -1,19 +1,15 @@
 //! Releases of many changes, the releases of the past, and going back to them.
 
 use futures_util::FutureExt;
+use gristmill_state::{AskedChange, Reach, Release, Scope, StateError, Terms};
 use gristmill_store::StoreError;
 use serde_json::Value;
 
 use crate::admin_api::Control;
-use crate::asked::AskedChange;
 use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
 use crate::history::{ReleaseSummary, release_document, release_summary, unreadable_summary};
-use crate::plan::restore::Scope;
-use crate::reach::Reach;
-use crate::release::change::Release;
 use crate::releases::step::Published;
-use crate::terms::Terms;
 use crate::uploads::Upload;
 
 /// The most changes of a release that its summary names.
@@ -107,7 +103,7 @@ impl Control {
     /// Bring back the state after an earlier release, as a new one. API keys stay as they are.
     ///
     /// # Errors
-    /// [`ControlError::NotFound`] for the release, [`ControlError::NotThen`] for what it did not
+    /// [`StateError::NotFound`] for the release, [`StateError::NotThen`] for what it did not
     /// have; or as for [`Self::release`].
     pub async fn roll_back(&self, back: Rollback, terms: Terms) -> Result<Published, ControlError> {
         let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
@@ -134,7 +130,7 @@ impl Control {
     /// The document of a release, as far as it can be seen from `reach`.
     ///
     /// # Errors
-    /// [`ControlError::NotFound`], it cannot be read, or it is damaged.
+    /// [`StateError::NotFound`], it cannot be read, or it is damaged.
     pub async fn past_release(&self, number: u64, reach: &Reach) -> Result<Value, ControlError> {
         let release = self.part_of_release(number, reach).boxed().await?;
         release_document(&release.ok_or_else(|| ControlError::no_release(number))?)
@@ -164,7 +160,10 @@ impl Control {
                     documents.extend(summary);
                 }
                 Err(ControlError::NotKept { .. }) => return Ok((documents, None)),
-                Err(error @ (ControlError::Log { .. } | ControlError::NotFound { .. })) => {
+                Err(
+                    error @ (ControlError::Log { .. }
+                    | ControlError::State(StateError::NotFound { .. })),
+                ) => {
                     let summary = reach.is_server().then(|| unreadable_summary(number, &error));
                     documents.extend(summary);
                 }

@@ -3,18 +3,14 @@
 use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::ServedModel;
+use gristmill_state::{AskedChange, Change, Model, ModelConfig, StateError, Terms};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
-use crate::asked::AskedChange;
 use crate::change_request::{Asked, ChangeRequest};
-use crate::desired::Model;
 use crate::error::ControlError;
 use crate::load::error::LoadError;
-use crate::release::change::Change;
-use crate::release::model_config::ModelConfig;
 use crate::releases::step::Published;
-use crate::terms::Terms;
 use crate::uploads::Upload;
 
 /// How a model's file is put.
@@ -112,10 +108,10 @@ impl Control {
     ) -> Result<PublishedModel, ControlError> {
         let faults = config.faults();
         if !faults.is_empty() {
-            return Err(ControlError::Invalid(faults));
+            return Err(StateError::Invalid(faults).into());
         }
         let Some(model) = self.desired().models.get(name).cloned() else {
-            return Err(ControlError::not_found("model", name));
+            return Err(StateError::not_found("model", name).into());
         };
         let loaded =
             self.loaded(name, &Model { config: config.clone(), ..model.clone() }).boxed().await;

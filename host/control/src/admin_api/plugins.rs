@@ -2,14 +2,13 @@
 
 use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
+use gristmill_state::{Change, StateError, Terms};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
-use crate::release::change::Change;
 use crate::releases::step::Published;
-use crate::terms::Terms;
 use crate::uploads::Upload;
 
 impl Control {
@@ -25,7 +24,7 @@ impl Control {
         terms: Terms,
     ) -> Result<(Digest, Published), ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
-            return Err(ControlError::not_found("tenant", tenant));
+            return Err(StateError::not_found("tenant", tenant).into());
         }
         let upload = self.uploads.begin(file.digest()).boxed().await;
         let digest = upload.digest();

@@ -11,12 +11,15 @@ use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_core::{BufferPool, ClientError, ErrorCode, KeyHash, Name, PipelineLimits};
 use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_state::{
+    Change, Reach, Role, SampleAnswer, Serving, StateError, TenantSpec, Terms, TokenSpec, TokenUse,
+};
 use gristmill_store::{Store, digest_of};
 
 use crate::testing::{digest, name};
 use crate::{
-    Change, Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, Reach, Role,
-    SampleAnswer, SampleRun, SampleRunner, Serving, TenantSpec, Terms, TokenSpec, TokenUse,
+    Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, SampleRun,
+    SampleRunner,
 };
 
 /// No pipeline of these tests has samples.
@@ -268,7 +271,7 @@ async fn a_token_that_a_change_deletes_makes_none_of_those_that_arrive_with_it()
     assert_eq!(made[0].as_ref().unwrap().release, 2);
     assert_eq!(made[1].as_ref().unwrap().release, 3);
     let error = made[2].as_ref().unwrap_err();
-    assert!(matches!(error, ControlError::TokenChanged), "{error}");
+    assert!(matches!(error, ControlError::State(StateError::TokenChanged)), "{error}");
     assert_eq!(control.cell().load().tenants.size(), 1);
 }
 

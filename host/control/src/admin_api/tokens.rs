@@ -2,13 +2,11 @@
 //! caller.
 
 use gristmill_core::{KeyHash, Name};
+use gristmill_state::{AskedChange, Terms, TokenDocument};
 
 use crate::admin_api::Control;
-use crate::asked::AskedChange;
 use crate::error::ControlError;
-use crate::release::token::TokenDocument;
 use crate::releases::step::Published;
-use crate::terms::Terms;
 
 impl Control {
     /// Put an admin token. `hash` is that of the secret that a new token gets. Also returns whether

@@ -14,12 +14,10 @@ use futures_util::{StreamExt, stream};
 use gristmill_core::{Digest, Name};
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::ServedModel;
+use gristmill_state::{Desired, Model, ModelConfig, Needs};
 
-use crate::desired::{Desired, Model};
 use crate::load::error::{LoadError, Loaded};
 use crate::load::loader::Loader;
-use crate::plan::needs::Needs;
-use crate::release::model_config::ModelConfig;
 
 /// The most models that are loaded side by side. While a model is loaded, it is in memory several
 /// times.

@@ -17,17 +17,16 @@ use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
+use gristmill_state::{Desired, Model, ModelConfig, ProviderName, Sizes};
 use gristmill_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
-use crate::desired::{Desired, Model};
 use crate::load::blob::{StoredModel, read_model};
 use crate::load::error::{LoadError, Loaded};
 use crate::load::paths::without_folder;
 use crate::load::prove::{ProofReport, Prover, ProverConfig};
 use crate::load::slot::Slot;
-use crate::release::model_config::{ModelConfig, ProviderName, Sizes};
 
 /// Loads models.
 pub(crate) struct Models {

@@ -9,12 +9,12 @@ use std::sync::{Arc, Weak};
 
 use gristmill_core::{Digest, Name, PluginLimits};
 use gristmill_sandbox::{Grant, JobStatus, Plugin, Sandbox};
+use gristmill_state::Desired;
 use gristmill_store::{Received, Store};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::accounts::Accounts;
-use crate::desired::{self, Desired};
 use crate::load::blob::{read_blob, read_upload};
 use crate::load::error::{LoadError, Loaded};
 
@@ -143,7 +143,7 @@ impl Plugins {
         tenant: &Name,
     ) -> Result<u64, LoadError> {
         let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
-        let versions = plugins.into_iter().flatten().flat_map(desired::Plugin::versions);
+        let versions = plugins.into_iter().flatten().flat_map(gristmill_state::Plugin::versions);
         // A file that has two names is compiled once.
         let digests = versions.map(|(_, digest)| digest).collect();
         Ok(self.sandbox.compiled_bytes(digests).await?)

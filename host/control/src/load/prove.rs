@@ -21,13 +21,13 @@ use gristmill_backend::{
 };
 use gristmill_child::{ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
+use gristmill_state::{GraphOptimizationSpec, ModelConfig, ProviderName};
 use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 
 use crate::load::blob::StoredModel;
 use crate::load::error::LoadError;
 use crate::load::paths::without_folder;
-use crate::release::model_config::{GraphOptimizationSpec, ModelConfig, ProviderName};
 
 /// The name of the job that [`prove_model`] does.
 pub const PROVE_JOB: &str = "prove-model";

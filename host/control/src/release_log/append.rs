@@ -7,14 +7,11 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use gristmill_state::{Change, Desired, Head, Plan, ReleaseNote};
 use gristmill_store::StoreError;
 
-use crate::desired::Desired;
 use crate::error::ControlError;
-use crate::plan::Plan;
-use crate::release::change::{Change, ReleaseNote};
-use crate::release::format::Head;
-use crate::release::log_end;
+use crate::release_log::end;
 use crate::release_log::{ReleaseLog, Replayed};
 
 /// A release that can be appended.
@@ -52,7 +49,7 @@ impl Draft {
     /// The release that makes the plan's changes, after the log that ends with `head`.
     ///
     /// # Errors
-    /// [`ControlError::Encode`]
+    /// [`StateError::Encode`]
     pub(crate) fn of(head: &Head, note: ReleaseNote, plan: Plan) -> Result<Self, ControlError> {
         let Plan { changes, desired, .. } = plan;
         let (document, head) = head.write(now_ms(), note, changes.clone())?;
@@ -101,7 +98,7 @@ impl ReleaseLog {
             let is_confirmed = appended.unconfirmed.is_none();
             *replayed = Replayed { head, is_confirmed, desired };
             if is_confirmed {
-                log_end::note(&self.store, &replayed.head).await;
+                end::note(&self.store, &replayed.head).await;
             }
         }
         Ok(appended)

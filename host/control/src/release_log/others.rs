@@ -7,14 +7,13 @@
 //!   place from which releases were removed is not.
 
 use gristmill_core::Digest;
+use gristmill_state::{Desired, Head};
 use gristmill_store::StoreError;
 
 use crate::checkpoint::Checkpoint;
-use crate::desired::Desired;
 use crate::error::ControlError;
-use crate::release::format::Head;
-use crate::release::gaps::LogGap;
-use crate::release::log_error::{LogEndError, LogEndFault};
+use crate::release_log::end::{LogEndError, LogEndFault};
+use crate::release_log::gaps::LogGap;
 use crate::release_log::{ReleaseLog, read_checkpoint};
 
 /// How often a log that changes meanwhile is looked at.

@@ -6,16 +6,12 @@
 use std::collections::BTreeMap;
 
 use gristmill_core::Name;
+use gristmill_state::{Change, Desired, Model, Plan, Serving, check_users};
 
 use crate::change_request::ChangeRequest;
-use crate::desired::{Desired, Model};
 use crate::error::ControlError;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
-use crate::plan::Plan;
-use crate::plan::signature::check_users;
-use crate::publish::Serving;
-use crate::release::change::Change;
 use crate::releases::Releases;
 
 impl Releases {

@@ -6,21 +6,16 @@ use std::time::{Instant, SystemTime};
 
 use gristmill_core::Name;
 use gristmill_snapshot::Pipeline;
+use gristmill_state::{
+    Change, Desired, Head, Serving, StateError, TokenUse, differences, refusing, subjects,
+};
 
 use crate::change_request::ChangeRequest;
-use crate::desired::Desired;
-use crate::difference::differences;
 use crate::error::ControlError;
-use crate::fault::refusing;
-use crate::plan::subjects;
-use crate::publish::Serving;
-use crate::release::change::Change;
-use crate::release::format::Head;
 use crate::release_log::append::Draft;
 use crate::releases::step::{Published, Ready, Step};
 use crate::releases::{Releases, serving_of};
 use crate::samples::subject::unproven;
-use crate::terms::TokenUse;
 
 /// The state by which a change is decided: that of the log and of the releases that are to be
 /// appended before its own.
@@ -79,7 +74,7 @@ impl Releases {
         }
         let planned = request.plan(desired, head.number + 1);
         // If the subject does not exist, the answer is "not found", whatever the conditions are.
-        if !matches!(planned, Err(ControlError::NotFound { .. })) {
+        if !matches!(planned, Err(ControlError::State(StateError::NotFound { .. }))) {
             check_conditions(request, before)?;
         }
         check_candidates(request, before)?;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use gristmill_state::Needs;
 use gristmill_store::StoreError;
 
 use crate::checkpoint::Checkpoint;
 use crate::error::ControlError;
 use crate::load::at_hand::AtHand;
-use crate::plan::needs::Needs;
 use crate::releases::{ROUNDS_MAX, Releases, serving_of};
 
 impl Releases {

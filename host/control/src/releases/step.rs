@@ -1,9 +1,8 @@
 //! The steps of making a change.
 
 use gristmill_core::{Digest, Name};
+use gristmill_state::{Desired, Difference, Model};
 
-use crate::desired::{Desired, Model};
-use crate::difference::Difference;
 use crate::load::at_hand::AtHand;
 use crate::samples::subject::SampleSubject;
 

@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use gristmill_state::{Serving, TokenUse};
 use gristmill_store::StoreError;
 
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
-use crate::publish::Serving;
 use crate::release_log::Replayed;
 use crate::release_log::append::{Appended, Draft, Others};
 use crate::releases::Releases;
@@ -26,7 +26,6 @@ use crate::releases::decide::{Basis, Decision, paced};
 use crate::releases::queue::{Outcome, Waiting};
 use crate::releases::step::{Published, Ready, Step};
 use crate::task::caught;
-use crate::terms::TokenUse;
 
 /// The most times that releases are appended under the lock. Servers that share the log take its
 /// next number from each other; a store that takes nothing must not hold the lock for ever.

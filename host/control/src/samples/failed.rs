@@ -5,9 +5,8 @@ use std::fmt;
 
 use gristmill_compare::Mismatches;
 use gristmill_core::Name;
+use gristmill_state::{SampleFailure, Subject};
 
-use crate::fault::Subject;
-use crate::samples::SampleFailure;
 use crate::samples::variant::Variant;
 
 /// The most samples whose differences are kept, and the most differences of each.

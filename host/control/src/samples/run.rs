@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use gristmill_compare::Mismatches;
+use gristmill_state::{Sample, SampleAnswer, SampleFailure};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::ControlError;
-use crate::release::sample::Sample;
 use crate::samples::failed::{FailedSample, FailedSamples};
 use crate::samples::subject::SampleSubject;
-use crate::samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
+use crate::samples::{SampleRun, SampleRunner};
 use crate::task::joined;
 
 /// The most samples that a change runs side by side.

@@ -10,12 +10,8 @@ use std::sync::Arc;
 use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{Pipeline, Route, Takes};
+use gristmill_state::{NamedVersion, PipelineSpec, Sample, Serving, Tenant};
 
-use crate::desired::Tenant;
-use crate::publish::Serving;
-use crate::release::named_version::NamedVersion;
-use crate::release::pipeline::PipelineSpec;
-use crate::release::sample::Sample;
 use crate::samples::variant::Variant;
 
 /// A pipeline that can serve. As long as a change holds it, no other plugin or lane can have the

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use gristmill_core::Name;
 use gristmill_snapshot::{ModelState, PluginState, ServedModel};
 
-use crate::desired;
-
 /// The inputs of a tenant of a snapshot.
 pub(super) struct Sources<'a> {
-    pub(super) own: &'a desired::Tenant,
+    pub(super) own: &'a gristmill_state::Tenant,
     pub(super) plugins: &'a BTreeMap<Name, PluginState>,
     /// All models of the host. Only those that the tenant names are compared.
     pub(super) models: &'a BTreeMap<Name, ModelState>,
@@ -39,7 +37,7 @@ impl Sources<'_> {
 }
 
 /// The models that a tenant is granted, and those of its pipelines.
-pub(super) fn named_models(own: &desired::Tenant) -> impl Iterator<Item = &Name> {
+pub(super) fn named_models(own: &gristmill_state::Tenant) -> impl Iterator<Item = &Name> {
     let pipelines = own.pipelines.values().flat_map(|own| own.models());
     own.spec.models.iter().chain(pipelines.map(|model| &model.name))
 }

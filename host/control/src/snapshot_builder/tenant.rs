@@ -10,24 +10,19 @@ use gristmill_snapshot::{
     Access, Candidate, Capture, Direct, Evaluation, KeptVersion, ModelState, Pipeline, PluginState,
     Route, Takes, Tenant, TenantQuota,
 };
+use gristmill_state::{
+    BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, Wanted,
+};
 
 use crate::accounts::{Accounts, TenantId};
-use crate::desired;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
-use crate::plan::fit::Wanted;
-use crate::release::candidate::CandidateSpec;
-use crate::release::capture::CaptureSpec;
-use crate::release::document::Faults;
-use crate::release::named_version::NamedVersion;
-use crate::release::pipeline::PipelineSpec;
-use crate::release::tenant::BatchWith;
 
 /// The tenant's plugins, each version loaded or with the reason why it is not. Those that serve in
 /// `before`, the tenant of the snapshot before, stay the same: what is at hand may be older.
 pub(super) fn plugins_of(
     at_hand: &AtHand,
-    own: &desired::Tenant,
+    own: &gristmill_state::Tenant,
     before: Option<&Tenant>,
 ) -> BTreeMap<Name, PluginState> {
     let load = |digest: Digest| {
@@ -42,8 +37,8 @@ pub(super) fn plugins_of(
             },
         }
     };
-    let state = |(name, own): (&Name, &desired::Plugin)| {
-        let desired::Plugin { digest, version, kept } = own;
+    let state = |(name, own): (&Name, &gristmill_state::Plugin)| {
+        let gristmill_state::Plugin { digest, version, kept } = own;
         let kept = kept.iter().map(|(version, digest)| {
             (*version, KeptVersion { digest: *digest, loaded: load(*digest) })
         });
@@ -68,7 +63,7 @@ fn not_loaded<T>() -> Result<T, String> {
 /// The inputs of a tenant.
 pub(super) struct TenantBuilder<'a> {
     pub(super) id: &'a TenantId,
-    pub(super) own: &'a desired::Tenant,
+    pub(super) own: &'a gristmill_state::Tenant,
     pub(super) plugins: BTreeMap<Name, PluginState>,
     pub(super) models: &'a BTreeMap<Name, ModelState>,
     /// The host's own limits.
@@ -78,7 +73,7 @@ pub(super) struct TenantBuilder<'a> {
     /// The number of the release.
     pub(super) release: u64,
     /// The tenant as it was before, with its desired state.
-    pub(super) before: Option<(&'a desired::Tenant, &'a Tenant)>,
+    pub(super) before: Option<(&'a gristmill_state::Tenant, &'a Tenant)>,
 }
 
 impl TenantBuilder<'_> {
@@ -188,7 +183,7 @@ impl TenantBuilder<'_> {
 
     /// Whether the candidate says what it said before, and its plugins are the same files.
     fn is_same_candidate(&self, name: &Name, spec: &PipelineSpec) -> bool {
-        let files = |own: &desired::Tenant, spec: &PipelineSpec| {
+        let files = |own: &gristmill_state::Tenant, spec: &PipelineSpec| {
             Some(
                 spec.candidate_plugins()?
                     .map(|named| own.plugins.get(&named.name)?.file(named.version)),

@@ -1,10 +1,9 @@
 use gristmill_batch::LaneConfig;
 use gristmill_snapshot::{PluginState, ServedModel};
+use gristmill_state::{Change, TenantSpec};
 use serde_json::json;
 
 use super::*;
-use crate::release::change::Change;
-use crate::release::tenant::TenantSpec;
 use crate::testing::{digest, echo_lane, name};
 
 fn put_tenant(tenant: &str, open: bool) -> Change {
@@ -308,7 +307,7 @@ fn a_tenant_changes_with_the_version_that_it_names_alone() {
 
 #[test]
 fn a_tenant_changes_with_its_plugins() {
-    let desired = desired::Tenant::default();
+    let desired = gristmill_state::Tenant::default();
     let plugins = |byte: u8, why: &str| {
         let (plugin, kept) = (Err(why.into()), BTreeMap::new());
         let state = PluginState { digest: digest(byte), version: 1, plugin, kept };

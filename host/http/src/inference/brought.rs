@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use gristmill_control::{LabelFiles, Labels, ModelConfig};
 use gristmill_core::ErrorCode;
 use gristmill_oip::grpc::proto::ModelRepositoryParameter;
 use gristmill_oip::grpc::proto::model_repository_parameter::ParameterChoice;
+use gristmill_state::{LabelFiles, Labels, ModelConfig};
 use gristmill_transport::Problem;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -29,9 +29,11 @@ pub(crate) struct Brought {
 
 /// The file of a model, and the version that it becomes.
 #[derive(Debug)]
-pub(crate) struct ModelFile {
-    pub(crate) version: u64,
-    pub(crate) content: Bytes,
+pub struct ModelFile {
+    /// The number of the version.
+    pub version: u64,
+    /// The file.
+    pub content: Bytes,
 }
 
 impl Brought {

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 26] = [
+const FLOORS: [(&str, u8); 27] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
@@ -27,7 +27,8 @@ const FLOORS: [(&str, u8); 26] = [
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),
     ("gristmill-serve", 4),
-    ("gristmill-control", 4),
+    ("gristmill-state", 4),
+    ("gristmill-control", 5),
     ("gristmill-client", 5),
     ("gristmill-http", 5),
     ("gristmill-observe", 5),

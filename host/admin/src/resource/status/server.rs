@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
-use gristmill_control::{JobStatus, rfc3339};
+use gristmill_control::JobStatus;
 use gristmill_core::Underway;
 use gristmill_observe::{MemoryFigures, ProcessFigures};
+use gristmill_state::rfc3339;
 use gristmill_transport::TlsReport;
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use gristmill_control::{DigestText, ModelNameText, NameText};
 use gristmill_core::{Digest, Name};
 use gristmill_observe::plugin_file_bytes;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{Access, Pipeline, PluginState, QuotaLimits, Tenant};
+use gristmill_state::{DigestText, ModelNameText, NameText};
 use serde::Serialize;
 use utoipa::ToSchema;
 

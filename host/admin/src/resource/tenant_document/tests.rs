@@ -1,7 +1,7 @@
-use gristmill_control::{GivenKey, SentKey, TenantDocument};
 use serde_json::{Value, json};
 
 use super::{Secrets, read, read_key};
+use gristmill_state::{GivenKey, SentKey, TenantDocument};
 use gristmill_transport::credentials::KeyHasher;
 
 const ADMIN: &str = "the-admin-token-1234";

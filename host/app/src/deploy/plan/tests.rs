@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use gristmill_control::ModelConfig;
+use gristmill_state::ModelConfig;
 
 use super::*;
 use crate::deploy::current::CurrentModel;

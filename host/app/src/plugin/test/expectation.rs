@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use gristmill_control::{Document, Expectation, SampleAnswer, SampleFailure};
+use gristmill_state::{Document, Expectation, SampleAnswer, SampleFailure};
 use gristmill_store::digest_of;
 use serde_json::{Map, Value};
 

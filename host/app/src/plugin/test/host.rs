@@ -7,13 +7,13 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch, LoadedModel, RowProof};
 use gristmill_batch::{Lane, LaneParts};
-use gristmill_control::ModelConfig;
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
 use gristmill_metrics::{Places, Target};
 use gristmill_sandbox::{
     Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
 };
 use gristmill_snapshot::{Route, TenantQuota};
+use gristmill_state::ModelConfig;
 use gristmill_store::digest_of;
 
 use super::library;

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use gristmill_control::{Mismatch, SampleAnswer, SampleFailure};
+use gristmill_control::Mismatch;
 use gristmill_core::{CallUsage, PluginLimits, Stage, Stages};
 use gristmill_sandbox::Line;
+use gristmill_state::{SampleAnswer, SampleFailure};
 use serde_json::{Map, Value, json};
 
 use super::round::Tested;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use gristmill_client::http::request::Parts;
-use gristmill_control::Document;
+use gristmill_state::Document;
 use serde_json::{Map, Value};
 
 use crate::plugin::within::within;

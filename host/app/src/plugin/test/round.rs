@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use gristmill_control::{Expectation, Mismatches, SampleAnswer};
+use gristmill_control::Mismatches;
 use gristmill_snapshot::Route;
+use gristmill_state::{Expectation, SampleAnswer};
 
 use super::expectation;
 use super::requests::{Sample, Samples};

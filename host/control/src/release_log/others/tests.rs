@@ -2,15 +2,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_core::ErrorCode;
+use gristmill_state::{Change, ReleaseNote, TenantSpec, Terms};
 use gristmill_store::Store;
 
 use crate::change_request::ChangeRequest;
 use crate::load::progress::Progress;
-use crate::release::change::{Change, ReleaseNote};
-use crate::release::tenant::TenantSpec;
 use crate::release_log::append::{Appended, Draft, Others};
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::terms::Terms;
 use crate::testing::name;
 use crate::uploads::Uploads;
 

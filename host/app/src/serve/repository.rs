@@ -1,0 +1,110 @@
+//! The model repository of the data plane's protocols, made of the control plane.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use gristmill_control::{Control, ControlError, NewModel, joined};
+use gristmill_core::{ErrorCode, Name};
+use gristmill_http::{ModelChange, ModelFile, ModelRepository};
+use gristmill_snapshot::Operator;
+use gristmill_state::{Change, ModelConfig, ROOT, Reach, ReleaseNote, Terms, TokenUse};
+use gristmill_transport::Problem;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+/// The bytes of a file that are passed on at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The control plane, as the data plane's protocols see it.
+pub(super) struct Repository {
+    pub(super) control: Arc<Control>,
+    /// The threads on which releases are made, so that requests of clients do not wait for it.
+    pub(super) threads: Handle,
+}
+
+#[async_trait]
+impl ModelRepository for Repository {
+    async fn change(
+        &self,
+        operator: Option<&Operator>,
+        model: Name,
+        change: ModelChange,
+    ) -> Result<(), Problem> {
+        let by = operator.map_or(ROOT, |token| token.name.as_str());
+        let note = ReleaseNote { by: Some(by.into()), message: None };
+        let token = operator.map(|Operator { name, version, .. }| TokenUse {
+            name: name.clone(),
+            version: *version,
+        });
+        let terms = Terms { note, token, reach: Reach::Server, ..Terms::default() };
+        let is_load = matches!(change, ModelChange::Load { .. });
+        let (control, name) = (self.control.clone(), model.clone());
+        let changing = self.threads.spawn(async move {
+            match change {
+                ModelChange::Load { config, file: Some(file) } => {
+                    put_file(&control, &name, file, config, terms).await
+                }
+                ModelChange::Load { config, file: None } => {
+                    load(&control, &name, config, terms).await
+                }
+                ModelChange::Unload => {
+                    control.change(Change::UnloadModel { model: name }, terms).await.map(drop)
+                }
+            }
+        });
+        let changed = joined("changed a model", AbortOnDropHandle::new(changing)).await;
+        changed.map_err(ControlError::logged)??;
+        if !is_load {
+            return Ok(());
+        }
+        // If the model failed to load before and fails again, the release is not refused, so check
+        // it here.
+        let serving = self.control.cell().load();
+        match serving.models.get(&model).map(|state| state.served.clone()) {
+            Some(Err(why)) => Err(Problem::new(ErrorCode::InvalidModel, why)),
+            _ => Ok(()),
+        }
+    }
+
+    fn store_trouble(&self) -> Option<&'static str> {
+        let trouble = self.control.trouble()?;
+        Some(if trouble.is_unreachable { "unreachable" } else { "unusable" })
+    }
+}
+
+/// Put the model's file, and serve it with this configuration, or with the one that it has.
+async fn put_file(
+    control: &Arc<Control>,
+    model: &Name,
+    file: ModelFile,
+    config: Option<ModelConfig>,
+    terms: Terms,
+) -> Result<(), ControlError> {
+    let mut incoming = control.receive().await?;
+    let ModelFile { version, mut content } = file;
+    while !content.is_empty() {
+        let piece = content.split_to(content.len().min(PIECE_BYTES));
+        let written = incoming.write(piece).await;
+        incoming = written.map_err(|error| ControlError::from(error).logged())?;
+    }
+    let file = incoming.finish().await.map_err(|error| ControlError::from(error).logged())?;
+    let config = config.unwrap_or_else(|| {
+        let desired = control.desired();
+        desired.models.get(model).map(|model| model.config.clone()).unwrap_or_default()
+    });
+    let new = NewModel { version: Some(version), config: Some(config), force: false };
+    control.put_model(model, file, new, terms).await.map(drop)
+}
+
+/// Serve a model that is there, with this configuration if there is one.
+async fn load(
+    control: &Control,
+    model: &Name,
+    config: Option<ModelConfig>,
+    terms: Terms,
+) -> Result<(), ControlError> {
+    if let Some(config) = config {
+        control.put_model_config(model, config, terms.clone()).await?;
+    }
+    control.load_model(model, terms).await.map(drop)
+}

@@ -1,0 +1,221 @@
+//! The documents of the things that serve, as they can be read and put again, and their tags.
+//!
+//! Invariants:
+//! - a document that is put back as it was read changes nothing;
+//! - no document has a key or a key's digest.
+
+use std::collections::BTreeMap;
+
+use gristmill_core::{Digest, Name};
+use gristmill_snapshot::KeptVersion;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::description::{KeptDescription, KeyDescription, ModelDescription, PluginDescription};
+use crate::desired::{Model, Plugin, Tenant, Token};
+use crate::error::StateError;
+use crate::fault::Subject;
+use crate::release::model_config::ModelConfig;
+use crate::release::pipeline::PipelineSpec;
+use crate::release::tenant::{BatchWith, TenantSpec};
+use crate::serving::Serving;
+
+/// The document of a thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Current {
+    /// The document. Its keys are sorted.
+    pub document: Value,
+    /// The digest of the document's JSON. It changes whenever the document does.
+    pub tag: Digest,
+    /// The uploaded file of a plugin or a model.
+    pub file: Option<Digest>,
+}
+
+impl Serving {
+    /// The document of a thing.
+    ///
+    /// # Errors
+    /// [`StateError::NotFound`] names the thing, or its tenant.
+    pub fn current(&self, subject: &Subject) -> Result<Current, StateError> {
+        let document = match subject {
+            Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec)?,
+            Subject::Key { tenant, key } => {
+                let version = self.tenant(tenant)?.key_versions.get(key);
+                let version = *version.ok_or_else(|| StateError::not_found("key", key))?;
+                serde_json::to_value(KeyDescription { name: key, version })?
+            }
+            Subject::Plugin { tenant, plugin } => self.plugin_document(tenant, plugin)?,
+            Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
+                let spec = self.tenant(tenant)?.pipelines.get(pipeline);
+                let spec = spec.ok_or_else(|| StateError::not_found("pipeline", pipeline))?;
+                pipeline_document(spec)?
+            }
+            Subject::Model(model) => {
+                let Model { digest, version, unloaded, .. } = *self.model(model)?;
+                let state = self.snapshot.models.get(model);
+                let kept_versions = state.map(|state| kept(&state.kept)).unwrap_or_default();
+                let name = model;
+                serde_json::to_value(ModelDescription {
+                    name,
+                    digest,
+                    version,
+                    unloaded,
+                    kept_versions,
+                })?
+            }
+            Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
+            Subject::Token(token) => {
+                let Token { spec, .. } = self.token(token)?;
+                spec.document()
+            }
+        };
+        let mut tagged = document.clone();
+        // Which versions stay is up to the pipelines of others, too.
+        if let (Subject::Plugin { .. } | Subject::Model(_), Some(keys)) =
+            (subject, tagged.as_object_mut())
+        {
+            keys.remove("kept_versions");
+        }
+        let tag = Digest::of(&serde_json::to_vec(&tagged)?);
+        let file = match subject {
+            Subject::Plugin { tenant, plugin } => Some(self.plugin(tenant, plugin)?.digest),
+            Subject::Model(model) => Some(self.model(model)?.digest),
+            _ => None,
+        };
+        Ok(Current { document, tag, file })
+    }
+
+    /// The tag of a thing, if it exists.
+    ///
+    /// # Errors
+    /// Its document cannot be written.
+    pub fn tag(&self, subject: &Subject) -> Result<Option<Digest>, StateError> {
+        Ok(self.existing(subject)?.map(|current| current.tag))
+    }
+
+    /// The document of a thing, if it exists.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn document(&self, subject: &Subject) -> Result<Option<Value>, StateError> {
+        Ok(self.existing(subject)?.map(|current| current.document))
+    }
+
+    fn existing(&self, subject: &Subject) -> Result<Option<Current>, StateError> {
+        match self.current(subject) {
+            Ok(current) => Ok(Some(current)),
+            Err(StateError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A tenant of the desired state.
+    ///
+    /// # Errors
+    /// [`StateError::NotFound`]
+    pub fn tenant(&self, tenant: &Name) -> Result<&Tenant, StateError> {
+        let tenants = &self.desired.tenants;
+        let own = tenants.get(tenant).map(|own| &**own);
+        own.ok_or_else(|| StateError::not_found("tenant", tenant))
+    }
+
+    /// A plugin of the desired state.
+    ///
+    /// # Errors
+    /// [`StateError::NotFound`] names the plugin, or its tenant.
+    pub fn plugin(&self, tenant: &Name, plugin: &Name) -> Result<&Plugin, StateError> {
+        let plugins = &self.tenant(tenant)?.plugins;
+        plugins.get(plugin).ok_or_else(|| StateError::not_found("plugin", plugin))
+    }
+
+    /// A model of the desired state.
+    ///
+    /// # Errors
+    /// [`StateError::NotFound`]
+    pub fn model(&self, model: &Name) -> Result<&Model, StateError> {
+        let models = &self.desired.models;
+        models.get(model).ok_or_else(|| StateError::not_found("model", model))
+    }
+
+    /// An admin token of the desired state.
+    ///
+    /// # Errors
+    /// [`StateError::NotFound`]
+    pub fn token(&self, token: &Name) -> Result<&Token, StateError> {
+        let tokens = &self.desired.tokens;
+        tokens.get(token).ok_or_else(|| StateError::not_found("token", token))
+    }
+
+    /// A plugin that is not loaded has neither contract nor world.
+    fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, StateError> {
+        let Plugin { digest, version, .. } = *self.plugin(tenant, plugin)?;
+        let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
+        let loaded = state.and_then(|state| state.plugin.as_ref().ok());
+        Ok(serde_json::to_value(PluginDescription {
+            name: plugin,
+            digest,
+            version,
+            contract: loaded.map(|loaded| loaded.contract()),
+            world: loaded.map(|loaded| loaded.roles().world()),
+            sources: loaded.and_then(|loaded| loaded.sources()),
+            imports: loaded.map(|loaded| loaded.imports()),
+            kept_versions: state.map(|state| kept(&state.kept)).unwrap_or_default(),
+        })?)
+    }
+}
+
+/// The earlier versions that stay loaded.
+fn kept<T>(kept: &BTreeMap<u64, KeptVersion<T>>) -> BTreeMap<u64, KeptDescription<'_>> {
+    let described = kept.iter().map(|(version, KeptVersion { digest, loaded })| {
+        let reason = loaded.as_ref().err().map(String::as_str);
+        let state = if reason.is_some() { "failed" } else { "ready" };
+        (*version, KeptDescription { digest: *digest, state, reason })
+    });
+    described.collect()
+}
+
+/// The document of a tenant.
+///
+/// # Errors
+/// Its quota cannot be written as JSON.
+pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
+    let mut document = json!({ "open": spec.open, "weight": spec.weight, "models": spec.models });
+    if spec.batch_with != BatchWith::default() {
+        document["batch_with"] = serde_json::to_value(spec.batch_with)?;
+    }
+    if let Some(pipeline) = &spec.default_pipeline {
+        document["default_pipeline"] = pipeline.as_str().into();
+    }
+    if !spec.open {
+        let name = |key: &Name| json!({ "name": key });
+        document["api_keys"] = spec.keys.keys().map(name).collect();
+    }
+    if !spec.quota.is_empty() {
+        document["quota"] = given(&spec.quota)?.into();
+    }
+    if !spec.plugin_version_policy.is_default() {
+        document["plugin_version_policy"] = serde_json::to_value(&spec.plugin_version_policy)?;
+    }
+    Ok(document)
+}
+
+/// The document of a pipeline.
+pub fn pipeline_document(spec: &PipelineSpec) -> Result<Value, StateError> {
+    let mut document = given(spec)?;
+    if let Some(Value::Object(limits)) = document.get_mut("limits") {
+        limits.retain(|_, limit| !limit.is_null());
+    }
+    Ok(document.into())
+}
+
+/// The document of a model's configuration.
+pub fn config_document(config: &ModelConfig) -> Result<Value, StateError> {
+    Ok(given(config)?.into())
+}
+
+/// The document without keys that were not given.
+fn given(document: &impl Serialize) -> Result<Map<String, Value>, StateError> {
+    let Value::Object(mut keys) = serde_json::to_value(document)? else { return Ok(Map::new()) };
+    keys.retain(|_, value| !value.is_null());
+    Ok(keys)
+}

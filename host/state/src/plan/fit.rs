@@ -1,0 +1,129 @@
+//! Checks whether the plugins and the model of a pipeline exist and can be used by it. Pure.
+
+use std::collections::BTreeMap;
+
+use gristmill_batch::Lane;
+use gristmill_core::Name;
+use gristmill_sandbox::Plugin;
+use gristmill_snapshot::{ModelState, PluginState, loaded_versions};
+
+use crate::release::document::Faults;
+use crate::release::named_version::NamedVersion;
+
+/// The role of a plugin in a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It makes the model's inputs.
+    Pre,
+    /// It makes the response.
+    Post,
+}
+
+impl Role {
+    /// The key of the role in a pipeline's document.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Pre => "pre",
+            Self::Post => "post",
+        }
+    }
+}
+
+/// The names and limits of a pipeline; none if its document could not be read there.
+pub struct Wanted<'a> {
+    /// The plugin that makes the inputs.
+    pub pre: Option<&'a NamedVersion>,
+    /// The model.
+    pub model: Option<&'a NamedVersion>,
+    /// The plugin that makes the response.
+    pub post: Option<&'a NamedVersion>,
+    /// The priority at the model.
+    pub priority: Option<u32>,
+    /// The memory of a plugin's call.
+    pub memory_bytes: Option<usize>,
+}
+
+impl Wanted<'_> {
+    /// Add all faults of the pipeline, given the tenant's plugins and the host's models.
+    pub fn check<'m>(
+        &self,
+        plugins: &BTreeMap<Name, PluginState>,
+        model: impl Fn(&Name) -> Option<&'m ModelState>,
+        faults: &mut Faults,
+    ) {
+        for (role, named) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
+            let Some(named) = named else { continue };
+            let (own, key) = (named.to_string(), role.as_str());
+            let Some(state) = plugins.get(&named.name) else {
+                let name = named.name.as_str();
+                faults.add(key, format!("{key}: the tenant has no plugin {name:?}"));
+                continue;
+            };
+            match state.of_version(named.version) {
+                None => {
+                    let text = format!("{key}: plugin {}", no_version(named, state.versions()));
+                    faults.add(key, text);
+                }
+                Some(Err(why)) => faults.add(key, format!("{key}: plugin {own:?}: {why}")),
+                Some(Ok(plugin)) => self.check_plugin(role, &own, plugin, faults),
+            }
+        }
+        if let Some(named) = self.model {
+            let own = named.to_string();
+            let Some(state) = model(&named.name) else {
+                faults.add("model", format!("model: no model {:?}", named.name.as_str()));
+                return;
+            };
+            match state.of_version(named.version) {
+                None => {
+                    let text = format!("model: model {}", no_version(named, state.versions()));
+                    faults.add("model", text);
+                }
+                Some(Err(why)) => faults.add("model", format!("model {own:?}: {why}")),
+                Some(Ok(served)) => self.check_priority(&served.lane, faults),
+            }
+        }
+    }
+
+    /// Whether the plugin can have this role, and its initial memory.
+    fn check_plugin(&self, role: Role, name: &str, plugin: &Plugin, faults: &mut Faults) {
+        let (roles, key) = (plugin.roles(), role.as_str());
+        let has_role = match role {
+            Role::Pre => roles.pre,
+            Role::Post => roles.post,
+        };
+        if !has_role {
+            let world = roles.world();
+            let text = format!("{key}: plugin {name:?} is a {world} and exports no `{key}process`");
+            faults.add(key, text);
+            return;
+        }
+        let least = plugin.initial_memory_bytes();
+        if let Some(most) = self.memory_bytes.filter(|most| least > *most as u64) {
+            let limit = "limits.memory_bytes";
+            let text = format!("{limit} is {most}: {key}, plugin {name:?}, begins with {least}");
+            faults.add(limit, text);
+        }
+    }
+
+    /// Whether requests can have this priority at the model.
+    fn check_priority(&self, model: &Lane, faults: &mut Faults) {
+        let levels = model.config().levels.len();
+        if let Some(priority) = self.priority
+            && !(1..=levels).contains(&(priority as usize))
+        {
+            let text = format!("priority is {priority}: the model has levels 1 to {levels}");
+            faults.add("priority", text);
+        }
+    }
+}
+
+/// "\"cnn\" has no version 12: versions 14 and 16 are loaded".
+fn no_version<'a, T: 'a>(
+    named: &NamedVersion,
+    versions: impl Iterator<Item = (u64, &'a Result<T, String>)>,
+) -> String {
+    let (name, asked) = (named.name.as_str(), named.version.unwrap_or_default());
+    let loaded = versions.filter(|(_, loaded)| loaded.is_ok()).map(|(version, _)| version);
+    format!("{name:?} has no version {asked}: {}", loaded_versions(loaded))
+}
