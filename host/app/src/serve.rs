@@ -31,8 +31,8 @@ use gristmill_http::{DataPlane, Inference, InferenceConfig, Loading, grpc_plane}
 use gristmill_imaging::is_decoding;
 use gristmill_metrics::Places;
 use gristmill_observe::{Observer, Parts, Scrapes};
+use gristmill_platform::Share;
 use gristmill_telemetry::{Log, LogFormat};
-use gristmill_thread::Share;
 use gristmill_transport::Shutdown;
 use gristmill_transport::credentials::KeyHasher;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -59,7 +59,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 /// without the token cannot make them write many lines.
 const OWN_LINES: [&str; 9] = [
     "gristmill",
-    "gristmill_child",
+    "gristmill_platform::child",
     "gristmill_control",
     "gristmill_admin",
     "gristmill_http::inference::repository",

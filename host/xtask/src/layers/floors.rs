@@ -7,13 +7,12 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 26] = [
+const FLOORS: [(&str, u8); 25] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
-    ("gristmill-thread", 0),
+    ("gristmill-platform", 0),
     ("gristmill-profile", 0),
-    ("gristmill-child", 1),
     ("gristmill-imaging", 1),
     ("gristmill-metrics", 1),
     ("gristmill-backend", 1),

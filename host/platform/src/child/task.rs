@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::ChildLimits;
+use super::limits::ChildLimits;
 
 /// The longest head: a job's name, limits and three numbers.
 const HEAD_BYTES_MAX: u32 = 4 << 10;

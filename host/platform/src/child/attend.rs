@@ -11,7 +11,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::{ChildError, ChildLimits};
+use super::error::ChildError;
+use super::limits::ChildLimits;
 
 /// The most bytes of a child's standard error that are kept.
 const SAID_BYTES_MAX: usize = 4 << 10;

@@ -19,7 +19,6 @@
 //!   has it.
 
 #![forbid(unsafe_code)]
-#![deny(missing_docs)]
 
 mod attend;
 mod error;

@@ -13,14 +13,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_thread::Share;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::attend::{Victim, attend};
-use crate::task::Head;
-use crate::{ChildError, ChildLimits};
+use super::attend::{Victim, attend};
+use super::error::ChildError;
+use super::limits::ChildLimits;
+use super::task::Head;
+use crate::Share;
 
 /// The interval at which a long job is logged.
 const PROGRESS: Duration = Duration::from_secs(15);
@@ -28,7 +29,7 @@ const PROGRESS: Duration = Duration::from_secs(15);
 /// The configuration of children.
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
-    /// The program of a child, which must call [`enter`](crate::enter) first.
+    /// The program of a child, which must call [`enter`](super::enter) first.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
