@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 25] = [
+const FLOORS: [(&str, u8); 24] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
@@ -21,7 +21,6 @@ const FLOORS: [(&str, u8); 25] = [
     ("gristmill-store", 1),
     ("gristmill-traces", 1),
     ("gristmill-transport", 1),
-    ("gristmill-usage", 1),
     ("gristmill-push", 2),
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),

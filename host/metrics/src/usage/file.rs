@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::Builder;
 
-use crate::counter::{Key, Use};
-use crate::hour::Hour;
+use super::counter::{Key, Use};
+use super::hour::Hour;
 
 /// The beginning of the names of files that are not yet complete.
 const TEMPORARY: &str = ".new-";
