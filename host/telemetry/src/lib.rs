@@ -33,15 +33,6 @@ pub use self::plugin::{PLUGIN_TARGET, PluginFields};
 use self::queue::Queue;
 pub use self::text::escaped_len;
 
-/// How traces and metrics travel to a collector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtlpProtocol {
-    /// OTLP over gRPC.
-    Grpc,
-    /// OTLP over HTTP, as protobuf.
-    Http,
-}
-
 /// Why the log cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogSetupError {

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_core::Name;
+use gristmill_otlp::OtlpProtocol;
 use gristmill_store::{StoreUrl, StoreUrlError};
-use gristmill_telemetry::{LogFormat, OtlpProtocol};
+use gristmill_telemetry::LogFormat;
 
 use super::setting::Setting;
 

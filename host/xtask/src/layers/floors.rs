@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 24] = [
+const FLOORS: [(&str, u8); 23] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
@@ -19,9 +19,8 @@ const FLOORS: [(&str, u8); 24] = [
     ("gristmill-batch", 1),
     ("gristmill-oip", 1),
     ("gristmill-store", 1),
-    ("gristmill-traces", 1),
     ("gristmill-transport", 1),
-    ("gristmill-push", 2),
+    ("gristmill-otlp", 2),
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),
     ("gristmill-serve", 4),
@@ -40,24 +39,15 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
-    ("reqwest", &["gristmill-store", "gristmill-push"]),
-    ("opentelemetry-proto", &["gristmill-push"]),
-    ("opentelemetry", &["gristmill-traces"]),
-    ("opentelemetry_sdk", &["gristmill-traces"]),
-    ("opentelemetry-otlp", &["gristmill-traces"]),
-    // `oip` has the messages with their codec, `http` has the service; `push` is a client.
-    ("tonic", &["gristmill-oip", "gristmill-http", "gristmill-push"]),
+    ("reqwest", &["gristmill-store", "gristmill-otlp"]),
+    ("opentelemetry-proto", &["gristmill-otlp"]),
+    ("opentelemetry", &["gristmill-otlp"]),
+    ("opentelemetry_sdk", &["gristmill-otlp"]),
+    ("opentelemetry-otlp", &["gristmill-otlp"]),
+    // `oip` has the messages with their codec, `http` has the service; `otlp` is a client.
+    ("tonic", &["gristmill-oip", "gristmill-http", "gristmill-otlp"]),
     // `transport` for servers, `client` for clients; the others choose a provider.
-    (
-        "rustls",
-        &[
-            "gristmill-transport",
-            "gristmill-client",
-            "gristmill-store",
-            "gristmill-traces",
-            "gristmill-push",
-        ],
-    ),
+    ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store", "gristmill-otlp"]),
     ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
 

@@ -1,12 +1,13 @@
-//! The sender of spans: OTLP over gRPC or HTTP.
+//! The sender of spans.
 
 use std::time::Duration;
 
-use gristmill_telemetry::OtlpProtocol;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanProcessor};
+
+use crate::collector::{Collector, OtlpProtocol, TIMEOUT, set_tls_provider};
 
 /// Spans that wait to be sent; further ones are dropped. Each has a few KiB at most.
 const WAITING_MAX: usize = 8192;
@@ -15,16 +16,11 @@ const WAITING_MAX: usize = 8192;
 const INTERVAL: Duration = Duration::from_secs(1);
 const MESSAGE_SPANS_MAX: usize = 256;
 
-/// The time that a message may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// What is traced, and where spans go.
 #[derive(Clone, Debug)]
 pub struct TraceConfig {
-    /// The collector's URL, such as `http://collector:4317`. Over HTTP, `/v1/traces` is added.
-    pub endpoint: String,
-    /// How spans travel.
-    pub protocol: OtlpProtocol,
+    /// The collector.
+    pub collector: Collector,
     /// The share of requests without a context of their own that are sampled, from 0 to 1.
     pub ratio: f64,
     /// Requests that take longer are kept, sampled or not.
@@ -46,23 +42,13 @@ pub struct TraceSetupError {
 /// The sender, with a thread of its own. Call this on a thread of a tokio runtime, on which
 /// connections live.
 pub(crate) fn processor(config: &TraceConfig) -> Result<BatchSpanProcessor, TraceSetupError> {
-    // The HTTP client takes the provider that the process has. It may have one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let base = config.endpoint.trim_end_matches('/');
-    let exporter = match config.protocol {
-        OtlpProtocol::Grpc => {
-            SpanExporter::builder().with_tonic().with_endpoint(base).with_timeout(TIMEOUT).build()
-        }
-        OtlpProtocol::Http => {
-            let endpoint = format!("{base}/v1/traces");
-            SpanExporter::builder()
-                .with_http()
-                .with_endpoint(endpoint)
-                .with_timeout(TIMEOUT)
-                .build()
-        }
+    set_tls_provider();
+    let (builder, url) = (SpanExporter::builder(), config.collector.url("traces"));
+    let exporter = match config.collector.protocol {
+        OtlpProtocol::Grpc => builder.with_tonic().with_endpoint(url).with_timeout(TIMEOUT).build(),
+        OtlpProtocol::Http => builder.with_http().with_endpoint(url).with_timeout(TIMEOUT).build(),
     };
-    let failed = |source| TraceSetupError { endpoint: config.endpoint.clone(), source };
+    let failed = |source| TraceSetupError { endpoint: config.collector.endpoint.clone(), source };
     let batches = BatchConfigBuilder::default()
         .with_max_queue_size(WAITING_MAX)
         .with_max_export_batch_size(MESSAGE_SPANS_MAX)

@@ -1,4 +1,4 @@
-//! Pushing again and again.
+//! Pushing metrics again and again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

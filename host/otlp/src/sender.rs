@@ -1,9 +1,7 @@
-//! The way to the collector.
+//! The way of metrics to the collector.
 
 use std::error::Error;
-use std::time::Duration;
 
-use gristmill_telemetry::OtlpProtocol;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::MetricsServiceClient;
@@ -13,20 +11,10 @@ use tokio::time::timeout;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
-/// The time that a message may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
+use crate::collector::{Collector, OtlpProtocol, TIMEOUT, set_tls_provider};
 
 /// The variable with headers of each message: `name=value`, with commas between.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
-
-/// Where metrics go.
-#[derive(Clone, Debug)]
-pub struct SenderConfig {
-    /// The collector's URL, such as `http://collector:4317`. Over HTTP, `/v1/metrics` is added.
-    pub endpoint: String,
-    /// How they travel.
-    pub protocol: OtlpProtocol,
-}
 
 /// Why metrics were not sent.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +33,7 @@ impl PushError {
     }
 }
 
-/// The way to the collector.
+/// The way of metrics to the collector.
 pub struct Sender {
     headers: HeaderMap,
     way: Way,
@@ -61,15 +49,14 @@ impl Sender {
     ///
     /// # Errors
     /// The endpoint is not a URL, or no client can be made.
-    pub fn new(config: &SenderConfig) -> Result<Self, PushError> {
-        // The HTTP client takes the provider that the process has. It may have one already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+    pub fn new(collector: &Collector) -> Result<Self, PushError> {
+        set_tls_provider();
         let headers = headers(&std::env::var(HEADERS).unwrap_or_default());
-        let base = config.endpoint.trim_end_matches('/').to_owned();
-        let way = match config.protocol {
+        let url = collector.url("metrics");
+        let way = match collector.protocol {
             OtlpProtocol::Grpc => {
-                let is_https = base.starts_with("https:");
-                let mut endpoint = Endpoint::from_shared(base).map_err(PushError::of)?;
+                let is_https = url.starts_with("https:");
+                let mut endpoint = Endpoint::from_shared(url).map_err(PushError::of)?;
                 if is_https {
                     let tls = ClientTlsConfig::new().with_native_roots();
                     endpoint = endpoint.tls_config(tls).map_err(PushError::of)?;
@@ -78,7 +65,7 @@ impl Sender {
             }
             OtlpProtocol::Http => {
                 let client = reqwest::Client::builder().build().map_err(PushError::of)?;
-                Way::Http { client, url: format!("{base}/v1/metrics") }
+                Way::Http { client, url }
             }
         };
         Ok(Self { headers, way })
