@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use gristmill_compare::Mismatches;
 use gristmill_core::Name;
+use gristmill_snapshot::Mismatches;
 
 use crate::fault::Subject;
 use crate::samples::SampleFailure;

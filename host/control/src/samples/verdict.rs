@@ -1,6 +1,6 @@
 //! Whether an answer is as expected.
 
-use gristmill_compare::Mismatches;
+use gristmill_snapshot::Mismatches;
 use gristmill_store::digest_of;
 use serde_json::Value;
 

@@ -7,8 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 23] = [
-    ("gristmill-compare", 0),
+const FLOORS: [(&str, u8); 22] = [
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-platform", 0),
