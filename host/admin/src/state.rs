@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use gristmill_control::{AskedChange, Control};
 use gristmill_core::{ErrorCode, Opaque};
-use gristmill_observe::Scrapes;
 use gristmill_telemetry::Log;
 use gristmill_transport::{Problem, Tls};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::caller::{Caller, Tokens};
+use crate::observe::Scrapes;
 use crate::tries::{TRIES_MAX, Tries};
 
 /// Bounds on uploads.

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
+use gristmill_admin::observe::{Observer, Parts, Scrapes};
 use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, MetricsPlane, UploadLimits};
 use gristmill_client::Addresses;
 use gristmill_control::{Control, FigureParts, Progress};
@@ -30,7 +31,6 @@ use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_imaging::is_decoding;
 use gristmill_metrics::Places;
-use gristmill_observe::{Observer, Parts, Scrapes};
 use gristmill_platform::Share;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_transport::Shutdown;

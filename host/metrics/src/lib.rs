@@ -6,7 +6,7 @@
 //! values of one moment, and `text` writes them for Prometheus. [`usage`] sums what is charged, by
 //! the hour, and keeps it on disk.
 //!
-//! Refuses to know tenants' documents, models and connections: `observe` asks those who own them.
+//! Refuses to know tenants' documents, models and connections: `admin::observe` asks their owners.
 //!
 //! The figures of requests are kept in atomic numbers of our own. The histograms of OpenTelemetry's
 //! SDK take a lock for each value and never forget the attributes that they have seen; pipelines

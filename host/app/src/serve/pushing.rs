@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use gristmill_observe::Observer;
+use gristmill_admin::observe::Observer;
 use gristmill_otlp::{Sender, Source, push};
 use tokio::runtime::Handle;
 

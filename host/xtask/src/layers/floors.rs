@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 22] = [
+const FLOORS: [(&str, u8); 21] = [
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-platform", 0),
@@ -26,7 +26,6 @@ const FLOORS: [(&str, u8); 22] = [
     ("gristmill-control", 4),
     ("gristmill-client", 5),
     ("gristmill-http", 5),
-    ("gristmill-observe", 5),
     ("gristmill-admin", 6),
     ("gristmill-load", 6),
     ("gristmill-app", 7),

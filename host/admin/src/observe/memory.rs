@@ -6,24 +6,24 @@ use std::sync::Arc;
 use gristmill_metrics::{Collected, family};
 use gristmill_snapshot::{ServedModel, Snapshot, Tenant};
 
-use crate::parts::Parts;
+use super::parts::Parts;
 
 /// The memory of the server by what holds it, in bytes. Models, buffers and most of what tenants
 /// hold lie in the memory of the allocator.
 #[derive(Clone, Copy, Debug)]
-pub struct MemoryFigures {
+pub(crate) struct MemoryFigures {
     /// The requests, answers, tensors, pictures and plugin instances of all tenants, without
     /// those of shadows.
-    pub tenants: u64,
+    pub(crate) tenants: u64,
     /// Compiled plugins: mapped files, whose pages the kernel can evict.
-    pub plugin_files: u64,
+    pub(crate) plugin_files: u64,
     /// Memory of plugin instances that ended, kept for later ones.
-    pub plugin_memories: u64,
+    pub(crate) plugin_memories: u64,
     /// Tensor buffers that are free, kept for later requests.
-    pub buffers: u64,
+    pub(crate) buffers: u64,
     /// The sessions of models, on the host: what loading them took, and the memory that their runs
     /// keep.
-    pub models: u64,
+    pub(crate) models: u64,
 }
 
 impl MemoryFigures {
@@ -61,12 +61,12 @@ impl MemoryFigures {
 }
 
 /// The size of the compiled files of a tenant's plugins. Other tenants may have the same ones.
-pub fn plugin_file_bytes(tenant: &Tenant) -> u64 {
+pub(crate) fn plugin_file_bytes(tenant: &Tenant) -> u64 {
     plugin_files(tenant).collect::<HashMap<_, _>>().values().sum()
 }
 
 /// The memory of a model on all of its providers.
-pub fn model_bytes(model: &ServedModel) -> u64 {
+pub(crate) fn model_bytes(model: &ServedModel) -> u64 {
     model.providers.iter().map(|provider| provider.memory_bytes()).sum()
 }
 

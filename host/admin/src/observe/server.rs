@@ -6,7 +6,7 @@ use gristmill_control::ControlFigures;
 use gristmill_metrics::{Collected, family};
 use gristmill_snapshot::{Pipeline, Snapshot};
 
-use crate::parts::Parts;
+use super::parts::Parts;
 
 pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collected) {
     let ControlFigures { swaps, builds, compiles, instances, lag } = parts.control.figures();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use gristmill_metrics::{Collected, family};
 
-use crate::parts::Heap;
+use super::parts::Heap;
 
 /// The unit of processor times in `/proc`, per second. Linux has the same on all machines on which
 /// this server runs.
@@ -13,25 +13,25 @@ const USER_HZ: f64 = 100.0;
 
 /// The figures of the process. Those that the system does not show are 0.
 #[derive(Clone, Copy, Debug)]
-pub struct ProcessFigures {
+pub(crate) struct ProcessFigures {
     /// When the server was started.
-    pub started: SystemTime,
+    pub(crate) started: SystemTime,
     /// How long ago that was.
-    pub uptime: Duration,
+    pub(crate) uptime: Duration,
     /// Processor time in user and in system mode, in seconds.
-    pub cpu_s: [f64; 2],
+    pub(crate) cpu_s: [f64; 2],
     /// Resident memory, in bytes.
-    pub resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
     /// The most of it, in bytes.
-    pub resident_peak_bytes: u64,
+    pub(crate) resident_peak_bytes: u64,
     /// Its part that no file has, in bytes. The kernel can evict the rest, pages of files.
-    pub resident_anonymous_bytes: u64,
+    pub(crate) resident_anonymous_bytes: u64,
     /// The allocator's part.
-    pub heap: Heap,
+    pub(crate) heap: Heap,
     /// Threads.
-    pub threads: u64,
+    pub(crate) threads: u64,
     /// Open files.
-    pub files: u64,
+    pub(crate) files: u64,
 }
 
 impl ProcessFigures {

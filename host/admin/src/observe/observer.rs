@@ -5,10 +5,10 @@ use std::time::{Instant, SystemTime};
 use gristmill_core::Underway;
 use gristmill_metrics::Collected;
 
-use crate::memory::MemoryFigures;
-use crate::parts::Parts;
-use crate::process::ProcessFigures;
-use crate::{gpu, models, requests, server};
+use super::memory::MemoryFigures;
+use super::parts::Parts;
+use super::process::ProcessFigures;
+use super::{gpu, models, requests, server};
 
 /// Asks the parts of a server for their figures.
 pub struct Observer {
@@ -37,17 +37,17 @@ impl Observer {
     }
 
     /// The figures of the process now. This reads some files of the system.
-    pub fn process(&self) -> ProcessFigures {
+    pub(crate) fn process(&self) -> ProcessFigures {
         ProcessFigures::read(self.started, (self.parts.heap)())
     }
 
     /// What holds the memory now.
-    pub fn memory(&self) -> MemoryFigures {
+    pub(crate) fn memory(&self) -> MemoryFigures {
         MemoryFigures::read(&self.parts, &self.parts.control.serving().snapshot)
     }
 
     /// The requests that are under way, the oldest first.
-    pub fn requests(&self) -> Vec<Underway> {
+    pub(crate) fn requests(&self) -> Vec<Underway> {
         let mut all = self.parts.requests.underway();
         all.sort_by_key(|own| own.arrived);
         all

@@ -8,7 +8,7 @@ use gristmill_metrics::to_text;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::observer::Observer;
+use super::observer::Observer;
 
 /// A text is not made again before this time has passed: many readers cost no more than a few.
 const FRESH: Duration = Duration::from_millis(250);
@@ -33,13 +33,13 @@ impl Scrapes {
     }
 
     /// The observer whose values they are.
-    pub fn observer(&self) -> &Observer {
+    pub(crate) fn observer(&self) -> &Observer {
         &self.observer
     }
 
     /// The text of now, or of a moment ago. Made on a thread for blocking work, one at a time, to
     /// its end even if its reader leaves. None if that panicked, which is logged.
-    pub async fn text(&self) -> Option<Bytes> {
+    pub(crate) async fn text(&self) -> Option<Bytes> {
         let mut last = self.last.clone().lock_owned().await;
         let observer = self.observer.clone();
         let making = spawn_blocking(move || {

@@ -8,7 +8,7 @@ use gristmill_core::{Name, Stage};
 use gristmill_metrics::{Collected, RequestFigures, family};
 use gristmill_snapshot::{Pipeline, Snapshot, Tenant};
 
-use crate::parts::Parts;
+use super::parts::Parts;
 
 /// The tenants without metrics of their own, together. It is not the name of any tenant.
 const OTHER: &str = "_other";
