@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use bytes::Bytes;
 use gristmill_control::Control;
 use gristmill_core::{ErrorCode, KeyHash, Opaque};
-use gristmill_telemetry::Log;
+use gristmill_log::Log;
 use gristmill_transport::body::{self, Lent};
 use gristmill_transport::credentials::KeyHasher;
 use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Tls, status_of};

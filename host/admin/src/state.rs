@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_control::{AskedChange, Control};
 use gristmill_core::{ErrorCode, Opaque};
-use gristmill_telemetry::Log;
+use gristmill_log::Log;
 use gristmill_transport::{Problem, Tls};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;

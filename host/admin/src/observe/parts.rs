@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gristmill_control::Control;
 use gristmill_core::{BufferPool, Requests};
+use gristmill_log::Log;
 use gristmill_metrics::EdgeFigures;
-use gristmill_telemetry::Log;
 use gristmill_transport::Connections;
 
 /// The memory of the allocator, in bytes.

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
 const FLOORS: [(&str, u8); 21] = [
     ("gristmill-core", 0),
-    ("gristmill-telemetry", 0),
+    ("gristmill-log", 0),
     ("gristmill-platform", 0),
     ("gristmill-profile", 0),
     ("gristmill-imaging", 1),

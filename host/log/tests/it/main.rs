@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::catch_unwind;
 use std::process::Command;
 
-use gristmill_telemetry::{LogFormat, init};
+use gristmill_log::{LogFormat, init};
 use serde_json::json;
 
 /// Names the filter of the process that panics.

@@ -51,14 +51,14 @@ fn a_line_has_its_spans_fields() {
     let line = logged(LogFormat::Text, log);
     let (time, rest) = line.split_once(' ').unwrap();
     assert!(time.ends_with('Z'), "{line}");
-    let expected = " WARN gristmill_telemetry::line::tests: failed: why stage=pre took=1.5 \
+    let expected = " WARN gristmill_log::line::tests: failed: why stage=pre took=1.5 \
                     request_id=7f tenant=acme rows=3\n";
     assert_eq!(rest, expected);
 
     let line = json(log);
     for (name, value) in [
         ("level", "WARN".into()),
-        ("target", "gristmill_telemetry::line::tests".into()),
+        ("target", "gristmill_log::line::tests".into()),
         ("message", "failed: why".into()),
         ("stage", "pre".into()),
         ("took", 1.5.into()),

@@ -1,6 +1,6 @@
 //! The set-up of `tracing`, and the log: the format of its lines and their writer.
 //!
-//! Refuses to know the subject of what it measures.
+//! Refuses to know what the lines say.
 //!
 //! Invariants:
 //! - logging never blocks: a line goes into a bounded queue. If the queue is full, the line is
