@@ -13,7 +13,7 @@ use bytes::Bytes;
 use gristmill_client::http::Request;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_client::{Answer, Connection};
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;

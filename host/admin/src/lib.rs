@@ -7,6 +7,8 @@
 //! `permission` is the table of what the roles may do, `attempts` slows wrong tokens down, and
 //! `busy` bounds the changes of one token.
 //!
+//! [`observe`] asks all parts of the server for the values of metrics and of the status.
+//!
 //! `openapi` describes the API: an `operation` is what each resource says of itself, `schemas` are
 //! those of documents. `docs` is the same as a page for people. `public` answers both.
 //!
@@ -30,6 +32,7 @@ mod caller;
 mod conditions;
 mod docs;
 mod metrics_plane;
+pub mod observe;
 mod openapi;
 mod operation;
 mod permission;

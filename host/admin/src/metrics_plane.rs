@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
 use gristmill_metrics::CONTENT_TYPE;
-use gristmill_observe::Scrapes;
 use gristmill_transport::body;
 use gristmill_transport::{Allowed, Checked, Problem, RequestIds};
 use http::header::CONTENT_TYPE as CONTENT_TYPE_HEADER;
@@ -14,6 +13,7 @@ use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 
 use crate::body::AdminBody;
+use crate::observe::Scrapes;
 
 /// The handler of the listener for metrics; clones share everything.
 #[derive(Clone)]

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
 use gristmill_core::{ErrorCode, Opaque};
-use gristmill_observe::Scrapes;
 use gristmill_state::AskedChange;
-use gristmill_telemetry::Log;
+use gristmill_log::Log;
 use gristmill_transport::{Problem, Tls};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::caller::{Caller, Tokens};
+use crate::observe::Scrapes;
 use crate::tries::{TRIES_MAX, Tries};
 
 /// Bounds on uploads.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;
-use gristmill_child::{ChildLimits, RunnerConfig};
 use gristmill_control::{PROVE_JOB, prove_model};
+use gristmill_platform::child::{ChildLimits, RunnerConfig};
 use gristmill_sandbox::{CHECK_JOB, COMPILE_JOB, check, compile};
 
 /// The most machine code of one plugin, ten times that of an interpreter in WebAssembly.
@@ -21,7 +21,7 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn run() -> Result<()> {
-    let task = gristmill_child::enter().context("not started by a server")?;
+    let task = gristmill_platform::child::enter().context("not started by a server")?;
     let mut out = std::io::stdout().lock();
     match task.job.as_str() {
         CHECK_JOB => Ok(check(&task, &mut out)?),

@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use gristmill_observe::Heap;
+use gristmill_admin::observe::Heap;
 
 /// Set variables that libraries read from the environment. Must be called before another thread
 /// starts.

@@ -24,16 +24,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
+use gristmill_admin::observe::{Observer, Parts, Scrapes};
 use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, MetricsPlane, UploadLimits};
 use gristmill_client::Addresses;
 use gristmill_control::{Control, FigureParts, Progress};
 use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_imaging::is_decoding;
+use gristmill_log::{Log, LogFormat};
 use gristmill_metrics::Places;
-use gristmill_observe::{Observer, Parts, Scrapes};
-use gristmill_telemetry::{Log, LogFormat};
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use gristmill_transport::Shutdown;
 use gristmill_transport::credentials::KeyHasher;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -61,12 +61,12 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 /// without the token cannot make them write many lines.
 const OWN_LINES: [&str; 9] = [
     "gristmill",
-    "gristmill_child",
+    "gristmill_platform::child",
     "gristmill_control",
     "gristmill_admin",
     "gristmill_http::inference::repository",
     "gristmill_store",
-    "gristmill_telemetry::queue",
+    "gristmill_log::queue",
     "gristmill_transport::tls::current",
     "gristmill_transport::tls::watch",
 ];
@@ -89,7 +89,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let config = Config::resolve(matches)?;
     let format = config.logging.log_format;
     let as_json = format == LogFormat::Json;
-    let log = gristmill_telemetry::init(&config.logging.log.0, format, &OWN_LINES, is_decoding)?;
+    let log = gristmill_log::init(&config.logging.log.0, format, &OWN_LINES, is_decoding)?;
     let Err(error) = start(config, &log);
     // In JSON the error is logged here, because the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);

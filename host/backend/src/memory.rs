@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use gristmill_thread::NativeMemory;
+use gristmill_platform::NativeMemory;
 use parking_lot::Mutex;
 
 /// The memory of one session, in which some instances of a model run.

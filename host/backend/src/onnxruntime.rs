@@ -25,7 +25,7 @@ use bytemuck::{CheckedBitPattern, NoUninit};
 use gristmill_core::{
     BufferPool, Dtype, Interrupt, Model, ModelError, ModelInfo, NamedTensor, Tensor, TensorInfo,
 };
-use gristmill_thread::NativeMemory;
+use gristmill_platform::NativeMemory;
 use ort::environment::Environment;
 use ort::ep::{
     ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
@@ -75,7 +75,7 @@ impl Runtime {
         if std::env::var_os(NO_TELEMETRY).is_none_or(|value| value != "1") {
             return Err(LibraryFault::Telemetry(NO_TELEMETRY));
         }
-        if !gristmill_thread::is_counted() {
+        if !gristmill_platform::is_counted() {
             tracing::warn!(
                 "this program does not export posix_memalign and aligned_alloc: the memory of models' \
                  runs is not bounded"

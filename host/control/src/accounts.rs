@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
+use gristmill_metrics::usage::{Book, Counter, Key};
 use gristmill_metrics::{Places, RequestFigures, Target};
 use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE};
 use gristmill_snapshot::TenantQuota;
 use gristmill_state::{CandidateSpec, Desired};
-use gristmill_usage::{Book, Counter, Key};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

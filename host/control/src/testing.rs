@@ -50,7 +50,7 @@ pub(crate) fn digest(byte: u8) -> Digest {
 /// One place for figures, and usage that is not kept.
 pub(crate) fn figure_parts() -> crate::FigureParts {
     let folder = tempfile::tempdir().unwrap();
-    let book = gristmill_usage::Book::open(folder.path(), 1, std::time::SystemTime::now());
+    let book = gristmill_metrics::usage::Book::open(folder.path(), 1, std::time::SystemTime::now());
     crate::FigureParts {
         places: gristmill_metrics::Places::new(1).into(),
         book: book.unwrap().into(),

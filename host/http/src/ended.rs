@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::{ErrorCode, Name, Outcome, Receipt, Record, Requests, SinkNames, Stage};
 use gristmill_metrics::{Edge, EdgeFigures};
+use gristmill_otlp::{EndedRequest, LogEvent, TraceContext, Tracer};
 use gristmill_sandbox::Line;
 use gristmill_serve::Variant;
-use gristmill_traces::{EndedRequest, LogEvent, TraceContext, Tracer};
 use gristmill_transport::{LineRate, status_of};
 use parking_lot::Mutex;
 

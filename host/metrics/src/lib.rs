@@ -1,12 +1,12 @@
-//! Metrics: the list of all of them, the figures that requests add to, and the text that Prometheus
-//! reads.
+//! Figures of requests: metrics, and what each tenant used.
 //!
 //! In reading order: `family` has the list with names, units and attributes; `request` has the
 //! figures that requests add to, with `details` and the `histogram`s in them, and `edges` those of
 //! all answers; `places` bounds the pipelines that have details of their own; `collected` holds the
-//! values of one moment, and `text` writes them.
+//! values of one moment, and `text` writes them for Prometheus. [`usage`] sums what is charged, by
+//! the hour, and keeps it on disk.
 //!
-//! Refuses to know tenants' documents, models and connections: `observe` asks those who own them.
+//! Refuses to know tenants' documents, models and connections: `admin::observe` asks their owners.
 //!
 //! The figures of requests are kept in atomic numbers of our own. The histograms of OpenTelemetry's
 //! SDK take a lock for each value and never forget the attributes that they have seen; pipelines
@@ -26,6 +26,7 @@ mod histogram;
 mod places;
 mod request;
 mod text;
+pub mod usage;
 
 pub use self::collected::{Collected, Distribution, Point, Value};
 pub use self::edges::{Edge, EdgeFigures};

@@ -7,7 +7,7 @@
 //! result.
 //!
 //! Refuses to know what the code does. Code that is not in a file, such as compiled plugins, is
-//! named by the caller ([`Code`]).
+//! named by the caller ([`Code`](gristmill_core::Code)).
 //!
 //! Invariant: the signal handler only copies registers and the top of the stack into memory that
 //! is there already. It allocates nothing, takes no lock, unwinds nothing, and reads the stack with
@@ -25,6 +25,4 @@ mod ring;
 mod signal;
 mod stacks;
 
-pub use self::names::{Code, Functions};
-pub use self::objects::Function;
 pub use self::record::{Profile, ProfileError, Stack, record};

@@ -5,27 +5,15 @@ use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::objects::{Function, LoadedObject};
+use gristmill_core::{Code, Function};
+
+use crate::objects::LoadedObject;
 
 /// The most bytes of a name: plugins choose theirs, and a short mangled name can stand for a very
 /// long one.
 const NAME_BYTES_MAX: usize = 120;
 
-/// Code that is not in a file that the system loaded, such as a compiled plugin. It must stay
-/// loaded as long as this lives.
-pub struct Code {
-    /// Its name, which stands for its file.
-    pub name: String,
-    /// Its addresses in this process.
-    pub addresses: Range<u64>,
-    /// Shows its functions one by one, in any order. This is asked only if it was seen running.
-    pub functions: Functions,
-}
-
-/// Shows functions one by one.
-pub type Functions = Box<dyn Fn(&mut dyn FnMut(Function)) + Send>;
-
-/// The same for those that are not boxed.
+/// Shows functions one by one, as [`Functions`](gristmill_core::Functions), but borrowed.
 type Show<'a> = dyn Fn(&mut dyn FnMut(Function)) + 'a;
 
 /// The name of an address.
@@ -101,7 +89,9 @@ fn readable(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, Function, Functions, names_of};
+    use gristmill_core::Functions;
+
+    use super::{Code, Function, names_of};
 
     #[test]
     fn an_address_has_the_name_of_the_function_around_it() {

@@ -5,16 +5,8 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::Range;
 
+use gristmill_core::Function;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
-
-/// A function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Its addresses in this process.
-    pub addresses: Range<u64>,
-    /// Its name, which may be mangled.
-    pub name: String,
-}
 
 /// A loaded file of code.
 pub(crate) struct LoadedObject {

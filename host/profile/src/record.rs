@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::names::{Code, Named, names_of};
+use gristmill_core::Code;
+
+use crate::names::{Named, names_of};
 use crate::objects;
 use crate::ring::Turn;
 use crate::signal::{Sampling, cpu_time};

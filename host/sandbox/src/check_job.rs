@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use gristmill_child::{ChildError, ChildLimits, ChildRunner, Job, Output, Task};
+use gristmill_platform::child::{ChildError, ChildLimits, ChildRunner, Job, Output, Task};
 
 use crate::check_component::{CheckedComponent, check_component};
 use crate::error::LoadError;

@@ -12,8 +12,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_child::{ChildLimits, ChildRunner, Job, Output, Task};
 use gristmill_core::Digest;
+use gristmill_platform::child::{ChildLimits, ChildRunner, Job, Output, Task};
 use serde::{Deserialize, Serialize};
 use wasmtime::{Config, Engine};
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use gristmill_core::{BufferPool, Opaque};
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;

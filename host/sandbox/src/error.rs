@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use gristmill_child::ChildError;
 use gristmill_core::{ErrorCode, OverBudget};
+use gristmill_platform::child::ChildError;
 use tokio::sync::AcquireError;
 use tokio::task::JoinError;
 use wasmparser::BinaryReaderError;

@@ -64,7 +64,7 @@ pub use error::{
     AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError, TooBusy,
 };
 pub use grant::Grant;
-pub use gristmill_child::JobStatus;
+pub use gristmill_platform::child::JobStatus;
 pub use idle::TenantReuse;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use pair::{Kept, PluginPair, Reuse};

@@ -13,7 +13,7 @@ mod line;
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, HeldBytes, Name, OverBudget};
-use gristmill_telemetry::timestamp;
+use gristmill_log::timestamp;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tracing::Level;

@@ -24,7 +24,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use gristmill_core::Rate;
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gristmill_core::{CallUsage, Digest, Opaque};
-use gristmill_profile::{Code, Function, Functions};
+use gristmill_core::{CallUsage, Code, Digest, Function, Functions, Opaque};
 use tokio::runtime::Handle;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_child::JobStatus;
 use gristmill_core::{BufferPool, Digest, ErrorCode};
 use gristmill_metrics::Durations;
+use gristmill_platform::child::JobStatus;
 
 use crate::artifact::{ArtifactCache, Cached};
 use crate::check_component::check_head;

@@ -12,10 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use gristmill_compare::Mismatches;
 use gristmill_core::{ClientError, Deadline, ErrorCode, HeldBytes, Receipt};
 use gristmill_sandbox::{Request, Response};
-use gristmill_snapshot::{Comparison, Evaluation, Route, Takes};
+use gristmill_snapshot::{Comparison, Evaluation, Mismatches, Route, Takes};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;

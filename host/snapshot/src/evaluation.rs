@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use gristmill_compare::Mismatches;
 use parking_lot::Mutex;
+
+use crate::mismatch::Mismatches;
 
 /// The last differences that are kept, and the values of each.
 const DIFFERENCES_MAX: usize = 8;

@@ -18,6 +18,7 @@ mod capture;
 mod cell;
 mod evaluation;
 mod in_flight;
+mod mismatch;
 mod model;
 mod picture;
 mod quota;
@@ -34,6 +35,7 @@ pub use evaluation::{
 };
 pub use gristmill_backend::{Certificate, Certified, ProviderHealth, Sizing};
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
+pub use mismatch::{Mismatch, Mismatches};
 pub use model::{Format, ModelState, ServedModel, TensorNotes};
 pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use gristmill_batch::Lane;
 use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
+use gristmill_metrics::usage::Counter;
 use gristmill_sandbox::{LineSource, PluginPair};
-use gristmill_usage::Counter;
 use tokio::sync::Semaphore;
 
 use crate::capture::Capture;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use gristmill_core::{Digest, Late, Name, Named, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
+use gristmill_metrics::usage::Counter;
 use gristmill_sandbox::Plugin;
-use gristmill_usage::Counter;
 
 use crate::access::Access;
 use crate::quota::{QuotaLimits, TenantQuota};

@@ -1,8 +1,9 @@
 //! The answer to a sample, and whether it is as expected.
 
 use bytes::Bytes;
-use gristmill_compare::Mismatches;
 use gristmill_core::{Digest, ErrorCode};
+use gristmill_snapshot::Mismatches;
+use gristmill_store::digest_of;
 use serde_json::Value;
 
 use crate::release::expectation::Expectation;

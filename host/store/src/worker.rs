@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 use std::{io, thread};
 
-use gristmill_thread::{Job, do_jobs};
+use gristmill_platform::{Job, do_jobs};
 use tokio::sync::oneshot;
 
 /// A thread of low priority that does one job after the other. It ends when this is dropped.

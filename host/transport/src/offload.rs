@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 
 use gristmill_core::{ErrorCode, HostTime, Name};
-use gristmill_thread::{Job, do_jobs};
+use gristmill_platform::{Job, do_jobs};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 

@@ -18,7 +18,7 @@ use gristmill_benches::corpus::models;
 use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question, Report};
 use gristmill_benches::server::Server;
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use tokio::task::JoinSet;
 
 use crate::attack::{Addresses, Attack, Turn};

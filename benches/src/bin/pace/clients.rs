@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
 use gristmill_client::Connection;
 use gristmill_client::http::Request;
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};

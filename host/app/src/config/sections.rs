@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_core::Name;
+use gristmill_log::LogFormat;
+use gristmill_otlp::OtlpProtocol;
 use gristmill_store::StoreUrl;
-use gristmill_telemetry::{LogFormat, OtlpProtocol};
 
 use super::section::section;
 use super::value::{AdminToken, Any, HttpUrl, LogFilter};

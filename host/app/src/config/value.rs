@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_core::Name;
+use gristmill_log::LogFormat;
+use gristmill_otlp::OtlpProtocol;
 use gristmill_store::{StoreUrl, StoreUrlError};
-use gristmill_telemetry::{LogFormat, OtlpProtocol};
 
 use super::setting::Setting;
 
@@ -165,7 +166,7 @@ pub(crate) struct LogFilter(pub(crate) String);
 
 impl Value for LogFilter {
     fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
-        let checked = gristmill_telemetry::check_filter(text);
+        let checked = gristmill_log::check_filter(text);
         checked.map_err(|error| Refusal::Value(error.to_string()))?;
         Ok(Self(text.to_owned()))
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use gristmill_child::{ChildLimits, ChildRunner};
 use gristmill_client::block_on;
+use gristmill_platform::child::{ChildLimits, ChildRunner};
 use gristmill_sandbox::{CheckedComponent, Compiler, check_in_child};
 
 use crate::child::{plugin_limits, runner_config};

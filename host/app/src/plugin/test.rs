@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use gristmill_imaging::is_decoding;
+use gristmill_log::LogFormat;
 use gristmill_sandbox::{Reuse, TenantReuse};
-use gristmill_telemetry::LogFormat;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
@@ -142,7 +142,7 @@ The exit code is 1 if a request failed.";
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let options = Options::of(matches)?;
     let is_watching = options.watch;
-    let log = gristmill_telemetry::init(HOSTS_LINES, LogFormat::Text, &[], is_decoding)?;
+    let log = gristmill_log::init(HOSTS_LINES, LogFormat::Text, &[], is_decoding)?;
     let mut session = Session::new(options)?;
     let ended = if is_watching { session.watch() } else { session.build_and_run() };
     log.flush();

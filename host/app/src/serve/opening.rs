@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
+use gristmill_platform::child::{ChildRunner, RunnerConfig};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use tokio::runtime::Handle;
 

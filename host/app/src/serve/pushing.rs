@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use gristmill_observe::Observer;
-use gristmill_push::{Sender, SenderConfig, Source, push};
+use gristmill_admin::observe::Observer;
+use gristmill_otlp::{Sender, Source, push};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
+use crate::serve::telling::collector;
 
 /// Begin to push, if that is asked for. `instance` names this server among several; it runs on
 /// `threads`, until the process ends.
@@ -18,15 +19,13 @@ pub(super) async fn start(
     observer: Arc<Observer>,
     threads: &Handle,
 ) -> Result<()> {
-    let (Some(seconds), Some(endpoint)) =
-        (config.metrics.push_metrics_s, &config.traces.otlp_endpoint)
+    let (Some(seconds), Some(collector)) =
+        (config.metrics.push_metrics_s, collector(&config.traces))
     else {
         return Ok(());
     };
-    let sender =
-        SenderConfig { endpoint: endpoint.0.clone(), protocol: config.traces.otlp_protocol };
     // Its connections live on the threads on which it is made.
-    let sender = threads.spawn(async move { Sender::new(&sender) }).await??;
+    let sender = threads.spawn(async move { Sender::new(&collector) }).await??;
     let source = Source {
         version: env!("CARGO_PKG_VERSION"),
         instance: instance.to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use gristmill_http::GrpcPlane;
-use gristmill_telemetry::Log;
+use gristmill_log::Log;
 use gristmill_transport::Shutdown;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use gristmill_http::Telling;
-use gristmill_traces::{TraceConfig, Tracer};
+use gristmill_otlp::{Collector, TraceConfig, Tracer};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
@@ -30,15 +30,19 @@ pub(super) async fn telling(config: &Config, instance: &str, threads: &Handle) -
 }
 
 fn trace_config(traces: &Traces, instance: &str) -> Option<TraceConfig> {
-    let Traces { otlp_endpoint, otlp_protocol, trace_ratio, trace_slow_ms } = traces;
     Some(TraceConfig {
-        endpoint: otlp_endpoint.as_ref()?.0.clone(),
-        protocol: *otlp_protocol,
-        ratio: *trace_ratio,
-        slow: Duration::from_millis(*trace_slow_ms),
+        collector: collector(traces)?,
+        ratio: traces.trace_ratio,
+        slow: Duration::from_millis(traces.trace_slow_ms),
         version: env!("CARGO_PKG_VERSION"),
         instance: instance.to_owned(),
     })
+}
+
+/// The collector, if there is one.
+pub(super) fn collector(traces: &Traces) -> Option<Collector> {
+    let endpoint = traces.otlp_endpoint.as_ref()?.0.clone();
+    Some(Collector { endpoint, protocol: traces.otlp_protocol })
 }
 
 /// Send the traces that wait.

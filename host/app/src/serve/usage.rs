@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use gristmill_usage::Book;
+use gristmill_metrics::usage::Book;
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;

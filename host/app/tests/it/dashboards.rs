@@ -1,4 +1,4 @@
-//! The dashboards and alerts in `host/deploy`, against a Prometheus that reads a loaded server.
+//! The dashboards and alerts in `host/dashboards`, against a Prometheus that reads a loaded server.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,8 +15,8 @@ use crate::support::eventually::eventually;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
-fn deployed() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy")
+fn dashboards_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../dashboards")
 }
 
 fn program(name: &str) -> Command {
@@ -27,7 +27,7 @@ fn program(name: &str) -> Command {
 
 /// The dashboards, by their files' names.
 fn dashboards() -> Vec<(String, Value)> {
-    let files = fs::read_dir(deployed().join("grafana")).unwrap();
+    let files = fs::read_dir(dashboards_folder().join("grafana")).unwrap();
     let dashboard = |file: fs::DirEntry| {
         let text = fs::read_to_string(file.path()).unwrap();
         (file.file_name().into_string().unwrap(), serde_json::from_str(&text).unwrap())
@@ -62,7 +62,7 @@ impl Prometheus {
     fn start(server: &Server) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let target = server.metrics.as_ref().unwrap().authority().to_owned();
-        let rules = deployed().join("prometheus/gristmill.rules.yml");
+        let rules = dashboards_folder().join("prometheus/gristmill.rules.yml");
         let config = json!({
             "global": { "scrape_interval": "1s", "evaluation_interval": "1s" },
             "rule_files": [rules.to_str()],
@@ -117,7 +117,7 @@ impl Drop for Prometheus {
 
 #[test]
 fn promtool_accepts_the_alerts_and_each_says_what_to_do() {
-    let rules = deployed().join("prometheus/gristmill.rules.yml");
+    let rules = dashboards_folder().join("prometheus/gristmill.rules.yml");
     let checked = program("promtool").args(["check", "rules"]).arg(&rules).output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     let text = fs::read_to_string(&rules).unwrap();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use gristmill_core::{Interrupt, ModelError, ModelErrorKind};
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use ort::ErrorCode;
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;

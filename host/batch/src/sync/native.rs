@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 
 pub(crate) type Guard<'a, T> = parking_lot::MutexGuard<'a, T>;
 

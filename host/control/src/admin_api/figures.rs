@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gristmill_metrics::usage::Book;
 use gristmill_metrics::{Distribution, Places};
 use gristmill_sandbox::Instances;
-use gristmill_usage::Book;
 
 use crate::admin_api::Control;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_core::{BufferPool, ClientError, ErrorCode, KeyHash, Name, PipelineLimits};
+use gristmill_platform::child::{ChildRunner, RunnerConfig};
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_state::{
     Change, Reach, Role, SampleAnswer, Serving, StateError, TenantSpec, Terms, TokenSpec, TokenUse,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use gristmill_backend::Backends;
 use gristmill_batch::Refusal;
-use gristmill_child::ChildError;
 use gristmill_core::{Digest, ErrorCode};
+use gristmill_platform::child::ChildError;
 use gristmill_sandbox::CallError;
 use gristmill_store::StoreError;
 

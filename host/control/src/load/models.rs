@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use gristmill_backend::{Backends, Batching, LoadOptions, LoadedModel, ProviderKind, Sizing};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
-use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
+use gristmill_platform::child::JobStatus;
 use gristmill_snapshot::{ProviderHealth, ServedModel};
 use gristmill_state::{Desired, Model, ModelConfig, ProviderName, Sizes};
 use gristmill_store::Store;

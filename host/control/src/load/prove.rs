@@ -19,9 +19,11 @@ use bytes::Bytes;
 use gristmill_backend::{
     Backends, FixedSizes, LibrarySearch, ModelFile, RowProof, SIZING_TIME, Sizing,
 };
-use gristmill_child::{ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
 use gristmill_state::{GraphOptimizationSpec, ModelConfig, ProviderName};
+use gristmill_platform::child::{
+    ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task,
+};
 use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use gristmill_compare::Mismatches;
 use gristmill_core::Name;
 use gristmill_state::{SampleFailure, Subject};
+use gristmill_snapshot::Mismatches;
 
 use crate::samples::variant::Variant;
 

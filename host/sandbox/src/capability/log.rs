@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use gristmill_telemetry::{PLUGIN_TARGET, PluginFields, escaped_len};
+use gristmill_log::{PLUGIN_TARGET, PluginFields, escaped_len};
 use parking_lot::Mutex;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{ComponentType, Lift, Linker, WasmList, WasmStr};

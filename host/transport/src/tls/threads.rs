@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::io;
 
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 

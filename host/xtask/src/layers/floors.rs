@@ -7,23 +7,19 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 27] = [
-    ("gristmill-compare", 0),
+const FLOORS: [(&str, u8); 22] = [
     ("gristmill-core", 0),
-    ("gristmill-telemetry", 0),
-    ("gristmill-thread", 0),
-    ("gristmill-profile", 0),
-    ("gristmill-child", 1),
+    ("gristmill-log", 0),
+    ("gristmill-platform", 0),
     ("gristmill-imaging", 1),
     ("gristmill-metrics", 1),
     ("gristmill-backend", 1),
     ("gristmill-batch", 1),
     ("gristmill-oip", 1),
     ("gristmill-store", 1),
-    ("gristmill-traces", 1),
     ("gristmill-transport", 1),
-    ("gristmill-usage", 1),
-    ("gristmill-push", 2),
+    ("gristmill-profile", 1),
+    ("gristmill-otlp", 2),
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),
     ("gristmill-serve", 4),
@@ -31,7 +27,6 @@ const FLOORS: [(&str, u8); 27] = [
     ("gristmill-control", 5),
     ("gristmill-client", 5),
     ("gristmill-http", 5),
-    ("gristmill-observe", 5),
     ("gristmill-admin", 6),
     ("gristmill-load", 6),
     ("gristmill-app", 7),
@@ -43,24 +38,15 @@ const OWNERS: [(&str, &[&str]); 12] = [
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
-    ("reqwest", &["gristmill-store", "gristmill-push"]),
-    ("opentelemetry-proto", &["gristmill-push"]),
-    ("opentelemetry", &["gristmill-traces"]),
-    ("opentelemetry_sdk", &["gristmill-traces"]),
-    ("opentelemetry-otlp", &["gristmill-traces"]),
-    // `oip` has the messages with their codec, `http` has the service; `push` is a client.
-    ("tonic", &["gristmill-oip", "gristmill-http", "gristmill-push"]),
+    ("reqwest", &["gristmill-store", "gristmill-otlp"]),
+    ("opentelemetry-proto", &["gristmill-otlp"]),
+    ("opentelemetry", &["gristmill-otlp"]),
+    ("opentelemetry_sdk", &["gristmill-otlp"]),
+    ("opentelemetry-otlp", &["gristmill-otlp"]),
+    // `oip` has the messages with their codec, `http` has the service; `otlp` is a client.
+    ("tonic", &["gristmill-oip", "gristmill-http", "gristmill-otlp"]),
     // `transport` for servers, `client` for clients; the others choose a provider.
-    (
-        "rustls",
-        &[
-            "gristmill-transport",
-            "gristmill-client",
-            "gristmill-store",
-            "gristmill-traces",
-            "gristmill-push",
-        ],
-    ),
+    ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store", "gristmill-otlp"]),
     ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
 

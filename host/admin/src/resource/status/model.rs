@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use gristmill_batch::LaneStatistics;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
-use gristmill_observe::model_bytes;
 use gristmill_snapshot::{Certificate, Certified, ModelState, ProviderHealth, ServedModel, Sizing};
 use gristmill_state::{DigestText, ModelConfig, Reach};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
+use crate::observe::model_bytes;
 use crate::schemas::maybe;
 
 /// A model.

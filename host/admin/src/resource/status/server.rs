@@ -5,12 +5,12 @@ use std::time::UNIX_EPOCH;
 
 use gristmill_control::JobStatus;
 use gristmill_core::Underway;
-use gristmill_observe::{MemoryFigures, ProcessFigures};
 use gristmill_state::rfc3339;
 use gristmill_transport::TlsReport;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::observe::{MemoryFigures, ProcessFigures};
 use crate::resource::replicas::ReplicasDocument;
 use crate::schemas::maybe;
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gristmill_core::{Digest, Name};
-use gristmill_observe::plugin_file_bytes;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{Access, Pipeline, PluginState, QuotaLimits, Tenant};
 use gristmill_state::{DigestText, ModelNameText, NameText};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::observe::plugin_file_bytes;
 
 /// A tenant.
 #[derive(Serialize, ToSchema)]

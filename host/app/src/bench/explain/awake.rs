@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-use gristmill_thread::Share;
+use gristmill_platform::Share;
 
 /// Keeps all cores awake until it is dropped.
 pub(super) struct Awake {

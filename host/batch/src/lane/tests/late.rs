@@ -60,7 +60,7 @@ async fn a_run_whose_client_left_is_charged_when_it_ends() {
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());
     }
-    assert_eq!(charged.rows(), []);
+    assert!(charged.rows().is_empty());
     bench.finish(1);
     until("it is charged", || charged.rows() == [3]).await;
     assert!(charged.0.0.lock().unwrap()[0].time > Duration::ZERO);
