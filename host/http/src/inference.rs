@@ -35,7 +35,6 @@ use crate::ended::{Teller, Telling};
 
 pub(crate) use self::brought::Brought;
 pub(crate) use self::decode::Encoded;
-pub(crate) use self::pipeline::{media_type, query};
 pub(crate) use self::repository::RepositoryChange;
 pub(crate) use self::run::{Asked, Ran};
 

@@ -8,7 +8,6 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 
 use super::form;
-use crate::inference::{media_type, query};
 
 /// The request for the preprocessor.
 ///
@@ -32,6 +31,16 @@ pub async fn request_for_plugin(head: &Parts, body: Bytes) -> Result<Request, Pr
     })
 }
 
+/// A media type in lower case, without its parameters.
+pub fn media_type(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The parameters of a query string, in order.
+pub fn query(query: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
 /// The headers that a plugin may see.
 fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
     let visible = headers.iter().filter(|(name, _)| Request::shows_header(name.as_str()));
@@ -53,5 +62,17 @@ mod tests {
         headers.insert("cookie", "a=b".parse().unwrap());
         headers.insert("x-trace", "1".parse().unwrap());
         assert_eq!(visible(&headers), [("x-trace".to_owned(), "1".to_owned())]);
+    }
+
+    #[test]
+    fn queries_are_decoded() {
+        let expected = [("a", "1 2"), ("b", "ä/"), ("c", ""), ("d", "%zz")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(query("a=1+2&b=%C3%A4%2f&&c&d=%zz"), expected);
+    }
+
+    #[test]
+    fn a_media_type_has_no_parameters() {
+        assert_eq!(media_type("Application/JSON ; charset=utf-8"), "application/json");
     }
 }
