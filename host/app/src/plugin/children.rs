@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use gristmill_child::{ChildLimits, ChildRunner};
 use gristmill_client::block_on;
-use gristmill_sandbox::{CheckedComponent, Compiler, check_in_child};
+use gristmill_sandbox::{CheckedComponent, Compiler, check_in_child, child_limits};
 
-use crate::child::{plugin_limits, runner_config};
+use crate::child::runner_config;
 
 /// The processor time that a plugin may take. It is ten times that of a server without
 /// configuration: who waits for it is its author.
@@ -33,5 +33,5 @@ pub(super) fn check(file: Vec<u8>, what: &Path) -> Result<CheckedComponent> {
 }
 
 fn limits() -> ChildLimits {
-    plugin_limits(CPU_MAX, MEMORY_BYTES_MAX)
+    child_limits(CPU_MAX, MEMORY_BYTES_MAX)
 }

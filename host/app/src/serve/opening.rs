@@ -7,7 +7,7 @@ use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
-use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
+use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig, child_limits};
 use tokio::runtime::Handle;
 
 use crate::child;
@@ -72,7 +72,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
     };
     let backends = Backends::open(&search, pool.clone(), config.models.model_run_memory_bytes)?;
     let plugins = &config.plugins;
-    let limits = child::plugin_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
+    let limits = child_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
     let sandbox = SandboxConfig {
         concurrent_calls: config.plugins.concurrent_plugin_calls,
         memory_bytes_max: config.plugins.plugin_memory_bytes,
