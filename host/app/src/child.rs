@@ -3,7 +3,6 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;
-use gristmill_child::RunnerConfig;
 use gristmill_control::{PROVE_JOB, prove_model};
 use gristmill_sandbox::{CHECK_JOB, COMPILE_JOB, check, compile};
 
@@ -20,12 +19,4 @@ pub(crate) fn run() -> Result<()> {
         PROVE_JOB => prove_model(&task, &mut out).map_err(|why| anyhow!(why)),
         other => bail!("no such job: {other:?}"),
     }
-}
-
-/// How children are started: by default one at a time.
-pub(crate) fn runner_config() -> RunnerConfig {
-    // The allocator reserves a gigabyte at its start. As writable memory this would exceed the
-    // limit that a child sets later.
-    let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
-    RunnerConfig { environment, ..RunnerConfig::new(&["child"]) }
 }

@@ -1,11 +1,9 @@
 //! The root token, with which a server is started, and the commands for tokens. The root token is
-//! given, or it is made once; then only its digest is kept. `remote` has the commands for tokens of
-//! a server that runs.
+//! given, or it is made once; then only its digest is kept. The commands for tokens of a server
+//! that runs are those of `gristmill_cli`.
 //!
 //! Invariant: a root token is made only when the addresses are bound and the directory is locked,
 //! and it is shown before anything else can fail. It is kept as a hash, whole or not at all.
-
-mod remote;
 
 use std::fs;
 use std::io::Write;
@@ -48,20 +46,15 @@ pub(crate) fn command() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(remote::commands())
+        .subcommands(gristmill_cli::token::commands())
         .subcommand(reset)
 }
 
 /// `gristmill token`.
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     match matches.subcommand() {
-        Some(("create", matches)) => remote::create(matches),
-        Some(("list", matches)) => remote::list(matches),
-        Some(("show", matches)) => remote::show(matches),
-        Some(("rotate", matches)) => remote::rotate(matches),
-        Some(("delete", matches)) => remote::delete(matches),
         Some(("reset", matches)) => reset(matches),
-        _ => bail!("no such command; see gristmill token --help"),
+        _ => gristmill_cli::token::run(matches),
     }
 }
 

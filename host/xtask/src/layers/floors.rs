@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 26] = [
+const FLOORS: [(&str, u8); 27] = [
     ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
@@ -33,7 +33,8 @@ const FLOORS: [(&str, u8); 26] = [
     ("gristmill-observe", 5),
     ("gristmill-admin", 6),
     ("gristmill-load", 6),
-    ("gristmill-app", 7),
+    ("gristmill-cli", 7),
+    ("gristmill-app", 8),
 ];
 
 /// The crates that may name each of these libraries.
