@@ -1,7 +1,7 @@
 //! The answer of a resource: a JSON document, or a file.
 
 use bytes::Bytes;
-use gristmill_control::{ControlError, Outgoing, Published, digest_of};
+use gristmill_control::{ControlError, Outgoing, Published};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_state::{Conditions, DigestText};
 use gristmill_transport::Problem;
@@ -73,14 +73,14 @@ impl Answer {
     /// An answer whose tag is the digest of its body.
     pub(crate) fn digested(document: &impl Serialize) -> Outcome {
         let answer = Self::of(document)?;
-        let tag = answer.body.whole().map(|whole| digest_of(whole));
+        let tag = answer.body.whole().map(|whole| Digest::of(whole));
         Ok(Self { tag, ..answer })
     }
 
     /// The answer with a page of this media type, whose tag is its digest.
     pub(crate) fn page(page: &Bytes, media_type: &'static str) -> Self {
         let answer = Self::with(page.clone().into(), HeaderValue::from_static(media_type));
-        Self { tag: Some(digest_of(page)), ..answer }
+        Self { tag: Some(Digest::of(page)), ..answer }
     }
 
     /// The answer with a text of this media type, which has no tag.

@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use gristmill_control::digest_of;
+use gristmill_core::Digest;
 use gristmill_transport::{Allowed, Checked, Problem};
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -45,7 +45,7 @@ impl Pages {
         let mut text = serde_json::to_vec(document)?;
         text.push(b'\n');
         // Nothing is loaded, run, sent or embedded; the page's own style is allowed by its digest.
-        let style = STANDARD.encode(digest_of(STYLE.as_bytes()).as_bytes());
+        let style = STANDARD.encode(Digest::of(STYLE.as_bytes()).as_bytes());
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'"

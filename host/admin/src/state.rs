@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
 use gristmill_core::{ErrorCode, Opaque};
-use gristmill_state::AskedChange;
 use gristmill_log::Log;
+use gristmill_state::AskedChange;
 use gristmill_transport::{Problem, Tls};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;

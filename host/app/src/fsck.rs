@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
+use gristmill_cli::Progress;
+use gristmill_cli::output::{self, Output};
 use gristmill_control::{Finding, StoreCheck, check_store};
 use gristmill_store::Store;
 use serde_json::json;
 
-use crate::plugin::output::{self, Output};
-use crate::progress::Progress;
 use crate::{config, data_dir, hash_key};
 
 pub(crate) fn command() -> Command {

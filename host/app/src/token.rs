@@ -1,11 +1,9 @@
 //! The root token, with which a server is started, and the commands for tokens. The root token is
-//! given, or it is made once; then only its digest is kept. `remote` has the commands for tokens of
-//! a server that runs.
+//! given, or it is made once; then only its digest is kept. The commands for tokens of a server
+//! that runs are those of `gristmill_cli`.
 //!
 //! Invariant: a root token is made only when the addresses are bound and the directory is locked,
 //! and it is shown before anything else can fail. It is kept as a hash, whole or not at all.
-
-mod remote;
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +12,6 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_core::{Digest, KeyHash};
-use gristmill_store::digest_of;
 use gristmill_transport::credentials::{KeyHasher, new_key};
 use serde_json::json;
 
@@ -48,20 +45,15 @@ pub(crate) fn command() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(remote::commands())
+        .subcommands(gristmill_cli::token::commands())
         .subcommand(reset)
 }
 
 /// `gristmill token`.
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     match matches.subcommand() {
-        Some(("create", matches)) => remote::create(matches),
-        Some(("list", matches)) => remote::list(matches),
-        Some(("show", matches)) => remote::show(matches),
-        Some(("rotate", matches)) => remote::rotate(matches),
-        Some(("delete", matches)) => remote::delete(matches),
         Some(("reset", matches)) => reset(matches),
-        _ => bail!("no such command; see gristmill token --help"),
+        _ => gristmill_cli::token::run(matches),
     }
 }
 
@@ -108,7 +100,7 @@ pub(crate) fn root_token(given: Option<&str>, data_dir: &Path, as_json: bool) ->
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let token = make(data_dir)?;
             print(&token, data_dir, as_json)?;
-            return Ok(RootToken::Kept(digest_of(token.as_bytes())));
+            return Ok(RootToken::Kept(Digest::of(token.as_bytes())));
         }
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
@@ -125,7 +117,7 @@ pub(crate) fn root_token(given: Option<&str>, data_dir: &Path, as_json: bool) ->
 /// Make a token, and replace the stored digest by its digest in one step.
 fn make(data_dir: &Path) -> Result<String> {
     let token = new_key(PREFIX).context("cannot read randomness for the admin token")?;
-    data_dir::keep_secret(data_dir, FILE, &digest_of(token.as_bytes()).to_string())
+    data_dir::keep_secret(data_dir, FILE, &Digest::of(token.as_bytes()).to_string())
         .with_context(|| format!("cannot keep the admin token in {}", data_dir.display()))?;
     Ok(token)
 }

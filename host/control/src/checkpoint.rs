@@ -18,7 +18,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gristmill_core::{Digest, Name};
 use gristmill_state::{Desired, Head, LogError, Model, Tenant, Token};
-use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -118,9 +117,9 @@ impl Checkpoint {
 /// The digest of a checkpoint in a file of this format.
 fn digest_in(format: u32, checkpoint: &str) -> Digest {
     if format < COVERED_FORMAT {
-        return digest_of(checkpoint.as_bytes());
+        return Digest::of(checkpoint.as_bytes());
     }
-    digest_of(format!("{format}\n{checkpoint}").as_bytes())
+    Digest::of(format!("{format}\n{checkpoint}").as_bytes())
 }
 
 #[cfg(test)]
@@ -175,7 +174,7 @@ mod tests {
         let written = checkpoint.write().unwrap();
         let Envelope { checkpoint: state, .. } = serde_json::from_slice(&written).unwrap();
         for format in [1, 2] {
-            let digest = digest_of(state.get().as_bytes());
+            let digest = Digest::of(state.get().as_bytes());
             let earlier = Envelope { format, digest, checkpoint: state };
             let earlier = serde_json::to_vec(&earlier).unwrap();
             assert_eq!(Checkpoint::read(&earlier).unwrap(), checkpoint);
@@ -187,7 +186,7 @@ mod tests {
     #[test]
     fn format_1_is_read() {
         let state = r#"{"number":7,"document":"sha256:0707070707070707070707070707070707070707070707070707070707070707","chained":true,"tenants":{"acme":{"spec":{"open":true},"key_versions":{},"plugins":{},"pipelines":{}}},"models":{}}"#;
-        let digest = digest_of(state.as_bytes());
+        let digest = Digest::of(state.as_bytes());
         let file = format!(r#"{{"format":1,"digest":"{digest}","checkpoint":{state}}}"#);
         let Checkpoint { head, desired } = Checkpoint::read(file.as_bytes()).unwrap();
         assert_eq!((head.number, desired.tenants["acme"].since), (7, 0));

@@ -82,7 +82,7 @@ pub use check_store::{Finding, StoreCheck, check_store};
 pub use error::ControlError;
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_snapshot::{Mismatch, Mismatches};
-pub use gristmill_store::{Incoming, Outgoing, Received, digest_of};
+pub use gristmill_store::{Incoming, Outgoing, Received};
 pub use hash_key::HashKeyError;
 pub use history::{ReleaseHeading, ReleaseSummary};
 pub use load::error::LoadError;

@@ -31,6 +31,6 @@ pub use stack::let_handlers_run;
 #[path = "../../imaging/tests/it/allocations.rs"]
 mod allocations;
 
-/// The crate `http` has this file; it is private there.
-#[path = "../../http/src/v1/form.rs"]
+/// The crate `serve` has this file; it is private there.
+#[path = "../../serve/src/edge/form.rs"]
 mod form;

@@ -34,7 +34,6 @@ use crate::ended::{Teller, Telling};
 pub(crate) use self::brought::Brought;
 pub use self::brought::ModelFile;
 pub(crate) use self::decode::Encoded;
-pub(crate) use self::pipeline::{media_type, query};
 pub(crate) use self::repository::RepositoryChange;
 pub use self::repository::{ModelChange, ModelRepository};
 pub(crate) use self::run::{Asked, Ran};

@@ -5,8 +5,6 @@
 //! two protocols over HTTP, `grpc` is the third, and `inference` is the part that `v2` and `grpc`
 //! share. `plugin_error` says why a plugin failed, where a pipeline shows it, `timing` and
 //! `rate_limit` write headers, and `loading` answers requests until the state is loaded.
-//! [`request_for_plugin`] and [`answer_from_plugin`] are `/v1`'s two halves, for running a pipeline
-//! without a connection.
 //!
 //! Refuses to know wasmtime, ONNX Runtime and the store. `serve` decides who may call and how a
 //! request runs.
@@ -39,4 +37,3 @@ pub use grpc::{GrpcPlane, MeteredAnswer, grpc_plane};
 pub use inference::{Inference, InferenceConfig, ModelChange, ModelFile, ModelRepository};
 pub use loading::Loading;
 pub use plane::DataPlane;
-pub use v1::{answer_from_plugin, request_for_plugin};

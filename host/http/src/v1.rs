@@ -1,13 +1,11 @@
 //! `/v1`: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}`, and the server's health.
 
 mod describe;
-mod form;
-mod request;
-mod response;
 
 use std::sync::Arc;
 
 use gristmill_core::Deadline;
+use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{
     Chosen, Part, PipelineAnswer, Queueing, Variant, Work, admitted, choose, find_pipeline,
     readiness, request_span, run,
@@ -18,8 +16,6 @@ use gristmill_transport::{Allowed, Checked, Problem};
 use serde_json::{Value, json};
 use tracing::Instrument;
 
-pub use self::request::request_for_plugin;
-pub use self::response::answer_from_plugin;
 use crate::answers::{self, key_of};
 use crate::call::Call;
 use crate::inference::{Encoded, Inference};

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use gristmill_core::Digest;
@@ -29,6 +30,19 @@ pub const COMPILE_JOB: &str = "compile-plugin";
 
 /// The longest document. It is not short, because a refusal quotes the file.
 const VERDICT_BYTES_MAX: u64 = 64 << 10;
+
+/// The maximum of machine code of one plugin, ten times that of an interpreter in WebAssembly.
+const CODE_BYTES_MAX: u64 = 512 << 20;
+
+/// The seconds of real time that a child has for each second of processor time. On a busy machine a
+/// child gets a tenth of a core.
+const WALL_PER_CPU: u32 = 10;
+
+/// The limits of a child that checks or compiles a plugin.
+pub fn child_limits(cpu: Duration, memory_bytes: u64) -> ChildLimits {
+    let (wall, output_bytes) = (cpu * WALL_PER_CPU, CODE_BYTES_MAX);
+    ChildLimits { wall, cpu, memory_bytes, address_bytes: None, output_bytes }
+}
 
 /// Where plugins are compiled.
 #[derive(Clone, Debug)]

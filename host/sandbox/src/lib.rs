@@ -56,7 +56,7 @@ mod worlds;
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
 pub use check_component::{CheckedComponent, check_component};
 pub use check_job::{CHECK_JOB, check, check_in_child};
-pub use compile::{COMPILE_JOB, Compiler, compile};
+pub use compile::{COMPILE_JOB, Compiler, child_limits, compile};
 pub use config::SandboxConfig;
 pub use count::Needs;
 pub use engine::Instances;

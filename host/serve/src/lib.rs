@@ -4,10 +4,12 @@
 //! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around
 //! a model, `variant` chooses between a pipeline and its candidate, `evaluated` runs a request of
 //! either and counts it, `shadow` runs it once more with the candidate, `model` runs a model alone,
-//! `submit` passes a request to a lane, `readiness` says whether the server can serve.
+//! `submit` passes a request to a lane, `readiness` says whether the server can serve. `edge` makes
+//! the request that a plugin gets, and the answer of its response.
 //!
-//! Refuses to know the store, the backends, the admin API and every protocol. It sees the routes
-//! and models of a snapshot. Its errors are typed; the protocols' edges turn them into answers.
+//! Refuses to know the store, the backends, the admin API, connections and every protocol; `edge`
+//! knows the head of an HTTP request and of an answer. The crate sees the routes and models of a
+//! snapshot. Its errors are typed; the protocols' edges turn them into answers.
 //!
 //! Invariants:
 //! - a request ends at its deadline: all its work runs under one timeout, and dropping the work
@@ -20,6 +22,7 @@
 #![deny(missing_docs)]
 
 mod access;
+pub mod edge;
 mod evaluated;
 mod model;
 mod pipeline;

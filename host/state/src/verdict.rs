@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_snapshot::Mismatches;
-use gristmill_store::digest_of;
 use serde_json::Value;
 
 use crate::release::expectation::Expectation;

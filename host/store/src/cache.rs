@@ -14,8 +14,6 @@ use std::time::SystemTime;
 use gristmill_core::Digest;
 use parking_lot::Mutex;
 
-use crate::digest_of;
-
 /// The copies.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
@@ -70,7 +68,7 @@ impl Cache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read?,
         };
-        if digest_of(&bytes) != digest {
+        if Digest::of(&bytes) != digest {
             tracing::warn!(%digest, "a damaged copy of a blob is fetched again");
             fs::remove_file(&path)?;
             return Ok(None);
@@ -125,7 +123,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::new(directory.path().to_owned(), 25);
         let digests = [b"0123456789", b"abcdefghij", b"ABCDEFGHIJ"].map(|blob| {
-            let digest = digest_of(blob);
+            let digest = Digest::of(blob);
             fs::write(cache.path(digest), blob).unwrap();
             digest
         });
@@ -150,7 +148,7 @@ mod tests {
     fn a_damaged_copy_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::new(directory.path().to_owned(), 25);
-        let digest = digest_of(b"grain");
+        let digest = Digest::of(b"grain");
         assert!(cache.read(digest).unwrap().is_none());
         fs::write(cache.path(digest), b"chaff").unwrap();
         assert!(cache.read(digest).unwrap().is_none());

@@ -19,7 +19,6 @@
 
 mod blob_file;
 mod cache;
-mod digest;
 mod error;
 mod faults;
 mod incoming;
@@ -33,7 +32,6 @@ mod url;
 mod worker;
 
 pub use blob_file::BlobFile;
-pub use digest::digest_of;
 pub use error::StoreError;
 pub use faults::Faults;
 pub use incoming::{Incoming, Mark, Received};
@@ -156,7 +154,7 @@ impl Store {
         let missing = || StoreError::Missing(digest);
         let bytes = self.read(&blob_key(digest)).await?.ok_or_else(missing)?;
         let hashed = bytes.clone();
-        let hash = self.worker.run(move || digest_of(&hashed)).await.map_err(StoreError::read)?;
+        let hash = self.worker.run(move || Digest::of(&hashed)).await.map_err(StoreError::read)?;
         if hash != digest {
             return Err(StoreError::Damaged(digest));
         }

@@ -1,9 +1,9 @@
 use std::os::unix::fs::MetadataExt;
 
 use bytes::Bytes;
-use gristmill_core::ErrorCode;
+use gristmill_core::{Digest, ErrorCode};
 
-use crate::{LogListing, Received, Removed, Store, StoreError, digest_of};
+use crate::{LogListing, Received, Removed, Store, StoreError};
 
 fn open() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -22,7 +22,7 @@ async fn received(store: &Store, blob: &'static [u8]) -> Received {
 async fn put(store: &Store, blob: &'static [u8]) -> gristmill_core::Digest {
     let received = received(store, blob).await;
     let digest = received.digest();
-    assert_eq!(digest, digest_of(blob));
+    assert_eq!(digest, Digest::of(blob));
     store.keep(received).await.unwrap();
     digest
 }
@@ -40,7 +40,7 @@ async fn blobs_come_back_by_their_digest_after_a_reopen() {
     assert_eq!(put(&store, b"grain").await, digest);
     let store = Store::open_local(directory.path()).unwrap();
     assert_eq!(store.blob(digest).await.unwrap(), "grain");
-    assert!(store.blob(digest_of(b"chaff")).await.is_err());
+    assert!(store.blob(Digest::of(b"chaff")).await.is_err());
     assert!(store.remove_blob(digest).await.unwrap());
     assert!(!store.remove_blob(digest).await.unwrap(), "it is gone already");
     assert!(matches!(store.blob(digest).await, Err(StoreError::Missing(_))));
@@ -88,7 +88,7 @@ async fn a_blob_is_sent_in_parts_and_a_damaged_one_never_as_a_whole() {
     let (begun, error) = sent(&store, digest).await;
     assert_eq!(begun.len(), 2 * (256 << 10), "all but the last part");
     assert!(matches!(error, Some(StoreError::Damaged(of)) if of == digest), "{error:?}");
-    let none = digest_of(b"chaff");
+    let none = Digest::of(b"chaff");
     assert!(matches!(store.send(none).await, Err(StoreError::Missing(_))));
     assert!(matches!(store.blob_bytes(none).await, Err(StoreError::Missing(_))));
 }

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gristmill_control::digest_of;
+use gristmill_core::Digest;
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Captured as One, CapturedAnswer, Pipeline};
 use gristmill_state::{Expectation, Sample, SampleRequest, StateError};
@@ -161,7 +161,7 @@ fn expectation(answer: &CapturedAnswer) -> Expectation {
         content_type: (!content_type.is_empty()).then(|| content_type.clone()),
         json,
         text: text.map(str::to_owned),
-        body_sha256: is_bytes.then(|| digest_of(body)),
+        body_sha256: is_bytes.then(|| Digest::of(body)),
         ..Expectation::default()
     }
 }

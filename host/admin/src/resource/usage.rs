@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use gristmill_core::{ErrorCode, Name};
-use gristmill_state::{ModelNameText, NameText};
 use gristmill_metrics::usage::{Filter, Hour, Key, Row, Rows, UsageError, Use};
+use gristmill_state::{ModelNameText, NameText};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use percent_encoding::percent_decode_str;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_cli::runner_config;
 use gristmill_control::{Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
+use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig, child_limits};
 use tokio::runtime::Handle;
 
-use crate::child;
 use crate::config::Config;
 use crate::serve::idle_memory;
 use crate::serve::samples::DataPlaneSamples;
@@ -33,7 +33,7 @@ impl Children {
 
     pub(super) fn new(config: &Config) -> Self {
         let concurrent = config.plugins.compile_concurrency;
-        let compilers = RunnerConfig { concurrent, ..child::runner_config() };
+        let compilers = RunnerConfig { concurrent, ..runner_config() };
         let mut provers = RunnerConfig { concurrent: 1, ..compilers.clone() };
         // A prover loads ONNX Runtime and the libraries that it is linked to.
         let libraries = "LD_LIBRARY_PATH";
@@ -72,7 +72,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
     };
     let backends = Backends::open(&search, pool.clone(), config.models.model_run_memory_bytes)?;
     let plugins = &config.plugins;
-    let limits = child::plugin_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
+    let limits = child_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
     let sandbox = SandboxConfig {
         concurrent_calls: config.plugins.concurrent_plugin_calls,
         memory_bytes_max: config.plugins.plugin_memory_bytes,

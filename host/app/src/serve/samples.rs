@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
+use gristmill_cli::request_run::{Ran, RequestRun, failure_of, head};
 use gristmill_control::{SampleRun, SampleRunner};
 use gristmill_core::ErrorCode;
 use gristmill_sandbox::Line;
@@ -12,8 +13,6 @@ use gristmill_transport::Problem;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Level};
-
-use crate::request_run::{Ran, RequestRun, failure_of, head};
 
 /// Runs samples. Their memory and their plugin calls count against their tenant's quota, like those
 /// of a client's request.

@@ -109,7 +109,7 @@ fn keys_of_format_5_are_plain_hashes_until_they_are_replaced() {
     let log = setup.data_dir().join("store/log");
     fs::create_dir_all(&log).unwrap();
     let [digest, other] = [KEY, NEW_KEY].map(gristmill_transport::credentials::digest);
-    let previous = gristmill_control::digest_of(b"");
+    let previous = gristmill_core::Digest::of(b"");
     let release = json!({
         "number": 1, "published_at_ms": 5, "previous": previous, "note": { "by": "admin" },
         "changes": [{
@@ -118,7 +118,7 @@ fn keys_of_format_5_are_plain_hashes_until_they_are_replaced() {
                 "default_pipeline": null, "weight": 1, "models": [] },
         }],
     });
-    let covered = gristmill_control::digest_of(format!("5\n{release}").as_bytes());
+    let covered = gristmill_core::Digest::of(format!("5\n{release}").as_bytes());
     let document = format!(r#"{{"format":5,"digest":"{covered}","release":{release}}}"#);
     fs::write(log.join(format!("{:020}.json", 1)), document + "\n").unwrap();
     let server = setup.start();

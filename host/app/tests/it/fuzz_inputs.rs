@@ -35,7 +35,7 @@ mod targets {
         pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, String> {
             let head = Request::post("/").header("content-type", content_type).body(());
             let (head, ()) = head.map_err(|error| error.to_string())?.into_parts();
-            let request = gristmill_http::request_for_plugin(&head, body).await;
+            let request = gristmill_serve::edge::request_for_plugin(&head, body).await;
             request.map(|request| request.parts).map_err(|problem| problem.detail)
         }
     }

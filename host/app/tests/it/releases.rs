@@ -10,7 +10,7 @@ use crate::support::server::Server;
 
 /// The digest of a file, as documents name it.
 pub(crate) fn digest(file: &[u8]) -> String {
-    gristmill_control::digest_of(file).to_string()
+    gristmill_core::Digest::of(file).to_string()
 }
 
 /// Upload a file that a release will name. Returns its digest.

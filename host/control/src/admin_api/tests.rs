@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_core::{BufferPool, ClientError, ErrorCode, KeyHash, Name, PipelineLimits};
+use gristmill_core::{BufferPool, ClientError, Digest, ErrorCode, KeyHash, Name, PipelineLimits};
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_state::{
     Change, Reach, Role, SampleAnswer, Serving, StateError, TenantSpec, Terms, TokenSpec, TokenUse,
 };
-use gristmill_store::{Store, digest_of};
+use gristmill_store::Store;
 
 use crate::testing::{digest, name};
 use crate::{
@@ -136,7 +136,7 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     let file = incoming.finish().await.unwrap();
     let error = control.put_plugin(&acme(), &name, file, Terms::default()).await.unwrap_err();
     assert_unconfirmed(&error, 2);
-    assert!(store.blob(digest_of(&plugin)).await.is_ok(), "the log names it");
+    assert!(store.blob(Digest::of(&plugin)).await.is_ok(), "the log names it");
     drop(control);
     let (_, control) = open(directory.path()).await;
     let snapshot = control.cell().load();

@@ -1,5 +1,3 @@
-use gristmill_store::digest_of;
-
 use super::*;
 use crate::testing::name;
 
@@ -25,7 +23,7 @@ async fn files_that_arrive_together_do_not_go_over_the_limit() {
     assert_eq!(kept, 1, "{outcomes:?}");
     // The one that was kept can come again, and a place that is free is taken.
     assert!(keep("x".into()).await.is_err());
-    assert!(blobs.forget(&holder, digest_of(b"1")));
+    assert!(blobs.forget(&holder, Digest::of(b"1")));
     keep("x".into()).await.unwrap();
     assert!(blobs.files.lock().arriving.is_empty());
 }

@@ -20,11 +20,10 @@ use gristmill_backend::{
     Backends, FixedSizes, LibrarySearch, ModelFile, RowProof, SIZING_TIME, Sizing,
 };
 use gristmill_core::{BufferPool, Digest};
-use gristmill_state::{GraphOptimizationSpec, ModelConfig, ProviderName};
 use gristmill_platform::child::{
     ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task,
 };
-use gristmill_store::digest_of;
+use gristmill_state::{GraphOptimizationSpec, ModelConfig, ProviderName};
 use serde::{Deserialize, Serialize};
 
 use crate::load::blob::StoredModel;
@@ -284,7 +283,7 @@ impl Prover {
 
     fn file(&self, subject: &Subject) -> PathBuf {
         let text = serde_json::to_vec(subject).unwrap_or_default();
-        self.config.directory.join(format!("{}.json", digest_of(&text).hex()))
+        self.config.directory.join(format!("{}.json", Digest::of(&text).hex()))
     }
 
     /// Forget the proofs of models that `keeps` does not name.

@@ -8,7 +8,7 @@
 
 use gristmill_core::Digest;
 use gristmill_state::Head;
-use gristmill_store::{LOG_END, Store, digest_of};
+use gristmill_store::{LOG_END, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ControlError;
@@ -93,7 +93,7 @@ pub(crate) async fn check(store: &Store, log: &Head, base: u64) -> Result<(), Co
         return Ok(());
     }
     let document = store.document(number).await?.unwrap_or_default();
-    if digest_of(&document) != digest {
+    if Digest::of(&document) != digest {
         return Err(refused(LogEndFault::Replaced(number)).into());
     }
     Ok(())

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use gristmill_core::Name;
-use gristmill_state::{SampleFailure, Subject};
 use gristmill_snapshot::Mismatches;
+use gristmill_state::{SampleFailure, Subject};
 
 use crate::samples::variant::Variant;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use gristmill_state::{Sample, SampleAnswer, SampleFailure};
 use gristmill_snapshot::Mismatches;
+use gristmill_state::{Sample, SampleAnswer, SampleFailure};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 

@@ -1,5 +1,4 @@
 use bytes::Bytes;
-use gristmill_store::digest_of;
 
 use super::*;
 
@@ -16,7 +15,7 @@ fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open_local(directory.path()).unwrap());
     let uploads = Arc::new(Uploads::new(store.clone()));
-    Fixture { _directory: directory, store, uploads, digest: digest_of(&FILE) }
+    Fixture { _directory: directory, store, uploads, digest: Digest::of(&FILE) }
 }
 
 impl Fixture {

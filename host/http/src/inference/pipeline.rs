@@ -4,6 +4,7 @@ use bytes::Bytes;
 use gristmill_core::{Dtype, ErrorCode, Shape};
 use gristmill_oip::{InferRequest, Input, Output, OutputData, PipelineParameters, from_texts};
 use gristmill_sandbox::{Request, Response};
+use gristmill_serve::edge::{media_type, query};
 use gristmill_snapshot::Route;
 use gristmill_transport::Problem;
 
@@ -28,16 +29,6 @@ pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Re
         body,
         parts: Vec::new(),
     })
-}
-
-/// A media type in lower case, without its parameters.
-pub(crate) fn media_type(content_type: &str) -> String {
-    content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
-}
-
-/// The parameters of a query string, in order.
-pub(crate) fn query(query: &str) -> Vec<(String, String)> {
-    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
 /// The input `REQUEST` and its only element, which may be any bytes.
@@ -90,21 +81,4 @@ pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
         shape: Shape::from_elem(1, 1),
         data: OutputData::Bytes(data.into()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queries_are_decoded() {
-        let expected = [("a", "1 2"), ("b", "ä/"), ("c", ""), ("d", "%zz")];
-        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(query("a=1+2&b=%C3%A4%2f&&c&d=%zz"), expected);
-    }
-
-    #[test]
-    fn a_media_type_has_no_parameters() {
-        assert_eq!(media_type("Application/JSON ; charset=utf-8"), "application/json");
-    }
 }

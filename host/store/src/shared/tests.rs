@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use gristmill_core::{Digest, ErrorCode, Name};
 
-use crate::{Removed, Store, StoreError, digest_of};
+use crate::{Removed, Store, StoreError};
 
 /// A server of the store in `directory`, with a local folder of its own.
 fn server(directory: &Path, name: &str) -> Store {
@@ -41,7 +41,7 @@ async fn a_blob_of_one_server_is_read_by_another_which_keeps_a_copy() {
     // A release that names it sends it again.
     two.refresh(digest).await.unwrap();
     assert!(std::fs::read(&shared).unwrap() == blob);
-    let none = digest_of(b"chaff");
+    let none = Digest::of(b"chaff");
     assert!(matches!(two.blob(none).await, Err(StoreError::Missing(_))));
     assert!(matches!(two.refresh(none).await, Err(StoreError::Missing(_))));
     std::fs::write(&shared, b"chaff").unwrap();

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 22] = [
+const FLOORS: [(&str, u8); 23] = [
     ("gristmill-core", 0),
     ("gristmill-log", 0),
     ("gristmill-platform", 0),
@@ -29,7 +29,8 @@ const FLOORS: [(&str, u8); 22] = [
     ("gristmill-http", 5),
     ("gristmill-admin", 6),
     ("gristmill-load", 6),
-    ("gristmill-app", 7),
+    ("gristmill-cli", 7),
+    ("gristmill-app", 8),
 ];
 
 /// The crates that may name each of these libraries.

@@ -2,7 +2,7 @@ use super::*;
 
 fn subject() -> Subject {
     Subject {
-        model: digest_of(b"a model"),
+        model: Digest::of(b"a model"),
         version: "1".into(),
         library: None,
         providers: Vec::new(),

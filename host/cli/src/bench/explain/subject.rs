@@ -1,0 +1,169 @@
+//! What is explained: a pipeline or a model of Gristmill, found by its URL, with what the admin API
+//! says about it.
+
+use anyhow::{Context, Result, bail};
+use gristmill_load::Url;
+use serde_json::Value;
+
+use crate::admin::{self, Admin};
+
+/// A pipeline or a model.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) tenant: Option<String>,
+    pub(super) pipeline: Option<String>,
+    /// How the pipeline uses instances again.
+    pub(super) instance_reuse: Option<String>,
+    pub(super) model: String,
+    /// Where inferences of the model go.
+    pub(super) model_path: String,
+    pub(super) config: ModelConfig,
+}
+
+/// What a model's configuration says about its batches.
+#[derive(Clone, Debug)]
+pub(super) struct ModelConfig {
+    pub(super) instances: usize,
+    pub(super) threads: usize,
+    pub(super) max_rows: usize,
+    pub(super) preferred_rows: Vec<usize>,
+    pub(super) delay_us: f64,
+    /// The learned time of a batch, if there is one: fixed, and for each row.
+    pub(super) learned_us: Option<(f64, f64)>,
+}
+
+/// Where a URL leads.
+#[derive(Debug, PartialEq)]
+enum Place<'a> {
+    Pipeline { tenant: &'a str, pipeline: Option<&'a str> },
+    Model { tenant: Option<&'a str>, model: &'a str },
+}
+
+fn place(path: &str) -> Option<Place<'_>> {
+    let path = path.split('?').next()?.strip_prefix('/')?;
+    let segments: Vec<_> = path.trim_end_matches('/').split('/').collect();
+    Some(match *segments {
+        ["v1", tenant, "infer"] => Place::Pipeline { tenant, pipeline: None },
+        ["v1", tenant, "infer", pipeline] => Place::Pipeline { tenant, pipeline: Some(pipeline) },
+        ["v2", "models", model] | ["v2", "models", model, "infer"] => {
+            Place::Model { tenant: None, model }
+        }
+        ["v1", tenant, "v2", "models", model] | ["v1", tenant, "v2", "models", model, "infer"] => {
+            Place::Model { tenant: Some(tenant), model }
+        }
+        _ => return None,
+    })
+}
+
+impl Subject {
+    /// # Errors
+    /// The URL leads elsewhere, or the admin API does not know the pipeline or the model.
+    pub(super) fn of(url: &Url, admin: &Admin) -> Result<Self> {
+        let Some(place) = place(&url.path) else {
+            bail!(
+                "{} is not a pipeline or a model of Gristmill, which --explain needs: \
+                 http://HOST/v1/TENANT/infer, http://HOST/v1/TENANT/infer/PIPELINE, or \
+                 http://HOST/v2/models/MODEL with --rows",
+                url.path
+            );
+        };
+        match place {
+            Place::Pipeline { tenant, pipeline } => Self::of_pipeline(admin, tenant, pipeline),
+            Place::Model { tenant, model } => {
+                let base = tenant.map(|tenant| format!("/v1/{tenant}")).unwrap_or_default();
+                Ok(Self {
+                    tenant: tenant.map(str::to_owned),
+                    pipeline: None,
+                    instance_reuse: None,
+                    model: model.to_owned(),
+                    model_path: format!("{base}/v2/models/{model}"),
+                    config: ModelConfig::read(admin, model)?,
+                })
+            }
+        }
+    }
+
+    fn of_pipeline(admin: &Admin, tenant: &str, pipeline: Option<&str>) -> Result<Self> {
+        let tenant = admin::name("the tenant of the URL", tenant)?;
+        let pipeline = match pipeline {
+            Some(pipeline) => pipeline.to_owned(),
+            None => {
+                let document = admin.get(&format!("tenants/{tenant}"));
+                let document = document.with_context(|| format!("cannot read tenant {tenant}"))?;
+                let default = document["default_pipeline"].as_str();
+                default.with_context(|| format!("{tenant} has no default pipeline"))?.to_owned()
+            }
+        };
+        let pipeline = admin::name("the pipeline of the URL", &pipeline)?;
+        let document = admin.get(&format!("tenants/{tenant}/pipelines/{pipeline}"));
+        let document = document.with_context(|| format!("cannot read pipeline {pipeline}"))?;
+        let model = document["model"].as_str().context("the pipeline names no model")?;
+        let model = model.split('@').next().unwrap_or(model).to_owned();
+        let reuse = match &document["instance_reuse"] {
+            Value::Null => None,
+            Value::String(reuse) => Some(reuse.clone()),
+            other => Some(other["mode"].as_str().unwrap_or("tenant").to_owned()),
+        };
+        Ok(Self {
+            model_path: format!("/v1/{tenant}/v2/models/{model}"),
+            config: ModelConfig::read(admin, &model)?,
+            tenant: Some(tenant.to_string()),
+            pipeline: Some(pipeline.to_string()),
+            instance_reuse: reuse,
+            model,
+        })
+    }
+}
+
+impl ModelConfig {
+    fn read(admin: &Admin, model: &str) -> Result<Self> {
+        let status = admin.get("status").context("cannot read the status")?;
+        let document = &status["models"][model];
+        if document["state"] != "ready" {
+            bail!("the model {model} does not serve");
+        }
+        if !document["config"].is_object() {
+            bail!("the token does not show the configuration of {model}: use one for the server");
+        }
+        Self::of(document).with_context(|| format!("the configuration of {model} is not known"))
+    }
+
+    fn of(document: &Value) -> Option<Self> {
+        let config = &document["config"];
+        let number = |key: &str| config[key].as_u64().map(|number| number as usize);
+        // The configuration may leave them to the server.
+        let size = |key: &str| document["sizes"][key].as_u64().map(|number| number as usize);
+        let preferred = config["preferred_batch_sizes"].as_array().into_iter().flatten();
+        let mut preferred: Vec<usize> =
+            preferred.filter_map(|size| Some(size.as_u64()? as usize)).collect();
+        preferred.sort_unstable();
+        let learned = &document["statistics"]["service_time_us"];
+        let is_shared = document["batching"]["is_on"] == true;
+        Some(Self {
+            instances: size("instances")?,
+            threads: size("threads")?,
+            max_rows: if is_shared { size("max_batch_size")? } else { 1 },
+            preferred_rows: if is_shared { preferred } else { Vec::new() },
+            delay_us: number("max_queue_delay_us")? as f64,
+            learned_us: learned["fixed"].as_f64().zip(learned["per_row"].as_f64()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, place};
+
+    #[test]
+    fn a_url_leads_to_a_pipeline_or_a_model() {
+        let pipeline = |pipeline| Some(Place::Pipeline { tenant: "a", pipeline });
+        assert_eq!(place("/v1/a/infer"), pipeline(None));
+        assert_eq!(place("/v1/a/infer/p?x=/v2"), pipeline(Some("p")));
+        let model = |tenant| Some(Place::Model { tenant, model: "m" });
+        assert_eq!(place("/v2/models/m"), model(None));
+        assert_eq!(place("/v1/a/v2/models/m/infer"), model(Some("a")));
+        for other in ["/", "/livez", "/v1/a", "/v1/a/infer/p/q", "/v2/models", "/v2/models/m/x"] {
+            assert_eq!(place(other), None, "{other}");
+        }
+    }
+}

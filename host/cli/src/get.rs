@@ -1,0 +1,134 @@
+//! `gristmill get`: read back what is on a server, as the admin API lists and describes it.
+
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgMatches, Command};
+use gristmill_core::Name;
+use serde_json::Value;
+
+use crate::admin::{self, Admin};
+use crate::output::{self, Column, Output, Table};
+
+/// The kinds of things, each with the columns of its table.
+const KINDS: [(&str, &[Column]); 5] = [
+    (
+        "tenants",
+        &[
+            ("NAME", "name"),
+            ("OPEN", "open"),
+            ("WEIGHT", "weight"),
+            ("KEYS", "keys"),
+            ("PLUGINS", "plugins"),
+            ("PIPELINES", "pipelines"),
+        ],
+    ),
+    ("plugins", &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version")]),
+    ("pipelines", &[("NAME", "name"), ("PRE", "pre"), ("MODEL", "model"), ("POST", "post")]),
+    (
+        "models",
+        &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version"), ("UNLOADED", "unloaded")],
+    ),
+    ("keys", &[("NAME", "name"), ("VERSION", "version")]),
+];
+
+pub(crate) fn command() -> Command {
+    Command::new("get")
+        .about("List what is on a server, or show one document of it")
+        .after_help(
+            "Examples:\n  \
+             gristmill get tenants\n  \
+             gristmill get pipelines --tenant acme\n  \
+             gristmill get pipelines digits --tenant acme > digits.json\n  \
+             gristmill get models --output json\n\n\
+             The document of a tenant or a pipeline can be put again as it is. A version is the \
+             release that brought the file or the key. No key is shown. Give the token in \
+             GRISTMILL_ADMIN_TOKEN rather than with --token.",
+        )
+        .arg(
+            Arg::new("kind")
+                .value_name("KIND")
+                .required(true)
+                .value_parser(KINDS.map(|(kind, _)| kind))
+                .help("What to list"),
+        )
+        .arg(Arg::new("name").value_name("NAME").help("Show the document of this one"))
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .help("The tenant whose plugins, pipelines or keys are meant"),
+        )
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let admin = Admin::of(matches)?;
+    let given = |name: &str| matches.get_one::<String>(name);
+    let kind = given("kind").context("KIND is missing")?;
+    let tenant = given("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
+    let list = path(kind, tenant.as_ref())?;
+    let output = Output::of(matches);
+    if let Some(name) = given("name") {
+        let name = match kind.as_str() {
+            "models" => admin::model_name("NAME", name),
+            _ => admin::name("NAME", name),
+        }?;
+        let document = admin.get(&format!("{list}/{name}"));
+        let document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
+        output::print_document(&document, output);
+        return Ok(());
+    }
+    let items = admin.items(&list).with_context(|| format!("cannot list the {kind}"))?;
+    let none = format!("there are no {kind}");
+    Table { columns: columns(kind), none: &none }.print(&items, output, Value::clone);
+    Ok(())
+}
+
+/// The path of a list.
+fn path(kind: &str, tenant: Option<&Name>) -> Result<String> {
+    match (kind, tenant) {
+        ("tenants" | "models", None) => Ok(kind.to_owned()),
+        ("tenants" | "models", Some(_)) => bail!("--tenant is given, but {kind} have no tenant"),
+        (_, Some(tenant)) => Ok(format!("tenants/{tenant}/{kind}")),
+        (_, None) => bail!("--tenant is missing: {kind} belong to a tenant"),
+    }
+}
+
+/// The columns of this kind's table.
+fn columns(kind: &str) -> &'static [Column] {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or(&[], |(_, own)| own)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{columns, path};
+    use crate::output::table;
+
+    #[test]
+    fn a_table_has_a_line_for_each_item() {
+        let digest = format!("sha256:{}", "0123456789".repeat(6));
+        let models = [
+            json!({ "name": "cnn", "digest": digest, "version": 3, "unloaded": false }),
+            json!({ "name": "long-name", "digest": digest, "version": 12, "unloaded": true }),
+        ];
+        let expected = "\
+NAME       DIGEST               VERSION  UNLOADED
+cnn        sha256:012345678901  3        false
+long-name  sha256:012345678901  12       true
+";
+        assert_eq!(table(columns("models"), &models), expected);
+    }
+
+    #[test]
+    fn a_list_is_that_of_a_tenant_or_of_the_server() {
+        let acme = "acme".parse().unwrap();
+        assert_eq!(path("models", None).unwrap(), "models");
+        assert_eq!(path("keys", Some(&acme)).unwrap(), "tenants/acme/keys");
+        let said = |kind, tenant| path(kind, tenant).unwrap_err().to_string();
+        assert_eq!(said("keys", None), "--tenant is missing: keys belong to a tenant");
+        let refused = "--tenant is given, but tenants have no tenant";
+        assert_eq!(said("tenants", Some(&acme)), refused);
+    }
+}

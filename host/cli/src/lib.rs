@@ -1,0 +1,122 @@
+//! The command line of Gristmill without the server: commands that are clients of a server, and
+//! tools that make plugins, models and manifests from files. [`commands`] lists them and [`run`]
+//! runs one. The binary adds the commands that start a server or read its data directory.
+//!
+//! In reading order: `contexts` has the servers that the user named, `access` and `trust` find the
+//! address, the token and the files of TLS, `admin` makes the calls, `output` and `progress` show
+//! results. Each command has a file of its name. `plugin` has the tools for plugins, `deploy`
+//! brings a server to what a manifest says, `bench` measures a server and explains the result.
+//! [`request_run`] runs a request through a pipeline without a server, and `child` starts the
+//! processes that compile a plugin without one.
+//!
+//! Refuses to know the configuration and the data directory of a server.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod access;
+mod admin;
+mod ask;
+mod bench;
+mod candidate;
+mod child;
+mod completions;
+mod content;
+mod context;
+mod contexts;
+mod defaults;
+mod deploy;
+mod differences;
+mod exit;
+mod file_upload;
+mod get;
+mod logs;
+mod model;
+mod model_file;
+pub mod output;
+mod plugin;
+mod profile;
+mod progress;
+mod put;
+mod release_flags;
+mod releases;
+pub mod request_run;
+mod requests;
+mod rollback;
+mod samples;
+mod status;
+pub mod token;
+mod trust;
+mod usage;
+
+use anyhow::{Result, bail};
+use clap::{ArgMatches, Command};
+
+pub use self::child::runner_config;
+pub use self::exit::{Exit, FAILED};
+pub use self::progress::Progress;
+
+/// The commands, in the order of the help.
+pub fn commands() -> [Command; 18] {
+    [
+        plugin::command(),
+        deploy::command(),
+        deploy::diff_command(),
+        status::command(),
+        get::command(),
+        put::command(),
+        releases::command(),
+        usage::command(),
+        requests::command(),
+        profile::command(),
+        bench::command(),
+        logs::command(),
+        rollback::command(),
+        candidate::command(),
+        samples::command(),
+        model::command(),
+        context::command(),
+        completions::command(),
+    ]
+}
+
+/// Run the one of [`commands`] that `matches` name. `program` is the whole command line, which
+/// `completions` completes.
+///
+/// # Errors
+/// Something was refused or failed, or it is none of these commands.
+pub fn run(matches: &ArgMatches, program: fn() -> Command) -> Result<Exit> {
+    match matches.subcommand() {
+        Some(("deploy", matches)) => deploy::run(matches),
+        Some(("diff", matches)) => deploy::diff(matches),
+        Some((name, matches)) => run_plain(name, matches, program).map(|()| Exit::Done),
+        None => no_such_command().map(|()| Exit::Done),
+    }
+}
+
+/// Run a command that ends well in only one way.
+fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Result<()> {
+    match name {
+        "plugin" => plugin::run(matches),
+        "status" => status::run(matches),
+        "get" => get::run(matches),
+        "put" => put::run(matches),
+        "releases" => releases::run(matches),
+        "usage" => usage::run(matches),
+        "requests" => requests::run(matches),
+        "profile" => profile::run(matches),
+        "bench" => bench::run(matches),
+        "logs" => logs::run(matches),
+        "rollback" => rollback::run(matches),
+        "candidate" => candidate::run(matches),
+        "samples" => samples::run(matches),
+        "model" => model::run(matches),
+        "context" => context::run(matches),
+        "completions" => completions::run(matches, program()),
+        _ => no_such_command(),
+    }
+}
+
+fn no_such_command() -> Result<()> {
+    bail!("no such command; see gristmill --help")
+}

@@ -1,0 +1,169 @@
+//! `gristmill model push`: upload a model, with its configuration. It is live when the command
+//! returns.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgMatches, Command};
+use serde_json::{Map, Value, json};
+
+use crate::admin::{self, Admin};
+use crate::file_upload::HashedFile;
+use crate::output::{self, Output};
+use crate::progress::Progress;
+use crate::release_flags;
+
+pub(crate) fn command() -> Command {
+    let flag =
+        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
+    Command::new("push")
+        .about("Upload a model, which serves when the command returns")
+        .after_help(
+            "Examples:\n  \
+             gristmill model push models/digits/digits.onnx --name digits\n  \
+             gristmill model push cnn.onnx --name cnn --config cnn.toml --message \"new weights\"\n  \
+             gristmill model push exported/ --name ViT-B-16\n\n\
+             FILE is an ONNX file, a folder, or a tar or zip archive. Files that the model names, such \
+             as model.onnx.data, are taken from beside it. What the server has is not uploaded again, \
+             and an upload that was cut goes on where it ended. File and configuration are one \
+             release; if neither is new, there is none. Without --config the configuration stays. \
+             Give the token in GRISTMILL_ADMIN_TOKEN or a context rather than with --token.",
+        )
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true).help("The model's ONNX file, or a folder or an archive with it"),
+        )
+        .arg(flag("name", "NAME").required(true).help("The model's name"))
+        .arg(flag("config", "FILE").help("Its configuration, in TOML or JSON"))
+        .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
+        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let given = |name: &str| matches.get_one::<String>(name);
+    // All flags are checked before anything is sent.
+    let admin = Admin::to_change(matches)?;
+    let name = admin::model_name("--name", given("name").context("--name is missing")?)?;
+    let config = given("config").map(|file| config(Path::new(file))).transpose()?;
+    let file = HashedFile::read_model(Path::new(given("file").context("FILE is missing")?))?;
+    let failed = || format!("cannot push {} as model {name}", file.path.display());
+    file.upload(&admin).with_context(failed)?;
+    let mut changes = vec![json!({ "kind": "put_model", "model": name, "digest": file.digest })];
+    if let Some(config) = config {
+        let put = json!({ "kind": "put_model_config", "model": name, "document": config });
+        changes.push(put);
+    }
+    let mut document = json!({ "changes": changes });
+    if let Some(message) = given("message") {
+        document["message"] = message.as_str().into();
+    }
+    let waiting = Progress::wait("the server tries the model");
+    let path = format!("releases?{}dry_run=false", release_flags::query(matches));
+    let made = admin.post(&path, &document).with_context(failed)?;
+    let status = admin.get("status")?;
+    drop(waiting);
+    let model = &status["models"][name.as_str()];
+    let is_new = made["differences"].as_array().is_some_and(|all| !all.is_empty());
+    match Output::of(matches) {
+        Output::Json => {
+            let mut answer = json!({ "release": made["release"], "changed": is_new });
+            for key in ["digest", "state", "reason", "provider", "inputs", "outputs", "warnings"] {
+                answer[key] = model[key].clone();
+            }
+            println!("{answer}");
+        }
+        Output::Text => {
+            println!("{}", output::escaped(&text(name.as_str(), &made["release"], is_new, model)));
+        }
+    }
+    Ok(())
+}
+
+/// What is said about a model as it serves now.
+fn text(name: &str, release: &Value, is_new: bool, model: &Value) -> String {
+    let mut text = match (is_new, model["provider"].as_str()) {
+        (false, _) => format!("nothing to change: the server has this model as {name}"),
+        (true, Some(provider)) => format!("{name} is live in release {release}, run by {provider}"),
+        (true, None) => format!("{name} is in release {release}"),
+    };
+    let tensors = ["inputs", "outputs"].map(|side| tensors(&model[side]));
+    if let [Some(inputs), Some(outputs)] = tensors {
+        text += &format!("\n{inputs} -> {outputs}");
+    }
+    if model["state"] != "ready" {
+        text += &format!("; it is {}", output::state_and_reason(model));
+    }
+    for warning in model["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        text += &format!("\nwarning: {warning}");
+    }
+    text
+}
+
+/// Tensors with their names, types and shapes.
+fn tensors(list: &Value) -> Option<String> {
+    let tensor = |tensor: &Value| {
+        let (name, datatype) = (tensor["name"].as_str()?, tensor["datatype"].as_str()?);
+        Some(format!("{name} {datatype} {}", tensor["shape"]))
+    };
+    let tensors: Option<Vec<_>> = list.as_array()?.iter().map(tensor).collect();
+    Some(tensors?.join(", "))
+}
+
+/// The configuration in a file.
+fn config(path: &Path) -> Result<Map<String, Value>> {
+    let failed = || path.display().to_string();
+    let text = fs::read_to_string(path).with_context(failed)?;
+    let is_json = path.extension().is_some_and(|ending| ending == "json");
+    let value: Value = match is_json {
+        true => serde_json::from_str(&text).with_context(failed)?,
+        false => toml::from_str(&text).with_context(failed)?,
+    };
+    match value {
+        Value::Object(keys) => Ok(keys),
+        _ => bail!("{} is not a JSON object", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_serves_is_told() {
+        let ready = json!({ "provider": "cpu", "state": "ready", "warnings": ["slow"] });
+        let said = |is_new, model: &Value| text("m", &json!(7), is_new, model);
+        assert_eq!(said(true, &ready), "m is live in release 7, run by cpu\nwarning: slow");
+        let failed = json!({ "state": "failed", "reason": "no room" });
+        assert_eq!(said(true, &failed), "m is in release 7; it is failed: no room");
+        let same = "nothing to change: the server has this model as m; it is failed: no room";
+        assert_eq!(said(false, &failed), same);
+        let tensor =
+            |name: &str, shape| json!({ "name": name, "datatype": "FP32", "shape": shape });
+        let (x, y) = (tensor("x", json!([-1, 13])), tensor("y", json!([-1])));
+        let known =
+            json!({ "provider": "cpu", "state": "ready", "inputs": [x], "outputs": [y, y] });
+        let expected =
+            "m is live in release 7, run by cpu\nx FP32 [-1,13] -> y FP32 [-1], y FP32 [-1]";
+        assert_eq!(said(true, &known), expected);
+    }
+
+    #[test]
+    fn a_configuration_is_toml_or_json() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, text).unwrap();
+            config(&path).map(Value::from)
+        };
+        let expected = json!({ "max_batch_size": 8, "priority_queue_policies": { "2": {} } });
+        let toml = "max_batch_size = 8\n[priority_queue_policies.2]";
+        assert_eq!(read("a.toml", toml).unwrap(), expected);
+        assert_eq!(read("a.json", &expected.to_string()).unwrap(), expected);
+        assert!(format!("{:#}", read("b.json", "[]").unwrap_err()).contains("b.json is not"));
+        assert!(format!("{:#}", read("b.toml", "[").unwrap_err()).contains("b.toml: "));
+    }
+}

@@ -1,0 +1,125 @@
+//! The form of a command's result: text for people, or JSON for programs.
+
+use clap::{Arg, ArgMatches};
+use serde_json::Value;
+
+/// The characters of a digest that a table shows.
+const DIGEST: usize = "sha256:".len() + 12;
+
+/// A column of a table: its heading, and the member of an item that it shows.
+pub(crate) type Column = (&'static str, &'static str);
+
+/// The form of the result, on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Text for people.
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+impl Output {
+    /// The value of `--output`.
+    pub fn of(matches: &ArgMatches) -> Self {
+        match matches.get_one::<String>("output").map(String::as_str) {
+            Some("json") => Self::Json,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// The text without what a terminal would act upon: control characters are escaped, but for line
+/// ends and tabs. Plugins and servers chose parts of what a command prints.
+pub fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' => escaped.push(char),
+            char if char.is_control() => escaped.extend(char.escape_default()),
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}
+
+/// Print a document on standard output.
+pub(crate) fn print_document(document: &Value, output: Output) {
+    match output {
+        Output::Json => println!("{document}"),
+        Output::Text => println!("{}", escaped(&format!("{document:#}"))),
+    }
+}
+
+/// A list of things, as it is shown.
+pub(crate) struct Table<'a> {
+    pub(crate) columns: &'a [Column],
+    /// What is said if it is empty.
+    pub(crate) none: &'a str,
+}
+
+impl Table<'_> {
+    /// Print the list on standard output. `row` makes the row of an item, whose members the columns
+    /// show.
+    pub(crate) fn print(&self, items: &[Value], output: Output, row: impl Fn(&Value) -> Value) {
+        match output {
+            Output::Json => println!("{}", Value::from(items)),
+            Output::Text if items.is_empty() => eprintln!("{}", self.none),
+            Output::Text => {
+                print!("{}", table(self.columns, &items.iter().map(row).collect::<Vec<_>>()));
+            }
+        }
+    }
+}
+
+/// The state of a thing in the status, with the reason if it does not serve.
+pub(crate) fn state_and_reason(thing: &Value) -> String {
+    let state = thing["state"].as_str().unwrap_or_default();
+    match thing["reason"].as_str() {
+        Some(reason) => format!("{state}: {reason}"),
+        None => state.to_owned(),
+    }
+}
+
+/// The beginning of a digest, enough to recognise it.
+pub(crate) fn short_digest(digest: &str) -> String {
+    digest.chars().take(DIGEST).collect()
+}
+
+/// The text, cut to so many characters.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    match text.chars().count() > chars_max {
+        true => text.chars().take(chars_max - 3).chain("...".chars()).collect(),
+        false => text.to_owned(),
+    }
+}
+
+/// One line for each item, in columns, below a line of headings. Digests are cut.
+pub(crate) fn table(columns: &[Column], items: &[Value]) -> String {
+    let cell = |item: &Value, member: &str| match &item[member] {
+        Value::Null => String::new(),
+        Value::String(text) if member == "digest" => short_digest(text),
+        Value::String(text) => escaped(text),
+        other => other.to_string(),
+    };
+    let row = |item| columns.iter().map(|(_, member)| cell(item, member)).collect::<Vec<_>>();
+    let head = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(row)).collect();
+    let length = |cell: &String| cell.chars().count();
+    let width = |column: usize| rows.iter().map(|row| length(&row[column])).max();
+    let widths: Vec<_> = (0..columns.len()).filter_map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The flag `--output`.
+pub fn argument() -> Arg {
+    Arg::new("output")
+        .long("output")
+        .value_name("FORM")
+        .value_parser(["text", "json"])
+        .default_value("text")
+        .help("The form of the result")
+}

@@ -1,0 +1,47 @@
+//! `gristmill plugin`: from an empty folder to a running pipeline.
+
+pub(crate) mod build;
+mod build_folder;
+mod check;
+mod children;
+mod component_file;
+mod language;
+mod list;
+mod logs;
+mod new;
+mod push;
+mod report;
+mod sdk;
+mod test;
+mod tool;
+mod within;
+
+use anyhow::{Result, bail};
+use clap::{ArgMatches, Command};
+
+pub(crate) fn command() -> Command {
+    Command::new("plugin")
+        .about("Make, build, check, test, push and list plugins, and show their lines")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(new::command())
+        .subcommand(build::command())
+        .subcommand(check::command())
+        .subcommand(test::command())
+        .subcommand(push::command())
+        .subcommand(list::command())
+        .subcommand(logs::command())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some(("new", matches)) => new::run(matches),
+        Some(("build", matches)) => build::run(matches),
+        Some(("check", matches)) => check::run(matches),
+        Some(("push", matches)) => push::run(matches),
+        Some(("list", matches)) => list::run(matches),
+        Some(("logs", matches)) => logs::run(matches),
+        Some(("test", matches)) => test::run(matches),
+        _ => bail!("no such command; see gristmill --help"),
+    }
+}

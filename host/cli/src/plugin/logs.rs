@@ -1,0 +1,56 @@
+//! `gristmill plugin logs`: the last lines of a plugin, as the server has kept them.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use crate::admin::{self, Admin};
+use crate::logs;
+use crate::output::{self, Output};
+
+pub(crate) fn command() -> Command {
+    Command::new("logs")
+        .about("Show a plugin's last lines: what it logged and printed, and how its calls failed")
+        .after_help(
+            "Examples:\n  \
+             gristmill plugin logs digits --tenant acme\n  \
+             gristmill plugin logs digits --tenant acme --limit 20 --output json\n\n\
+             The server keeps 256 lines and 64 KiB of a plugin, of the 16 plugins of a tenant that \
+             logged last, until it ends. Give the token in GRISTMILL_ADMIN_TOKEN rather than with \
+             --token.",
+        )
+        .arg(Arg::new("plugin").value_name("PLUGIN").required(true).help("The plugin's name"))
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .required(true)
+                .help("The plugin's tenant"),
+        )
+        .arg(
+            Arg::new("limit")
+                .long("limit")
+                .value_name("N")
+                .value_parser(value_parser!(u32))
+                .help("Show at most the last N lines"),
+        )
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let admin = Admin::of(matches)?;
+    let given = |name: &str| matches.get_one::<String>(name);
+    let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
+    let plugin = admin::name("PLUGIN", given("plugin").context("PLUGIN is missing")?)?;
+    let mut path = format!("tenants/{tenant}/plugins/{plugin}/logs");
+    if let Some(limit) = matches.get_one::<u32>("limit") {
+        let _ = write!(path, "?limit={limit}");
+    }
+    let mut found =
+        admin.get(&path).with_context(|| format!("cannot show the lines of {tenant}/{plugin}"))?;
+    let lines = found["lines"].take();
+    logs::print(&lines, Output::of(matches));
+    Ok(())
+}

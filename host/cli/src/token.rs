@@ -1,0 +1,228 @@
+//! `gristmill token create`, `list`, `show`, `rotate` and `delete`: the admin tokens of a server
+//! that runs.
+
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::{Value, json};
+
+use crate::admin::{self, Admin};
+use crate::output::{self, Column, Output};
+
+const COLUMNS: [Column; 5] = [
+    ("NAME", "name"),
+    ("ROLE", "role"),
+    ("TENANTS", "tenants"),
+    ("EXPIRES", "expires"),
+    ("STATE", "state"),
+];
+
+/// The items of one page of the list: a server has no more tokens.
+const PAGE: usize = 1000;
+
+/// The subcommands of `gristmill token` that call a server.
+pub fn commands() -> [Command; 5] {
+    let create = Command::new("create")
+        .about("Make a token with a name, and print its secret once")
+        .after_help(
+            "Examples:\n  \
+             gristmill token create acme-ci --role deploy --tenant acme --expires 90d\n  \
+             gristmill token create dashboard --role read\n  \
+             gristmill token create alice --role admin --expires 2027-01-01T00:00:00Z\n\n\
+             Roles:\n  \
+             read    sees everything but the tokens, and changes nothing\n  \
+             deploy  sees its tenants, and changes their plugins, pipelines and API keys\n  \
+             admin   does everything, as the token that the server was started with\n\n\
+             The server keeps a hash of the secret. If the secret is lost, `gristmill token rotate` \
+             makes another one.",
+        )
+        .arg(name_argument())
+        .arg(
+            Arg::new("role")
+                .long("role")
+                .value_name("ROLE")
+                .required(true)
+                .value_parser(["read", "deploy", "admin"])
+                .help("What its holder may do"),
+        )
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .action(ArgAction::Append)
+                .help("A tenant of a token with the role deploy; can be given several times"),
+        )
+        .arg(Arg::new("expires").long("expires").value_name("WHEN").help(
+            "When it ends: a time from now such as 90d or 12h, or a time in UTC such as \
+             2027-01-01T00:00:00Z; never if it is not given",
+        ));
+    let list = Command::new("list")
+        .about("List the tokens of a server, without their secrets")
+        .after_help("The token that the server was started with is not in the list.");
+    let show = Command::new("show")
+        .about("Show what the token that you use is for, and when it ends")
+        .after_help("It works with every valid token: it shows the one that the command uses.");
+    let rotate = Command::new("rotate")
+        .about("Give a token another secret and print it once; the old one becomes invalid")
+        .arg(name_argument());
+    let delete =
+        Command::new("delete").about("Delete a token: it is invalid at once").arg(name_argument());
+    [create, list, show, rotate, delete]
+        .map(|command| command.args(admin::arguments()).arg(output::argument()))
+}
+
+/// Run the one of [`commands`] that `matches`, of `gristmill token`, name.
+///
+/// # Errors
+/// The server refuses or cannot be reached, or it is none of them.
+pub fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some(("create", matches)) => create(matches),
+        Some(("list", matches)) => list(matches),
+        Some(("show", matches)) => show(matches),
+        Some(("rotate", matches)) => rotate(matches),
+        Some(("delete", matches)) => delete(matches),
+        _ => bail!("no such command; see gristmill token --help"),
+    }
+}
+
+fn create(matches: &ArgMatches) -> Result<()> {
+    let name = admin::name("NAME", given(matches, "name")?)?;
+    let mut document = json!({ "role": given(matches, "role")? });
+    if let Some(tenants) = matches.get_many::<String>("tenant") {
+        let tenants = tenants.map(|tenant| admin::name("--tenant", tenant));
+        document["tenants"] = json!(tenants.collect::<Result<Vec<_>>>()?);
+    }
+    if let Some(when) = matches.get_one::<String>("expires") {
+        document["expires"] = end(when, SystemTime::now())?.into();
+    }
+    let made = Admin::to_change(matches)?.put_new(&format!("tokens/{name}"), &document);
+    show_secret(name.as_str(), &made.with_context(|| format!("cannot make token {name}"))?, matches)
+}
+
+fn rotate(matches: &ArgMatches) -> Result<()> {
+    let name = admin::name("NAME", given(matches, "name")?)?;
+    let rotated = Admin::to_change(matches)?.post(&format!("tokens/{name}/rotate"), &json!({}));
+    let rotated = rotated.with_context(|| format!("cannot rotate token {name}"))?;
+    show_secret(name.as_str(), &rotated, matches)
+}
+
+fn delete(matches: &ArgMatches) -> Result<()> {
+    let name = admin::name("NAME", given(matches, "name")?)?;
+    let deleted = Admin::to_change(matches)?.delete(&format!("tokens/{name}"));
+    let deleted = deleted.with_context(|| format!("cannot delete token {name}"))?;
+    match Output::of(matches) {
+        Output::Json => println!("{deleted}"),
+        Output::Text => println!("deleted token {name} in release {}", deleted["release"]),
+    }
+    Ok(())
+}
+
+fn list(matches: &ArgMatches) -> Result<()> {
+    let mut page = Admin::of(matches)?
+        .get(&format!("tokens?limit={PAGE}"))
+        .context("cannot list the tokens")?;
+    let items = page["items"].take();
+    let items = items.as_array().map_or(&[][..], Vec::as_slice);
+    match Output::of(matches) {
+        Output::Json => println!("{}", Value::from(items)),
+        Output::Text if items.is_empty() => eprintln!("there are no tokens"),
+        Output::Text => {
+            let rows: Vec<_> = items.iter().map(row).collect();
+            print!("{}", output::table(&COLUMNS, &rows));
+        }
+    }
+    Ok(())
+}
+
+fn show(matches: &ArgMatches) -> Result<()> {
+    let own = Admin::of(matches)?.get("self").context("cannot show the token")?;
+    match Output::of(matches) {
+        Output::Json => println!("{own}"),
+        Output::Text => println!("{}", output::escaped(&format!("{own:#}"))),
+    }
+    Ok(())
+}
+
+fn name_argument() -> Arg {
+    Arg::new("name").value_name("NAME").required(true).help("The token's name")
+}
+
+fn given<'a>(matches: &'a ArgMatches, name: &str) -> Result<&'a String> {
+    matches.get_one::<String>(name).with_context(|| format!("{name} is missing"))
+}
+
+/// The end of a token, as the server takes it.
+fn end(when: &str, now: SystemTime) -> Result<String> {
+    if humantime::parse_rfc3339(when).is_ok() {
+        return Ok(when.to_owned());
+    }
+    let end = humantime::parse_duration(when).ok().and_then(|time| now.checked_add(time));
+    match end {
+        Some(end) => Ok(humantime::format_rfc3339_seconds(end).to_string()),
+        None => bail!(
+            "--expires is {when:?}: must be a time from now such as 90d or 12h, or a time in UTC \
+             such as 2027-01-01T00:00:00Z"
+        ),
+    }
+}
+
+/// Print the secret, which the server does not show again.
+fn show_secret(name: &str, answer: &Value, matches: &ArgMatches) -> Result<()> {
+    let secret = answer["secret"].as_str().context("the server answered without a secret")?;
+    match Output::of(matches) {
+        Output::Json => {
+            println!("{}", json!({ "name": name, "secret": secret, "release": answer["release"] }));
+        }
+        Output::Text => println!("token {name} {} (shown only this once)", output::escaped(secret)),
+    }
+    Ok(())
+}
+
+/// A token with its tenants in one cell.
+fn row(token: &Value) -> Value {
+    let mut row = token.clone();
+    let tenants = token["tenants"].as_array().map_or(&[][..], Vec::as_slice);
+    let tenants: Vec<_> = tenants.iter().filter_map(Value::as_str).collect();
+    row["tenants"] = tenants.join(", ").into();
+    row["state"] = if token["expired"] == true { "expired" } else { "valid" }.into();
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn an_end_is_a_time_or_a_time_from_now() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        assert_eq!(end("2027-01-01T00:00:00Z", now).unwrap(), "2027-01-01T00:00:00Z");
+        assert_eq!(end("1d", now).unwrap(), "2001-09-10T01:46:40Z");
+        for wrong in ["soon", "", "90", "-1d"] {
+            let said = end(wrong, now).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("--expires is {wrong:?}: must be")), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_line() {
+        let tokens = [
+            json!({ "name": "ci", "role": "deploy", "tenants": ["acme", "other"], "version": 3,
+                "expires": "2027-01-01T00:00:00Z", "expired": false }),
+            json!({ "name": "old", "role": "read", "version": 1, "expired": true,
+                "expires": "2020-01-01T00:00:00Z" }),
+            json!({ "name": "ops", "role": "admin", "version": 2, "expired": false }),
+        ];
+        let rows: Vec<_> = tokens.iter().map(row).collect();
+        let expected = "\
+NAME  ROLE    TENANTS      EXPIRES               STATE
+ci    deploy  acme, other  2027-01-01T00:00:00Z  valid
+old   read                 2020-01-01T00:00:00Z  expired
+ops   admin                                      valid
+";
+        assert_eq!(output::table(&COLUMNS, &rows), expected);
+    }
+}
