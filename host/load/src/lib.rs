@@ -4,7 +4,7 @@
 //! sent, `load` says what load is made, `connection` sends one request after the other, `worker`
 //! drives many connections on one thread, and `generator` runs the threads. `score` counts how
 //! requests end, `measured` is what comes out, `compare` compares two of those, and `plot` draws
-//! one.
+//! one. `statistics` has medians and percentiles, also for benchmarks.
 //!
 //! hyper sends all requests. On a shared machine the client is half of what is measured, so the way
 //! of a request is short: its head and body are made once and shared, each connection is a task
@@ -27,6 +27,7 @@ mod measured;
 mod plot;
 mod schedule;
 mod score;
+mod statistics;
 mod target;
 mod timer;
 mod worker;
@@ -38,4 +39,5 @@ pub use self::generator::{Progress, run};
 pub use self::load::{Load, LoadError};
 pub use self::measured::{Latencies, Measured, Second};
 pub use self::plot::plot;
+pub use self::statistics::{median, percentile};
 pub use self::target::{Scheme, Target, TargetError, Url};
