@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use criterion::{Bencher, Criterion, criterion_group, criterion_main};
+use gristmill_benches::corpus::plugins;
 use gristmill_core::{
     BufferPool, ByteBudget, Deadline, Digest, Dtype, Name, NamedTensor, PluginLimits, Tensor,
 };
@@ -219,12 +220,8 @@ fn rotation(criterion: &mut Criterion) {
     let body = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/ranker.json");
     let body = Bytes::from(or_panic(std::fs::read(body)));
     let request = Request { body, ..Request::default() };
-    let variant = |number: usize| {
-        // A custom section: its length, the length of its name, its name, its content.
-        let number = (number as u32).to_le_bytes();
-        let section = [&[0, 6, 1, b'x'][..], &number].concat();
-        bench.pair([&file[..], &section].concat().into(), &Reuse::None)
-    };
+    let variant =
+        |number: usize| bench.pair(plugins::distinct(&file, number as u64).into(), &Reuse::None);
     let pairs: Vec<_> = (0..PLUGINS).map(variant).collect();
     let mut group = criterion.benchmark_group("rotation");
     for (name, pairs) in [("one", &pairs[..1]), ("thousand", &pairs[..])] {

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use gristmill_backend::{LoadOptions, LoadedModel};
 use gristmill_batch::{Counters, LaneConfig, Times};
 use gristmill_core::{Model, Tensor};
+use gristmill_load::median;
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, closed_loop, tensor_in};
@@ -95,10 +96,8 @@ pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
 /// The median of the rounds' ratios. Both sides of a round run one after the other, so a slow phase
 /// of the machine slows both.
 pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
-    let mut ratios: Vec<_> =
-        measured.iter().zip(bare).map(|(measured, bare)| measured / bare).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+    let ratios = measured.iter().zip(bare).map(|(measured, bare)| measured / bare);
+    median(&ratios.collect::<Vec<_>>()).unwrap_or_default()
 }
 
 /// Rows a second of the bare session in a loop.

@@ -18,6 +18,7 @@ use self::clients::{Clients, Flow};
 pub use self::server::Server;
 use self::server::infer_request;
 use crate::compare::{Comparison, ROUNDS, bare_loop, batch_for, median_ratio};
+use crate::files::read;
 use crate::harness::Harness;
 
 /// The number of connections whose requests are a whole batch each. With so many, a next request is
@@ -27,8 +28,7 @@ const BATCHED_CONNECTIONS: usize = 4;
 /// A server of the binary `gristmill` that serves the model in the file `path`.
 pub fn serve(harness: &Harness, gristmill: &Path, path: &str) -> Result<Server> {
     let server = Server::start(gristmill)?;
-    let onnx = std::fs::read(path).with_context(|| path.to_owned())?;
-    harness.runtime.block_on(server.deploy(onnx))?;
+    harness.runtime.block_on(server.deploy(read(Path::new(path))?))?;
     Ok(server)
 }
 

@@ -1,6 +1,7 @@
 //! The parts that all benchmarks of lanes need: backends, a pool, a runtime, and functions to
 //! submit requests.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,10 @@ use gristmill_backend::{
 };
 use gristmill_batch::{Lane, LaneConfig, LaneParts, Submission, SubmitError};
 use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor, TensorInfo};
+use gristmill_load::percentile;
 use tokio::runtime::Runtime;
+
+use crate::files::read;
 
 /// The deadline of a request, longer than any scenario.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -36,7 +40,7 @@ impl Harness {
     }
 
     pub fn load_with(&self, path: &str, options: &LoadOptions) -> Result<LoadedModel> {
-        let onnx = std::fs::read(path).with_context(|| path.to_owned())?;
+        let onnx = read(Path::new(path))?;
         Ok(self.backends.load(&onnx, options, &RowProof::default())?)
     }
 
@@ -164,9 +168,8 @@ pub async fn closed_loop(
     Ok(answers as f64 / began.elapsed().as_secs_f64())
 }
 
-/// The value below which `percent` of the samples lie.
-pub fn percentile(samples: &mut [Duration], percent: f64) -> Duration {
-    samples.sort_unstable();
-    let at = (samples.len() as f64 * percent / 100.0) as usize;
-    samples[at.min(samples.len() - 1)]
+/// The milliseconds within which `percent` of the times lie. None of no times.
+pub fn percentile_ms(times: &[Duration], percent: f64) -> Option<f64> {
+    let times: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
+    percentile(&times, percent)
 }

@@ -2,6 +2,7 @@
 //! moment when it was due.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::harness::percentile;
+use crate::files::read;
+use crate::harness::percentile_ms;
 
 const INTERVAL: Duration = Duration::from_millis(10);
 /// A request that takes longer has failed.
@@ -159,6 +161,19 @@ async fn ask(question: &Question, idle: &Idle) -> Result<(Answer, bool)> {
 }
 
 impl Question {
+    /// A request of a pipeline with the model `ranker`, whose answer is not looked at.
+    ///
+    /// # Errors
+    /// The file with the body cannot be read.
+    pub fn ranker(address: &str, path: &str) -> Result<Self> {
+        Ok(Self {
+            address: address.to_owned(),
+            path: path.to_owned(),
+            body: read(Path::new("benches/scenarios/ranker.json"))?.into(),
+            check: Arc::new(|_| Ok(true)),
+        })
+    }
+
     /// Ask once, and expect the same answer from now on.
     ///
     /// # Errors
@@ -189,8 +204,7 @@ impl Report {
     }
 
     /// The milliseconds within which `percent` of the answers came. None if no answer came.
-    pub fn percentile_ms(&mut self, percent: f64) -> Option<f64> {
-        let some = !self.latencies.is_empty();
-        some.then(|| percentile(&mut self.latencies, percent).as_secs_f64() * 1e3)
+    pub fn percentile_ms(&self, percent: f64) -> Option<f64> {
+        percentile_ms(&self.latencies, percent)
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::arrivals::Random;
 use crate::measured::{Measured, Second};
+use crate::statistics::{median, percentile};
 
 /// The samples that are drawn to estimate how much a median varies.
 const DRAWS: usize = 2000;
 
-/// The share of these that lie between the bounds.
-const CONFIDENCE: f64 = 0.95;
+/// The percentiles of these that are the bounds: 95 % lie between them.
+const BOUNDS: [f64; 2] = [2.5, 97.5];
 
 /// A figure of a second: its name, and its value.
 type Figure = (&'static str, fn(&Second) -> f64);
@@ -36,15 +37,14 @@ pub fn compare(before: &Measured, after: &Measured) -> Vec<Change> {
         ("p99 us", |second| second.p99 as f64),
     ];
     let change = |(what, figure): Figure| {
-        let [before, after] = [before, after].map(|own| samples(own, figure));
-        let values = [median(before.clone()), median(after.clone())];
+        let [before, after] = [before, after].map(|measured| samples(measured, figure));
+        let values = [&before, &after].map(|samples| median(samples).unwrap_or_default());
         let mut random = Random::new(1);
-        let mut ratios: Vec<f64> = (0..DRAWS)
+        let ratios: Vec<f64> = (0..DRAWS)
             .map(|_| ratio(drawn(&after, &mut random), drawn(&before, &mut random)))
             .collect();
-        ratios.sort_by(f64::total_cmp);
-        let outside = ((1.0 - CONFIDENCE) / 2.0 * DRAWS as f64) as usize;
-        let bounds = (ratios[outside], ratios[DRAWS - 1 - outside]);
+        let [least, most] = BOUNDS.map(|at| percentile(&ratios, at).unwrap_or_default());
+        let bounds = (least, most);
         let is_noise = bounds.0 <= 1.0 && bounds.1 >= 1.0;
         Change { what, values, ratio: ratio(values[1], values[0]), bounds, is_noise }
     };
@@ -56,21 +56,10 @@ fn samples(measured: &Measured, figure: fn(&Second) -> f64) -> Vec<f64> {
     measured.seconds.iter().filter(|second| second.answered > 0).map(figure).collect()
 }
 
-/// The median of a sample of the same size, drawn with repetition.
+/// The median of a sample of the same size, drawn with repetition; 0 of none.
 fn drawn(samples: &[f64], random: &mut Random) -> f64 {
-    match samples.len() {
-        0 => 0.0,
-        len => median((0..len).map(|_| samples[random.below(len)]).collect()),
-    }
-}
-
-fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    match samples.len() {
-        0 => 0.0,
-        len if len % 2 == 1 => samples[len / 2],
-        len => (samples[len / 2 - 1] + samples[len / 2]) / 2.0,
-    }
+    let drawn = samples.iter().map(|_| samples[random.below(samples.len())]);
+    median(&drawn.collect::<Vec<_>>()).unwrap_or_default()
 }
 
 fn ratio(over: f64, under: f64) -> f64 {

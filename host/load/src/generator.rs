@@ -1,15 +1,14 @@
 //! Making load with one or more threads, and reporting while they run.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::arrivals::Pace;
-use crate::hyper_worker::OpenedByHyper;
 use crate::load::{Load, LoadError};
 use crate::measured::{Measured, Tally};
 use crate::score::Counts;
-use crate::target::{Target, Way};
-use crate::worker::{Opened, Worker};
+use crate::worker::Worker;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug)]
@@ -24,48 +23,26 @@ pub struct Progress {
     pub is_warm_up: bool,
 }
 
-/// The open connections of one thread.
-enum Part {
-    Plain(Opened),
-    Hyper(OpenedByHyper),
-}
-
-impl Part {
-    /// Make this thread's part of the load from `begin` on.
-    fn run(self, load: &Load, counts: &Counts, begin: Instant) -> Result<Tally, LoadError> {
-        let tally = match self {
-            Self::Plain(opened) => Worker::new(load, counts, opened, begin).and_then(Worker::run),
-            Self::Hyper(opened) => opened.run(load, counts, begin),
-        };
-        // The other threads end, too.
-        tally.inspect_err(|_| counts.stops.store(true, Relaxed))
-    }
-}
-
 /// Make the load, and report about each second.
 ///
 /// # Errors
 /// The server cannot be reached at the begin, or the system refuses something.
 pub fn run(load: &Load, mut report: impl FnMut(Progress)) -> Result<Measured, LoadError> {
-    let threads = load.threads.max(1);
-    let is_plain = |target: &Target| matches!(target.way, Way::Plain { .. });
-    let opened = match load.targets.iter().filter(|target| is_plain(target)).count() {
-        0 => (0..threads).map(|own| OpenedByHyper::open(load, own).map(Part::Hyper)).collect(),
-        plain if plain == load.targets.len() => {
-            (0..threads).map(|own| Opened::open(load, own).map(Part::Plain)).collect()
-        }
-        _ => Err(LoadError::Mixed),
-    };
-    let parts: Vec<Part> = opened?;
+    let shared = Arc::new(load.clone());
+    let workers = (0..load.threads.max(1)).map(|number| Worker::open(&shared, number));
+    let workers: Vec<Worker> = workers.collect::<Result<_, _>>()?;
 
-    let counts = Counts::default();
+    let counts = Arc::new(Counts::default());
     let begin = Instant::now();
     let tallies = std::thread::scope(|scope| {
         let mut running = Vec::new();
-        for part in parts {
+        for worker in workers {
             let thread = std::thread::Builder::new().name("load".into());
             let counts = &counts;
-            let spawned = thread.spawn_scoped(scope, move || part.run(load, counts, begin));
+            // If one thread fails, the others end, too.
+            let spawned = thread.spawn_scoped(scope, move || {
+                worker.run(counts, begin).inspect_err(|_| counts.stops.store(true, Relaxed))
+            });
             // The scope waits for the threads that run already.
             running.push(spawned.inspect_err(|_| counts.stops.store(true, Relaxed))?);
         }

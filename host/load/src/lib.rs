@@ -1,16 +1,14 @@
 //! A load generator: sends requests over HTTP/1.1 or gRPC, and measures how long answers take.
 //!
-//! In reading order: `target` is a request to send, `arrivals` and `open_loop` say when requests
-//! are sent, `load` says what load is made, `generator` runs threads that make it, `score` counts
-//! how requests end, `measured` is what comes out, `compare` compares two of those, and `plot`
-//! draws one.
+//! In reading order: `target` is a request to send, `arrivals` and `schedule` say when requests are
+//! sent, `load` says what load is made, `connection` sends one request after the other, `worker`
+//! drives many connections on one thread, and `generator` runs the threads. `score` counts how
+//! requests end, `measured` is what comes out, `compare` compares two of those, and `plot` draws
+//! one. `statistics` has medians and percentiles, also for benchmarks.
 //!
-//! Plain HTTP has a worker of its own: `decode` reads answers, `connection` is one connection, and
-//! `worker` drives many on one thread. It is written for little processor time of its own, because
-//! on a shared machine the client is half of what is measured: sockets without a runtime between,
-//! requests that are made once, and one call of the system for each direction of a request. gRPC
-//! and TLS are sent by hyper (`hyper_worker`, `hyper_connection`); gRPC takes about three times as
-//! much.
+//! hyper sends all requests. On a shared machine the client is half of what is measured, so the way
+//! of a request is short: its head and body are made once and shared, each connection is a task
+//! without a pool, and the clock is read once for each answer.
 //!
 //! Refuses to know the command line, and what the requests mean.
 //!
@@ -23,23 +21,23 @@
 mod arrivals;
 mod compare;
 mod connection;
-mod decode;
 mod generator;
-mod hyper_connection;
-mod hyper_worker;
 mod load;
 mod measured;
-mod open_loop;
 mod plot;
+mod schedule;
 mod score;
+mod statistics;
 mod target;
+mod timer;
 mod worker;
 
 pub use self::arrivals::{Arrivals, Pace, Random};
 pub use self::compare::{Change, compare};
+pub use self::connection::call;
 pub use self::generator::{Progress, run};
-pub use self::hyper_connection::call;
 pub use self::load::{Load, LoadError};
 pub use self::measured::{Latencies, Measured, Second};
 pub use self::plot::plot;
+pub use self::statistics::{median, percentile};
 pub use self::target::{Scheme, Target, TargetError, Url};

@@ -58,16 +58,7 @@ pub enum LoadError {
     /// The server cannot be reached.
     #[error("cannot connect to the server")]
     Connect(#[source] io::Error),
-    /// Some targets are of plain HTTP and some are not.
-    #[error("targets of http:// cannot be mixed with targets of other schemes")]
-    Mixed,
     /// A thread has panicked.
     #[error("a thread of the load generator has panicked")]
     Panicked,
-}
-
-impl From<rustix::io::Errno> for LoadError {
-    fn from(error: rustix::io::Errno) -> Self {
-        Self::System(error.into())
-    }
 }

@@ -73,6 +73,7 @@ impl Measured {
 }
 
 /// What one thread counts, or several together.
+#[derive(Clone)]
 pub(crate) struct Tally {
     all: Histogram<u64>,
     seconds: Vec<Histogram<u64>>,

@@ -1,6 +1,7 @@
 //! How requests ended, and counting them.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -34,8 +35,8 @@ pub(crate) struct Ended {
 }
 
 /// What one thread counts.
-pub(crate) struct Score<'a> {
-    counts: &'a Counts,
+pub(crate) struct Score {
+    counts: Arc<Counts>,
     /// The begin and the end of what is measured.
     from: Instant,
     pub(crate) end: Instant,
@@ -59,9 +60,9 @@ impl fmt::Display for Status {
     }
 }
 
-impl<'a> Score<'a> {
-    /// Of a load that begins now.
-    pub(crate) fn new(load: &Load, counts: &'a Counts, begin: Instant) -> Self {
+impl Score {
+    /// Of a load that begins at this time.
+    pub(crate) fn new(load: &Load, counts: Arc<Counts>, begin: Instant) -> Self {
         let from = begin + load.warm_up;
         let end = from + load.duration;
         let give_up = end + load.patience;
@@ -93,10 +94,11 @@ impl<'a> Score<'a> {
         }
     }
 
-    /// What the thread has counted, with the processor time that it has used.
-    pub(crate) fn into_tally(mut self) -> Tally {
-        self.tally.used(cpu_time());
-        self.tally
+    /// What the thread has counted, with the processor time that it has used. Call this on it.
+    pub(crate) fn tally(&self) -> Tally {
+        let mut tally = self.tally.clone();
+        tally.used(cpu_time());
+        tally
     }
 }
 

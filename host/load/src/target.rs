@@ -6,7 +6,7 @@ use std::str::FromStr;
 use bytes::Bytes;
 use gristmill_client::Tls;
 use http::Request;
-use http::request::Builder;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, TE};
 use http_body_util::Full;
 
 /// The parts of a URL that a request needs.
@@ -82,7 +82,7 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
         let invalid = || TargetError::Url(text.to_owned());
-        let parts = |(name, own, port)| Some((text.strip_prefix(name)?, own, port));
+        let parts = |(name, scheme, port)| Some((text.strip_prefix(name)?, scheme, port));
         let found = Scheme::ALL.into_iter().find_map(parts);
         let (rest, scheme, port) = found.ok_or_else(invalid)?;
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -119,119 +119,89 @@ impl Url {
 /// A request to send.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where it goes.
-    pub(crate) address: SocketAddr,
-    pub(crate) way: Way,
+    pub(crate) destination: Destination,
+    /// It is made once; its clones share all texts and the body.
+    pub(crate) request: Request<Full<Bytes>>,
     /// How often it is sent, in relation to the others.
     pub(crate) weight: u32,
 }
 
-/// How a request travels.
+/// Where a connection leads.
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
-    /// The head and the body, as they go over a connection of HTTP/1.1.
-    Plain { bytes: Box<[u8]>, is_head: bool },
-    /// By hyper.
-    Hyper(Box<HyperRequest>),
+pub(crate) struct Destination {
+    pub(crate) address: SocketAddr,
+    /// The host whose certificate is asked for.
+    pub(crate) host: String,
+    /// gRPC travels over HTTP/2, all else over HTTP/1.1.
+    pub(crate) is_grpc: bool,
+    /// The settings of TLS, if it is used; the same for all targets.
+    pub(crate) tls: Option<Tls>,
 }
 
-/// A request that hyper sends.
-#[derive(Clone, Debug)]
-pub(crate) struct HyperRequest {
-    pub(crate) is_grpc: bool,
-    /// The settings of TLS, if it is used, and the host whose certificate is asked for.
-    pub(crate) tls: Option<(Tls, String)>,
-    pub(crate) request: Request<Full<Bytes>>,
+impl Destination {
+    /// Whether a connection to one is a connection to the other.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_tls = self.tls.is_some();
+        self.address == other.address
+            && self.is_grpc == other.is_grpc
+            && is_tls == other.tls.is_some()
+            && (!is_tls || self.host == other.host)
+    }
 }
 
 impl Target {
-    /// A request over plain HTTP with these headers, each `name: value`, and this body.
+    /// A request with these headers, each `name: value`, and this body. Of gRPC it is a unary call:
+    /// the URL's path is the method's, the body is the encoded message, and `method` is not used.
     ///
     /// # Errors
-    /// The host has no address, or a header cannot be sent.
+    /// The host has no address, or the request cannot be sent.
     pub fn new(
         url: &Url,
         method: &str,
         headers: &[String],
         body: &[u8],
     ) -> Result<Self, TargetError> {
-        let Url { authority, path, .. } = url;
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {authority}\r\n");
-        let is_post = !matches!(method, "GET" | "HEAD");
-        if is_post || !body.is_empty() {
-            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        let Url { scheme, authority, path } = url;
+        let is_grpc = scheme.is_grpc();
+        let has_length = !matches!(method, "GET" | "HEAD") || !body.is_empty();
+        let mut request = Request::builder();
+        if is_grpc {
+            let scheme = if scheme.is_tls() { "https" } else { "http" };
+            request = request.method("POST").uri(format!("{scheme}://{authority}{path}"));
+            request = request.header(CONTENT_TYPE, "application/grpc").header(TE, "trailers");
+        } else {
+            request = request.method(method).uri(path).header(HOST, authority);
+            if has_length {
+                request = request.header(CONTENT_LENGTH, body.len());
+            }
         }
         for header in headers {
             let (name, value) = parts_of(header)?;
-            head.push_str(&format!("{name}: {value}\r\n"));
+            request = request.header(name, value);
         }
-        head.push_str("\r\n");
-        let bytes = [head.as_bytes(), body].concat().into();
-        let way = Way::Plain { bytes, is_head: method == "HEAD" };
-        Ok(Self { address: url.address()?, way, weight: 1 })
+        let body = if is_grpc { message(body) } else { Bytes::copy_from_slice(body) };
+        let (address, host) = (url.address()?, url.host().to_owned());
+        let destination = Destination { address, host, is_grpc, tls: None };
+        Ok(Self { destination, request: request.body(Full::new(body))?, weight: 1 })
     }
 
-    /// The same over TLS with these settings.
-    ///
-    /// # Errors
-    /// As [`Target::new`].
-    pub fn https(
-        url: &Url,
-        method: &str,
-        headers: &[String],
-        body: &[u8],
-        tls: Tls,
-    ) -> Result<Self, TargetError> {
-        let request = Request::builder().method(method).uri(&url.path);
-        let request = request.header("host", &url.authority);
-        let request = with_headers(request, headers)?.body(Full::new(body.to_vec().into()))?;
-        Self::by_hyper(url, false, Some(tls), request)
-    }
-
-    /// A unary call of gRPC: the URL's path is the method's, and `message` is encoded.
-    ///
-    /// # Errors
-    /// As [`Target::https`].
-    pub fn grpc(
-        url: &Url,
-        headers: &[String],
-        message: &[u8],
-        tls: Option<Tls>,
-    ) -> Result<Self, TargetError> {
-        let scheme = if url.scheme.is_tls() { "https" } else { "http" };
-        let tls = tls.map(|tls| tls.for_http2());
-        let request = Request::post(format!("{scheme}://{}{}", url.authority, url.path));
-        let request = request.header("content-type", "application/grpc").header("te", "trailers");
-        // Not compressed, and the length.
-        let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
-        let body = [&[0], &length[..], message].concat();
-        let request = with_headers(request, headers)?.body(Full::new(body.into()))?;
-        Self::by_hyper(url, true, tls, request)
-    }
-
-    /// The bytes of a request over plain HTTP, and whether its answer has no body.
-    pub(crate) fn plain(&self) -> (&[u8], bool) {
-        match &self.way {
-            Way::Plain { bytes, is_head } => (bytes, *is_head),
-            Way::Hyper(_) => (&[], false),
-        }
-    }
-
-    fn by_hyper(
-        url: &Url,
-        is_grpc: bool,
-        tls: Option<Tls>,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Self, TargetError> {
-        let tls = tls.map(|tls| (tls, url.host().to_owned()));
-        let way = Way::Hyper(Box::new(HyperRequest { is_grpc, tls, request }));
-        Ok(Self { address: url.address()?, way, weight: 1 })
+    /// The same over TLS with these settings, which a URL of `https://` or `grpcs://` needs.
+    pub fn with_tls(mut self, tls: &Tls) -> Self {
+        let is_grpc = self.destination.is_grpc;
+        self.destination.tls = Some(if is_grpc { tls.for_http2() } else { tls.clone() });
+        self
     }
 
     /// The same, sent so often in relation to the others; at least 1.
     pub fn weighted(self, weight: u32) -> Self {
         Self { weight: weight.max(1), ..self }
     }
+}
+
+/// A message as gRPC sends it: not compressed, after its length.
+fn message(encoded: &[u8]) -> Bytes {
+    let length = u32::try_from(encoded.len()).unwrap_or(u32::MAX).to_be_bytes();
+    [&[0], &length[..], encoded].concat().into()
 }
 
 /// The name and the value of a header.
@@ -246,17 +216,11 @@ fn parts_of(header: &str) -> Result<(&str, &str), TargetError> {
     Ok((name, value.trim()))
 }
 
-fn with_headers(mut request: Builder, headers: &[String]) -> Result<Builder, TargetError> {
-    for header in headers {
-        let (name, value) = parts_of(header)?;
-        request = request.header(name, value);
-    }
-    Ok(request)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Scheme, Target, Url, Way};
+    use http_body_util::BodyExt;
+
+    use super::{Scheme, Target, Url};
 
     #[test]
     fn a_url_has_a_scheme_a_host_a_port_and_a_path() {
@@ -280,21 +244,42 @@ mod tests {
         }
     }
 
+    /// The head and the body of a target's request, as text.
+    fn text(target: Target) -> String {
+        let (head, body) = target.request.into_parts();
+        let mut text = format!("{} {}\n", head.method, head.uri);
+        for (name, value) in &head.headers {
+            text += &format!("{name}: {}\n", value.to_str().unwrap());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let body = runtime.block_on(body.collect()).unwrap().to_bytes();
+        text + str::from_utf8(&body).unwrap()
+    }
+
     #[test]
     fn a_request_is_made_once() {
         let url: Url = "http://127.0.0.1:9/x".parse().unwrap();
-        let bytes = |target: Target| match target.way {
-            Way::Plain { bytes, .. } => String::from_utf8(bytes.into()).unwrap(),
-            Way::Hyper(other) => panic!("{other:?}"),
+        let target = |method, headers: &[&str], body: &str| {
+            let headers: Vec<_> = headers.iter().map(|header| (*header).to_owned()).collect();
+            Target::new(&url, method, &headers, body.as_bytes())
         };
-        let target = Target::new(&url, "POST", &["a: b".to_owned()], b"body").unwrap();
-        let text = "POST /x HTTP/1.1\r\nhost: 127.0.0.1:9\r\ncontent-length: 4\r\na: b\r\n\r\nbody";
-        assert_eq!(bytes(target), text);
-        let bare = Target::new(&url, "GET", &[], b"").unwrap();
-        assert_eq!(bytes(bare), "GET /x HTTP/1.1\r\nhost: 127.0.0.1:9\r\n\r\n");
+        let all = "POST /x\nhost: 127.0.0.1:9\ncontent-length: 4\na: b\nbody";
+        assert_eq!(text(target("POST", &["A: b"], "body").unwrap()), all);
+        let empty = "POST /x\nhost: 127.0.0.1:9\ncontent-length: 0\n";
+        assert_eq!(text(target("POST", &[], "").unwrap()), empty);
+        assert_eq!(text(target("GET", &[], "").unwrap()), "GET /x\nhost: 127.0.0.1:9\n");
         for bad in ["a", ": b", "a b: c", "a: b\r\nc: d"] {
-            let said = Target::new(&url, "GET", &[bad.to_owned()], b"").unwrap_err().to_string();
+            let said = target("GET", &[bad], "").unwrap_err().to_string();
             assert!(said.contains("must be \"name: value\""), "{said}");
         }
+    }
+
+    #[test]
+    fn a_call_of_grpc_is_a_message_after_its_length() {
+        let url: Url = "grpc://127.0.0.1:9/s/m".parse().unwrap();
+        let call = Target::new(&url, "GET", &["a: b".to_owned()], b"body").unwrap();
+        let all = "POST http://127.0.0.1:9/s/m\ncontent-type: application/grpc\nte: trailers\n\
+                   a: b\n\0\0\0\0\u{4}body";
+        assert_eq!(text(call), all);
     }
 }

@@ -1,218 +1,207 @@
-//! One thread of the load: many connections, driven by the events on them.
+//! One thread of the load: a runtime, on which each connection is a task with a loop of its own.
 
+use std::future::pending;
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::Timespec;
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
 
-use crate::arrivals::Random;
-use crate::connection::Connection;
+use crate::arrivals::{Pace, Random};
+use crate::connection::{Connection, Failure};
 use crate::load::{Load, LoadError};
 use crate::measured::Tally;
-use crate::open_loop::OpenLoop;
+use crate::schedule::Schedule;
 use crate::score::{Counts, Ended, Score};
+use crate::timer::Timer;
 
-/// The most bytes that one call of the system reads.
-const READ_BYTES: usize = 256 << 10;
+/// How often a thread looks whether it has to end.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The most events of one look.
-const EVENTS_MAX: usize = 256;
-
-/// The longest wait for an event, after which the time is looked at.
-const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-
-/// The event of the timer. Connections have their numbers.
-const TIMER: u64 = u64::MAX;
-
-/// The open connections of one thread, and what tells of events on them.
-pub(crate) struct Opened {
+/// The runtime and the open connections of one thread.
+pub(crate) struct Worker {
+    load: Arc<Load>,
     /// The thread's number.
     number: usize,
-    epoll: OwnedFd,
+    runtime: Runtime,
     connections: Vec<Connection>,
 }
 
-/// One thread.
-pub(crate) struct Worker<'a> {
-    load: &'a Load,
-    epoll: OwnedFd,
-    connections: Vec<Connection>,
-    /// Connections without a request.
-    free: Vec<usize>,
-    open: Option<OpenLoop>,
+/// What the tasks of a thread share.
+struct Shared {
+    load: Arc<Load>,
+    /// Free whenever it is locked: all tasks run on one thread.
+    state: Mutex<State>,
+    /// A request of the open loop waits for a connection, or none is due any more.
+    due: Notify,
+}
+
+struct State {
+    score: Score,
     random: Random,
-    score: Score<'a>,
-    buffer: Vec<u8>,
+    schedule: Option<Schedule>,
+    /// For each connection, when the request that is under way should have been sent.
+    under_way: Vec<Option<Instant>>,
 }
 
-impl Opened {
+/// What a free connection does.
+enum Next {
+    /// Send a request to the target with this number, which should have been sent at this time.
+    Send(usize, Instant),
+    Wait,
+    End,
+}
+
+impl Worker {
     /// Open the connections of thread `number`, to the first target.
-    pub(crate) fn open(load: &Load, number: usize) -> Result<Self, LoadError> {
-        let count = load.connections_of(number);
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let mut connections = Vec::with_capacity(count);
-        for own in 0..count {
-            let mut connection = Connection::new();
-            if let Some(target) = load.targets.first() {
-                let opened = connection.open(target).map_err(LoadError::Connect)?;
-                if let Some(stream) = opened {
-                    watch(&epoll, stream, own)?;
+    pub(crate) fn open(load: &Arc<Load>, number: usize) -> Result<Self, LoadError> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let connections = runtime.block_on(async {
+            let mut connections = Vec::new();
+            for _ in 0..load.connections_of(number) {
+                let mut connection = Connection::default();
+                if let Some(target) = load.targets.first() {
+                    connection.open(target).await.map_err(LoadError::Connect)?;
                 }
+                connections.push(connection);
             }
-            connections.push(connection);
-        }
-        Ok(Self { number, epoll, connections })
+            Ok::<_, LoadError>(connections)
+        })?;
+        Ok(Self { load: load.clone(), number, runtime, connections })
     }
-}
 
-/// Let events on the stream tell the number of its connection.
-fn watch(epoll: &OwnedFd, stream: &TcpStream, number: usize) -> io::Result<()> {
-    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-    Ok(epoll::add(epoll, stream.as_fd(), EventData::new_u64(number as u64), flags)?)
-}
-
-impl<'a> Worker<'a> {
-    /// A thread that makes its part of the load from `begin` on.
-    pub(crate) fn new(
-        load: &'a Load,
-        counts: &'a Counts,
-        opened: Opened,
-        begin: Instant,
-    ) -> Result<Self, LoadError> {
-        let Opened { number, epoll, connections } = opened;
-        let open = OpenLoop::new(load, number, begin)?;
-        if let Some(open) = &open {
-            let flags = EventFlags::IN | EventFlags::ET;
-            epoll::add(&epoll, open, EventData::new_u64(TIMER), flags)?;
-        }
-        Ok(Self {
-            load,
-            epoll,
-            free: (0..connections.len()).rev().collect(),
-            connections,
-            open,
+    /// Make this thread's part of the load from `begin` on.
+    pub(crate) fn run(self, counts: &Arc<Counts>, begin: Instant) -> Result<Tally, LoadError> {
+        let Self { load, number, runtime, connections } = self;
+        let state = Mutex::new(State {
+            score: Score::new(&load, counts.clone(), begin),
             random: Random::new(number as u64),
-            score: Score::new(load, counts, begin),
-            buffer: vec![0; READ_BYTES],
-        })
+            schedule: Schedule::new(&load, number, begin),
+            under_way: vec![None; connections.len()],
+        });
+        let shared = Arc::new(Shared { load, state, due: Notify::new() });
+        runtime.block_on(shared.drive(connections))?;
+        Ok(shared.state.lock().score.tally())
     }
+}
 
-    pub(crate) fn run(mut self) -> Result<Tally, LoadError> {
-        self.drive()?;
-        Ok(self.score.into_tally())
-    }
-
-    fn drive(&mut self) -> Result<(), LoadError> {
-        match &self.open {
-            None => {
-                for connection in std::mem::take(&mut self.free) {
-                    self.begin_or_count(connection, Instant::now());
-                }
-            }
-            Some(open) => open.arm()?,
+impl Shared {
+    /// Send requests until nothing is left to send, or no answer is waited for any more.
+    async fn drive(self: &Arc<Self>, connections: Vec<Connection>) -> Result<(), LoadError> {
+        let mut tasks = JoinSet::new();
+        for (number, connection) in connections.into_iter().enumerate() {
+            tasks.spawn(self.clone().send_requests(number, connection));
         }
-        let mut events = Vec::with_capacity(EVENTS_MAX);
-        loop {
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&WAIT))
-            {
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
+        let sending = async {
+            self.dispatch().await?;
+            while let Some(ended) = tasks.join_next().await {
+                ended.map_err(|_| LoadError::Panicked)?;
             }
-            for event in &events {
-                match event.data.u64() {
-                    TIMER => {}
-                    connection => self.look_at(connection as usize),
-                }
-            }
-            let now = Instant::now();
-            self.send_due(now)?;
-            let is_idle = self.connections.iter().all(Connection::is_free);
-            if self.score.is_over(now) || now >= self.score.end && is_idle {
-                self.count_unanswered(now);
-                return Ok(());
-            }
-        }
-    }
-
-    /// Something has come on a connection, or it takes more.
-    fn look_at(&mut self, connection: usize) {
-        let Some(ended) = self.connections[connection].drive(&self.load.targets, &mut self.buffer)
-        else {
-            return;
+            Ok::<_, LoadError>(())
         };
-        if self.connections[connection].was_closed_idle(&ended) {
-            // A server may close connections that are not used.
-            return self.begin_or_count(connection, ended.intended);
+        tokio::select! {
+            ended = sending => ended?,
+            () = self.over() => {}
         }
-        self.connections[connection].forget();
-        let now = Instant::now();
-        self.score.count(&ended, now);
-        let next = match &mut self.open {
-            None if now < self.score.end => Some(now),
-            None => None,
-            Some(open) => open.waiting.pop_front(),
-        };
-        match next {
-            Some(intended) => self.begin_or_count(connection, intended),
-            None => self.free.push(connection),
-        }
-    }
-
-    /// Send the requests of an open loop whose time has come, and set the timer.
-    fn send_due(&mut self, now: Instant) -> Result<(), LoadError> {
-        let Some(open) = &mut self.open else { return Ok(()) };
-        if open.take_due(now) > 0 {
-            open.arm()?;
-        }
-        while let Some(open) = &mut self.open
-            && !open.waiting.is_empty()
-            && let Some(connection) = self.free.pop()
-            && let Some(intended) = open.waiting.pop_front()
-        {
-            self.begin_or_count(connection, intended);
-        }
+        self.state.lock().count_unanswered(Instant::now());
         Ok(())
     }
 
-    /// Begin a request, or count it as failed if its connection cannot be opened.
-    fn begin_or_count(&mut self, connection: usize, intended: Instant) {
-        if self.begin(connection, intended).is_err() {
-            self.connections[connection].abandon();
-            self.score.count(&Ended { intended, status: None }, Instant::now());
-            self.free.push(connection);
+    /// Wait until the thread is to end, although requests are under way.
+    async fn over(&self) {
+        while !self.state.lock().score.is_over(Instant::now()) {
+            sleep(LOOK_INTERVAL).await;
         }
     }
 
-    fn begin(&mut self, connection: usize, intended: Instant) -> io::Result<()> {
-        let target = self.load.choose(&mut self.random);
-        let own = &mut self.connections[connection];
-        if let Some(stream) = own.begin(&self.load.targets, target, intended)? {
-            watch(&self.epoll, stream, connection)?;
+    /// Wait until no request is due any more. In an open loop, let each wait for a connection when
+    /// its time comes.
+    async fn dispatch(&self) -> io::Result<()> {
+        let end = self.state.lock().score.end;
+        tokio::select! {
+            failed = self.follow_schedule() => return failed,
+            () = sleep_until(end.into()) => {}
         }
-        // The request goes out at once; its answer is an event.
-        match own.send(&self.load.targets) {
-            // The server may have closed a connection that was not used; that is an event, too.
-            Err(error) if is_closed(&error) => Ok(()),
-            sent => sent,
+        self.take_due();
+        self.due.notify_waiters();
+        Ok(())
+    }
+
+    /// Take each request of the open loop when its time has come. Ends only if it fails.
+    async fn follow_schedule(&self) -> io::Result<()> {
+        let Some(mut next) = self.take_due() else { return pending().await };
+        let timer = Timer::new()?;
+        loop {
+            timer.wait_until(next).await?;
+            next = self.take_due().unwrap_or(next);
         }
+    }
+
+    /// Let the requests of the open loop wait whose time has come, and wake a connection for each:
+    /// the one that was used last, so that as few as possible are used. Returns when the next
+    /// request is due; none of a closed loop.
+    fn take_due(&self) -> Option<Instant> {
+        let mut state = self.state.lock();
+        let (count, next) = state.schedule.as_mut()?.take_due(Instant::now());
+        (0..count).for_each(|_| self.due.notify_last());
+        Some(next)
+    }
+
+    /// The requests of one connection, one after the other, until nothing is left to send.
+    async fn send_requests(self: Arc<Self>, number: usize, mut connection: Connection) {
+        let mut now = Instant::now();
+        loop {
+            let next = self.state.lock().next(&self.load, number, now);
+            let (target, intended) = match next {
+                Next::Send(target, intended) => (&self.load.targets[target], intended),
+                Next::Wait => {
+                    self.due.notified().await;
+                    now = Instant::now();
+                    continue;
+                }
+                Next::End => return,
+            };
+            let answer = connection.exchange(target, |_| {}).await;
+            now = Instant::now();
+            let is_refused = matches!(answer, Err(Failure::NoConnection(_)));
+            self.state.lock().count(number, &Ended { intended, status: answer.ok() }, now);
+            // Otherwise failures without a pause would be most of what is measured.
+            if is_refused && matches!(self.load.pace, Pace::Closed { .. }) {
+                return;
+            }
+        }
+    }
+}
+
+impl State {
+    /// What connection `number` does now.
+    fn next(&mut self, load: &Load, number: usize, now: Instant) -> Next {
+        let is_end = now >= self.score.end;
+        let intended = match &mut self.schedule {
+            None => (!is_end).then_some(now),
+            Some(schedule) => schedule.waiting.pop_front(),
+        };
+        let Some(intended) = intended else {
+            return if is_end { Next::End } else { Next::Wait };
+        };
+        self.under_way[number] = Some(intended);
+        Next::Send(load.choose(&mut self.random), intended)
+    }
+
+    fn count(&mut self, number: usize, ended: &Ended, now: Instant) {
+        self.under_way[number] = None;
+        self.score.count(ended, now);
     }
 
     /// Count the requests whose answers have not come, with the time for which they have waited.
     fn count_unanswered(&mut self, now: Instant) {
-        let under_way = self.connections.iter().filter_map(Connection::intended);
-        let waiting = self.open.iter().flat_map(|open| open.waiting.iter().copied());
-        let all: Vec<_> = under_way.chain(waiting).collect();
-        for intended in all {
+        let waiting = self.schedule.iter_mut().flat_map(|schedule| schedule.waiting.drain(..));
+        for intended in self.under_way.iter_mut().filter_map(Option::take).chain(waiting) {
             self.score.count(&Ended { intended, status: None }, now);
         }
     }
-}
-
-fn is_closed(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -17,9 +17,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use gristmill_core::Digest;
+use hmac::{Hmac, KeyInit, Mac};
 use rustix::mm::{Advice, madvise};
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq;
+use sha2::Sha256;
 use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -38,6 +38,9 @@ const LOCK: &str = "in-use";
 
 /// The bytes of the checksum, the last ones of a file.
 const CHECKSUM_BYTES: u64 = 32;
+
+/// What is read at once.
+const READ_BYTES: usize = 256 << 10;
 
 /// The smallest page of the processors that this host runs on.
 const PAGE_BYTES: usize = 4096;
@@ -109,7 +112,7 @@ impl ArtifactCache {
         let len = temporary.as_file().metadata()?.len();
         let checksum = self.checksum(temporary.as_file(), len)?;
         temporary.as_file_mut().seek(io::SeekFrom::End(0))?;
-        temporary.as_file_mut().write_all(&checksum)?;
+        temporary.as_file_mut().write_all(&checksum.finalize().into_bytes())?;
         temporary.as_file().sync_all()?;
         // Opened again for reading only, so that no open file can write to the mapped code.
         let file = File::open(temporary.path())?;
@@ -154,10 +157,10 @@ impl ArtifactCache {
         let wrong = |why: &str| LoadError::from(io::Error::other(why.to_owned()));
         let len = file.metadata()?.len().checked_sub(CHECKSUM_BYTES);
         let len = len.ok_or_else(|| wrong("it is too short"))?;
-        let found = self.checksum(file, len)?;
+        let checksum = self.checksum(file, len)?;
         let mut noted = [0; CHECKSUM_BYTES as usize];
         file.read_exact(&mut noted)?;
-        if !bool::from(found.ct_eq(&noted)) {
+        if checksum.verify_slice(&noted).is_err() {
             return Err(wrong("its checksum does not match"));
         }
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
@@ -169,10 +172,10 @@ impl ArtifactCache {
         Ok(Cached { component, about })
     }
 
-    /// HMAC-SHA-256 (RFC 2104) of the first `len` bytes, after which the file stands then.
-    fn checksum(&self, mut file: &File, len: u64) -> io::Result<[u8; 32]> {
+    /// The checksum of the first `len` bytes, after which the file stands then.
+    fn checksum(&self, mut file: &File, len: u64) -> io::Result<Hmac<Sha256>> {
         file.rewind()?;
-        hmac(&self.key, &mut file.take(len), len)
+        hmac(&self.key, &mut file, len)
     }
 }
 
@@ -200,33 +203,17 @@ fn populate(component: &Component) {
     }
 }
 
-fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {
-    let pad = |with: u8| {
-        let mut block = [with; 64];
-        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
-        block
-    };
-    let mut inner = Sha256::new();
-    inner.update(pad(0x36));
-    let (mut buffer, mut read) = (vec![0; 256 << 10], 0_u64);
-    loop {
-        match message.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => {
-                inner.update(&buffer[..count]);
-                read += count as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+/// The key's HMAC-SHA-256 of a message, which has `len` bytes.
+fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<Hmac<Sha256>> {
+    let mut hmac = Hmac::<Sha256>::new_from_slice(key).map_err(io::Error::other)?;
+    let (mut buffer, mut left) = (vec![0; READ_BYTES], len);
+    while left > 0 {
+        let part = &mut buffer[..left.min(READ_BYTES as u64) as usize];
+        message.read_exact(part)?;
+        hmac.update(part);
+        left -= part.len() as u64;
     }
-    if read != len {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut outer = Sha256::new();
-    outer.update(pad(0x5c));
-    outer.update(inner.finalize());
-    Ok(outer.finalize().into())
+    Ok(hmac)
 }
 
 #[allow(unsafe_code)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gristmill_batch::{Lane, LaneConfig, Submission};
-use gristmill_benches::harness::{Harness, closed_loop, percentile, submission, tenant};
+use gristmill_benches::harness::{Harness, closed_loop, percentile_ms, submission, tenant};
 use gristmill_benches::models::Paced;
 use gristmill_core::{Deadline, Name, Tensor};
 use serde_json::{Value, json};
@@ -80,17 +80,16 @@ pub fn fairness(harness: &Harness) -> Result<Value> {
         deadline: Duration::from_secs(2),
         time: TIME,
     };
-    let (mut alone, _) = harness.runtime.block_on(flow("small", 0.01).run());
+    let (alone, _) = harness.runtime.block_on(flow("small", 0.01).run());
     let flood = harness.runtime.spawn(flow("flood", 20.0).run());
-    let (mut beside, sent) =
+    let (beside, sent) =
         harness.runtime.block_on(harness.runtime.spawn(flow("small", 0.01).run()))?;
     let (flooded, flood_sent) = harness.runtime.block_on(flood)?;
-    let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
-    let (alone_p99, beside_p99) =
-        (ms(percentile(&mut alone, 99.0)), ms(percentile(&mut beside, 99.0)));
+    let p99 = |times: &[Duration]| percentile_ms(times, 99.0).context("no answers");
+    let (alone_p99, beside_p99) = (p99(&alone)?, p99(&beside)?);
     let statistics = lane.statistics();
     let full = statistics.total.batches.get(&MAX_BATCH).copied().unwrap_or_default();
-    let batch = ms(full.times.total()) / full.count as f64;
+    let batch = full.times.total().as_secs_f64() * 1e3 / full.count as f64;
     Ok(json!({
         "alone_p99_ms": alone_p99,
         "beside_p99_ms": beside_p99,

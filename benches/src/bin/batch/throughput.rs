@@ -7,7 +7,7 @@ use gristmill_backend::{LoadOptions, ProviderKind};
 use gristmill_batch::LaneConfig;
 use gristmill_benches::compare::{Comparison, bare_loop};
 use gristmill_benches::harness::{
-    Harness, closed_loop, on, percentile, shape_of, submission, tenant,
+    Harness, closed_loop, on, percentile_ms, shape_of, submission, tenant,
 };
 use gristmill_benches::models::Paced;
 use serde_json::{Value, json};
@@ -38,9 +38,9 @@ pub fn submit_overhead(harness: &Harness) -> Result<Value> {
         }
         anyhow::Ok((alone, queued))
     };
-    let (mut alone, mut queued) = harness.runtime.block_on(measure)?;
-    let us = |samples: &mut [Duration]| percentile(samples, 50.0).as_secs_f64() * 1e6;
-    let (bare_us, lane_us) = (us(&mut alone), us(&mut queued));
+    let (alone, queued) = harness.runtime.block_on(measure)?;
+    let us = |times: &[Duration]| percentile_ms(times, 50.0).unwrap_or_default() * 1e3;
+    let (bare_us, lane_us) = (us(&alone), us(&queued));
     Ok(json!({ "bare_p50_us": bare_us, "lane_p50_us": lane_us, "added_us": lane_us - bare_us }))
 }
 

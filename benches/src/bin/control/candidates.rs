@@ -56,7 +56,7 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
             runtime.block_on(server.admin.put_json("tenants/t/pipelines/digits", &pipeline))?;
             let load = Load::start(question.clone())?;
             thread::sleep(LOAD);
-            let mut report = load.finish()?;
+            let report = load.finish()?;
             p50_ms[at].extend(report.percentile_ms(50.0));
             p99_ms[at].extend(report.percentile_ms(99.0));
             answered[at] += report.latencies.len();

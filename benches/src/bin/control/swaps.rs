@@ -75,7 +75,7 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     from_elsewhere(runtime, releases)?;
     let seconds = began.elapsed().as_secs_f64();
     let during = load.finish()?;
-    let mut reports = [before, during, steady(&question)?];
+    let reports = [before, during, steady(&question)?];
 
     let (answers, mixed) = compare(&seen.lock(), &expected);
     let failed: usize = reports.iter().map(|report| report.failures.values().sum::<usize>()).sum();
@@ -85,8 +85,8 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     }
     let had_real_time = reports.iter().all(|report| report.had_real_time);
     let answered = reports.each_ref().map(|report| report.latencies.len());
-    let p50_ms = reports.each_mut().map(|report| report.percentile_ms(50.0));
-    let p99_ms = reports.each_mut().map(|report| report.percentile_ms(99.0));
+    let p50_ms = reports.each_ref().map(|report| report.percentile_ms(50.0));
+    let p99_ms = reports.each_ref().map(|report| report.percentile_ms(99.0));
     Ok(json!({
         "plugin_releases": versions.plugin,
         "model_releases": versions.model,

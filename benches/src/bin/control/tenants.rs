@@ -4,14 +4,14 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_benches::corpus::models;
+use gristmill_benches::corpus::{models, plugins};
 use gristmill_benches::files::read;
+use gristmill_benches::harness::percentile_ms;
 use gristmill_benches::load::{Load, Question};
 use gristmill_benches::server::{Server, resident_bytes};
 use gristmill_client::http::Request;
@@ -82,14 +82,12 @@ async fn upload(server: &Server, components: &Path) -> Result<Files> {
         let component = read(&components.join(format!("{plugin}.wasm")))?;
         let mut of_role = Vec::new();
         for number in 0..PLUGINS {
-            // A custom section: its length, the length of its name, its name, its content.
-            let section = [&[0, 6, 1, b'x'][..], &(number as u32).to_le_bytes()].concat();
-            let file = [&component[..], &section].concat();
-            let digest = format!("sha256:{}", hex(&Sha256::digest(&file)));
+            let file = plugins::distinct(&component, number as u64);
+            let digest = gristmill_core::Digest::from_bytes(Sha256::digest(&file).into());
             let path = format!("/admin/v1/blobs/{digest}");
             let put = Request::put(path).body(Bytes::from(file))?;
             server.admin.client().send(put).await?.ok()?;
-            of_role.push(digest);
+            of_role.push(digest.to_string());
         }
         digests.push(of_role);
     }
@@ -135,8 +133,7 @@ fn figures(runtime: &Runtime, server: &Server) -> Result<Figures> {
         runtime.block_on(server.admin.put_json("tenants/t-1/pipelines/main", &pipeline))?;
         deploys.push(began.elapsed());
     }
-    deploys.sort_unstable();
-    let deploy_ms = deploys[deploys.len() / 2].as_secs_f64() * 1e3;
+    let deploy_ms = percentile_ms(&deploys, 50.0).context("no deploys")?;
     Ok(Figures { resident_bytes, deploy_ms })
 }
 
@@ -155,23 +152,14 @@ fn latencies(
     let (mut p50_ms, mut p99_ms) = (Rounds::default(), Rounds::default());
     for _ in 0..ROUNDS {
         for (place, server) in [&few, many].into_iter().enumerate() {
-            let question = Question {
-                address: server.data_plane.clone(),
-                path: "/v1/t-1/infer/main".into(),
-                body: read(Path::new("benches/scenarios/ranker.json"))?.into(),
-                check: Arc::new(|_| Ok(true)),
-            };
+            let question = Question::ranker(&server.data_plane, "/v1/t-1/infer/main")?;
             let load = Load::start(runtime.block_on(question.answered())?)?;
             thread::sleep(LOAD);
-            let mut report = load.finish()?;
+            let report = load.finish()?;
             ensure!(report.failures.is_empty(), "requests failed: {:?}", report.failures);
             p50_ms[place].push(report.percentile_ms(50.0));
             p99_ms[place].push(report.percentile_ms(99.0));
         }
     }
     Ok((p50_ms, p99_ms))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -287,7 +287,7 @@ fn came_to_rest(pid: u32) -> Result<bool> {
 }
 
 /// The neighbour's figures in the output.
-fn neighbour(mut report: Report) -> Value {
+fn neighbour(report: Report) -> Value {
     json!({
         "p50_ms": report.percentile_ms(50.0),
         "p99_ms": report.percentile_ms(99.0),

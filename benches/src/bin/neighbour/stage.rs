@@ -2,11 +2,8 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Result;
-use bytes::Bytes;
-use gristmill_benches::files::read;
 use gristmill_benches::load::Question;
 use gristmill_benches::server::Server;
 use serde_json::{Value, json};
@@ -78,12 +75,7 @@ impl Stage {
 
     /// The neighbour's request.
     pub(crate) fn question(&self) -> Result<Question> {
-        Ok(Question {
-            address: self.server.data_plane.clone(),
-            path: "/v1/good/infer/ranker".into(),
-            body: Bytes::from(read(Path::new("benches/scenarios/ranker.json"))?),
-            check: Arc::new(|_| Ok(true)),
-        })
+        Question::ranker(&self.server.data_plane, "/v1/good/infer/ranker")
     }
 
     pub(crate) fn log_bytes(&self) -> Result<u64> {

@@ -2,16 +2,14 @@
 //! ratio to an earlier build, in rounds of both in turn.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use gristmill_client::http::Request;
+use gristmill_load::median;
 use serde_json::json;
 
 use crate::bench::Bench;
-use crate::clients::{Way, elsewhere};
+use crate::clients::ClosedLoop;
 use crate::stage::Stage;
 
 const CALLS_US: [u64; 5] = [20, 500, 1500, 2500, 10_000];
@@ -30,14 +28,15 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
     let set = |gristmill: &Path| Stage::set(&bench.runtime, gristmill, bench.components, false);
     let now = set(bench.gristmill)?;
     let before = bench.before.map(set).transpose()?;
+    let load = ClosedLoop { clients: CLIENTS, warm_up: WARM_UP, time: TIME };
     for us in wanted {
         // The same request for both.
         let request = bench.runtime.block_on(now.spin(Duration::from_micros(us)))?;
         let (mut per_s, mut before_per_s) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            per_s.push(throughput(&now, &request)?);
+            per_s.push(load.run(&now, &request)?.good as f64 / TIME.as_secs_f64());
             if let Some(before) = &before {
-                before_per_s.push(throughput(before, &request)?);
+                before_per_s.push(load.run(before, &request)?.good as f64 / TIME.as_secs_f64());
             }
         }
         let (now, before) = (median(&per_s), median(&before_per_s));
@@ -50,23 +49,4 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
         bench.told(case(us), figures);
     }
     Ok(())
-}
-
-fn throughput(stage: &Stage, request: &Request<bytes::Bytes>) -> Result<f64> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let outcomes = elsewhere(async || {
-        let timer = ended.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(WARM_UP + TIME).await;
-            timer.store(true, Ordering::Relaxed);
-        });
-        Way::to(stage).await?.closed_loop(request, CLIENTS, WARM_UP, &ended).await
-    })?;
-    Ok(outcomes.good as f64 / TIME.as_secs_f64())
-}
-
-fn median(figures: &[f64]) -> Option<f64> {
-    let mut figures = figures.to_vec();
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied()
 }

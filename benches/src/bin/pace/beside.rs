@@ -1,8 +1,6 @@
 //! A tenant beside another one that makes many short calls: its latencies as ratios to those when
 //! it is alone, just before and after.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use gristmill_benches::load::{Load, Question, Report};
 use serde_json::json;
 
 use crate::bench::Bench;
-use crate::clients::{Way, elsewhere};
+use crate::clients::ClosedLoop;
 use crate::stage::Stage;
 
 const CALLS_US: [u64; 5] = [500, 1500, 2500, 3300, 10_000];
@@ -33,29 +31,23 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
     let mut before = loaded(&question)?;
     for (us, clients) in wanted {
         let request = bench.runtime.block_on(stage.spin(Duration::from_micros(us)))?;
-        let ended = Arc::new(AtomicBool::new(false));
-        let (mut report, others) = thread::scope(|scope| {
-            let others = scope.spawn(|| {
-                elsewhere(async || {
-                    let way = Way::to(&stage).await?;
-                    way.closed_loop(&request, clients, WARM_UP, &ended).await
-                })
-            });
+        let busy = ClosedLoop { clients, warm_up: WARM_UP, time: TIME };
+        let (report, others) = thread::scope(|scope| {
+            let others = scope.spawn(|| busy.run(&stage, &request));
             thread::sleep(WARM_UP);
             let report = loaded(&question);
-            ended.store(true, Ordering::Relaxed);
             let others = others.join().map_err(|_| anyhow!("the clients panicked"))??;
             anyhow::Ok((report?, others))
         })?;
-        let mut after = loaded(&question)?;
-        let mean = |one: &mut Report, other: &mut Report, percent| {
-            let sum = one.percentile_ms(percent)? + other.percentile_ms(percent)?;
+        let after = loaded(&question)?;
+        let alone = |percent| {
+            let sum = before.percentile_ms(percent)? + after.percentile_ms(percent)?;
             Some(sum / 2.0)
         };
-        let alone_p99 = mean(&mut before, &mut after, 99.0).context("not answered alone")?;
+        let alone_p99 = alone(99.0).context("not answered alone")?;
         let p99 = report.percentile_ms(99.0).unwrap_or(f64::INFINITY);
         let figures = json!({
-            "alone_p50_ms": mean(&mut before, &mut after, 50.0),
+            "alone_p50_ms": alone(50.0),
             "alone_p99_ms": alone_p99,
             "p50_ms": report.percentile_ms(50.0),
             "p99_ms": p99,

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use bytes::Bytes;
+use gristmill_benches::harness::percentile_ms;
 use gristmill_client::Connection;
 use gristmill_client::http::Request;
 use gristmill_platform::Share;
@@ -51,6 +52,15 @@ pub(crate) struct Outcomes {
     pub(crate) latencies: Vec<Duration>,
     /// The other outcomes while it was measured, by status or reason.
     pub(crate) others: BTreeMap<String, usize>,
+}
+
+/// Clients that wait for each answer.
+#[derive(Clone, Copy)]
+pub(crate) struct ClosedLoop {
+    pub(crate) clients: usize,
+    /// The time before outcomes count, and the time in which they do.
+    pub(crate) warm_up: Duration,
+    pub(crate) time: Duration,
 }
 
 /// An open loop.
@@ -130,24 +140,18 @@ impl Way {
         }
     }
 
-    /// So many clients that wait for each answer until `ended`.
-    pub(crate) async fn closed_loop(
-        self,
-        request: &Request<Bytes>,
-        clients: usize,
-        warm_up: Duration,
-        ended: &Arc<AtomicBool>,
-    ) -> Result<Outcomes> {
-        let counted_from = Instant::now() + warm_up;
+    async fn closed_loop(self, request: &Request<Bytes>, load: ClosedLoop) -> Result<Outcomes> {
+        let from = Instant::now() + load.warm_up;
+        let until = from + load.time;
         let mut tasks = JoinSet::new();
-        for _ in 0..clients {
-            let (way, request, ended) = (self.clone(), request.clone(), ended.clone());
+        for _ in 0..load.clients {
+            let (way, request) = (self.clone(), request.clone());
             tasks.spawn(async move {
                 let mut outcomes = Outcomes::default();
-                while !ended.load(Ordering::Relaxed) {
+                while Instant::now() < until {
                     let sent = Instant::now();
                     let outcome = way.outcome(&request).await;
-                    if Instant::now() >= counted_from && !ended.load(Ordering::Relaxed) {
+                    if (from..until).contains(&Instant::now()) {
                         outcomes.add(outcome, sent.elapsed());
                     }
                 }
@@ -195,6 +199,13 @@ impl Way {
     }
 }
 
+impl ClosedLoop {
+    /// The outcomes of this request to the server.
+    pub(crate) fn run(self, stage: &Stage, request: &Request<Bytes>) -> Result<Outcomes> {
+        elsewhere(async || Way::to(stage).await?.closed_loop(request, self).await)
+    }
+}
+
 impl Outcomes {
     fn add(&mut self, outcome: String, took: Duration) {
         if outcome == "200" {
@@ -213,10 +224,8 @@ impl Outcomes {
         }
     }
 
-    /// The milliseconds within which `percent` of the good answers came.
-    pub(crate) fn percentile_ms(&mut self, percent: f64) -> Result<f64> {
-        (!self.latencies.is_empty()).then_some(()).context("no request was answered")?;
-        let found = gristmill_benches::harness::percentile(&mut self.latencies, percent);
-        Ok(found.as_secs_f64() * 1e3)
+    /// The milliseconds within which `percent` of the good answers came. None if no answer came.
+    pub(crate) fn percentile_ms(&self, percent: f64) -> Option<f64> {
+        percentile_ms(&self.latencies, percent)
     }
 }

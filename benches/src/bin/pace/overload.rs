@@ -2,15 +2,13 @@
 //! to clients that wait for each answer. The warm-up is so long that a queue whose requests are
 //! answered too late shows it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
 
 use crate::bench::Bench;
-use crate::clients::{Arrivals, Outcomes, Way, elsewhere};
+use crate::clients::{Arrivals, ClosedLoop, Outcomes, Way, elsewhere};
 use crate::stage::{Stage, TIMEOUT};
 
 const CALL: Duration = Duration::from_millis(20);
@@ -30,17 +28,8 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
         let stage = Stage::set(&bench.runtime, bench.gristmill, bench.components, with_tls)?;
         let request = bench.runtime.block_on(stage.spin(CALL))?;
         let at_capacity = || -> Result<f64> {
-            let ended = Arc::new(AtomicBool::new(false));
-            let outcomes = elsewhere(async || {
-                let way = Way::to(&stage).await?;
-                let timer = ended.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(WARM_UP_ALONE + TIME).await;
-                    timer.store(true, Ordering::Relaxed);
-                });
-                way.closed_loop(&request, CLIENTS, WARM_UP_ALONE, &ended).await
-            })?;
-            Ok(outcomes.good as f64 / TIME.as_secs_f64())
+            let load = ClosedLoop { clients: CLIENTS, warm_up: WARM_UP_ALONE, time: TIME };
+            Ok(load.run(&stage, &request)?.good as f64 / TIME.as_secs_f64())
         };
         let mut capacity = vec![at_capacity()?];
         for times in TIMES.into_iter().filter(|times| bench.wants(&case(*times))) {
@@ -50,7 +39,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
                 warm_up: 2 * TIMEOUT,
                 time: TIME,
             };
-            let mut outcomes: Outcomes =
+            let outcomes: Outcomes =
                 elsewhere(async || Way::to(&stage).await?.open_loop(&request, arrivals).await)?;
             capacity.push(at_capacity()?);
             let goodput = outcomes.good as f64 / TIME.as_secs_f64();
@@ -61,8 +50,8 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
                 "sent_per_s": arrivals.per_s,
                 "good_per_s": goodput,
                 "ratio": goodput / mean,
-                "p50_ms": p50_ms.ok(),
-                "p99_ms": p99_ms.ok(),
+                "p50_ms": p50_ms,
+                "p99_ms": p99_ms,
                 "others": outcomes.others,
             });
             bench.told(case(times), figures);

@@ -3,16 +3,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_benches::files::read;
 use gristmill_benches::load::Question;
 use gristmill_benches::server::Server;
 use gristmill_client::http::Request;
 use gristmill_client::{Answer, Client, Tls, TlsFiles};
+use gristmill_load::median;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -74,27 +73,21 @@ impl Stage {
 
     /// A request of `good`.
     pub(crate) fn question(&self) -> Result<Question> {
-        Ok(Question {
-            address: self.server.data_plane.clone(),
-            path: "/v1/good/infer/ranker".into(),
-            body: Bytes::from(read(Path::new("benches/scenarios/ranker.json"))?),
-            check: Arc::new(|_| Ok(true)),
-        })
+        Question::ranker(&self.server.data_plane, "/v1/good/infer/ranker")
     }
 
     /// A request of `busy` whose preprocess takes `time` of CPU time, by the server's own count.
     pub(crate) async fn spin(&self, time: Duration) -> Result<Request<Bytes>> {
-        let wanted = time.as_micros() as u64;
+        let wanted = time.as_secs_f64() * 1e6;
         let mut rounds = 1 << 14;
         loop {
             let mut took = Vec::new();
             for _ in 0..9 {
                 took.push(self.cpu_us(rounds).await?);
             }
-            took.sort_unstable();
-            let median = took[took.len() / 2];
-            let next = rounds * wanted / median.max(1);
-            if median >= wanted * 9 / 10 && median <= wanted * 11 / 10 {
+            let took = median(&took).unwrap_or_default().max(1.0);
+            let next = (rounds as f64 * wanted / took) as u64;
+            if (0.9..=1.1).contains(&(took / wanted)) {
                 return request(next);
             }
             rounds = next.clamp(rounds / 4, rounds * 4);
@@ -102,7 +95,7 @@ impl Stage {
     }
 
     /// The CPU time in microseconds of the plugin calls of one request.
-    async fn cpu_us(&self, rounds: u64) -> Result<u64> {
+    async fn cpu_us(&self, rounds: u64) -> Result<f64> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let client = Client::new(format!("{scheme}://{}", self.server.data_plane).parse()?);
         let client = match &self.tls {

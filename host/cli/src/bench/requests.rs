@@ -40,10 +40,10 @@ impl Asked {
     /// The same for the load generator.
     pub(super) fn target(&self) -> Result<Target> {
         let Self { url, method, headers, body, tls } = self;
+        let target = Target::new(url, method, headers, body)?;
         Ok(match tls {
-            tls if url.scheme.is_grpc() => Target::grpc(url, headers, body, tls.clone())?,
-            Some(tls) => Target::https(url, method, headers, body, tls.clone())?,
-            None => Target::new(url, method, headers, body)?,
+            Some(tls) => target.with_tls(tls),
+            None => target,
         })
     }
 }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use gristmill_batch::{LED_BATCHES_MAX, LaneConfig, Lead, Rehearsal};
-use gristmill_load::Random;
+use gristmill_load::{Random, percentile};
 
 use super::machine::{LaneModel, Machine};
 
@@ -297,17 +297,14 @@ impl Simulation<'_> {
 
     fn prediction(self) -> Prediction {
         let Self { machine, now, tally, .. } = self;
-        let Tally { since, mut times, busy, batches, batch_rows, .. } = tally;
+        let Tally { since, times, busy, batches, batch_rows, .. } = tally;
         let passed = now - since;
-        times.sort_by(f64::total_cmp);
-        let quantile = |share: f64| {
-            let at = (times.len() as f64 * share) as usize;
-            times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
-        };
+        let [p50_us, p99_us] =
+            [50.0, 99.0].map(|percent| percentile(&times, percent).unwrap_or_default());
         Prediction {
             per_second: times.len() as f64 / passed * 1e6,
-            p50_us: quantile(0.5),
-            p99_us: quantile(0.99),
+            p50_us,
+            p99_us,
             batch_rows: batch_rows as f64 / batches.max(1) as f64,
             used: Used {
                 cores: busy.cores / passed / machine.cores as f64,
