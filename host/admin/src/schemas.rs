@@ -1,7 +1,7 @@
 //! The named schemas of documents, collected for the description of the API.
 //!
 //! A document that clients send is closed: a key that the server does not know is refused. And a
-//! key that is null counts as not given (`control::Document`), so keys that may be missing may be
+//! key that is null counts as not given (`state::Document`), so keys that may be missing may be
 //! null, too. Documents that the server shows are left open: a later version may have more keys.
 
 use std::collections::BTreeMap;

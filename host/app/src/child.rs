@@ -4,7 +4,6 @@
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;
 use gristmill_control::{PROVE_JOB, prove_model};
-use gristmill_platform::child::{ChildLimits, RunnerConfig};
 use gristmill_sandbox::{CHECK_JOB, COMPILE_JOB, check, compile};
 
 pub(crate) fn command() -> Command {

@@ -1,34 +1,27 @@
 //! The control plane: plan, load, append, publish.
 //!
-//! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state, and
-//! the plugins and models that it brings are loaded. Only if all of that succeeds, it is appended
-//! to the release log and the new snapshot is published. Start-up replays the log through the same
-//! code, so there is only one way to build a state. Refuses to know HTTP and the way of a request:
-//! a [`SampleRunner`] runs the requests of samples.
+//! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state (the
+//! crate `gristmill-state`), and the plugins and models that it brings are loaded. Only if all of
+//! that succeeds, it is appended to the release log and the new snapshot is published. Start-up
+//! replays the log through the same code, so there is only one way to build a state. Refuses to
+//! know HTTP and the way of a request: a [`SampleRunner`] runs the requests of samples.
 //!
 //! The steps, in the order in which a change takes them:
 //!
-//! 1. `release` defines the content of the log and the documents that people write; `desired` is
-//!    the resulting state;
-//! 2. `plan` turns the changes that are `asked` for into those of a release, and the state into the
-//!    next one;
-//! 3. `load` loads the plugins and models that the next state names;
-//! 4. `snapshot_builder` turns the state and what is loaded into a snapshot, and `samples` runs the
+//! 1. a `change_request` plans the next state;
+//! 2. `load` loads the plugins and models that the next state names;
+//! 3. `snapshot_builder` turns the state and what is loaded into a snapshot, and `samples` runs the
 //!    golden samples of the pipelines that differ from those that serve;
-//! 5. `release_log` appends the release, reads those of others, and removes old ones behind a
+//! 4. `release_log` appends the release, reads those of others, and removes old ones behind a
 //!    `checkpoint`;
-//! 6. `publish` serves the snapshot.
+//! 5. `publish` serves the snapshot.
 //!
-//! `admin_api` is the way in; a `change_request` has the changes and their `terms`, such as its
-//! `conditions`; `releases` takes these steps under a lock. `uploads` keeps the files, `blobs`
-//! those that no release names yet, and `accounts` the quotas and counters of tenants from snapshot
-//! to snapshot. `current` has the documents and the tags of what serves, `description` the types of
-//! some of them, `schema` parts of the schemas of documents, `difference` what a release changes,
-//! and `history` the documents of releases. `reach` is the part of the server that the author of a
-//! change may see and change, `turns` lets each such author load one change at a time, `pace`
-//! bounds how many releases it makes, and `hash_key` checks the secret of hashes. A `fault` is a
-//! part of a state that is not served, an `error` the reason why a change was not made.
-//! `check_store` reads a store without changing it, also beside a server.
+//! `admin_api` is the way in; `releases` takes these steps under a lock. `uploads` keeps the files,
+//! `blobs` those that no release names yet, and `accounts` the quotas and counters of tenants from
+//! snapshot to snapshot. `history` has the documents of releases. `turns` lets each author of
+//! changes load one change at a time, `pace` bounds how many releases it makes, and `hash_key`
+//! checks the secret of hashes. An `error` is the reason why a change was not made. `check_store`
+//! reads a store without changing it, also beside a server.
 //!
 //! Several servers may share a store. The `follower` of each serves the releases of the others, and
 //! `replicas` has what they tell one another.
