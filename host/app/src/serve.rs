@@ -7,13 +7,13 @@
 mod idle_memory;
 mod limits;
 mod listeners;
+mod observing;
 mod opening;
 mod pushing;
 mod repository;
 mod samples;
 mod stop;
 mod store;
-mod telling;
 mod tls;
 mod usage;
 
@@ -170,7 +170,7 @@ async fn run_server(
     let pool = BufferPool::new(buffers);
     let children = Arc::new(Children::new(&config));
     let book = usage::open(&config)?;
-    let telling = telling::telling(&config, &addresses.data, &control_threads).await?;
+    let observing = observing::observer(&config, &addresses.data, &control_threads).await?;
     let hash_key = hasher.as_ref().map(KeyHasher::id);
     let parts = OpeningParts {
         address: addresses.admin.clone(),
@@ -213,7 +213,7 @@ async fn run_server(
         hasher: hasher.clone(),
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
-        telling: telling.clone(),
+        observer: observing.clone(),
     };
     let leaving = control.clone();
     let repository = Repository { control: control.clone(), threads: control_threads.clone() };
@@ -235,8 +235,8 @@ async fn run_server(
     let keys = AdminKeys { root, hasher };
     let observer = Observer::new(Parts {
         control: control.clone(),
-        edges: telling.edges,
-        requests: telling.requests,
+        edges: observing.edges,
+        requests: observing.requests,
         heap: process::heap,
         pool: pool.clone(),
         connections,
@@ -269,7 +269,7 @@ async fn run_server(
     keeping.abort();
     freeing_memory.abort();
     usage::keep_once(&book);
-    telling::end(&telling).await;
+    observing::end(&observing).await;
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }

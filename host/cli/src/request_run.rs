@@ -104,8 +104,8 @@ impl RequestRun<'_> {
         let (mut receipt, mut lines) = (Receipt::open(arrived), Vec::new());
         let answer = match request {
             Ok(request) => {
-                let answered = self.through(request, receipt).await;
-                (receipt, lines) = (answered.receipt, answered.lines);
+                let answered = self.through(request, &mut receipt).await;
+                lines = answered.lines;
                 match answered.outcome {
                     Ok(response) => as_client_gets(response, route),
                     Err(error) => SampleAnswer::Failed(failure_of_error(error)),
@@ -125,7 +125,7 @@ impl RequestRun<'_> {
     async fn through(
         self,
         request: gristmill_sandbox::Request,
-        receipt: Receipt,
+        receipt: &mut Receipt,
     ) -> PipelineAnswer {
         let Self { route, id, .. } = self;
         let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
@@ -137,9 +137,8 @@ impl RequestRun<'_> {
             queueing: Queueing::default(),
             is_trial: true,
             is_traced: false,
-            receipt,
         };
-        work.run().await
+        work.run(receipt).await
     }
 }
 

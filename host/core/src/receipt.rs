@@ -1,7 +1,7 @@
 //! The record of one request: its times, sizes and outcome.
 //!
-//! A [`Receipt`] is opened when a request arrives and travels with its work. The receipt is closed
-//! exactly once: by its owner when the request ends, or when it is dropped because the client left.
+//! A [`Receipt`] is opened when a request arrives, and is lent to its work. It is closed exactly
+//! once: by its owner when the answer is sent, or when it is dropped because the client left.
 //!
 //! Invariant: a receipt reaches each of its sinks exactly once.
 
@@ -145,7 +145,8 @@ impl fmt::Debug for Subject {
 
 /// Takes the records of requests that ended.
 pub trait Sink: Named {
-    /// Take the record of a request that has ended, `took` after it was charged to this sink. This
+    /// Take the record of a request that has ended. Its answer was ready, or its client had left,
+    /// `took` after it was charged to this sink: a client that reads slowly does not count. This
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
 
@@ -161,15 +162,17 @@ pub struct Receipt {
     /// Takes the request's batches, if they are traced.
     batches: Option<&'static dyn BatchSink>,
     tracked: Option<Tracked>,
-    /// The record was sent, or another receipt has it.
-    is_sent: bool,
+    /// When the answer was ready, if it was.
+    ready: Option<Instant>,
+    is_closed: bool,
 }
 
 impl Receipt {
     /// Open the receipt of a request that arrived at `arrived`.
     pub fn open(arrived: Instant) -> Self {
         let record = Record::begin(arrived);
-        Self { record, sinks: SmallVec::new(), batches: None, tracked: None, is_sent: false }
+        let (sinks, batches, tracked) = (SmallVec::new(), None, None);
+        Self { record, sinks, batches, tracked, ready: None, is_closed: false }
     }
 
     /// Show the request among those that are under way, until the receipt is closed.
@@ -213,18 +216,6 @@ impl Receipt {
         late
     }
 
-    /// Take the receipt, so that it can travel with its work. The receipt that is left behind has
-    /// no sink. Its record has what is known until now, for a request whose work never returns.
-    pub fn take(&mut self) -> Self {
-        let Record { arrived, stages, request_bytes, .. } = self.record;
-        let mut left = Self::open(arrived);
-        left.is_sent = true;
-        let record = &mut left.record;
-        (record.stages, record.request_bytes) = (stages, request_bytes);
-        record.tenant = self.record.tenant.clone();
-        std::mem::replace(self, left)
-    }
-
     /// The record so far.
     pub fn record(&self) -> &Record {
         &self.record
@@ -247,40 +238,57 @@ impl Receipt {
         self.record.stages.read = Some(self.record.arrived.elapsed().saturating_sub(auth));
     }
 
-    /// Close the receipt of a request that was answered with so many bytes, and return its record.
-    pub fn answered(mut self, response_bytes: usize) -> Record {
+    /// Note that the answer is ready now: how the request ends unless its client leaves before it
+    /// has the answer, and the bytes of the answer's body.
+    pub fn is_ready(&mut self, outcome: Outcome, response_bytes: usize) {
+        self.record.outcome = outcome;
         self.record.response_bytes = response_bytes;
-        self.close(Outcome::Answered)
+        self.record.host_time += host_time::take();
+        self.ready = Some(Instant::now());
     }
 
-    /// Close the receipt of a request that failed, and was told so in so many bytes. Returns its
+    /// The time from the request's arrival until its answer was ready, or until now.
+    pub fn took(&self) -> Duration {
+        let ready = self.ready.unwrap_or_else(Instant::now);
+        ready.saturating_duration_since(self.record.arrived)
+    }
+
+    /// Close the receipt of a request whose answer is sent. Returns its record.
+    pub fn close(&mut self) -> &Record {
+        self.send();
+        &self.record
+    }
+
+    /// Close the receipt of a request whose client left. Returns its record.
+    pub fn abandon(&mut self) -> &Record {
+        self.record.outcome = Outcome::Abandoned;
+        self.close()
+    }
+
+    /// Close the receipt of a request that is answered with so many bytes now. Returns its record.
+    pub fn answered(mut self, response_bytes: usize) -> Record {
+        self.is_ready(Outcome::Answered, response_bytes);
+        self.close().clone()
+    }
+
+    /// Close the receipt of a request that failed, and is told so in so many bytes now. Returns its
     /// record.
     pub fn failed(mut self, code: ErrorCode, response_bytes: usize) -> Record {
-        self.record.response_bytes = response_bytes;
-        self.close(Outcome::Failed(code))
-    }
-
-    /// Close the receipt of a request whose client left, and return its record.
-    pub fn abandoned(mut self) -> Record {
-        self.close(Outcome::Abandoned)
-    }
-
-    fn close(&mut self, outcome: Outcome) -> Record {
-        self.record.outcome = outcome;
-        self.tracked = None;
-        self.send();
-        std::mem::replace(&mut self.record, Record::begin(Instant::now()))
+        self.is_ready(Outcome::Failed(code), response_bytes);
+        self.close().clone()
     }
 
     fn send(&mut self) {
-        if std::mem::replace(&mut self.is_sent, true) {
+        if std::mem::replace(&mut self.is_closed, true) {
             return;
         }
+        self.tracked = None;
         // Also of a request without sinks: otherwise the next one would pay for it.
-        self.record.host_time = host_time::take();
+        self.record.host_time += host_time::take();
+        let ready = self.ready.unwrap_or_else(Instant::now);
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
-            sink.record(&self.record, since.elapsed());
+            sink.record(&self.record, ready.saturating_duration_since(since));
             if first.is_none() && sink.names() != SinkNames::default() {
                 first = Some(sink);
             }
@@ -291,7 +299,9 @@ impl Receipt {
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        self.send();
+        if !self.is_closed {
+            self.abandon();
+        }
     }
 }
 
@@ -341,8 +351,15 @@ mod tests {
         assert_eq!(open().answered(7).response_bytes, 7);
         open().failed(ErrorCode::PluginTrapped, 0);
         drop(open());
-        let expected =
-            [Outcome::Answered, Outcome::Failed(ErrorCode::PluginTrapped), Outcome::Abandoned];
+        let mut left = open();
+        left.is_ready(Outcome::Answered, 7);
+        drop(left);
+        let expected = [
+            Outcome::Answered,
+            Outcome::Failed(ErrorCode::PluginTrapped),
+            Outcome::Abandoned,
+            Outcome::Abandoned,
+        ];
         assert_eq!(*outcomes.0.lock().unwrap(), expected);
     }
 }

@@ -1,12 +1,14 @@
 //! A request as the edges over HTTP get it.
 
+use std::sync::Arc;
+
 use gristmill_core::Receipt;
 use gristmill_serve::{NamedTenant, QuotaError, RequestQuota};
 use gristmill_snapshot::Snapshot;
 use http::request::Parts;
 use hyper::body::Incoming;
 
-use crate::ended::Course;
+use crate::observer::RequestContext;
 
 /// A request over HTTP.
 pub(crate) struct Call<'a> {
@@ -15,13 +17,13 @@ pub(crate) struct Call<'a> {
     pub(crate) head: &'a Parts,
     pub(crate) body: &'a mut Incoming,
     /// The request's id.
-    pub(crate) id: &'a str,
+    pub(crate) id: &'a Arc<str>,
     /// Its bytes, rows and times are noted here.
     pub(crate) receipt: &'a mut Receipt,
     /// The quota of requests of its tenant, for the headers of its answer.
     pub(crate) quota: &'a mut Option<RequestQuota>,
-    /// Its course, for the headers of its answer and for its trace.
-    pub(crate) course: &'a mut Course,
+    /// What is noted of it, for the headers of its answer and for its trace.
+    pub(crate) context: &'a mut RequestContext,
 }
 
 impl Call<'_> {
@@ -32,7 +34,7 @@ impl Call<'_> {
     pub(crate) fn admitted(&mut self, caller: Option<NamedTenant<'_>>) -> Result<(), QuotaError> {
         self.receipt.admitted();
         let Some(tenant) = caller else { return Ok(()) };
-        if self.course.is_told {
+        if self.context.is_observed {
             self.receipt.note().tenant = Some(tenant.name.clone());
         }
         tenant.count_request(self.receipt.record().arrived, self.quota)

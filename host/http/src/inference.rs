@@ -29,7 +29,7 @@ use gristmill_transport::{LineRate, Offload, Problem, RequestIds, Shutdown};
 use http::HeaderMap;
 use parking_lot::Mutex;
 
-use crate::ended::{Teller, Telling};
+use crate::observer::{ObserverConfig, RequestObserver};
 
 pub(crate) use self::brought::Brought;
 pub use self::brought::ModelFile;
@@ -55,8 +55,8 @@ pub struct InferenceConfig {
     pub message_bytes_max: usize,
     /// From a request's arrival to its answer, if the client does not ask for less.
     pub timeout: Duration,
-    /// What is told of requests that have ended.
-    pub telling: Telling,
+    /// How requests are observed.
+    pub observer: ObserverConfig,
 }
 
 /// The state that all protocols of the data plane share; clones share it, too.
@@ -74,7 +74,7 @@ struct Shared {
     gate: Gate,
     message_bytes_max: usize,
     timeout: Duration,
-    teller: Teller,
+    observer: Arc<RequestObserver>,
     /// Of lines about wrong keys.
     wrong_keys: Mutex<LineRate>,
     /// Makes ids for calls over gRPC, which have none.
@@ -96,7 +96,7 @@ impl Inference {
             hasher,
             message_bytes_max,
             timeout,
-            telling,
+            observer,
         } = config;
         let shared = Shared {
             cell,
@@ -107,7 +107,7 @@ impl Inference {
             gate: Gate { open_tenant, admin_token, hasher },
             message_bytes_max,
             timeout,
-            teller: Teller::new(telling),
+            observer: Arc::new(RequestObserver::new(observer)),
             wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
         };
@@ -124,9 +124,9 @@ impl Inference {
         &self.shared.offload
     }
 
-    /// What tells of requests that have ended.
-    pub(crate) fn teller(&self) -> &Teller {
-        &self.shared.teller
+    /// What observes requests.
+    pub(crate) fn observer(&self) -> &Arc<RequestObserver> {
+        &self.shared.observer
     }
 
     /// The rules for callers.

@@ -19,10 +19,10 @@
 
 mod answers;
 mod call;
-mod ended;
 mod grpc;
 mod inference;
 mod loading;
+mod observer;
 mod path;
 mod plane;
 mod plugin_error;
@@ -32,8 +32,8 @@ mod timing;
 mod v1;
 mod v2;
 
-pub use ended::Telling;
 pub use grpc::{GrpcPlane, MeteredAnswer, grpc_plane};
 pub use inference::{Inference, InferenceConfig, ModelChange, ModelFile, ModelRepository};
 pub use loading::Loading;
+pub use observer::ObserverConfig;
 pub use plane::DataPlane;

@@ -2,20 +2,20 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use gristmill_core::{ErrorCode, Receipt, Record};
-use gristmill_metrics::{Edge, EdgeFigures};
+use gristmill_core::{ErrorCode, Outcome, Receipt, Record};
+use gristmill_metrics::Edge;
 use gristmill_snapshot::SnapshotCell;
-use gristmill_transport::body::{self, Answer, ResponseBody, WriteSink};
+use gristmill_transport::body::{self, Answer, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request};
 use hyper::body::{Body as _, Incoming};
 
 use crate::call::Call;
-use crate::ended::{Named, UnderWay};
 use crate::inference::Inference;
+use crate::observer::{RequestNames, UnderWay};
 use crate::path::{Path, path_of};
 use crate::receipt_header::RECEIPT;
 use crate::timing::{SERVER_TIMING, server_timing};
@@ -36,30 +36,12 @@ struct Shared {
     cell: Arc<SnapshotCell>,
     inference: Inference,
     request_ids: RequestIds,
-    /// Take the times in which answers are written, of `/v1` and of `/v2`. They live as long as the
-    /// process.
-    writes: [&'static dyn WriteSink; 2],
-}
-
-/// Takes the times in which the answers of one edge are written.
-struct Writes {
-    edges: &'static EdgeFigures,
-    edge: Edge,
-}
-
-impl WriteSink for Writes {
-    fn written(&self, took: Duration) {
-        self.edges.written(self.edge, took);
-    }
 }
 
 impl DataPlane {
     /// A handler that serves each request from the current snapshot of `cell`.
     pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
-        let edges = inference.teller().edges();
-        let writes = [Edge::V1, Edge::V2]
-            .map(|edge| &*Box::leak(Box::new(Writes { edges, edge })) as &dyn WriteSink);
-        let shared = Shared { cell, inference, request_ids: RequestIds::default(), writes };
+        let shared = Shared { cell, inference, request_ids: RequestIds::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -67,45 +49,39 @@ impl DataPlane {
     pub async fn handle(self, request: Request<Incoming>, client: IpAddr) -> Answer {
         let receipt = Receipt::open(Instant::now());
         let (head, mut body) = request.into_parts();
-        let id = self.shared.request_ids.of(&head.headers);
+        let id: Arc<str> = self.shared.request_ids.of(&head.headers).into();
         let snapshot = self.shared.cell.load();
         let path = path_of(head.uri.path());
         let mut quota = None;
         let is_protocol = matches!(path, Some(Path::V2(_)));
-        let (edge, writes) = match is_protocol {
-            true => (Edge::V2, self.shared.writes[1]),
-            false => (Edge::V1, self.shared.writes[0]),
-        };
-        let named = Named {
-            edge,
-            name: span_name(&head, path),
-            method: head.method.as_str(),
-            path: head.uri.path(),
-            id: &id,
+        let names = RequestNames {
+            edge: if is_protocol { Edge::V2 } else { Edge::V1 },
+            span: span_name(&head, path),
+            method: head.method.clone(),
+            uri: head.uri.clone(),
+            id: id.clone(),
             client: Some(client),
         };
         let header = |name: &str| head.headers.get(name)?.to_str().ok();
-        let teller = self.shared.inference.teller();
-        let mut under_way = UnderWay::begin(teller, named, receipt, header);
+        let observer = self.shared.inference.observer().clone();
+        // It travels with the answer's body.
+        let mut under_way = Box::new(UnderWay::begin(observer, names, receipt, header));
+        let UnderWay { receipt, context, .. } = &mut *under_way;
         let call = Call {
             snapshot: &snapshot,
             head: &head,
             body: &mut body,
             id: &id,
-            receipt: &mut under_way.receipt,
+            receipt,
             quota: &mut quota,
-            course: &mut under_way.course,
+            context,
         };
         let outcome = self.answer(path, call).await;
-        let receipt = under_way.receipt.take();
-        let (mut answer, record) = match outcome {
-            Ok(answer) => {
-                let bytes = answer.body().size_hint().lower() as usize;
-                (answer, receipt.answered(bytes))
-            }
+        let (mut answer, outcome) = match outcome {
+            Ok(answer) => (answer, Outcome::Answered),
             Err(problem) => {
                 log_internal(&problem, &id);
-                if receipt.record().stages.auth.is_none() {
+                if under_way.receipt.record().stages.auth.is_none() {
                     self.shared.inference.log_wrong_key(&problem, &head.headers, client);
                 }
                 let code = problem.code;
@@ -113,29 +89,29 @@ impl DataPlane {
                     true => v2::error_answer(problem),
                     false => problem.into_response(&id).map(ResponseBody::from),
                 };
-                let bytes = answer.body().size_hint().lower() as usize;
-                (answer, receipt.failed(code, bytes))
+                (answer, Outcome::Failed(code))
             }
         };
-        add_headers(&mut answer, &id, snapshot.release, &record);
+        under_way.receipt.is_ready(outcome, answer.body().size_hint().lower() as usize);
+        let record = under_way.receipt.record();
+        add_headers(&mut answer, &id, snapshot.release, record);
         if record.is_charged && receipt_header::is_wanted(&head.headers) {
-            add_receipt(&mut answer, &record);
+            add_receipt(&mut answer, record);
         }
-        if let Some(variant) = under_way.course.variant {
+        if let Some(variant) = under_way.context.variant {
             answer.headers_mut().insert(VARIANT, HeaderValue::from_static(variant.as_str()));
         }
         if let Some(quota) = &quota {
             rate_limit::add(answer.headers_mut(), quota);
         }
-        if let Some(trace) = under_way.course.known_trace()
+        if let Some(trace) = under_way.context.known_trace()
             && let Ok(value) = HeaderValue::try_from(trace.traceresponse())
         {
             answer.headers_mut().insert(TRACERESPONSE, value);
         }
-        // Before the rest of a body is read, for which the client can take its time.
-        under_way.end(Some(answer.status().as_u16()), &record, record.arrived.elapsed());
         body::finish(&head, Some(&mut body), &mut answer).await;
-        answer.map(|body| body.timed(writes, Instant::now()))
+        under_way.writes(answer.status());
+        answer.map(|body| body.ending(under_way))
     }
 
     async fn answer(&self, path: Option<Path<'_>>, call: Call<'_>) -> Result<Answer, Problem> {

@@ -8,7 +8,7 @@ use gristmill_core::Deadline;
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{
     Chosen, Part, PipelineAnswer, Queueing, Variant, Work, admitted, choose, find_pipeline,
-    readiness, request_span, run,
+    readiness, request_span, run_variant,
 };
 use gristmill_snapshot::Route;
 use gristmill_transport::body::{self, Answer, ReadPlan};
@@ -75,8 +75,8 @@ pub(crate) async fn answer(
             let Chosen { route, part } = choose(find_pipeline(tenant, pipeline)?, |name| {
                 Some(head.headers.get(name)?.as_bytes())
             });
-            call.course.variant = part.as_ref().map(|part| part.variant);
-            let (variant, trace_id) = (call.course.variant, call.course.trace_id());
+            call.context.variant = part.as_ref().map(|part| part.variant);
+            let (variant, trace_id) = (call.context.variant, call.context.trace_id());
             let variant = variant.map(Variant::as_str);
             let span = request_span(&route, call.id, variant, trace_id.as_deref());
             infer(inference, &route, part, call).instrument(span).await
@@ -91,7 +91,7 @@ async fn infer(
     part: Option<Part>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { head, body, receipt, id, course, .. } = call;
+    let Call { head, body, receipt, id, context, .. } = call;
     let budget = &route.quota.bytes;
     let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;
@@ -107,17 +107,15 @@ async fn infer(
     let work = Work {
         route: route.clone(),
         request,
-        request_id: id.into(),
+        request_id: id.clone(),
         deadline,
         queueing,
         is_trial: false,
-        is_traced: course.is_sampled(),
-        receipt: receipt.take(),
+        is_traced: context.is_sampled(),
     };
-    let PipelineAnswer { outcome, receipt: returned, lines } = run(work, part).await;
-    *receipt = returned;
+    let PipelineAnswer { outcome, lines } = run_variant(work, part, receipt).await;
     let response = outcome.map_err(|error| problem_of(error, route, &lines));
-    course.lines = lines;
+    context.lines = lines;
     let response = response?;
     let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);
     answer.inspect_err(|problem| {

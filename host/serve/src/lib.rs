@@ -37,8 +37,8 @@ mod variant;
 mod samples;
 
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
-pub use evaluated::run;
-pub use model::{ModelAnswer, ModelError, ModelWork};
+pub use evaluated::run_variant;
+pub use model::{ModelError, ModelWork};
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span, source_of};
 pub use quota::{QuotaError, RequestQuota};
 pub use readiness::{NotReady, Unavailable, readiness};

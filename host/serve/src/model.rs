@@ -20,16 +20,6 @@ pub struct ModelWork {
     pub submission: Submission,
     /// The quota of its tenant.
     pub quota: Arc<TenantQuota>,
-    /// The receipt of the request.
-    pub receipt: Receipt,
-}
-
-/// A model's answer, with the receipt that is still open.
-pub struct ModelAnswer {
-    /// The outputs in the model's order.
-    pub outcome: Result<Vec<NamedTensor>, ModelError>,
-    /// The receipt of the request.
-    pub receipt: Receipt,
 }
 
 /// The reason why a model did not answer a client that made the tensors itself.
@@ -74,23 +64,23 @@ impl ClientError for ModelError {
 }
 
 impl ModelWork {
-    /// Run the request within its deadline. The caller logs a failure.
-    pub async fn run(self) -> ModelAnswer {
-        let Self { lane, submission, quota, mut receipt } = self;
+    /// Run the request within its deadline, and note in `receipt` what it takes. Returns the
+    /// outputs in the model's order. The caller logs a failure.
+    ///
+    /// # Errors
+    /// The quota is used up, the deadline passed, or the lane did not answer.
+    pub async fn run(self, receipt: &mut Receipt) -> Result<Vec<NamedTensor>, ModelError> {
+        let Self { lane, submission, quota } = self;
         let deadline = submission.deadline;
-        let _rows = match held_rows(&quota, rows_of(&lane, &submission)) {
-            Ok(rows) => rows,
-            Err(error) => return ModelAnswer { outcome: Err(error.into()), receipt },
-        };
+        let _rows = held_rows(&quota, rows_of(&lane, &submission))?;
         let submitted = {
             // Pinned here, because the timeout would move it.
-            let submitting = pin!(submit(&lane, submission, &mut receipt));
+            let submitting = pin!(submit(&lane, submission, receipt));
             timeout_at(deadline.instant().into(), submitting).await
         };
-        let outcome = match submitted {
-            Ok(outcome) => outcome.map_err(ModelError::from),
-            Err(_) => Err(ModelError::DeadlineExceeded(time_given(&receipt, deadline))),
-        };
-        ModelAnswer { outcome, receipt }
+        match submitted {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) => Err(ModelError::DeadlineExceeded(time_given(receipt, deadline))),
+        }
     }
 }

@@ -40,8 +40,6 @@ pub struct Work {
     pub is_trial: bool,
     /// Whether its lines are collected for a trace.
     pub is_traced: bool,
-    /// The receipt of the request.
-    pub receipt: Receipt,
 }
 
 /// A client's wishes for the queueing of its request.
@@ -53,12 +51,10 @@ pub struct Queueing {
     pub timeout: Option<Duration>,
 }
 
-/// A pipeline's answer, with the receipt that is still open.
+/// A pipeline's answer.
 pub struct PipelineAnswer {
     /// The postprocessor's response.
     pub outcome: Result<Response, InferError>,
-    /// The receipt of the request.
-    pub receipt: Receipt,
     /// The lines of its plugin calls, if the pipeline has `debug`, or this is a trial or traced.
     pub lines: Vec<Line>,
 }
@@ -170,20 +166,11 @@ pub fn request_span(
 }
 
 impl Work {
-    /// Run the request within its deadline. Unless it is a trial, the pipeline counts it from here
-    /// on, even if it fails or its client leaves. Log lines belong to the caller's span
-    /// ([`request_span`]).
-    pub async fn run(self) -> PipelineAnswer {
-        let Self {
-            route,
-            request,
-            request_id,
-            deadline,
-            queueing,
-            is_trial,
-            is_traced,
-            mut receipt,
-        } = self;
+    /// Run the request within its deadline, and note in `receipt` what it takes. Unless it is a
+    /// trial, the pipeline counts it from here on, even if it fails or its client leaves. Log lines
+    /// belong to the caller's span ([`request_span`]).
+    pub async fn run(self, receipt: &mut Receipt) -> PipelineAnswer {
+        let Self { route, request, request_id, deadline, queueing, is_trial, is_traced } = self;
         if !is_trial {
             receipt.charge_to(route.clone());
         }
@@ -197,7 +184,7 @@ impl Work {
             deadline,
         });
         let done = {
-            let (context, own, receipt) = (&context, &mut own, &mut receipt);
+            let (context, own, receipt) = (&context, &mut own, &mut *receipt);
             let collects = match (is_trial || route.debug, is_traced) {
                 (true, _) => Collects::Always,
                 (false, true) => Collects::IfThereIsRoom,
@@ -210,13 +197,13 @@ impl Work {
         };
         let outcome = match done {
             Ok(outcome) => outcome,
-            Err(_) => Err(InferError::DeadlineExceeded(time_given(&receipt, deadline))),
+            Err(_) => Err(InferError::DeadlineExceeded(time_given(receipt, deadline))),
         };
         if let Err(error) = &outcome {
             log(error, &route, &context.request_id);
         }
         let lines = own.map(|own: Arc<OwnLines>| own.take()).unwrap_or_default();
-        PipelineAnswer { outcome, receipt, lines }
+        PipelineAnswer { outcome, lines }
     }
 }
 

@@ -137,9 +137,8 @@ impl Running {
             queueing: Queueing::default(),
             is_trial: true,
             is_traced: false,
-            receipt,
         };
-        let PipelineAnswer { outcome, receipt, .. } = work.run().await;
+        let PipelineAnswer { outcome, .. } = work.run(&mut receipt).await;
         counted.note(&outcome);
         match &outcome {
             Ok(response) => receipt.answered(response.body.len()),

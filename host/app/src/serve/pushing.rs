@@ -9,7 +9,7 @@ use gristmill_otlp::{Sender, Source, push};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
-use crate::serve::telling::collector;
+use crate::serve::observing::collector;
 
 /// Begin to push, if that is asked for. `instance` names this server among several; it runs on
 /// `threads`, until the process ends.

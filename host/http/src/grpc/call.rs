@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, Deadline, Name, OverBudget, Receipt, Stage};
+use gristmill_core::{ByteBudget, Deadline, Name, Outcome, OverBudget, Receipt, Stage};
 use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
 use gristmill_oip::grpc::proto::{
@@ -21,14 +21,14 @@ use gristmill_serve::{
 };
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
-use crate::ended::{Course, Named, UnderWay};
 use crate::inference::{Asked, Brought, Inference, Ran, RepositoryChange};
+use crate::observer::{RequestContext, RequestNames, UnderWay};
 use crate::receipt_header;
 
 /// The parameter of an answer that names the variant of the pipeline that made it.
@@ -76,9 +76,9 @@ impl TraceHeaders {
 /// What is noted of a request while it runs.
 struct Noting<'a> {
     receipt: &'a mut Receipt,
-    course: &'a mut Course,
+    context: &'a mut RequestContext,
     /// The request's id in the log.
-    id: &'a str,
+    id: &'a Arc<str>,
 }
 
 /// A request of a call.
@@ -197,51 +197,50 @@ impl Inference {
         record.stages.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
         let trace = &request.admitted.trace;
-        let id = self.id_of(&message.id);
-        let named = Named {
+        let id: Arc<str> = self.id_of(&message.id).into();
+        let names = RequestNames {
             edge: Edge::Grpc,
-            name: "inference.GRPCInferenceService/ModelInfer",
-            method: "ModelInfer",
-            path: "/inference.GRPCInferenceService/ModelInfer",
-            id: &id,
+            span: "inference.GRPCInferenceService/ModelInfer",
+            method: Method::POST,
+            uri: Uri::from_static("/inference.GRPCInferenceService/ModelInfer"),
+            id: id.clone(),
             client: None,
         };
         let header = |name: &str| trace.get(name);
-        let mut under_way = UnderWay::begin(self.teller(), named, receipt, header);
-        under_way.receipt.enters(Stage::Read);
-        if under_way.course.is_told {
-            under_way.receipt.note().tenant = request.admitted.caller().name().cloned();
+        let observer = self.observer().clone();
+        let mut under_way = UnderWay::begin(observer, names, receipt, header);
+        let UnderWay { receipt, context, .. } = &mut under_way;
+        receipt.enters(Stage::Read);
+        if context.is_observed {
+            receipt.note().tenant = request.admitted.caller().name().cloned();
         }
         let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
-        let UnderWay { receipt, course, .. } = &mut under_way;
-        let outcome =
-            self.infer_noting(request, message, Noting { receipt, course, id: &id }).await;
-        let receipt = under_way.receipt.take();
-        let (answer, record) = match outcome {
-            Ok(mut answer) => {
-                let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
-                let record = receipt.answered(bytes);
-                if wants_receipt {
-                    let text = ParameterChoice::StringParam(receipt_header::text(&record));
-                    let parameter = InferParameter { parameter_choice: Some(text) };
-                    answer.parameters.insert(RECEIPT.into(), parameter);
-                }
-                (Ok(answer), record)
+        let noting = Noting { receipt, context, id: &id };
+        let mut outcome = self.infer_noting(request, message, noting).await;
+        let (ends, bytes) = match &outcome {
+            Ok(answer) => {
+                (Outcome::Answered, answer.raw_output_contents.iter().map(Bytes::len).sum())
             }
-            Err(problem) => {
-                let code = problem.code;
-                (Err(problem), receipt.failed(code, 0))
-            }
+            Err(problem) => (Outcome::Failed(problem.code), 0),
         };
-        under_way.end(None, &record, record.arrived.elapsed());
-        answer
+        under_way.receipt.is_ready(ends, bytes);
+        if let Ok(answer) = &mut outcome
+            && wants_receipt
+        {
+            let text = receipt_header::text(under_way.receipt.record());
+            let parameter_choice = Some(ParameterChoice::StringParam(text));
+            answer.parameters.insert(RECEIPT.into(), InferParameter { parameter_choice });
+        }
+        // Its message is written by tonic, in one piece.
+        under_way.end();
+        outcome
     }
 
     async fn infer_noting(
         &self,
         request: &GrpcRequest,
         message: ModelInferRequest,
-        Noting { receipt, course, id: log_id }: Noting<'_>,
+        Noting { receipt, context, id: log_id }: Noting<'_>,
     ) -> Result<ModelInferResponse, Problem> {
         let caller = request.admitted.caller();
         let ModelInferRequest {
@@ -286,7 +285,7 @@ impl Inference {
         receipt.read();
         let deadline = request.deadline;
         let mut asked =
-            Asked { caller, target, id: log_id, deadline, sticky: &sticky, course, receipt };
+            Asked { caller, target, id: log_id, deadline, sticky: &sticky, context, receipt };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let named = |variant: Variant| {
             let choice = ParameterChoice::StringParam(variant.as_str().into());
@@ -297,7 +296,7 @@ impl Inference {
             model_name,
             model_version: version.to_string(),
             id,
-            parameters: course.variant.map(named).into_iter().collect(),
+            parameters: context.variant.map(named).into_iter().collect(),
             outputs,
             raw_output_contents,
         })

@@ -7,12 +7,12 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use gristmill_core::{ByteBudget, ErrorCode, Receipt, Record};
+use gristmill_core::{ByteBudget, ErrorCode, Outcome, Receipt};
 use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use gristmill_serve::RequestQuota;
 use gristmill_transport::StaysOpen;
-use http::HeaderMap;
+use http::{HeaderMap, Method as HttpMethod, Uri};
 use hyper::body::Incoming;
 use tonic::Status;
 use tonic::codec::CompressionEncoding;
@@ -24,8 +24,8 @@ use super::call::{Admitted, Known};
 use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
-use crate::ended::{Course, Ended, Named};
 use crate::inference::Inference;
+use crate::observer::{RequestNames, UnderWay};
 use crate::rate_limit;
 
 /// The longest message of a call that needs no credentials: such messages are almost empty.
@@ -103,20 +103,20 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 }
 
 impl GrpcPlane {
-    /// Tell of a call on this path whose caller was refused.
-    fn tell_refused(&self, path: &str, client: IpAddr, record: &Record) {
-        let method = path.rsplit('/').next().unwrap_or_default();
-        let named = Named {
+    /// End a call whose caller was refused.
+    fn refused(&self, receipt: Receipt, code: ErrorCode, uri: &Uri, client: IpAddr) {
+        let names = RequestNames {
             edge: Edge::Grpc,
-            name: "grpc",
-            method,
-            path,
+            span: "grpc",
+            method: HttpMethod::POST,
+            uri: uri.clone(),
             // Its message, which has the id, is not read.
-            id: "",
+            id: "".into(),
             client: Some(client),
         };
-        let (took, course) = (record.arrived.elapsed(), Course::default());
-        self.served.teller().ended(Ended { named, status: None, record, took, course });
+        let mut refused = UnderWay::untracked(self.served.observer().clone(), names, receipt);
+        refused.receipt.is_ready(Outcome::Failed(code), 0);
+        refused.end();
     }
 
     /// Answer one call of the client with this address.
@@ -139,8 +139,7 @@ impl GrpcPlane {
             Err(problem) => {
                 let mut receipt = Receipt::open(arrived);
                 receipt.note().tenant = known.tenant;
-                let record = receipt.failed(problem.code, 0);
-                self.tell_refused(call.uri().path(), client, &record);
+                self.refused(receipt, problem.code, call.uri(), client);
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), known.quota);
@@ -173,7 +172,7 @@ impl GrpcPlane {
             let answering = tokio::time::timeout_at((arrived + timeout).into(), answering);
             answering.await.unwrap_or_else(|_| {
                 self.served
-                    .teller()
+                    .observer()
                     .edges()
                     .answered(Edge::Grpc, Some(ErrorCode::DeadlineExceeded));
                 Ok(Status::deadline_exceeded("the call took too long").into_http())

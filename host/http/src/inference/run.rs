@@ -6,8 +6,8 @@ use gristmill_batch::Submission;
 use gristmill_core::{ClientError, Deadline, ErrorCode, Name, NamedTensor, Receipt};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
-    Caller, Chosen, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer,
-    Queueing, Target, Variant, Work, choose, request_span, run,
+    Caller, Chosen, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Queueing, Target,
+    Variant, Work, choose, request_span, run_variant,
 };
 use gristmill_snapshot::{ServedModel, TensorNotes};
 use gristmill_transport::Problem;
@@ -17,7 +17,7 @@ use super::Inference;
 use super::classes::Ranking;
 use super::models::RESPONSE;
 use super::pipeline::{output_of, plugin_request};
-use crate::ended::Course;
+use crate::observer::RequestContext;
 use crate::plugin_error::problem_of;
 
 /// A request on its way to a model or pipeline that was found.
@@ -29,8 +29,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) deadline: Deadline,
     /// Looks up the value by which a pipeline's candidate can choose its requests.
     pub(crate) sticky: &'a (dyn Fn(&str) -> Option<&'a [u8]> + Sync),
-    /// Its course, for its answer and its trace.
-    pub(crate) course: &'a mut Course,
+    /// Its context, for its answer and its trace.
+    pub(crate) context: &'a mut RequestContext,
     /// The times, rows and provider are noted here.
     pub(crate) receipt: &'a mut Receipt,
 }
@@ -88,9 +88,9 @@ impl Inference {
                 }
                 let id = self.shared.request_ids.of_text(asked.id);
                 let chosen = choose(route, asked.sticky);
-                asked.course.variant = chosen.part.as_ref().map(|part| part.variant);
-                let variant = asked.course.variant.map(Variant::as_str);
-                let trace_id = asked.course.trace_id();
+                asked.context.variant = chosen.part.as_ref().map(|part| part.variant);
+                let variant = asked.context.variant.map(Variant::as_str);
+                let trace_id = asked.context.trace_id();
                 let span = request_span(&chosen.route, &id, variant, trace_id.as_deref());
                 let work = Box::pin(run_pipeline(asked, chosen, request, id.into()));
                 work.instrument(span).await
@@ -121,13 +121,10 @@ impl Inference {
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();
-        let mut receipt = asked.receipt.take();
         if let Some(direct) = own.models.get(name) {
-            receipt.charge_to(direct.clone());
+            asked.receipt.charge_to(direct.clone());
         }
-        let work = ModelWork { lane, submission, quota, receipt };
-        let ModelAnswer { outcome, receipt } = work.run().await;
-        *asked.receipt = receipt;
+        let outcome = ModelWork { lane, submission, quota }.run(asked.receipt).await;
         if let Err(error) = &outcome
             && error.code() == ErrorCode::ModelFailed
         {
@@ -162,13 +159,11 @@ async fn run_pipeline(
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
         is_trial: false,
-        is_traced: asked.course.is_sampled(),
-        receipt: asked.receipt.take(),
+        is_traced: asked.context.is_sampled(),
     };
-    let PipelineAnswer { outcome, receipt, lines } = run(work, part).await;
-    *asked.receipt = receipt;
+    let PipelineAnswer { outcome, lines } = run_variant(work, part, asked.receipt).await;
     let response = outcome.map_err(|error| problem_of(error, &route, &lines));
-    asked.course.lines = lines;
+    asked.context.lines = lines;
     let response = response?;
     Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(response)?] })
 }

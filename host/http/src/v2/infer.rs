@@ -27,7 +27,7 @@ pub(super) async fn infer(
     model: NamedModel<'_>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { snapshot, head, body, id, receipt, course, .. } = call;
+    let Call { snapshot, head, body, id, receipt, context, .. } = call;
     let budget = &caller.tenant()?.tenant.quota.bytes;
     let target = caller.find(snapshot, model)?.served()?;
     let header_len = header_length(&head.headers)?;
@@ -58,7 +58,7 @@ pub(super) async fn infer(
     };
     receipt.read();
     let sticky = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
-    let mut asked = Asked { caller, target, id, deadline, sticky: &sticky, course, receipt };
+    let mut asked = Asked { caller, target, id, deadline, sticky: &sticky, context, receipt };
     let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;
     let done = Done { model: model.name, version, outputs, request };
     let written = written(inference, caller, done).await?;

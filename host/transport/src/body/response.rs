@@ -6,7 +6,6 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
@@ -14,6 +13,10 @@ use http::Response;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::hold::{HELD_BYTES_MIN, held};
+
+/// The most bytes that a connection gets at once. It takes the next ones when most of these are
+/// written, so that the end of a long body is near the time at which its client has it.
+const FRAME_BYTES_MAX: usize = 256 << 10;
 
 /// An answer of the data plane.
 pub type Answer = Response<ResponseBody>;
@@ -25,29 +28,22 @@ pub struct ResponseBody {
     rest: VecDeque<Bytes>,
     /// Counts the bytes of the head, if the answer has no body that could count them.
     _head: Option<HeldBytes>,
-    _timer: Option<WriteTimer>,
+    end: End,
 }
 
-/// Takes the time from an answer until its connection has taken the last byte of its body.
-pub trait WriteSink: Send + Sync {
-    /// Take the time of one answer.
-    fn written(&self, took: Duration);
+/// Waits for the end of an answer. If it is dropped before, the client left.
+pub trait AnswerEnd: Send {
+    /// The connection has taken the last byte of the answer's body, but for what it sends at once.
+    fn sent(self: Box<Self>);
 }
 
-struct WriteTimer {
-    sink: &'static dyn WriteSink,
-    since: Instant,
-}
+/// What waits for the end of the body.
+#[derive(Default)]
+struct End(Option<Box<dyn AnswerEnd>>);
 
-impl Drop for WriteTimer {
-    fn drop(&mut self) {
-        self.sink.written(self.since.elapsed());
-    }
-}
-
-impl fmt::Debug for WriteTimer {
+impl fmt::Debug for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteTimer").field("since", &self.since).finish()
+        f.debug_tuple("End").field(&self.0.is_some()).finish()
     }
 }
 
@@ -60,21 +56,43 @@ impl From<Bytes> for ResponseBody {
 impl From<Vec<Bytes>> for ResponseBody {
     fn from(parts: Vec<Bytes>) -> Self {
         let mut rest = VecDeque::from(parts);
-        Self { first: rest.pop_front().unwrap_or_default(), rest, ..Self::default() }
+        let mut body =
+            Self { first: rest.pop_front().unwrap_or_default(), rest, ..Self::default() };
+        body.skip_empty();
+        body
     }
 }
 
 impl ResponseBody {
     /// The same body. All of it counts against `budget` until it is sent.
     pub fn held(self, budget: &Arc<ByteBudget>) -> Self {
-        let Self { first, rest, _head, _timer } = self;
+        let Self { first, rest, _head, end } = self;
         let rest = rest.into_iter().map(|part| held(part, budget));
-        Self { first: held(first, budget), rest: rest.collect(), _head, _timer }
+        Self { first: held(first, budget), rest: rest.collect(), _head, end }
     }
 
-    /// The same body. `sink` takes the time from `since` until it is written or dropped.
-    pub fn timed(self, sink: &'static dyn WriteSink, since: Instant) -> Self {
-        Self { _timer: Some(WriteTimer { sink, since }), ..self }
+    /// The same body. `end` waits for its end, which an empty body has reached.
+    pub fn ending(mut self, end: Box<dyn AnswerEnd>) -> Self {
+        self.end = End(Some(end));
+        self.note_end();
+        self
+    }
+
+    /// Go on to the next part that has bytes.
+    fn skip_empty(&mut self) {
+        while self.first.is_empty()
+            && let Some(part) = self.rest.pop_front()
+        {
+            self.first = part;
+        }
+    }
+
+    fn note_end(&mut self) {
+        if self.is_end_stream()
+            && let Some(end) = self.end.0.take()
+        {
+            end.sent();
+        }
     }
 
     /// The same for a body in one part. The `head_bytes` of its answer count, too.
@@ -101,12 +119,12 @@ impl Body for ResponseBody {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.first.is_empty() {
-            self.first = match self.rest.pop_front() {
-                Some(part) => part,
-                None => return Poll::Ready(None),
-            };
+            return Poll::Ready(None);
         }
-        let part = std::mem::take(&mut self.first);
+        let bytes = self.first.len().min(FRAME_BYTES_MAX);
+        let part = self.first.split_to(bytes);
+        self.skip_empty();
+        self.note_end();
         Poll::Ready(Some(Ok(Frame::data(part))))
     }
 
@@ -117,5 +135,80 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         let rest: usize = self.rest.iter().map(Bytes::len).sum();
         SizeHint::with_exact((self.first.len() + rest) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::FutureExt;
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    /// Counts answers that were sent, and clients that left.
+    #[derive(Clone, Default)]
+    struct Ends(Arc<[AtomicUsize; 2]>);
+
+    struct Waits(Ends, bool);
+
+    impl AnswerEnd for Waits {
+        fn sent(mut self: Box<Self>) {
+            self.1 = true;
+            self.0.0[0].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            if !self.1 {
+                self.0.0[1].fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    impl Ends {
+        fn body(&self, parts: &[usize]) -> ResponseBody {
+            let parts: Vec<_> = parts.iter().map(|bytes| Bytes::from(vec![7; *bytes])).collect();
+            ResponseBody::from(parts).ending(Box::new(Waits(self.clone(), false)))
+        }
+
+        fn counts(&self) -> [usize; 2] {
+            [0, 1].map(|index| self.0[index].load(Ordering::Relaxed))
+        }
+    }
+
+    fn next(body: &mut ResponseBody) -> usize {
+        body.frame().now_or_never().unwrap().unwrap().unwrap().into_data().unwrap().len()
+    }
+
+    #[test]
+    fn an_answer_ends_with_its_last_byte() {
+        let ends = Ends::default();
+        let mut body = ends.body(&[0, 3, FRAME_BYTES_MAX + 1, 0]);
+        assert_eq!((next(&mut body), ends.counts()), (3, [0, 0]));
+        assert_eq!((next(&mut body), ends.counts()), (FRAME_BYTES_MAX, [0, 0]));
+        assert_eq!(next(&mut body), 1);
+        assert!(body.is_end_stream());
+        assert_eq!(ends.counts(), [1, 0]);
+        drop(body);
+        assert_eq!(ends.counts(), [1, 0]);
+    }
+
+    #[test]
+    fn an_empty_answer_is_sent_at_once() {
+        let ends = Ends::default();
+        drop((ends.body(&[]), ends.body(&[0, 0])));
+        assert_eq!(ends.counts(), [2, 0]);
+    }
+
+    #[test]
+    fn a_client_that_leaves_before_the_last_byte_does_not_have_the_answer() {
+        let ends = Ends::default();
+        let mut body = ends.body(&[3, 3]);
+        next(&mut body);
+        drop((body, ends.body(&[3])));
+        assert_eq!(ends.counts(), [0, 2]);
     }
 }

@@ -1,18 +1,22 @@
-//! What is told of requests, by the settings: traces, the access log, slow requests.
+//! How requests are observed, by the settings: traces, the access log, slow requests.
 
 use std::time::Duration;
 
 use anyhow::Result;
-use gristmill_http::Telling;
+use gristmill_http::ObserverConfig;
 use gristmill_otlp::{Collector, TraceConfig, Tracer};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
 use crate::config::{Config, Traces};
 
-/// What is told. Parts of it live as long as the process. `instance` names this server among
-/// several. Connections to the collector live on `threads`.
-pub(super) async fn telling(config: &Config, instance: &str, threads: &Handle) -> Result<Telling> {
+/// How requests are observed. Parts of it live as long as the process. `instance` names this server
+/// among several. Connections to the collector live on `threads`.
+pub(super) async fn observer(
+    config: &Config,
+    instance: &str,
+    threads: &Handle,
+) -> Result<ObserverConfig> {
     let tracer = match trace_config(&config.traces, instance) {
         Some(traces) => {
             let starting = threads.spawn(async move { Tracer::start(&traces) });
@@ -20,7 +24,7 @@ pub(super) async fn telling(config: &Config, instance: &str, threads: &Handle) -
         }
         None => None,
     };
-    Ok(Telling {
+    Ok(ObserverConfig {
         edges: Box::leak(Box::default()),
         requests: Box::leak(Box::default()),
         tracer,
@@ -46,8 +50,8 @@ pub(super) fn collector(traces: &Traces) -> Option<Collector> {
 }
 
 /// Send the traces that wait.
-pub(super) async fn end(telling: &Telling) {
-    if let Some(tracer) = telling.tracer {
+pub(super) async fn end(observer: &ObserverConfig) {
+    if let Some(tracer) = observer.tracer {
         // It waits for the collector, but not for long. A panic is logged.
         let _ = spawn_blocking(move || tracer.shut_down()).await;
     }
