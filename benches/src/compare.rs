@@ -8,7 +8,7 @@ use gristmill_batch::{Counters, LaneConfig, Times};
 use gristmill_core::{Model, Tensor};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, closed_loop, tensor_in};
+use crate::harness::{Harness, closed_loop, median, tensor_in};
 
 /// The number of rounds. Each measures both sides, one after the other.
 pub const ROUNDS: usize = 3;
@@ -95,10 +95,8 @@ pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
 /// The median of the rounds' ratios. Both sides of a round run one after the other, so a slow phase
 /// of the machine slows both.
 pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
-    let mut ratios: Vec<_> =
-        measured.iter().zip(bare).map(|(measured, bare)| measured / bare).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+    let ratios = measured.iter().zip(bare).map(|(measured, bare)| measured / bare);
+    median(&ratios.collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 /// Rows a second of the bare session in a loop.

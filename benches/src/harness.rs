@@ -164,6 +164,13 @@ pub async fn closed_loop(
     Ok(answers as f64 / began.elapsed().as_secs_f64())
 }
 
+/// The median; of an even number of figures, the larger one in the middle. None if there are none.
+pub fn median(figures: &[f64]) -> Option<f64> {
+    let mut figures = figures.to_vec();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied()
+}
+
 /// The value below which `percent` of the samples lie.
 pub fn percentile(samples: &mut [Duration], percent: f64) -> Duration {
     samples.sort_unstable();

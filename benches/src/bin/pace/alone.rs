@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
+use gristmill_benches::harness::median;
+use gristmill_benches::report::{self, Target};
 use gristmill_client::http::Request;
 use serde_json::json;
 
@@ -17,6 +19,9 @@ use crate::stage::Stage;
 const CALLS_US: [u64; 5] = [20, 500, 1500, 2500, 10_000];
 const CLIENTS: usize = 64;
 const ROUNDS: usize = 5;
+
+/// The target: the throughput as a ratio to that of the earlier build.
+const RATIO_MIN: f64 = 0.97;
 
 const TIME: Duration = Duration::from_secs(4);
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -41,13 +46,15 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
             }
         }
         let (now, before) = (median(&per_s), median(&before_per_s));
+        let ratio = now.zip(before).map(|(now, before)| now / before);
         let figures = json!({
             "per_s": per_s,
             "before_per_s": before_per_s,
             "processors": now.map(|now| now * us as f64 / 1e6),
-            "ratio": now.zip(before).map(|(now, before)| now / before),
+            "ratio": ratio,
         });
-        bench.told(case(us), figures);
+        let target = ratio.map(|ratio| Target::at_least(ratio, RATIO_MIN, "x before"));
+        report::row(&case(us), &figures, target);
     }
     Ok(())
 }
@@ -63,10 +70,4 @@ fn throughput(stage: &Stage, request: &Request<bytes::Bytes>) -> Result<f64> {
         Way::to(stage).await?.closed_loop(request, CLIENTS, WARM_UP, &ended).await
     })?;
     Ok(outcomes.good as f64 / TIME.as_secs_f64())
-}
-
-fn median(figures: &[f64]) -> Option<f64> {
-    let mut figures = figures.to_vec();
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied()
 }
