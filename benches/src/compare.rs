@@ -97,7 +97,7 @@ pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
 /// of the machine slows both.
 pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
     let ratios = measured.iter().zip(bare).map(|(measured, bare)| measured / bare);
-    median(&ratios.collect::<Vec<_>>()).unwrap_or_default()
+    median(&ratios.collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 /// Rows a second of the bare session in a loop.

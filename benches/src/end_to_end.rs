@@ -40,7 +40,7 @@ struct Way {
 }
 
 /// Measure rows a second in rounds: by the bare session, through the server in requests of one row
-/// (`end_to_end`), and in requests of a whole batch (`end_to_end_batched`). Returns the figures of
+/// (`end to end`), and in requests of a whole batch (`end to end batched`). Returns the figures of
 /// each way through the server.
 pub fn compare(
     harness: &Harness,
@@ -94,8 +94,8 @@ fn ways(comparison: &Comparison, bare: &mut LoadedModel, batch: &Tensor) -> Resu
         answer_bytes: batch_bytes,
     };
     Ok([
-        Way { name: "end_to_end", clients: single, flows: Vec::new() },
-        Way { name: "end_to_end_batched", clients: batched, flows: Vec::new() },
+        Way { name: "end to end", clients: single, flows: Vec::new() },
+        Way { name: "end to end batched", clients: batched, flows: Vec::new() },
     ])
 }
 

@@ -1,6 +1,6 @@
 //! The parts that the benchmarks share: loading and submitting, models, the comparisons of a lane
 //! and of the whole server with the bare session, a server's process, requests at a steady pace,
-//! and the corpus of hostile bytes.
+//! the corpus of hostile bytes, and the rows that a program prints.
 
 #![forbid(unsafe_code)]
 
@@ -11,4 +11,5 @@ pub mod files;
 pub mod harness;
 pub mod load;
 pub mod models;
+pub mod report;
 pub mod server;

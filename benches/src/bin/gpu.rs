@@ -3,8 +3,8 @@
 //!
 //! `gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <gristmill binary> [--provider cuda|cpu]
 //! [--batches N,...] [--seconds N]`. `ORT_DYLIB_PATH` must name a library built with CUDA; the
-//! program needs no other file of the repository. It prints one JSON object a line; `cargo xtask
-//! bench gpu` runs it and records them. To try it without a GPU, use `--provider cpu`, few and
+//! program needs no other file of the repository. It prints rows with targets; `cargo xtask bench
+//! gpu` runs it, or records what it printed. To try it without a GPU, use `--provider cpu`, few and
 //! small batches, and any models with one input of which only the rows vary.
 
 use std::num::NonZero;
@@ -19,6 +19,7 @@ use gristmill_batch::{Lane, LaneConfig};
 use gristmill_benches::compare::{Comparison, ROUNDS, median_ratio};
 use gristmill_benches::end_to_end;
 use gristmill_benches::harness::{Harness, closed_loop, on, shape_of, tensor_from};
+use gristmill_benches::report::{self, Target};
 use gristmill_core::{Dtype, Tensor, TensorInfo};
 use serde_json::{Value, json};
 
@@ -48,6 +49,9 @@ const CHANGING_BATCH_MAX: usize = 32;
 const LIMITED_BYTES: usize = 600 << 20;
 const LARGE_ROWS: usize = 256;
 
+/// The target: rows a second, as a ratio to the bare session.
+const RATIO_MIN: f64 = 0.90;
+
 /// The time that each side runs in each round, unless `--seconds` says another.
 const TIME: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -61,10 +65,18 @@ fn main() -> Result<()> {
     let Arguments { fp32, fp16, gristmill, provider, batches, time } = arguments;
     let options = on(provider);
     let harness = Harness::new()?;
-    report("machine", machine());
+    report::row("machine", &machine(), None);
     for (precision, path) in [("fp32", &fp32), ("fp16", &fp16)] {
         let (input, figures) = check(&harness, path, &options)?;
-        report(&format!("{precision}_outputs"), figures);
+        let row = |what: &str, figures: &Value| {
+            report::row(&format!("ResNet-50 {precision} {what}"), figures, None);
+        };
+        let comparison_row = |what: &str, figures: &Value| {
+            let what = format!("ResNet-50 {precision} {what}: rows a second over the bare loop");
+            let ratio = figures["ratio"].as_f64().unwrap_or(f64::NAN);
+            report::row(&what, figures, Some(Target::at_least(ratio, RATIO_MIN, "")));
+        };
+        row("outputs: largest difference", &figures);
         let rows = (0..PICTURES).map(|seed| pictures(&harness, &input, 1, seed));
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let comparison = |batch| Comparison {
@@ -79,22 +91,17 @@ fn main() -> Result<()> {
             warm_up: WARM_UP,
         };
         for batch in batches.as_deref().unwrap_or(&LANE_BATCHES) {
-            report(&format!("{precision}_batch_{batch}"), comparison(*batch).run(&harness)?);
+            comparison_row(&format!("batch {batch}"), &comparison(*batch).run(&harness)?);
         }
-        report(
-            &format!("{precision}_changing_sizes"),
-            changing_sizes(&harness, path, &options, time)?,
-        );
+        let figures = changing_sizes(&harness, path, &options, time)?;
+        row("changing sizes: rows a second over those without fixed sizes", &figures);
         if provider == ProviderKind::Cuda {
-            report(
-                &format!("{precision}_lack_of_memory"),
-                lack_of_memory(&harness, path, &options)?,
-            );
+            row("lack of memory", &lack_of_memory(&harness, path, &options)?);
         }
         let server = end_to_end::serve(&harness, &gristmill, path)?;
         for batch in batches.as_deref().unwrap_or(&END_TO_END_BATCHES) {
             for (way, figures) in end_to_end::compare(&harness, &server, &comparison(*batch))? {
-                report(&format!("{precision}_batch_{batch}_{way}"), figures);
+                comparison_row(&format!("batch {batch} {way}"), &figures);
             }
         }
     }
@@ -149,11 +156,6 @@ fn machine() -> Value {
     let gpus = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let cores = std::thread::available_parallelism().map(NonZero::get).ok();
     json!({ "cores": cores, "gpus": gpus })
-}
-
-fn report(what: &str, mut figures: Value) {
-    figures["what"] = what.into();
-    println!("{figures}");
 }
 
 /// Compare the outputs of the provider with those of the processor. Returns the model's input and

@@ -15,6 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::{Arg, ArgMatches};
 use gristmill_client::Listen;
 
 use self::page::{Block, Page};
@@ -46,13 +47,27 @@ const PAGE_TIME_S: &str = "900";
 /// Is printed when all commands of a block have ended well.
 const END: char = '\u{1e}';
 
-/// Paste these pages, or all.
-pub(crate) fn run(pages: &[&str]) -> Result<()> {
+pub(crate) fn command() -> clap::Command {
+    clap::Command::new("books")
+        .about("Paste the commands of the books beside a demo, and compare what they print")
+        .arg(
+            Arg::new("page")
+                .value_name("PAGE")
+                .num_args(0..)
+                .help("A page, such as models/README.md; all if none is named"),
+        )
+}
+
+/// Paste the pages that are named, or all.
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let (gristmill, onnxruntime) = setup::build_demo()?;
     let components = setup::build_components(&gristmill)?;
     let built = Built { gristmill, components, onnxruntime };
-    let all = [&PAGES[..], &SLOW_PAGES].concat();
-    paste_all(&built, if pages.is_empty() { &all } else { pages }).map(drop)
+    let pages: Vec<&str> = match matches.get_many::<String>("page") {
+        Some(pages) => pages.map(String::as_str).collect(),
+        None => [&PAGES[..], &SLOW_PAGES].concat(),
+    };
+    paste_all(&built, &pages).map(drop)
 }
 
 /// Paste the pages that every check pastes. Returns how many blocks were pasted.

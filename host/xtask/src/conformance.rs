@@ -8,9 +8,9 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::bench::{Table, Verdict};
 use crate::setup;
 use crate::shell::{cargo, program, root, run as run_command, step, target};
+use crate::table::Table;
 
 /// The backends under test, each with the reference that runs the same tests without our code.
 const BACKENDS: [(&str, &str); 2] = [("onnxruntime", ONNXRUNTIME), ("tract", PLAIN_TRACT)];
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Result<()> {
         serde_json::from_str(&std::fs::read_to_string(exported.join("onnxruntime.json"))?)?;
     step("building");
     run_command(cargo().args(["build", "--workspace", "--all-targets"]))?;
-    let mut table = Table::new("conformance", "cargo xtask conformance");
+    let mut table = Table::new("conformance", "cargo xtask conformance".into());
     let cases = exported.join("cases");
     for (backend, without_us) in BACKENDS {
         step(&format!("running {} tests on {backend}", itself.len()));
@@ -45,11 +45,8 @@ pub(crate) fn run() -> Result<()> {
         let count = |verdict: &str| baseline.values().filter(|own| *own == verdict).count();
         let (passed, failed, unsupported) =
             (count("passed"), count("failed"), count("unsupported"));
-        table.row(
-            without_us,
-            summary(passed, failed, unsupported),
-            json!({ "passed": passed, "failed": failed, "unsupported": unsupported }),
-        );
+        let figures = json!({ "passed": passed, "failed": failed, "unsupported": unsupported });
+        table.row(without_us, figures);
         let verdicts = verdicts(backend, &cases, &onnxruntime)?;
         let of = |wanted: &str| {
             let named = verdicts.iter().filter(move |(_, (verdict, _))| verdict == wanted);
@@ -61,19 +58,17 @@ pub(crate) fn run() -> Result<()> {
             .chain(&unsupported)
             .filter(|(name, _)| baseline.get(*name).is_some_and(|own| own == "passed"))
             .collect();
+        let is_reached = added.is_empty();
         let figures = json!({
             "passed": passed.len(), "failed": failed, "unsupported": unsupported.len(),
             "not_passed_that_pass_without_us": added,
         });
-        let measured = summary(passed.len(), failed.len(), unsupported.len());
-        let verdict = Verdict::new("no test not passed that passes without us", added.is_empty());
-        table.row_to_reach(backend, measured, figures, verdict);
+        let (failed, passed) = (failed.len(), passed.len());
+        let words = format!("failed {failed}, passed {passed}, unsupported {}", unsupported.len());
+        let row = table.row(backend, figures).shown(words);
+        row.to_reach("no test not passed that passes without us", is_reached);
     }
     table.finish()
-}
-
-fn summary(passed: usize, failed: usize, unsupported: usize) -> String {
-    format!("{passed} passed, {failed} failed, {unsupported} unsupported")
 }
 
 /// Run all tests on `backend`. A test that ends the process has failed; the run continues with the

@@ -6,31 +6,57 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
 
-use crate::shell::{cargo, program, root, run, step, target};
+use crate::shell::{cargo, program, root, run as run_command, step, target};
 
 const VERSION: &str = "0.20.2";
 
 /// The folder of the RustSec database, as this version names it.
 const DATABASE: &str = "advisory-db-3157b0e258782691";
 
+pub(crate) fn command() -> Command {
+    Command::new("deny")
+        .about("Check the dependencies: licences, bans and sources, by deny.toml")
+        .subcommand(
+            Command::new("advisories")
+                .about("Check known faults of dependencies as well, by the RustSec database")
+                .arg(
+                    Arg::new("copy")
+                        .value_name("PATH")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("A copy of the database; otherwise it is fetched from GitHub"),
+                ),
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand_matches("advisories") {
+        None => check(),
+        Some(matches) => match matches.get_one::<PathBuf>("copy") {
+            None => check_with_advisories(),
+            Some(copy) => check_with_copy(copy),
+        },
+    }
+}
+
 /// Check licences, bans and sources. This needs no network where all crates are downloaded.
 pub(crate) fn check() -> Result<()> {
     let deny = install()?;
     // Offline, cargo-deny reads the sources of all crates, of those for other platforms too.
-    run(cargo().args(["fetch", "--locked"]))?;
-    run(program(deny).args(["--offline", "check", "bans", "licenses", "sources"]))
+    run_command(cargo().args(["fetch", "--locked"]))?;
+    run_command(program(deny).args(["--offline", "check", "bans", "licenses", "sources"]))
 }
 
 /// Check the advisories, too. Their database is fetched from GitHub.
-pub(crate) fn check_with_advisories() -> Result<()> {
+fn check_with_advisories() -> Result<()> {
     check()?;
-    run(program(install()?).args(["check", "advisories"]))
+    run_command(program(install()?).args(["check", "advisories"]))
 }
 
 /// Check the advisories of a copy of their database, a clone or an unpacked archive. This needs no
 /// network.
-pub(crate) fn check_with_copy(copy: &Path) -> Result<()> {
+fn check_with_copy(copy: &Path) -> Result<()> {
     let crates = copy.join("crates").canonicalize();
     let crates = crates.with_context(|| {
         format!("{} is not a copy of the RustSec database: it has no crates/", copy.display())
@@ -47,11 +73,11 @@ pub(crate) fn check_with_copy(copy: &Path) -> Result<()> {
     let fetched = File::create(database.join(".git/FETCH_HEAD"))?;
     fetched.set_modified(time_of(copy, &crates)?)?;
     let rules = fs::read_to_string(root().join("deny.toml")).context("deny.toml")?;
-    let own = format!("[advisories]\ndb-path = {:?}\n", databases.display().to_string());
+    let advisories = format!("[advisories]\ndb-path = {:?}\n", databases.display().to_string());
     let config = databases.join("deny.toml");
-    fs::write(&config, rules.replacen("[advisories]\n", &own, 1))?;
+    fs::write(&config, rules.replacen("[advisories]\n", &advisories, 1))?;
     let mut deny = program(install()?);
-    run(deny.args(["--offline", "check", "--config"]).arg(config).arg("advisories"))
+    run_command(deny.args(["--offline", "check", "--config"]).arg(config).arg("advisories"))
 }
 
 /// The time of a copy: when it was fetched, or that of its newest file.
@@ -84,7 +110,7 @@ fn install() -> Result<PathBuf> {
         install.args(["install", "cargo-deny", "--locked", "--debug", "--version", VERSION]);
         install.arg("--root").arg(&folder);
         install.env("CARGO_TARGET_DIR", folder.join("build")).env("CARGO_PROFILE_DEV_DEBUG", "0");
-        run(&mut install)?;
+        run_command(&mut install)?;
         fs::remove_dir_all(folder.join("build"))?;
     }
     Ok(program)

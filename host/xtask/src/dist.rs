@@ -10,19 +10,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use gristmill_client::Listen;
 
-use crate::bench::{Round, services};
+use crate::bench::{LOADS, Round, add_photos};
 use crate::server::Server;
 use crate::setup;
-use crate::shell::{cargo, output, program, run, step, target};
-
-const LISTEN: Listen<'_> =
-    Listen { data: "127.0.0.1:18280", grpc: "127.0.0.1:18282", admin: "127.0.0.1:18281" };
+use crate::shell::{cargo, output, program, run as run_command, step, target};
 
 /// The connections of the loads while the counters record.
 const CONNECTIONS: [u32; 3] = [1, 16, 64];
 const SECONDS: u32 = 5;
 
-pub(crate) fn run_dist() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let tools = Tools::find()?;
     let onnxruntime = setup::install_onnxruntime()?;
     setup::install_wasm_toolchain()?;
@@ -47,7 +44,7 @@ pub(crate) fn run_dist() -> Result<()> {
     if files.is_empty() {
         bail!("the server recorded nothing in {}", of_server.display());
     }
-    run(program(&tools.profdata).arg("merge").arg("-o").arg(&merged).args(files))?;
+    run_command(program(&tools.profdata).arg("merge").arg("-o").arg(&merged).args(files))?;
 
     step("building the server with what was recorded (about 15 minutes on 2 cores)");
     let gristmill = folder.join("gristmill");
@@ -77,7 +74,7 @@ impl Tools {
         let profdata = bin.join("llvm-profdata");
         if !profdata.exists() {
             step("installing llvm-tools");
-            run(program("rustup").args(["component", "add", "llvm-tools"]))
+            run_command(program("rustup").args(["component", "add", "llvm-tools"]))
                 .context("llvm-profdata is missing, and rustup cannot install it")?;
         }
         Ok(Self { host, profdata })
@@ -87,9 +84,9 @@ impl Tools {
     fn build(&self, flags: &[&str], to: &Path) -> Result<()> {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "gristmill"]);
-        run(build
-            .args(["--target", &self.host])
-            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")))?;
+        run_command(
+            build.args(["--target", &self.host]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")),
+        )?;
         let built = target().join(&self.host).join("release/gristmill");
         fs::copy(&built, to).with_context(|| built.display().to_string())?;
         Ok(())
@@ -99,14 +96,13 @@ impl Tools {
 /// Serve the demo's tenants under load, and end, so that the counters are written.
 fn record(gristmill: &Path, onnxruntime: &Path, components: &Path, counts: &Path) -> Result<()> {
     let data = target().join("guided/data");
-    let mut server = Server::command(gristmill, &data, onnxruntime, LISTEN);
+    let mut server = Server::command(gristmill, &data, onnxruntime, Listen::FREE_PORTS);
     // Its children, which compile and prove, have an environment of their own: they record nothing.
     server.env("LLVM_PROFILE_FILE", counts.join("gristmill-%m.profraw"));
     let server = Server::spawn(&mut server)?;
     server.deploy_demo(components)?;
-    services::add_photos(&server.admin, components)?;
-    let over_http =
-        services::LOADS.map(|load| (format!("{}/{}", server.url, load.path), load.sent));
+    add_photos(&server.admin, components)?;
+    let over_http = LOADS.map(|load| (format!("{}/{}", server.url, load.path), load.flags()));
     let over_grpc = (format!("grpc://{}/ranker", server.grpc), ["--rows", "1"]);
     for (url, sent) in over_http.into_iter().chain([over_grpc]) {
         for concurrency in CONNECTIONS {

@@ -1,10 +1,8 @@
 //! `cargo xtask fuzz`: runs the fuzz targets of `host/fuzz`, each for a while.
 //!
 //! A target is a program with libFuzzer in it. It changes inputs, keeps those that reach new code,
-//! and stops at the first one that breaks what must hold. `options` reads the command line,
-//! `report` reads what libFuzzer prints.
+//! and stops at the first one that breaks what must hold. `report` reads what libFuzzer prints.
 
-mod options;
 mod report;
 
 use std::fs::{self, File};
@@ -13,62 +11,57 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValue;
+use clap::{Arg, ArgMatches, Command, value_parser};
 
-use self::options::Options;
 use self::report::Report;
 use crate::setup;
 use crate::shell::{cargo, program, root, run as run_command, step, succeeds, target};
 
 /// A program of `host/fuzz`.
+#[derive(Clone, Copy)]
 struct Target {
     name: &'static str,
-    /// Who sends the bytes, and what they are.
+    /// The bytes that it gets, and what must hold for them.
     about: &'static str,
     /// The longest input that is tried.
     bytes_max: u32,
 }
 
 const TARGETS: [Target; 6] = [
-    Target { name: "tensors", about: "a guest's calls of host functions", bytes_max: 2 << 10 },
-    Target { name: "images", about: "pictures of every format", bytes_max: 32 << 10 },
-    Target { name: "multipart", about: "forms", bytes_max: 8 << 10 },
-    Target { name: "admission", about: "uploaded plugins", bytes_max: 32 << 10 },
-    Target { name: "artifacts", about: "compiled code on disk", bytes_max: 1 << 10 },
-    Target { name: "messages", about: "inference requests", bytes_max: 8 << 10 },
+    Target {
+        name: "tensors",
+        about: "calls of the host's functions, as no compiler makes them: each ends as the guest's \
+                own failure, and gives back what it held",
+        bytes_max: 2 << 10,
+    },
+    Target {
+        name: "images",
+        about: "pictures: decoding takes the memory that it said, and shows no earlier owner's \
+                bytes",
+        bytes_max: 32 << 10,
+    },
+    Target {
+        name: "multipart",
+        about: "forms: the parts lie in the body, and another parser finds the same ones",
+        bytes_max: 8 << 10,
+    },
+    Target {
+        name: "admission",
+        about: "uploaded plugins: refused for their own fault, or loaded with what the check found",
+        bytes_max: 32 << 10,
+    },
+    Target {
+        name: "artifacts",
+        about: "compiled code on disk: a changed file is never loaded",
+        bytes_max: 1 << 10,
+    },
+    Target {
+        name: "messages",
+        about: "requests of the Open Inference Protocol: an answer made of one is well-formed",
+        bytes_max: 8 << 10,
+    },
 ];
-
-const HELP: &str = "\
-Gives hostile bytes to the parts of the server that read bytes of strangers, and stops where one of
-them breaks what must hold.
-
-Usage: cargo xtask fuzz [TARGET]... [--seconds N]
-       cargo xtask fuzz TARGET --input FILE
-
-Without a TARGET each of them runs, one after the other:
-
-  tensors     calls of the host's functions, as no compiler makes them: each ends as the guest's own
-              failure, and gives back what it held
-  images      pictures: decoding takes the memory that it said, and shows no earlier owner's bytes
-  multipart   forms: the parts lie in the body, and another parser finds the same ones
-  admission   uploaded plugins: refused for their own fault, or loaded with what the check found
-  artifacts   compiled code on disk: a changed file is never loaded
-  messages    requests of the Open Inference Protocol: an answer made of one is well-formed
-
-Options:
-  --seconds N   How long each target runs [default: 60]
-  --input FILE  Give the target this one input, and print what happens
-
-The targets are in host/fuzz. They are compiled with counters that tell libFuzzer which code an
-input reaches, by the same stable compiler as the server, into target/fuzz. The first build takes
-about ten minutes on two cores. A C++ compiler is needed.
-
-A finding is written to target/fuzz/findings/TARGET, and the command fails. Then:
-  1. see it again:  cargo xtask fuzz TARGET --input target/fuzz/findings/TARGET/crash-...
-  2. mend the server;
-  3. keep the input: copy it to host/fuzz/corpus/TARGET under a name that says what it showed.
-The kept inputs are where each run begins, and `cargo xtask test` gives them to the same functions.
-What runs find besides stays in target/fuzz/corpus, so the next run goes on where this one ended.
-";
 
 /// The platform that is built for. Naming it keeps the counters out of build scripts and macros.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
@@ -91,28 +84,77 @@ const MEMORY_MIB_MAX: u32 = 3 << 10;
 /// How much of its log is shown if a target finds something.
 const SHOWN_LINES: usize = 40;
 
-/// Run what `args` say.
+pub(crate) fn command() -> Command {
+    let targets = TARGETS.map(|target| PossibleValue::new(target.name).help(target.about));
+    Command::new("fuzz")
+        .about("Give hostile bytes to the server's readers, a minute each")
+        .long_about(
+            "Give hostile bytes to the parts of the server that read bytes of strangers, and stop \
+             where one of them breaks what must hold.",
+        )
+        .after_long_help(
+            "The targets are in host/fuzz. They are compiled with counters that tell libFuzzer \
+             which code an input reaches, by the same stable compiler as the server, into \
+             target/fuzz. The first build takes about ten minutes on two cores. A C++ compiler is \
+             needed.\n\n\
+             A finding is written to target/fuzz/findings/TARGET, and the command fails. Then:\n  \
+             1. see it again:  cargo xtask fuzz TARGET --input target/fuzz/findings/TARGET/crash-...\n  \
+             2. fix the server;\n  \
+             3. keep the input: copy it to host/fuzz/corpus/TARGET under a name that says what it \
+             showed.\n\
+             The kept inputs are where each run begins, and `cargo xtask test` gives them to the \
+             same functions. What runs find besides stays in target/fuzz/corpus, so the next run \
+             goes on where this one ended.",
+        )
+        .arg(
+            Arg::new("target")
+                .value_name("TARGET")
+                .num_args(0..)
+                .value_parser(targets)
+                .help("What to run, one after the other; all if none is named"),
+        )
+        .arg(
+            Arg::new("seconds")
+                .long("seconds")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..))
+                .default_value("60")
+                .help("How long each target runs"),
+        )
+        .arg(
+            Arg::new("input")
+                .long("input")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .requires("target")
+                .help("Give the target this one input, and print what happens"),
+        )
+}
+
+/// Run the targets that are named.
 ///
 /// # Errors
 /// A tool is missing, a target does not compile, or an input broke what must hold.
-pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let known = TARGETS.map(|target| target.name);
-    let Some(options) = Options::parse(args, &known)? else {
-        print!("{HELP}");
-        return Ok(());
-    };
-    let is_wanted = |target: &&Target| options.targets.iter().any(|name| name == target.name);
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let names: Vec<&String> = matches.get_many("target").into_iter().flatten().collect();
+    let is_wanted =
+        |target: &&Target| names.is_empty() || names.iter().any(|name| *name == target.name);
     let targets: Vec<_> = TARGETS.iter().filter(is_wanted).collect();
+    let input = matches.get_one::<PathBuf>("input");
+    if input.is_some() && targets.len() != 1 {
+        bail!("--input needs one target, and {} are named", targets.len());
+    }
     let programs = build(&targets)?;
-    if let (Some(input), [target]) = (&options.input, &targets[..]) {
+    if let (Some(input), [target]) = (input, &targets[..]) {
         // Cargo runs this program, and others are run from the root: the path is the caller's.
         let input = fs::canonicalize(input).with_context(|| input.display().to_string())?;
         return run_command(program(programs.join(target.name)).arg(input));
     }
+    let seconds = matches.get_one::<u32>("seconds").copied().unwrap_or(60);
     let mut reports = Vec::new();
     for target in targets {
-        step(&format!("fuzzing {}: {} ({} s)", target.name, target.about, options.seconds));
-        let report = fuzz(target, &programs, options.seconds)?;
+        step(&format!("fuzzing {}, {seconds} s: {}", target.name, target.about));
+        let report = fuzz(target, &programs, seconds)?;
         println!("{:<10} {report}", target.name);
         reports.push((target.name, report));
     }

@@ -17,7 +17,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{cargo, output, root};
+use crate::shell::{cargo, output};
 
 /// Check each crate of the workspace, and the comments of the repository.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn check() -> Result<()> {
         let circles = circles::of_crate(&folder.join("src"))?;
         faults.extend(circles.iter().map(|circle| format!("{name}: {circle}")));
     }
-    faults.extend(widths::faults(&root())?);
+    faults.extend(widths::faults()?);
     if faults.is_empty() {
         return Ok(());
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::setup::{self, Built};
 use crate::shell::{json_lines, program, root, step, target};
+use crate::table::print_aligned;
 use crate::test::host_tests;
 
 /// The tests of `it` that note scores.
@@ -29,13 +30,15 @@ pub(crate) fn run() -> Result<()> {
     let built = setup::build_all()?;
     let mut scores = suites(&built)?;
     scores.extend(loadgen(&built)?);
-    let width = |of: fn(&Score) -> &str| scores.iter().map(|score| of(score).len()).max();
-    let (suite, topic) = (width(|score| &score.suite), width(|score| &score.topic));
-    let (suite, topic) = (suite.unwrap_or(0).max(5), topic.unwrap_or(0).max(5));
-    println!("\n{:suite$}  {:topic$}  passed  failed  not applicable", "suite", "topic");
-    for Score { suite: name, topic: about, passed, failed, not_applicable } in &scores {
-        println!("{name:suite$}  {about:topic$}  {passed:6}  {failed:6}  {not_applicable:14}");
-    }
+    let mut lines =
+        vec![["suite", "topic", "passed", "failed", "not applicable"].map(String::from)];
+    lines.extend(scores.iter().map(|Score { suite, topic, passed, failed, not_applicable }| {
+        let [passed, failed, not_applicable] =
+            [passed, failed, not_applicable].map(|count| count.to_string());
+        [suite.clone(), topic.clone(), passed, failed, not_applicable]
+    }));
+    println!();
+    print_aligned(&lines);
     let failed: u64 = scores.iter().map(|score| score.failed).sum();
     println!("{} passed, {failed} failed", scores.iter().map(|score| score.passed).sum::<u64>());
     if failed > 0 {

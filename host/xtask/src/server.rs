@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
-use gristmill_client::{Listen, ServerProcess, serve};
-use serde_json::json;
+use anyhow::{Context, Result};
+use gristmill_client::{Client, Listen, ServerProcess, block_on, serve};
+use serde_json::{Value, json};
 
 use crate::admin::Admin;
 use crate::setup;
-use crate::shell::{root, run, send};
+use crate::shell::{program, root, run, send};
 
 const TOKEN: &str = "demo-admin-token-not-for-production";
 /// The demo's tenants.
@@ -72,10 +72,18 @@ impl Server {
     /// Deploy the demo's manifest: two tenants with their models, plugins and pipelines; `demo` is
     /// open, `acme` has a key. Both use the model `digits`. The plugins are built.
     pub(crate) fn deploy_manifest(&self, gristmill: &Path) -> Result<()> {
-        let mut deploy = setup::plugin_builder(gristmill);
+        let mut deploy = self.cli(gristmill);
+        setup::set_build_folders(&mut deploy);
         deploy.args(["deploy", MANIFEST, "--yes", "--message", "the demo"]);
-        deploy.env("GRISTMILL_ADMIN_URL", &self.admin.url).env("GRISTMILL_ADMIN_TOKEN", TOKEN);
         run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
+    }
+
+    /// The program `gristmill`, for commands to this server.
+    pub(crate) fn cli(&self, gristmill: &Path) -> Command {
+        let mut command = program(gristmill);
+        command.env("GRISTMILL_ADMIN_URL", &self.admin.url);
+        command.env("GRISTMILL_ADMIN_TOKEN", &self.admin.token);
+        command
     }
 
     /// The same by calls of the admin API that older servers have, too, which a comparison may have
@@ -109,6 +117,15 @@ impl Server {
         // A default pipeline must exist.
         let demo = json!({ "open": true, "default_pipeline": "digits", "models": models });
         admin.put_json("tenants/demo", &demo)
+    }
+
+    /// The statistics of a model since it was loaded, in Triton's form.
+    pub(crate) fn statistics(&self, model: &str) -> Result<Value> {
+        let path = format!("/v2/models/{model}/stats");
+        let answer = block_on(Client::new(self.url.parse()?).get(&path))?;
+        let answer = answer.ok().with_context(|| format!("GET {path}"))?;
+        let mut document: Value = serde_json::from_slice(&answer.body)?;
+        Ok(document["model_stats"][0].take())
     }
 
     /// Tell it to end, and wait until it has.

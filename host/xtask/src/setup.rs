@@ -152,18 +152,18 @@ fn build_plugins(gristmill: &Path, plugins: &[Plugin]) -> Result<PathBuf> {
     fs::create_dir_all(&components)?;
     for Plugin { folder, component } in plugins {
         let out = components.join(format!("{component}.wasm"));
-        run(plugin_builder(gristmill).args(["plugin", "build", folder, "--out"]).arg(out))?;
+        let mut build = program(gristmill);
+        set_build_folders(&mut build);
+        run(build.args(["plugin", "build", folder, "--out"]).arg(out))?;
     }
     Ok(components)
 }
 
-/// `gristmill`, for commands that build plugins of this repository.
-pub(crate) fn plugin_builder(gristmill: &Path) -> Command {
-    let mut command = program(gristmill);
+/// Set the folders of a command of `gristmill` that builds plugins of this repository.
+pub(crate) fn set_build_folders(command: &mut Command) {
     // Not the folder of the server's builds: Debian's compiler may build the plugins.
     command.env("CARGO_TARGET_DIR", target().join("plugins"));
     command.env("GRISTMILL_BUILD_DIR", target().join(PLUGIN_TOOLS));
-    command
 }
 
 /// Install a compiler for WebAssembly: rustup's target, otherwise Debian's packages.

@@ -108,3 +108,9 @@ pub(crate) fn json_lines(command: &mut Command) -> Result<Vec<Value>> {
 pub(crate) fn json_of_lines(text: &str) -> Result<Vec<Value>> {
     Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
+
+/// The number at `pointer` of a document.
+pub(crate) fn number(document: &Value, pointer: &str) -> Result<f64> {
+    let number = document.pointer(pointer).and_then(Value::as_f64);
+    number.with_context(|| format!("no number {pointer} in {document}"))
+}

@@ -7,12 +7,30 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
+use clap::{Arg, ArgAction, ArgMatches};
 
 use self::tally::{Printer, Tally, run_tests};
 use crate::shell::{self, cargo, step};
 use crate::{books, deny, docs, layers, notice, setup};
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn command() -> clap::Command {
+    clap::Command::new("test")
+        .about(
+            "Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the reference \
+             tables, the OpenAPI document, the documents' links, tests",
+        )
+        .arg(
+            Arg::new("busy").long("busy").action(ArgAction::SetTrue).help(
+                "Only the tests, three times, while a busy thread on each core slows them down",
+            ),
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    if matches.get_flag("busy") { run_busy() } else { run_all() }
+}
+
+fn run_all() -> Result<()> {
     step("layers");
     layers::check()?;
     step("format");
@@ -24,12 +42,7 @@ pub(crate) fn run() -> Result<()> {
     docs::check(&built.gristmill)?;
     step("NOTICE");
     notice::check()?;
-    setup::install_clients()?;
-    setup::install_s3()?;
-    setup::install_schemathesis()?;
-    setup::install_collector()?;
-    setup::install_prometheus()?;
-    setup::install_perf_analyzer()?;
+    let mut tests = host_tests(&built)?;
     step("clippy");
     shell::run(cargo().args([
         "clippy",
@@ -41,7 +54,7 @@ pub(crate) fn run() -> Result<()> {
     ]))?;
     let mut tally = languages::run_all()?;
     step("tests");
-    tally += run_tests(&mut host_tests(&built)?, Printer::Cargo)?;
+    tally += run_tests(&mut tests, Printer::Cargo)?;
     tally += pasted(&built);
     conclude(&tally)
 }
@@ -58,7 +71,7 @@ fn pasted(built: &setup::Built) -> Tally {
 }
 
 /// Run the tests several times beside a full load: a busy machine could make them fail.
-pub(crate) fn run_busy() -> Result<()> {
+fn run_busy() -> Result<()> {
     const ROUNDS: usize = 3;
     let built = setup::build_all()?;
     let mut tests = host_tests(&built)?;
@@ -117,7 +130,7 @@ fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The tests of this workspace.
+/// The tests of this workspace. What they need is installed.
 pub(crate) fn host_tests(built: &setup::Built) -> Result<Command> {
     let mut tests = cargo();
     tests

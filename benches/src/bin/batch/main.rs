@@ -1,9 +1,8 @@
 //! The batcher alone: lanes over real and paced models, without HTTP and without the sandbox.
 //!
-//! Prints one JSON object a line, `{"what":..., figures...}`. `cargo xtask bench batch` runs it,
-//! compares the figures with the targets and records them. Arguments: names of scenarios, or none
-//! for all but `staging`; or `bare <model.onnx> --batch N --threads T --seconds S`, in this order,
-//! for the bare session in a loop.
+//! Prints rows with targets. `cargo xtask bench batch` runs it. Arguments: names of scenarios, or
+//! none for all but `staging`; or `bare <model.onnx> --batch N --threads T --seconds S`, in this
+//! order, for the bare session in a loop.
 
 mod allocations;
 mod overload;
@@ -15,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use gristmill_benches::harness::Harness;
+use gristmill_benches::report::{self, Target};
 use serde_json::Value;
 
 use throughput::Bare;
@@ -23,6 +23,40 @@ use throughput::Bare;
 static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 type Scenario = fn(&Harness) -> Result<Value>;
+
+/// The maximum or minimum of a figure.
+#[derive(Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+use Bound::{AtLeast, AtMost};
+
+/// The rows: a scenario, one of its figures, what the figure is, and its target.
+const ROWS: [(&str, &str, &str, Bound); 11] = [
+    (
+        "submit_overhead",
+        "added_us",
+        "submit, ranker, concurrency 1: us added to the bare run",
+        AtMost(5.0),
+    ),
+    ("digits_throughput", "ratio", "digits CNN: rows a second over the bare loop", AtLeast(0.9)),
+    ("resnet50_throughput", "ratio", "ResNet-50: rows a second over the bare loop", AtLeast(0.97)),
+    ("mean_batch_16", "ratio", "mean batch of 64 clients, maximum 16, over 16", AtLeast(0.9)),
+    ("mean_batch_64", "ratio", "mean batch of 64 clients, maximum 64, over 64", AtLeast(0.9)),
+    (
+        "fairness",
+        "grown_by_batches",
+        "p99 beside a flood of 20 x capacity, grown by batches",
+        AtMost(1.0),
+    ),
+    ("goodput", "ratio", "answers in 100 ms at 1.5 x capacity, over capacity", AtLeast(0.95)),
+    ("allocations", "allocations", "allocations a request", AtMost(4.0)),
+    ("allocations", "grown", "bytes allocated for a large tensor over a small one", AtMost(1.5)),
+    ("sound", "lost", "requests lost, 10^7 rows", AtMost(0.0)),
+    ("sound", "wrong", "requests with another's rows or fate, 10^7 rows", AtMost(0.0)),
+];
 
 const SCENARIOS: [(&str, Scenario); 9] = [
     ("submit_overhead", throughput::submit_overhead),
@@ -68,7 +102,7 @@ fn main() -> Result<()> {
                 .map(|(_, scenario)| scenario)
                 .partition(|(name, _)| figure_of(name).is_some());
             for (name, scenario) in steady {
-                print(name, scenario(&harness)?);
+                print(name, &scenario(&harness)?);
             }
             let mut rounds = vec![Vec::new(); varying.len()];
             for _ in 0..ROUNDS {
@@ -77,16 +111,27 @@ fn main() -> Result<()> {
                 }
             }
             for ((name, _), rounds) in varying.into_iter().zip(rounds) {
-                print(name, median(rounds, figure_of(name).unwrap_or_default()));
+                print(name, &median(rounds, figure_of(name).unwrap_or_default()));
             }
         }
     }
     Ok(())
 }
 
-fn print(name: &str, mut figures: Value) {
-    figures["what"] = name.into();
-    println!("{figures}");
+/// Print the rows of a scenario.
+fn print(name: &str, figures: &Value) {
+    let rows: Vec<_> = ROWS.iter().filter(|(scenario, ..)| *scenario == name).collect();
+    if rows.is_empty() {
+        report::row(name, figures, None);
+    }
+    for (_, figure, what, bound) in rows {
+        let value = figures[*figure].as_f64().unwrap_or(f64::NAN);
+        let target = match bound {
+            AtLeast(least) => Target::at_least(value, *least, ""),
+            AtMost(most) => Target::at_most(value, *most, ""),
+        };
+        report::row(what, figures, Some(target));
+    }
 }
 
 /// The figure by which the median of a scenario's rounds is found, if it varies.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use gristmill_benches::files::read;
+use gristmill_load::median;
 use gristmill_benches::load::{Load, Question};
+use gristmill_benches::report::{self, Target};
 use gristmill_benches::server::Server;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -18,11 +20,16 @@ use tokio::runtime::Runtime;
 const ROUNDS: usize = 5;
 const LOAD: Duration = Duration::from_secs(12);
 
+/// The targets: the p99 of the pipeline's own answers beside a candidate and beside a shadow, as a
+/// ratio to that without.
+const CANDIDATE_RATIO_MAX: f64 = 1.05;
+const SHADOW_RATIO_MAX: f64 = 1.2;
+
 /// The ways: the name, and what the candidate of the pipeline has, if there is one.
 const WAYS: [(&str, Option<&str>); 3] =
     [("without", None), ("candidate", Some("traffic_percent")), ("shadow", Some("shadow_percent"))];
 
-pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<Value> {
+pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<()> {
     let server = Server::start(gristmill, &[], Stdio::null())?;
     let plugin = read(&components.join("digits.wasm"))?;
     runtime.block_on(async {
@@ -68,12 +75,22 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         }
     }
     let names = WAYS.map(|(name, _)| name);
-    Ok(json!({
+    let mut figures = json!({
         "ways": names,
         "p50_ms": p50_ms,
         "p99_ms": p99_ms,
         "answered_by_the_pipeline": answered,
         "failed": failed,
         "shadow_of_the_last_round": shadow,
-    }))
+    });
+    for (way, what, ratio_max) in [
+        (1, "a candidate with 10 % of the traffic", CANDIDATE_RATIO_MAX),
+        (2, "a shadow of each request", SHADOW_RATIO_MAX),
+    ] {
+        let p99 = |way: usize| median(&p99_ms[way]).context("no answers");
+        let ratio = p99(way)? / p99(0)?;
+        figures["ratio"] = json!(ratio);
+        report::row(what, &figures, Some(Target::at_most(ratio, ratio_max, "x without")));
+    }
+    Ok(())
 }

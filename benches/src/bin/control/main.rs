@@ -1,9 +1,8 @@
 //! The control plane under load: releases while requests run, and many tenants.
 //!
-//! Prints one JSON object a line, one for each case. `cargo xtask bench control` runs it, compares
-//! the figures with the targets and records them. Arguments: the binary `gristmill`, the folder of
-//! the built plugins, and names of cases, or none for all. The library of ONNX Runtime is in
-//! `ORT_DYLIB_PATH`.
+//! Prints rows with targets. `cargo xtask bench control` runs it. Arguments: the binary
+//! `gristmill`, the folder of the built plugins, and names of cases, or none for all. The library
+//! of ONNX Runtime is in `ORT_DYLIB_PATH`.
 //!
 //! `swaps` replaces plugins and models while requests run, `tenants` makes many tenants of few
 //! plugins and models, `candidates` gives a pipeline a candidate.
@@ -15,11 +14,10 @@ mod tenants;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// A case: measures with the binary `gristmill` and the folder of the components.
-type Case = fn(&Runtime, &Path, &Path) -> Result<Value>;
+/// A case: measures with the binary `gristmill` and the folder of the components, and prints rows.
+type Case = fn(&Runtime, &Path, &Path) -> Result<()>;
 
 const CASES: [(&str, Case); 3] =
     [("swaps", swaps::measure), ("tenants", tenants::measure), ("candidates", candidates::measure)];
@@ -35,9 +33,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     for (name, measure) in CASES {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
-            let mut figures = measure(&runtime, Path::new(gristmill), Path::new(components))?;
-            figures["what"] = name.into();
-            println!("{figures}");
+            measure(&runtime, Path::new(gristmill), Path::new(components))?;
         }
     }
     Ok(())

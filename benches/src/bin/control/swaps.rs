@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use gristmill_benches::corpus::models;
 use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question, Report};
+use gristmill_benches::report::{self, Target};
 use gristmill_benches::server::Server;
 use gristmill_platform::Share;
 use parking_lot::Mutex;
@@ -28,6 +29,9 @@ const MODELS: u32 = 200;
 /// Without releases, before and after.
 const QUIET: Duration = Duration::from_secs(20);
 
+/// The target: the p99 during releases as a ratio to the p99 without them.
+const RATIO_MAX: f64 = 1.2;
+
 /// What must be in an answer.
 #[derive(Clone, Copy)]
 struct Versions {
@@ -38,7 +42,7 @@ struct Versions {
 /// The answers' texts, by the releases that they name.
 type Seen = Arc<Mutex<BTreeMap<u64, BTreeSet<String>>>>;
 
-pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<Value> {
+pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<()> {
     let server = Server::start(gristmill, &[], Stdio::null())?;
     let guest = read(&components.join("marked.wasm"))?;
     let mut versions = Versions { plugin: 0, model: 0 };
@@ -87,7 +91,17 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     let answered = reports.each_ref().map(|report| report.latencies.len());
     let p50_ms = reports.each_ref().map(|report| report.percentile_ms(50.0));
     let p99_ms = reports.each_ref().map(|report| report.percentile_ms(99.0));
-    Ok(json!({
+    let [Some(p99_before), Some(p99_during), Some(p99_after)] = p99_ms else {
+        bail!("no answers: {p99_ms:?}")
+    };
+    let ratio = p99_during / ((p99_before + p99_after) / 2.0);
+    let is_reached = failed == 0 && mixed.is_empty() && ratio <= RATIO_MAX;
+    let target = format!("0 failed, 0 mixed, p99 at most {RATIO_MAX} x");
+    let what = format!(
+        "{} releases of a plugin and {} of a model under load",
+        versions.plugin, versions.model
+    );
+    let figures = json!({
         "plugin_releases": versions.plugin,
         "model_releases": versions.model,
         "seconds": seconds,
@@ -99,7 +113,10 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         "p99_ms": p99_ms,
         "answered": answered,
         "client_had_real_time": had_real_time,
-    }))
+        "ratio": ratio,
+    });
+    report::row(&what, &figures, Some(Target::new(target, is_reached)));
+    Ok(())
 }
 
 /// Make the releases as from another machine: no request waits for the processor because of the
@@ -122,7 +139,7 @@ fn marked(guest: &[u8], number: u32) -> Result<Vec<u8>> {
     const MARK: &[u8] = b"mark-000000";
     let places = guest.windows(MARK.len()).enumerate().filter(|(_, bytes)| *bytes == MARK);
     let places: Vec<_> = places.map(|(place, _)| place).collect();
-    let [place] = places[..] else { anyhow::bail!("marks in marked.wasm: {}", places.len()) };
+    let [place] = places[..] else { bail!("marks in marked.wasm: {}", places.len()) };
     ensure!(number < 1_000_000, "{number} has too many digits");
     let mut file = guest.to_vec();
     file[place..place + MARK.len()].copy_from_slice(format!("mark-{number:06}").as_bytes());

@@ -13,8 +13,10 @@ use gristmill_benches::corpus::{models, plugins};
 use gristmill_benches::files::read;
 use gristmill_benches::harness::percentile_ms;
 use gristmill_benches::load::{Load, Question};
+use gristmill_benches::report::{self, Target};
 use gristmill_benches::server::{Server, resident_bytes};
 use gristmill_client::http::Request;
+use gristmill_load::median;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
@@ -33,6 +35,12 @@ const LOAD: Duration = Duration::from_secs(5);
 /// Memory that was freed goes back to the system after a while.
 const REST: Duration = Duration::from_secs(3);
 
+/// The targets: the memory of a tenant, the time of a start, and the time of one more release as a
+/// ratio to that with few tenants.
+const KIB_PER_TENANT_MAX: f64 = 10.0;
+const READY_S_MAX: f64 = 3.0;
+const DEPLOY_RATIO_MAX: f64 = 1.5;
+
 /// The digests of the files that tenants share.
 struct Files {
     pre: Vec<String>,
@@ -45,7 +53,7 @@ struct Figures {
     deploy_ms: f64,
 }
 
-pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<Value> {
+pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<()> {
     let mut server = Server::start(gristmill, &[], Stdio::null())?;
     let files = runtime.block_on(upload(&server, components))?;
     runtime.block_on(make(&server, &files, 0..FEW))?;
@@ -58,16 +66,29 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     let grown = many.resident_bytes.saturating_sub(few.resident_bytes);
     let resident_mib = both.map(|figures| figures.resident_bytes >> 20);
     let deploy_ms = both.map(|figures| figures.deploy_ms);
-    Ok(json!({
-        "tenants": [FEW, MANY],
-        "resident_mib": resident_mib,
-        "bytes_per_tenant": grown / (MANY - FEW) as u64,
-        "deploy_ms": deploy_ms,
-        "deploy_ratio": many.deploy_ms / few.deploy_ms,
-        "p50_ms": p50_ms,
-        "p99_ms": p99_ms,
-        "ready_s": ready.as_secs_f64(),
-    }))
+    let row = |what: &str, figures: Value, target: Target| {
+        report::row(&format!("10,000 tenants: {what}"), &figures, Some(target));
+    };
+
+    let bytes = grown / (MANY - FEW) as u64;
+    let target = Target::at_most(bytes as f64 / 1024.0, KIB_PER_TENANT_MAX, "KiB");
+    row("memory of a tenant", json!({ "bytes": bytes, "resident_mib": resident_mib }), target);
+
+    let seconds = ready.as_secs_f64();
+    let target = Target::at_most(seconds, READY_S_MAX, "s");
+    row("start with warm caches", json!({ "seconds": seconds }), target);
+
+    let ratio = many.deploy_ms / few.deploy_ms;
+    let target = Target::at_most(ratio, DEPLOY_RATIO_MAX, "x the time with 100 tenants");
+    row("one more release", json!({ "ratio": ratio, "ms": deploy_ms }), target);
+
+    let [few_ms, many_ms] =
+        p50_ms.each_ref().map(|rounds| rounds.iter().flatten().copied().collect::<Vec<_>>());
+    let slowest = few_ms.iter().copied().fold(0.0, f64::max);
+    let is_reached = median(&many_ms).context("no answers")? <= slowest;
+    let target = Target::new("within the rounds with 100 tenants", is_reached);
+    row("a request", json!({ "p50_ms": p50_ms, "p99_ms": p99_ms }), target);
+    Ok(())
 }
 
 /// Upload the models, and the plugins' files for releases that come later.

@@ -1,24 +1,26 @@
 //! A tenant beside hostile guests, clients, uploads, messages and models: the times and failures of
 //! its requests, while another tenant or uploads of the operator attack the same server.
 //!
-//! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case
-//! between. `cargo xtask bench neighbour` runs it, compares the figures with the targets and
-//! records them. Arguments: the binary `gristmill`, the folder of the built plugins, and names of
-//! cases, or their beginnings, or none for all; `list` alone lists the cases. The library of ONNX
-//! Runtime is in `ORT_DYLIB_PATH`.
+//! Prints rows: two of the tenant alone, and one for each case, with its target. `cargo xtask bench
+//! neighbour` runs it. Arguments: the binary `gristmill`, the folder of the built plugins, and
+//! names of cases, or their beginnings, or none for all; `list` alone lists the cases. The library
+//! of ONNX Runtime is in `ORT_DYLIB_PATH`.
 //!
 //! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `attack`
 //! one hostile request and `attackers` many of them, `watch` the server's memory and processor
-//! time. `measure` runs a case with all of these.
+//! time. `measure` runs a case with all of these, and `verdict` compares its figures with the
+//! targets.
 
 mod attack;
 mod attackers;
 mod cases;
 mod measure;
 mod stage;
+mod verdict;
 mod watch;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use gristmill_benches::report;
 
 use crate::cases::CASES;
 use crate::measure::Bench;
@@ -40,14 +42,17 @@ fn main() -> Result<()> {
         ensure!(is_known, "there is no case {name:?}");
     }
     let mut bench = Bench::new(gristmill.into(), components.into())?;
-    println!("{}", bench.alone()?);
+    let (mut alone, mut cases) = (vec![bench.alone()?], Vec::new());
     for case in measured {
         if wanted.is_empty() || wanted.iter().any(|name| case.name.starts_with(name)) {
             for attackers in case.attackers {
-                println!("{}", bench.measure(case, *attackers)?);
+                cases.push(bench.measure(case, *attackers)?);
             }
         }
     }
-    println!("{}", bench.alone()?);
-    Ok(())
+    alone.push(bench.alone()?);
+    alone.iter().for_each(|figures| report::row("alone", figures, None));
+    let alone_p99 = verdict::mean_p99(&alone);
+    let alone_p99 = alone_p99.context("the neighbour was not answered when it was alone")?;
+    cases.into_iter().try_for_each(|figures| verdict::row(figures, alone_p99))
 }

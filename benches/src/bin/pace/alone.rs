@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use gristmill_benches::report::{self, Target};
 use gristmill_load::median;
 use serde_json::json;
 
@@ -15,6 +16,9 @@ use crate::stage::Stage;
 const CALLS_US: [u64; 5] = [20, 500, 1500, 2500, 10_000];
 const CLIENTS: usize = 64;
 const ROUNDS: usize = 5;
+
+/// The target: the throughput as a ratio to that of the earlier build.
+const RATIO_MIN: f64 = 0.97;
 
 const TIME: Duration = Duration::from_secs(4);
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -40,13 +44,15 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
             }
         }
         let (now, before) = (median(&per_s), median(&before_per_s));
+        let ratio = now.zip(before).map(|(now, before)| now / before);
         let figures = json!({
             "per_s": per_s,
             "before_per_s": before_per_s,
             "processors": now.map(|now| now * us as f64 / 1e6),
-            "ratio": now.zip(before).map(|(now, before)| now / before),
+            "ratio": ratio,
         });
-        bench.told(case(us), figures);
+        let target = ratio.map(|ratio| Target::at_least(ratio, RATIO_MIN, "x before"));
+        report::row(&case(us), &figures, target);
     }
     Ok(())
 }

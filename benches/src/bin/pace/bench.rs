@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use tokio::runtime::Runtime;
 
 /// What is measured, and the wish of the caller.
@@ -18,11 +17,5 @@ pub(crate) struct Bench<'a> {
 impl Bench<'_> {
     pub(crate) fn wants(&self, case: &str) -> bool {
         self.wanted.is_empty() || self.wanted.iter().any(|wanted| case.starts_with(wanted))
-    }
-
-    /// Print the figures of a case.
-    pub(crate) fn told(&self, case: String, mut figures: Value) {
-        figures["what"] = case.into();
-        println!("{figures}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use gristmill_benches::load::{Load, Question, Report};
+use gristmill_benches::report::{self, Target};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -14,6 +15,9 @@ use crate::stage::Stage;
 
 const CALLS_US: [u64; 5] = [500, 1500, 2500, 3300, 10_000];
 const CLIENTS: [usize; 3] = [8, 64, 256];
+
+/// The target: the p99 as a ratio to that without others.
+const RATIO_MAX: f64 = 2.0;
 
 const TIME: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -46,19 +50,22 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
         };
         let alone_p99 = alone(99.0).context("not answered alone")?;
         let p99 = report.percentile_ms(99.0).unwrap_or(f64::INFINITY);
+        let (ratio, failed) = (p99 / alone_p99, report.failures.values().sum::<usize>());
         let figures = json!({
             "alone_p50_ms": alone(50.0),
             "alone_p99_ms": alone_p99,
             "p50_ms": report.percentile_ms(50.0),
             "p99_ms": p99,
             "max_ms": report.percentile_ms(100.0),
-            "ratio": p99 / alone_p99,
-            "failed": report.failures.values().sum::<usize>(),
+            "ratio": ratio,
+            "failed": failed,
             "client_had_real_time": report.had_real_time,
             "others_per_s": others.good as f64 / TIME.as_secs_f64(),
             "others_failed": others.others,
         });
-        bench.told(case(us, clients), figures);
+        let target = format!("p99 at most {RATIO_MAX} x alone, none failed");
+        let target = Target::new(target, ratio <= RATIO_MAX && failed == 0);
+        report::row(&case(us, clients), &figures, Some(target));
         before = after;
     }
     Ok(())

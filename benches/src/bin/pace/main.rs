@@ -1,10 +1,9 @@
 //! One tenant's plugin calls, and who waits for them: requests beyond a tenant's capacity, another
 //! tenant beside many short calls, and the throughput of a tenant that is alone.
 //!
-//! Prints one JSON object a line, one for each case. `cargo xtask bench pace` runs it, compares the
-//! figures with the targets and records them. Arguments: the binary `gristmill`, the folder of the
-//! built plugins, an earlier binary or `-`, and beginnings of the names of cases, or none for all.
-//! The library of ONNX Runtime is in `ORT_DYLIB_PATH`.
+//! Prints a row for each case. `cargo xtask bench pace` runs it. Arguments: the binary `gristmill`,
+//! the folder of the built plugins, an earlier binary or `-`, and beginnings of the names of cases,
+//! or none for all. The library of ONNX Runtime is in `ORT_DYLIB_PATH`.
 //!
 //! In reading order: `stage` is the server with its tenants, `clients` sends requests, and
 //! `overload`, `beside` and `alone` are the cases.

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use gristmill_benches::report::{self, Target};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -15,6 +16,9 @@ const CALL: Duration = Duration::from_millis(20);
 const TIMES: [f64; 2] = [1.3, 2.0];
 const CLIENTS: usize = 16;
 const STREAMS: usize = 1200;
+
+/// The target: the answers as a ratio to the capacity.
+const RATIO_MIN: f64 = 0.9;
 
 const TIME: Duration = Duration::from_secs(20);
 const WARM_UP_ALONE: Duration = Duration::from_secs(2);
@@ -54,7 +58,8 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
                 "p99_ms": p99_ms,
                 "others": outcomes.others,
             });
-            bench.told(case(times), figures);
+            let target = Target::at_least(goodput / mean, RATIO_MIN, "");
+            report::row(&case(times), &figures, Some(target));
         }
     }
     Ok(())

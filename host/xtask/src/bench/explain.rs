@@ -1,13 +1,11 @@
 //! What `gristmill bench --explain` predicts, beside what it then measures.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::services::{self, Load};
-use super::shipped::Shipped;
-use super::table::{Table, Verdict};
-use crate::server::Server;
-use crate::shell::{program, root, step};
+use super::harness::Bench;
+use super::loads::LOADS;
+use crate::shell::{number, step};
 
 const CONNECTIONS: [u32; 3] = [1, 4, 16];
 
@@ -19,47 +17,28 @@ const FIGURES: [(&str, &str, bool); 3] =
 /// How far a prediction may be off, as a share of the measurement.
 const OFF_MAX: f64 = 0.15;
 
-pub(crate) fn run(shipped: &Shipped) -> Result<()> {
-    let server = services::start(shipped)?;
-    let mut table = Table::new("explain", "cargo xtask bench explain");
-    for load in services::LOADS {
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let server = bench.start_with_photos()?;
+    for load in LOADS {
         for connections in CONNECTIONS {
-            let what = format!("{}, {connections} connections", load.name);
+            let what = format!("{}, {connections} connections", load.name());
             step(&what);
-            let explained = explain(shipped, &server, &load, connections)?;
-            for (figure, key, is_asked) in FIGURES {
-                let own = &explained["figures"][key];
-                let number = |part: &str| {
-                    own[part].as_f64().with_context(|| format!("no {part} of {key}: {own}"))
-                };
-                let (predicted, measured, off) =
-                    (number("predicted")?, number("measured")?, number("off")?);
-                let what = format!("{what}: {figure}");
-                let text = format!(
-                    "predicted {predicted:8.0}, measured {measured:8.0} ({:+.0} %)",
-                    off * 100.0
-                );
-                if is_asked {
-                    let verdict = Verdict::new("within 15 %", off.abs() <= OFF_MAX);
-                    table.row_to_reach(what, text, own.clone(), verdict);
-                } else {
-                    table.row(what, text, own.clone());
+            let mut explain = server.cli(&bench.gristmill);
+            explain.arg("bench").arg(format!("{}/{}", server.url, load.path)).args(load.flags());
+            explain.args(["--explain", "--output", "json", "--duration", "8"]);
+            let done = explain.args(["--connections", &connections.to_string()]).output()?;
+            let error = String::from_utf8_lossy(&done.stderr);
+            ensure!(done.status.success(), "gristmill bench --explain: {error}");
+            let explained: Value = serde_json::from_slice(&done.stdout)?;
+            for (figure, key, has_target) in FIGURES {
+                let figures = &explained["figures"][key];
+                let off = number(figures, "/off")?;
+                let row = bench.table.row(format!("{what}: {figure}"), figures.clone());
+                if has_target {
+                    row.to_reach("within 15 %", off.abs() <= OFF_MAX);
                 }
             }
         }
     }
-    table.finish()
-}
-
-fn explain(shipped: &Shipped, server: &Server, load: &Load, connections: u32) -> Result<Value> {
-    let mut bench = program(&shipped.gristmill);
-    bench.current_dir(root()).arg("bench").arg(format!("{}/{}", server.url, load.path));
-    bench.args(load.sent);
-    bench.args(["--explain", "--output", "json", "--duration", "8"]);
-    bench.args(["--connections", &connections.to_string()]);
-    bench.env("GRISTMILL_ADMIN_URL", &server.admin.url);
-    let done = bench.env("GRISTMILL_ADMIN_TOKEN", &server.admin.token).output()?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "gristmill bench --explain: {said}");
-    Ok(serde_json::from_slice(&done.stdout)?)
+    Ok(())
 }

@@ -2,77 +2,62 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 /// The options of `cargo xtask bench`.
-#[derive(Default)]
 pub(super) struct Options {
-    /// Whether everything is built first: not with `--no-build` or `--binaries`.
+    /// Whether everything is built first.
     pub(super) build: bool,
     /// The folder whose binaries are measured in place of release binaries.
     pub(super) binaries: Option<PathBuf>,
-    /// Cases of `neighbour`, `control` or `compare`, or their beginnings, or peers of `peers`. All
-    /// if none is given.
     pub(super) only: Vec<String>,
-    /// The first of the servers that `compare` compares, or an earlier one, for `pace`.
+    /// The servers that `compare` compares; for `pace`, an earlier one.
     pub(super) before: Option<PathBuf>,
-    /// The second one.
     pub(super) after: Option<PathBuf>,
-    /// A file of what the program `gpu` printed on another machine. It is recorded, nothing is
-    /// measured.
+    /// What the program `gpu` printed on another machine. It is recorded, nothing is measured.
     pub(super) lines: Option<PathBuf>,
-    /// Names of benchmarks.
-    pub(super) names: Vec<String>,
+}
+
+/// All options. The help does not show those that are not `shown`.
+pub(super) fn arguments(shown: &[&str]) -> [Arg; 6] {
+    let path = |name: &'static str, value: &'static str| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf))
+    };
+    let all = [
+        Arg::new("no-build")
+            .long("no-build")
+            .action(ArgAction::SetTrue)
+            .help("Measure the binaries of an earlier run"),
+        path("binaries", "FOLDER")
+            .help("Measure the binaries of this folder, target/debug for example"),
+        Arg::new("only").long("only").value_name("CASE").action(ArgAction::Append).help(
+            "Run this case; may be repeated. A folder of benches/peers, a model of sizes, a case \
+             of control (swaps, tenants, candidates), or the beginning of a row's name",
+        ),
+        path("before", "SERVER").help("The binary of an earlier server"),
+        path("after", "SERVER").help("The binary of a later server"),
+        path("lines", "FILE")
+            .help("Record what target/release/gpu printed on another machine; measure nothing"),
+    ];
+    all.map(|argument| {
+        let is_shown =
+            ["no-build", "binaries"].iter().chain(shown).any(|name| *name == argument.get_id());
+        argument.hide(!is_shown)
+    })
 }
 
 impl Options {
-    /// # Errors
-    /// A flag is unknown or has no value. Names are not checked.
-    pub(super) fn parse(args: &[&str]) -> Result<Self> {
-        let mut options = Self { build: true, ..Self::default() };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
-            match *arg {
-                "--no-build" => options.build = false,
-                "--binaries" => {
-                    options.binaries = Some(value()?.into());
-                    options.build = false;
-                }
-                "--only" => options.only.push((*value()?).to_owned()),
-                "--before" => options.before = Some(value()?.into()),
-                "--after" => options.after = Some(value()?.into()),
-                "--lines" => {
-                    options.lines = Some(value()?.into());
-                    options.build = false;
-                }
-                flag if flag.starts_with("--") => bail!(
-                    "unknown flag {flag:?}: there are --no-build, --binaries, --only, --before, \
-                     --after and --lines"
-                ),
-                name => options.names.push(name.to_owned()),
-            }
+    pub(super) fn of(matches: &ArgMatches) -> Self {
+        let path = |name| matches.get_one::<PathBuf>(name).cloned();
+        let (binaries, lines) = (path("binaries"), path("lines"));
+        let only = matches.get_many("only").into_iter().flatten().cloned().collect();
+        Self {
+            build: !matches.get_flag("no-build") && binaries.is_none() && lines.is_none(),
+            binaries,
+            only,
+            before: path("before"),
+            after: path("after"),
+            lines,
         }
-        if options.lines.is_some() && options.names != ["gpu"] {
-            bail!("--lines is an option of bench gpu alone");
-        }
-        Ok(options)
-    }
-
-    /// Whether the benchmark `name` is given.
-    pub(super) fn has_name(&self, name: &str) -> bool {
-        self.names.iter().any(|own| own == name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Options;
-
-    #[test]
-    fn given_binaries_are_not_built() {
-        let builds = |args: &[&str]| Options::parse(args).unwrap().build;
-        assert!(builds(&["neighbour"]));
-        assert!(!builds(&["--no-build"]) && !builds(&["neighbour", "--binaries", "target/guided"]));
     }
 }

@@ -1,14 +1,12 @@
 //! Receipts under load: what all requests were charged, over the processor time of the server.
 
 use anyhow::{Context, Result};
-use gristmill_client::http::Request;
 use gristmill_client::{Client, block_on};
 use serde_json::{Value, json};
 
-use super::own_client::Round;
-use super::services::{self, Load};
-use super::shipped::Shipped;
-use super::table::{Table, Verdict};
+use super::clients::Round;
+use super::harness::Bench;
+use super::loads::LOADS;
 use crate::server::Server;
 use crate::shell::step;
 
@@ -22,51 +20,37 @@ const PARTS: [&str; 3] = ["plugin_cpu_us", "model_us", "host_cpu_us"];
 const OFF_MAX: f64 = 0.10;
 
 /// The server's processor time, and the sums of all requests' charges, in microseconds.
-struct Seen {
+struct Reading {
     cpu_us: f64,
     charged_us: [f64; PARTS.len()],
 }
 
-pub(crate) fn run(shipped: &Shipped) -> Result<()> {
-    let server = services::start(shipped)?;
-    let mut table = Table::new("receipts", "cargo xtask bench receipts");
-    for Load { name, path, sent } in services::LOADS {
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let server = bench.start_with_photos()?;
+    for load in LOADS {
         for concurrency in CONCURRENCY {
-            let what = format!("{name}, concurrency {concurrency}");
+            let what = format!("{}, concurrency {concurrency}", load.name());
             step(&what);
-            let before = Seen::now(&server)?;
-            let round = Round { concurrency, seconds: ROUND_SECONDS };
-            round.measure(&shipped.gristmill, &format!("{}/{path}", server.url), &sent)?;
-            let after = Seen::now(&server)?;
+            let before = Reading::of(&server)?;
+            bench.measure(&server, &load, Round { concurrency, seconds: ROUND_SECONDS })?;
+            let after = Reading::of(&server)?;
             let cpu_us = after.cpu_us - before.cpu_us;
-            let shares: Vec<f64> = after
-                .charged_us
-                .iter()
-                .zip(before.charged_us)
-                .map(|(after, before)| (after - before) / cpu_us)
-                .collect();
-            let share: f64 = shares.iter().sum();
-            let parts: Vec<_> = PARTS
-                .iter()
-                .zip(&shares)
-                .map(|(part, share)| format!("{part} {share:.2}"))
-                .collect();
-            table.row_to_reach(
-                format!("{what}: charged over the processor time"),
-                format!("{share:.2} ({})", parts.join(", ")),
-                json!({ "share": share, "parts": shares, "cpu_us": cpu_us }),
-                Verdict::new("within 10 %", (share - 1.0).abs() <= OFF_MAX),
-            );
+            let charged = after.charged_us.iter().zip(before.charged_us);
+            let parts: Vec<f64> =
+                charged.map(|(after, before)| (after - before) / cpu_us).collect();
+            let share: f64 = parts.iter().sum();
+            let figures = json!({ "share": share, "parts": parts, "cpu_us": cpu_us });
+            let row = bench.table.row(format!("{what}: charged over the processor time"), figures);
+            row.to_reach("within 10 %", (share - 1.0).abs() <= OFF_MAX);
         }
     }
-    table.finish()
+    Ok(())
 }
 
-impl Seen {
-    fn now(server: &Server) -> Result<Self> {
-        let metrics = Request::get("/metrics").body(Default::default())?;
+impl Reading {
+    fn of(server: &Server) -> Result<Self> {
         let client = Client::new(server.admin.url.parse()?).with_token(&server.admin.token)?;
-        let metrics = block_on(client.send(metrics))?.ok()?;
+        let metrics = block_on(client.get("/metrics"))?.ok()?;
         let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
         let seconds = metrics
             .lines()

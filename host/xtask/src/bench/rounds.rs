@@ -1,42 +1,63 @@
-//! Alternating rounds of two measurements, and their ratios.
+//! Rounds of several measurements in turns, and what they come to.
 
 use anyhow::Result;
 
-/// The ratios of pairs of rounds.
-pub(super) struct Ratios {
-    pub(super) least: f64,
-    pub(super) median: f64,
-    pub(super) most: f64,
-    /// All of them, sorted.
-    pub(super) all: Vec<f64>,
+/// What a client measured in a round. A client that does not measure a figure leaves 0.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Measured {
+    pub(crate) per_second: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p90_us: f64,
+    pub(crate) p99_us: f64,
+    /// The client's own processor time for each answer.
+    pub(crate) client_cpu_us: f64,
 }
 
-/// Run a round of each, again and again, alternating which is first.
-pub(super) fn in_turns<T, U>(
+/// A round of one of the sides that are compared.
+pub(super) type Side<'a> = &'a dyn Fn() -> Result<Measured>;
+
+/// The answers a second of rounds, compared with those of a reference.
+pub(super) struct Comparison {
+    /// The median of the ratios of the rounds.
+    pub(super) ratio: f64,
+    /// All of them, sorted.
+    pub(super) ratios: Vec<f64>,
+    /// The medians of both.
+    pub(super) per_s: f64,
+    pub(super) reference_per_s: f64,
+}
+
+/// Run a round of each side, again and again. Each time another side is first.
+pub(super) fn in_turns<const N: usize>(
     rounds: usize,
-    one: impl Fn() -> Result<T>,
-    other: impl Fn() -> Result<U>,
-) -> Result<(Vec<T>, Vec<U>)> {
-    let (mut ones, mut others) = (Vec::new(), Vec::new());
+    sides: [Side<'_>; N],
+) -> Result<[Vec<Measured>; N]> {
+    let mut measured = [const { Vec::new() }; N];
     for round in 0..rounds {
-        if round % 2 == 0 {
-            ones.push(one()?);
-            others.push(other()?);
-        } else {
-            others.push(other()?);
-            ones.push(one()?);
+        for turn in 0..N {
+            let at = (round + turn) % N;
+            measured[at].push(sides[at]()?);
         }
     }
-    Ok((ones, others))
+    Ok(measured)
 }
 
-impl Ratios {
-    /// Of these figures, of which there is at least one pair.
-    pub(super) fn of(figures: impl Iterator<Item = f64>, over: impl Iterator<Item = f64>) -> Self {
-        let mut all: Vec<f64> = figures.zip(over).map(|(figure, over)| figure / over).collect();
-        all.sort_by(f64::total_cmp);
-        Self { least: all[0], median: median(all.clone()), most: all[all.len() - 1], all }
+/// Compare rounds, of which there is at least one pair.
+pub(super) fn compare(rounds: &[Measured], reference: &[Measured]) -> Comparison {
+    let pairs = rates(rounds).into_iter().zip(rates(reference));
+    let mut ratios: Vec<f64> = pairs.map(|(rate, reference)| rate / reference).collect();
+    ratios.sort_by(f64::total_cmp);
+    Comparison {
+        ratio: median(ratios.clone()),
+        ratios,
+        per_s: median(rates(rounds)),
+        reference_per_s: median(rates(reference)),
     }
+}
+
+/// The answers a second of each round.
+pub(super) fn rates(rounds: &[Measured]) -> Vec<f64> {
+    rounds.iter().map(|round| round.per_second).collect()
 }
 
 /// The median; of an even number of figures, the larger one in the middle.

@@ -7,13 +7,11 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::made_models;
-use super::options::Options;
-use super::own_client::{Measured, Round};
-use super::rounds::{Ratios, in_turns, median};
-use super::services;
-use super::shipped::Shipped;
-use super::table::{Table, Verdict};
+use super::clients::Round;
+use super::harness::{Bench, grant};
+use super::loads::{DIGITS, ENCODER, Load, PHOTOS, RANKER, RESNET50};
+use super::models;
+use super::rounds::{compare, in_turns, median, rates};
 use crate::server::Server;
 use crate::shell::step;
 
@@ -26,91 +24,58 @@ const GRID_ROUND: Round = Round { concurrency: CLIENTS, seconds: 2 };
 const ROUND: Round = Round { concurrency: CLIENTS, seconds: 4 };
 const ROUNDS: usize = 5;
 
-/// A model, and the load that it is measured with.
-const JOBS: [(&str, &str, [&str; 2]); 5] = [
-    ("ranker", "v1/demo/infer/ranker", ["--body", "benches/scenarios/ranker.json"]),
-    ("digits", "v1/demo/infer/digits", ["--body", "models/digits/samples/7.png"]),
-    ("photos", "v1/demo/infer/photos", ["--body", "benches/scenarios/photo.jpg"]),
-    ("resnet50", "v2/models/resnet50", ["--rows", "1"]),
-    ("encoder", "v2/models/encoder", ["--rows", "1"]),
-];
+/// A load of each model.
+const LOADS: [Load; 5] = [RANKER, DIGITS, PHOTOS, RESNET50, ENCODER];
 
-pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
-    let server = services::start(shipped)?;
-    server.admin.put_file("models/resnet50", &made_models::resnet50("fp32")?)?;
-    server.admin.put_file("models/encoder", &made_models::encoder()?)?;
-    let models: Vec<_> = JOBS.iter().map(|(model, ..)| model).collect();
-    let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });
-    server.admin.put_json("tenants/demo", &tenant)?;
-    let mut table = Table::new("sizes", "cargo xtask bench sizes");
-    for (model, path, sent) in JOBS {
-        if !options.only.is_empty() && !options.only.iter().any(|only| model.starts_with(only)) {
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let server = bench.start_with_photos()?;
+    server.admin.put_file("models/resnet50", &models::resnet50()?)?;
+    server.admin.put_file("models/encoder", &models::encoder()?)?;
+    grant(&server.admin, &LOADS.map(|load| load.model()))?;
+    for load in &LOADS {
+        if !bench.wants(load.model()) {
             continue;
         }
-        step(&format!("{model} with sizes of a grid, then the best and auto in turns"));
-        let job = Job { server: &server, shipped, model, path, sent };
-        job.measure(&mut table).with_context(|| model.to_owned())?;
+        step(&format!("{} with sizes of a grid, then the best and auto in turns", load.model()));
+        measure(bench, &server, load).with_context(|| load.model())?;
     }
-    table.finish()
+    Ok(())
 }
 
-struct Job<'a> {
-    server: &'a Server,
-    shipped: &'a Shipped,
-    model: &'a str,
-    path: &'a str,
-    sent: [&'a str; 2],
-}
-
-impl Job<'_> {
-    fn measure(&self, table: &mut Table) -> Result<()> {
-        let mut grid = Vec::new();
-        for config in configurations()? {
-            let measured = self.round(&config, GRID_ROUND)?;
-            grid.push((config, measured.per_second));
-        }
-        grid.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-        let (best, _) = grid.first().context("the grid is empty")?;
-        let auto = json!({});
-        self.configure(&auto)?;
-        let sizes = self.server.admin.get("status")?["models"][self.model]["sizes"].clone();
-        let (chosen, by_hand) =
-            in_turns(ROUNDS, || self.round(&auto, ROUND), || self.round(best, ROUND))?;
-        let rates = |all: &[Measured]| all.iter().map(|one| one.per_second).collect::<Vec<_>>();
-        let (chosen_rates, best_rates) = (rates(&chosen), rates(&by_hand));
-        let ratios = Ratios::of(chosen_rates.iter().copied(), best_rates.iter().copied());
-        let spread = median(chosen.iter().map(|one| one.p90_us / one.p50_us).collect());
-        let figures = json!({
-            "auto": sizes,
-            "auto_per_s": chosen_rates,
-            "best": best,
-            "best_per_s": best_rates,
-            "ratio": ratios.median,
-            "p90_over_p50": spread,
-            "grid_per_s": grid,
-        });
-        let measured = format!(
-            "{:.0} a second, {:.3} x the best of the grid ({best}); p90 {spread:.2} x p50",
-            median(chosen_rates),
-            ratios.median
-        );
-        let verdict = Verdict::new(
-            format!("at least {RATIO_MIN} x, p90 at most {P90_RATIO_MAX} x p50"),
-            ratios.median >= RATIO_MIN && spread <= P90_RATIO_MAX,
-        );
-        table.row_to_reach(self.model, measured, figures, verdict);
-        Ok(())
+fn measure(bench: &mut Bench<'_>, server: &Server, load: &Load) -> Result<()> {
+    let path = format!("models/{}/config", load.model());
+    let measured = |config: &Value, round: Round| {
+        server.admin.put_json(&path, config)?;
+        bench.measure(server, load, round)
+    };
+    let mut grid = Vec::new();
+    for config in configurations()? {
+        let per_second = measured(&config, GRID_ROUND)?.per_second;
+        grid.push((config, per_second));
     }
-
-    fn configure(&self, config: &Value) -> Result<()> {
-        self.server.admin.put_json(&format!("models/{}/config", self.model), config)
-    }
-
-    fn round(&self, config: &Value, round: Round) -> Result<Measured> {
-        self.configure(config)?;
-        let url = format!("{}/{}", self.server.url, self.path);
-        round.measure(&self.shipped.gristmill, &url, &self.sent)
-    }
+    grid.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let (best, _) = grid.first().context("the grid is empty")?;
+    let auto = json!({});
+    server.admin.put_json(&path, &auto)?;
+    let sizes = server.admin.get("status")?["models"][load.model()]["sizes"].clone();
+    let [chosen, by_hand] =
+        in_turns(ROUNDS, [&|| measured(&auto, ROUND), &|| measured(best, ROUND)])?;
+    let ratio = compare(&chosen, &by_hand).ratio;
+    let spread = median(chosen.iter().map(|round| round.p90_us / round.p50_us).collect());
+    let figures = json!({
+        "auto": sizes,
+        "auto_per_s": rates(&chosen),
+        "best": best,
+        "best_per_s": rates(&by_hand),
+        "ratio": ratio,
+        "p90_over_p50": spread,
+        "grid_per_s": grid,
+    });
+    bench.table.row(load.model(), figures).to_reach(
+        format!("at least {RATIO_MIN} x, p90 at most {P90_RATIO_MAX} x p50"),
+        ratio >= RATIO_MIN && spread <= P90_RATIO_MAX,
+    );
+    Ok(())
 }
 
 /// The grid. No configuration has more threads than there are cores.

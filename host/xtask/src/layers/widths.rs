@@ -3,51 +3,25 @@
 //! rustfmt does not break comments, and no formatter runs over WIT. A comment line is a line with
 //! nothing but a comment. Code may be longer: a long text in it cannot be broken.
 
-use std::path::Path;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
+use crate::shell::{output, program, root};
 
 const COLUMNS_MAX: usize = 100;
 
-/// The beginnings of comment lines, by the ending of the file's name.
-const COMMENTS: [(&str, &str); 3] = [("rs", "//"), ("wit", "//"), ("py", "#")];
-
-/// The comment lines under `root` that are too long, in words. Hidden folders and builds are left
-/// out.
-///
-/// # Errors
-/// A folder or a file cannot be read.
-pub(super) fn faults(root: &Path) -> Result<Vec<String>> {
+/// The comment lines of the files in git, and of new files, that are too long, in words.
+pub(super) fn faults() -> Result<Vec<String>> {
+    let list = ["ls-files", "--cached", "--others", "--exclude-standard", "*.rs", "*.wit", "*.py"];
     let mut faults = Vec::new();
-    add_faults(root, root, &mut faults).context("cannot check the width of comments")?;
-    faults.sort_unstable();
-    Ok(faults)
-}
-
-fn add_faults(root: &Path, folder: &Path, faults: &mut Vec<String>) -> Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if kind.is_dir() && !name.starts_with('.') && !is_build(&path) {
-            add_faults(root, &path, faults)?;
-        }
-        let ending = path.extension().unwrap_or_default();
-        let comment = COMMENTS.iter().find(|(known, _)| ending == *known && kind.is_file());
-        if let Some((_, comment)) = comment {
-            let text = std::fs::read_to_string(&path).with_context(|| name.into_owned())?;
-            let file = path.strip_prefix(root).unwrap_or(&path).display();
-            let too_long = too_long(&text, comment);
-            faults.extend(too_long.map(|(line, columns)| {
-                format!("{file}:{line}: the comment has {columns} columns, over {COLUMNS_MAX}")
-            }));
-        }
+    for file in output(program("git").args(list))?.lines() {
+        // A file that is deleted may still be in git.
+        let text = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+        let comment = if file.ends_with(".py") { "#" } else { "//" };
+        faults.extend(too_long(&text, comment).map(|(line, columns)| {
+            format!("{file}:{line}: the comment has {columns} columns, over {COLUMNS_MAX}")
+        }));
     }
-    Ok(())
-}
-
-/// Whether cargo builds into this folder: it is `target` beside a manifest.
-fn is_build(folder: &Path) -> bool {
-    folder.ends_with("target") && folder.with_file_name("Cargo.toml").is_file()
+    Ok(faults)
 }
 
 /// The comment lines of `text` that are too long: their numbers and their columns.

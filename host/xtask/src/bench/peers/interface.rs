@@ -1,12 +1,12 @@
 //! The interfaces of the servers: how each takes a request, and where its answer is.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gristmill_client::{Answer, BinaryTensor, HEADER_LENGTH, infer_body};
 use serde_json::{Value, json};
 
-use super::service::Service;
+use crate::bench::loads::Load;
 
 /// The boundary of the forms. No picture has it.
 const BOUNDARY: &str = "gristmill-bench-peers";
@@ -35,30 +35,30 @@ pub(super) struct Request {
 }
 
 impl Interface {
-    pub(super) fn request(self, service: Service) -> Result<Request> {
-        let (name, body) = (service.name(), service.body()?);
-        let typed = |path: String, content_type: &str, body: Vec<u8>| Request {
-            path,
-            headers: vec![("content-type", content_type.to_owned())],
-            body,
-        };
-        Ok(match (self, service) {
-            (Self::Body { under }, _) => {
-                typed(format!("{under}/{name}"), service.content_type(), body)
-            }
-            (Self::Form { .. }, Service::Ranker) => {
-                typed(format!("/{name}"), service.content_type(), body)
-            }
-            (Self::Lists { .. }, Service::Ranker) => {
-                let list = [b"[", &body[..], b"]"].concat();
-                typed(format!("/{name}"), service.content_type(), list)
-            }
-            (Self::Form { file } | Self::Lists { files: file }, Service::Photos) => {
+    pub(super) fn request(self, load: &Load) -> Result<Request> {
+        let file = load.file();
+        let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let (name, typed) = (load.model(), load.content_type().to_owned());
+        let mut headers = Vec::new();
+        let (path, content_type, body) = match self {
+            Self::Form { file } | Self::Lists { files: file } if load.is_picture() => {
                 let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
-                typed(format!("/{name}"), &content_type, form(file, &body))
+                (format!("/{name}"), content_type, form(file, &body))
             }
-            (Self::BinaryTensor, _) => binary_tensor(name, &body)?,
-            (Self::Base64Tensor, _) => {
+            Self::Body { under } => (format!("{under}/{name}"), typed, body),
+            Self::Form { .. } => (format!("/{name}"), typed, body),
+            Self::Lists { .. } => (format!("/{name}"), typed, [b"[", &body[..], b"]"].concat()),
+            Self::BinaryTensor => {
+                let data = [&u32::try_from(body.len())?.to_le_bytes(), &body[..]].concat();
+                let shape = &[1, 1];
+                let input = BinaryTensor { name: "body", datatype: "BYTES", shape, data: &data };
+                let output = json!({ "name": "answer", "parameters": { "binary_data": true } });
+                let sent = infer_body(&[input], json!({ "outputs": [output] }));
+                headers.push((HEADER_LENGTH, sent.header_length));
+                let content_type = "application/octet-stream".to_owned();
+                (format!("/v2/models/{name}/infer"), content_type, sent.bytes.into())
+            }
+            Self::Base64Tensor => {
                 let input = json!({
                     "name": "body",
                     "datatype": "BYTES",
@@ -67,9 +67,11 @@ impl Interface {
                     "data": [BASE64.encode(&body)],
                 });
                 let document = json!({ "inputs": [input] }).to_string().into_bytes();
-                typed(format!("/v2/models/{name}/infer"), "application/json", document)
+                (format!("/v2/models/{name}/infer"), "application/json".to_owned(), document)
             }
-        })
+        };
+        headers.push(("content-type", content_type));
+        Ok(Request { path, headers, body })
     }
 
     /// The JSON that the service answers.
@@ -78,27 +80,19 @@ impl Interface {
     /// The answer is not a success or has another form.
     pub(super) fn answer(self, answer: Answer) -> Result<Value> {
         let answer = answer.ok()?;
-        let json = |bytes: &[u8]| -> Result<Value> {
-            let text = || format!("the answer is not JSON: {}", answer.beginning());
-            serde_json::from_slice(bytes).with_context(text)
+        let (begin, pointer) = match self {
+            Self::Body { .. } | Self::Form { .. } => (0, ""),
+            Self::Lists { .. } => (0, "/0"),
+            // A text comes after its length, in four bytes.
+            Self::BinaryTensor => (answer.header(HEADER_LENGTH).parse::<usize>()? + 4, ""),
+            Self::Base64Tensor => (0, "/outputs/0/data/0"),
         };
-        match self {
-            Self::Body { .. } | Self::Form { .. } => json(&answer.body),
-            Self::Lists { .. } => {
-                let list = json(&answer.body)?;
-                list.get(0).cloned().context("the answer is not a list of one")
-            }
-            Self::BinaryTensor => {
-                let header: usize = answer.header(HEADER_LENGTH).parse()?;
-                // A text comes after its length, in four bytes.
-                let text = answer.body.get(header + 4..);
-                json(text.context("the answer has no text after its header")?)
-            }
-            Self::Base64Tensor => {
-                let document = json(&answer.body)?;
-                let text = document["outputs"][0]["data"][0].as_str();
-                json(text.context("the answer has no text in its output")?.as_bytes())
-            }
+        let other = || format!("another form of answer: {}", answer.beginning());
+        let bytes = answer.body.get(begin..).with_context(other)?;
+        let document: Value = serde_json::from_slice(bytes).with_context(other)?;
+        match document.pointer(pointer).with_context(other)? {
+            Value::String(text) => serde_json::from_str(text).with_context(other),
+            value => Ok(value.clone()),
         }
     }
 }
@@ -113,29 +107,14 @@ fn form(name: &str, photo: &[u8]) -> Vec<u8> {
     [before.as_bytes(), photo, after.as_bytes()].concat()
 }
 
-fn binary_tensor(name: &str, body: &[u8]) -> Result<Request> {
-    ensure!(u32::try_from(body.len()).is_ok(), "the body is too long");
-    let data = [&(body.len() as u32).to_le_bytes(), body].concat();
-    let input = BinaryTensor { name: "body", datatype: "BYTES", shape: &[1, 1], data: &data };
-    let output = json!({ "name": "answer", "parameters": { "binary_data": true } });
-    let sent = infer_body(&[input], json!({ "outputs": [output] }));
-    Ok(Request {
-        path: format!("/v2/models/{name}/infer"),
-        headers: vec![
-            ("content-type", "application/octet-stream".to_owned()),
-            (HEADER_LENGTH, sent.header_length),
-        ],
-        body: sent.bytes.into(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use gristmill_client::http::{HeaderMap, StatusCode};
     use gristmill_client::{Answer, HEADER_LENGTH};
     use serde_json::json;
 
-    use super::{Interface, Service};
+    use super::Interface;
+    use crate::bench::loads::PHOTOS;
 
     fn answer(headers: HeaderMap, body: &'static [u8]) -> Answer {
         Answer { status: StatusCode::OK, headers, body: body.into() }
@@ -161,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_binary_request_has_the_picture_after_its_header_and_length() {
-        let request = Interface::BinaryTensor.request(Service::Photos).unwrap();
-        let header: usize = request.headers[1].1.parse().unwrap();
-        let photo = Service::Photos.body().unwrap();
+        let request = Interface::BinaryTensor.request(&PHOTOS).unwrap();
+        let header: usize = request.headers[0].1.parse().unwrap();
+        let photo = std::fs::read(PHOTOS.file()).unwrap();
         assert_eq!(request.body[header..header + 4], (photo.len() as u32).to_le_bytes());
         assert_eq!(request.body[header + 4..], photo);
     }

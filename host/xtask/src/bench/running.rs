@@ -1,44 +1,19 @@
-//! The processes of a load benchmark: the server with the demo's tenants, and its peers.
+//! A process beside the server: a peer, an echo, a replay.
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use gristmill_client::Listen;
 
-use super::shipped::Shipped;
-use crate::server::Server;
-use crate::setup;
-use crate::shell::{program, send, target};
+use crate::shell::send;
 
-/// The server's addresses.
-const LISTEN: Listen<'_> =
-    Listen { data: "127.0.0.1:18080", grpc: "127.0.0.1:18082", admin: "127.0.0.1:18081" };
-
-/// How long a peer may take to end after SIGTERM.
+/// The maximum time from its start to its first connection, and from SIGTERM to its end.
+const TIME_TO_LISTEN: Duration = Duration::from_secs(60);
 const TIME_TO_END: Duration = Duration::from_secs(5);
 
-/// The address of the echo.
-pub(super) const ECHO: &str = "127.0.0.1:18095";
-
-/// Start the server as it ships, with the demo's tenants.
-pub(super) fn start_server(shipped: &Shipped) -> Result<Server> {
-    let onnxruntime = setup::install_onnxruntime()?;
-    let data = target().join("bench-data");
-    let server = Server::start(&shipped.gristmill, &data, &onnxruntime, LISTEN)?;
-    server.deploy_demo(&shipped.components)?;
-    Ok(server)
-}
-
-/// The same, and the echo.
-pub(super) fn start_with_echo(shipped: &Shipped) -> Result<(Server, Running)> {
-    let server = start_server(shipped)?;
-    let echo = Running::start(program(shipped.binary("echo")).arg(ECHO), ECHO)?;
-    Ok((server, echo))
-}
-
-/// A peer's process; stopped when dropped.
+/// A running process; stopped when dropped.
 pub(super) struct Running(Child);
 
 impl Running {
@@ -48,11 +23,11 @@ impl Running {
         ensure!(TcpStream::connect(address).is_err(), "something listens on {address} already");
         let child = command.stdout(Stdio::null()).spawn();
         let mut running = Self(child.with_context(|| format!("cannot start {command:?}"))?);
-        let give_up = Instant::now() + Duration::from_secs(60);
+        let give_up = Instant::now() + TIME_TO_LISTEN;
         while TcpStream::connect(address).is_err() {
             ensure!(Instant::now() < give_up, "{command:?} does not listen on {address}");
             ensure!(running.0.try_wait()?.is_none(), "{command:?} ended");
-            std::thread::sleep(Duration::from_millis(50));
+            sleep(Duration::from_millis(50));
         }
         Ok(running)
     }
@@ -66,7 +41,7 @@ impl Drop for Running {
         send("TERM", self.0.id());
         let give_up = Instant::now() + TIME_TO_END;
         while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < give_up {
-            std::thread::sleep(Duration::from_millis(50));
+            sleep(Duration::from_millis(50));
         }
         // Some servers do not end by themselves, and some leave their workers.
         let _ = self.0.kill();

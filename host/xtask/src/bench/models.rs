@@ -7,13 +7,14 @@ use anyhow::Result;
 use crate::setup;
 use crate::shell::{program, root, run, step, target};
 
-/// ResNet-50 in `precision`, `fp32` or `fp16`.
-pub(super) fn resnet50(precision: &str) -> Result<PathBuf> {
-    let file = match precision {
-        "fp32" => "resnet50.onnx".to_owned(),
-        other => format!("resnet50-{other}.onnx"),
-    };
-    made("resnet50", &file, &[precision])
+/// ResNet-50 in FP32.
+pub(super) fn resnet50() -> Result<PathBuf> {
+    made("resnet50", "resnet50.onnx", &["fp32"])
+}
+
+/// ResNet-50 in FP16.
+pub(super) fn resnet50_fp16() -> Result<PathBuf> {
+    made("resnet50", "resnet50-fp16.onnx", &["fp16"])
 }
 
 /// The picture classifier.
