@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use gristmill_benches::files::read;
-use gristmill_load::median;
 use gristmill_benches::load::{Load, Question};
 use gristmill_benches::report::{self, Target};
 use gristmill_benches::server::Server;
+use gristmill_load::median;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 

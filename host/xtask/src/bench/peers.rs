@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use gristmill_client::http::Request as HttpRequest;
 use gristmill_client::{Client, block_on};
-use gristmill_compare::Mismatches;
 use serde_json::{Value, json};
 
 use self::interface::{Interface, Request};
@@ -36,8 +35,8 @@ const WARM_UP: Round = Round { concurrency: 16, seconds: 3 };
 
 /// The tolerance of the ranker's scores, and of the probability of a picture's best label. Decoders
 /// of JPEG and resizers round differently.
-const SCORES_DIFFER: f64 = 5e-5;
-const PROBABILITIES_DIFFER: f64 = 0.03;
+const SCORES_DIFFER: f64 = 1e-4;
+const PROBABILITIES_DIFFER: f64 = 0.05;
 
 /// How long a peer may take from the first connection to its first right answer.
 const FIRST_ANSWER: Duration = Duration::from_secs(60);
@@ -161,11 +160,30 @@ fn agree(load: &Load, ours: &Value, theirs: &Value) -> Result<()> {
         true => json!([answer["label"], answer["probability"]]),
         false => answer["items"].clone(),
     };
-    let tolerance = if load.is_picture() { PROBABILITIES_DIFFER } else { SCORES_DIFFER };
-    let mut mismatches = Mismatches::default();
-    mismatches.add_json(&compared(ours), &compared(theirs), tolerance);
-    ensure!(mismatches.is_empty(), "{:?}", mismatches.first);
+    let most = if load.is_picture() { PROBABILITIES_DIFFER } else { SCORES_DIFFER };
+    let (ours, theirs) = (compared(ours), compared(theirs));
+    ensure!(is_near(&ours, &theirs, most), "{theirs} is too far from Gristmill's {ours}");
     Ok(())
+}
+
+/// Whether both are the same, but for numbers that differ by at most `most`.
+fn is_near(ours: &Value, theirs: &Value, most: f64) -> bool {
+    match (ours, theirs) {
+        (Value::Number(ours), Value::Number(theirs)) => {
+            let pair = ours.as_f64().zip(theirs.as_f64());
+            pair.is_some_and(|(ours, theirs)| (ours - theirs).abs() <= most)
+        }
+        (Value::Array(ours), Value::Array(theirs)) => {
+            let mut pairs = ours.iter().zip(theirs);
+            ours.len() == theirs.len() && pairs.all(|(ours, theirs)| is_near(ours, theirs, most))
+        }
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let near =
+                |(key, value)| theirs.get(key).is_some_and(|other| is_near(value, other, most));
+            ours.len() == theirs.len() && ours.iter().all(near)
+        }
+        (ours, theirs) => ours == theirs,
+    }
 }
 
 impl<'a> Target<'a> {
