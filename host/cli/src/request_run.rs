@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_client::http::request::Parts;
 use gristmill_client::http::{HeaderName, HeaderValue, Request, Uri};
-use gristmill_core::{Calls, Deadline, ErrorCode, Receipt, Stages};
+use gristmill_core::{Deadline, ErrorCode, PluginCall, Receipt, Stages};
 use gristmill_sandbox::{CallError, Failure, Line, Response};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{InferError, PipelineAnswer, Queueing, Work};
@@ -39,7 +39,7 @@ pub struct Ran {
     /// The time of each stage.
     pub stages: Stages,
     /// What its calls of plugins used.
-    pub calls: Calls,
+    pub calls: Vec<PluginCall>,
     /// What its plugins logged.
     pub lines: Vec<Line>,
 }
@@ -118,7 +118,7 @@ impl RequestRun<'_> {
             SampleAnswer::Response { body, .. } => receipt.answered(body.len()),
             SampleAnswer::Failed(SampleFailure { code, .. }) => receipt.failed(*code, 0),
         };
-        let (stages, calls) = (record.stages, record.calls);
+        let (stages, calls) = (record.stages(), record.calls().cloned().collect());
         Ran { answer, took, stages, calls, lines }
     }
 

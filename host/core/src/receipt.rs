@@ -13,31 +13,9 @@ use smallvec::SmallVec;
 
 use crate::charge::{Charge, Late, ModelUse, micros};
 use crate::named::{Named, SinkNames};
+use crate::span::{ModelRun, PluginCall, Span, Step};
 use crate::stages::{Stage, Stages};
-use crate::{BatchRecord, BatchSink, ErrorCode, Follow, Name, Requests, Tracked, host_time};
-
-/// The use that one call of a plugin made of its limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallUsage {
-    /// CPU time, in the guest and in native work done for it.
-    pub cpu: Duration,
-    /// The CPU time that it may take. It is more if the call decodes a picture.
-    pub cpu_limit: Duration,
-    /// The linear memory of its instance, in bytes.
-    pub memory_bytes: usize,
-    /// The most bytes of tensors and pictures that it held.
-    pub host_memory_bytes: usize,
-}
-
-/// The use that a request's plugin calls made of their limits. A call that was not made has no
-/// figures. One that was still under way at the end has those up to its last pause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Calls {
-    /// The call of `preprocess`.
-    pub pre: Option<CallUsage>,
-    /// The call of `postprocess`.
-    pub post: Option<CallUsage>,
-}
+use crate::{BatchSink, ErrorCode, Follow, Name, Requests, Tracked, host_time};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,30 +34,24 @@ pub enum Outcome {
 pub struct Record {
     /// When it reached the host.
     pub arrived: Instant,
-    /// How long its stages took.
-    pub stages: Stages,
-    /// What its plugin calls used.
-    pub calls: Calls,
-    /// The use that it made of the model.
-    pub model: ModelUse,
-    /// Rows of its batch, those of other requests included; of the largest if it ran in several.
-    pub batch_rows: usize,
-    /// Tenants with requests in its batch; the most if it ran in several.
-    pub batch_tenants: usize,
+    /// From its arrival until its answer was ready, or its client left. Set when it has ended.
+    pub took: Duration,
+    /// From its arrival until its caller was admitted.
+    pub auth: Option<Duration>,
+    /// Reading and decoding its body.
+    pub read: Option<Duration>,
+    /// Its calls of plugins and its runs of models, in the order in which they ended.
+    pub spans: SmallVec<[Span; 3]>,
     /// The host's own processor time for it. Set when it has ended.
     pub host_time: Duration,
     /// Bytes of the request's body.
     pub request_bytes: usize,
     /// Bytes of the answer's body.
     pub response_bytes: usize,
-    /// The provider that ran the model, if the model has several.
-    pub provider: Option<&'static str>,
     /// The tenant, once its caller was admitted, if the request is told of.
     pub tenant: Option<Name>,
     /// Its pipeline or model. Set when it has ended.
     pub subject: Option<Subject>,
-    /// Its batch, if that is traced; the last one if it ran in several.
-    pub batch: Option<Arc<BatchRecord>>,
     /// Whether it is charged to a pipeline or a model.
     pub is_charged: bool,
     /// How it ended.
@@ -90,18 +62,15 @@ impl Record {
     fn begin(arrived: Instant) -> Self {
         Self {
             arrived,
-            stages: Stages::default(),
-            calls: Calls::default(),
-            model: ModelUse::default(),
-            batch_rows: 0,
-            batch_tenants: 0,
+            took: Duration::ZERO,
+            auth: None,
+            read: None,
+            spans: SmallVec::new(),
             host_time: Duration::ZERO,
             request_bytes: 0,
             response_bytes: 0,
-            provider: None,
             tenant: None,
             subject: None,
-            batch: None,
             is_charged: false,
             outcome: Outcome::default(),
         }
@@ -112,16 +81,97 @@ impl Record {
         self.subject.as_ref().map(Subject::names).unwrap_or_default()
     }
 
+    /// Its calls of plugins.
+    pub fn calls(&self) -> impl Iterator<Item = &PluginCall> {
+        self.spans.iter().filter_map(|span| match span {
+            Span::Call(call) => Some(call),
+            Span::Run(_) => None,
+        })
+    }
+
+    /// Its runs of models.
+    pub fn runs(&self) -> impl Iterator<Item = &ModelRun> {
+        self.spans.iter().filter_map(|span| match span {
+            Span::Run(run) => Some(run),
+            Span::Call(_) => None,
+        })
+    }
+
+    /// Note a call of a plugin, or more about the call of the same stage.
+    pub fn note_call(&mut self, noted: PluginCall) {
+        for span in &mut self.spans {
+            if let Span::Call(call) = span
+                && call.stage == noted.stage
+            {
+                call.took = noted.took.or(call.took);
+                call.used = noted.used.or(call.used);
+                return;
+            }
+        }
+        self.spans.push(Span::Call(noted));
+    }
+
+    /// All stages that it reached, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+        let before = [(Stage::Auth, self.auth), (Stage::Read, self.read)];
+        let before = before.into_iter().filter_map(|(stage, took)| {
+            let took = took?;
+            Some(Step { stage, took, span: None })
+        });
+        before.chain(self.spans.iter().flat_map(Span::steps))
+    }
+
+    /// How long each stage took, all spans together.
+    pub fn stages(&self) -> Stages {
+        let mut stages = Stages { auth: self.auth, read: self.read, ..Stages::default() };
+        for span in &self.spans {
+            match span {
+                Span::Call(PluginCall { stage, took: Some(took), .. }) => stages.add(*stage, *took),
+                Span::Call(_) => {}
+                Span::Run(ModelRun { queue, staging, infer, .. }) => {
+                    stages.add(Stage::Queue, *queue);
+                    stages.add(Stage::Infer, *infer);
+                    if let Some(staging) = staging {
+                        stages.add(Stage::Staging, *staging);
+                    }
+                }
+            }
+        }
+        stages
+    }
+
+    /// The use that it made of models, all runs together.
+    pub fn used(&self) -> ModelUse {
+        let mut used = ModelUse::default();
+        self.runs().for_each(|run| used.add(run.used));
+        used
+    }
+
+    /// Rows of its largest batch, those of other requests included.
+    pub fn batch_rows(&self) -> usize {
+        self.runs().map(|run| run.batch_rows).max().unwrap_or_default()
+    }
+
+    /// The most tenants with requests in one of its batches.
+    pub fn batch_tenants(&self) -> usize {
+        self.runs().map(|run| run.batch_tenants).max().unwrap_or_default()
+    }
+
+    /// The provider of the last model that has several.
+    pub fn provider(&self) -> Option<&'static str> {
+        self.runs().filter_map(|run| run.provider).last()
+    }
+
     /// The use of the server by this request.
     pub fn charge(&self) -> Charge {
-        let calls = [self.calls.pre, self.calls.post].into_iter().flatten();
+        let calls = self.calls().filter_map(|call| call.used);
         Charge {
             plugin_cpu_us: micros(calls.map(|usage| usage.cpu).sum()),
             host_cpu_us: micros(self.host_time),
-            queue_us: micros(self.stages.queue.unwrap_or_default()),
+            queue_us: micros(self.runs().map(|run| run.queue).sum()),
             received_bytes: self.request_bytes as u64,
             sent_bytes: self.response_bytes as u64,
-            ..self.model.charge()
+            ..self.used().charge()
         }
     }
 }
@@ -228,29 +278,24 @@ impl Receipt {
 
     /// Note that the caller was admitted now.
     pub fn admitted(&mut self) {
-        self.record.stages.auth = Some(self.record.arrived.elapsed());
+        self.record.auth = Some(self.record.arrived.elapsed());
         self.enters(Stage::Read);
     }
 
     /// Note that the body was read and decoded now, after the caller was admitted.
     pub fn read(&mut self) {
-        let auth = self.record.stages.auth.unwrap_or_default();
-        self.record.stages.read = Some(self.record.arrived.elapsed().saturating_sub(auth));
+        let auth = self.record.auth.unwrap_or_default();
+        self.record.read = Some(self.record.arrived.elapsed().saturating_sub(auth));
     }
 
     /// Note that the answer is ready now: how the request ends unless its client leaves before it
     /// has the answer, and the bytes of the answer's body.
-    pub fn is_ready(&mut self, outcome: Outcome, response_bytes: usize) {
+    pub fn note_ready(&mut self, outcome: Outcome, response_bytes: usize) {
         self.record.outcome = outcome;
         self.record.response_bytes = response_bytes;
         self.record.host_time += host_time::take();
         self.ready = Some(Instant::now());
-    }
-
-    /// The time from the request's arrival until its answer was ready, or until now.
-    pub fn took(&self) -> Duration {
-        let ready = self.ready.unwrap_or_else(Instant::now);
-        ready.saturating_duration_since(self.record.arrived)
+        self.tracked = None;
     }
 
     /// Close the receipt of a request whose answer is sent. Returns its record.
@@ -267,14 +312,14 @@ impl Receipt {
 
     /// Close the receipt of a request that is answered with so many bytes now. Returns its record.
     pub fn answered(mut self, response_bytes: usize) -> Record {
-        self.is_ready(Outcome::Answered, response_bytes);
+        self.note_ready(Outcome::Answered, response_bytes);
         self.close().clone()
     }
 
     /// Close the receipt of a request that failed, and is told so in so many bytes now. Returns its
     /// record.
     pub fn failed(mut self, code: ErrorCode, response_bytes: usize) -> Record {
-        self.is_ready(Outcome::Failed(code), response_bytes);
+        self.note_ready(Outcome::Failed(code), response_bytes);
         self.close().clone()
     }
 
@@ -286,6 +331,7 @@ impl Receipt {
         // Also of a request without sinks: otherwise the next one would pay for it.
         self.record.host_time += host_time::take();
         let ready = self.ready.unwrap_or_else(Instant::now);
+        self.record.took = ready.saturating_duration_since(self.record.arrived);
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
             sink.record(&self.record, ready.saturating_duration_since(since));
@@ -352,7 +398,7 @@ mod tests {
         open().failed(ErrorCode::PluginTrapped, 0);
         drop(open());
         let mut left = open();
-        left.is_ready(Outcome::Answered, 7);
+        left.note_ready(Outcome::Answered, 7);
         drop(left);
         let expected = [
             Outcome::Answered,

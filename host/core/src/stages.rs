@@ -67,10 +67,17 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The times of [`Stage::ALL`], which do not overlap: `infer` is without staging.
-    pub fn times(&self) -> [Option<Duration>; Stage::ALL.len()] {
-        let Self { auth, read, pre, queue, staging, infer, post } = *self;
-        let infer = infer.map(|infer| infer.saturating_sub(staging.unwrap_or_default()));
-        [auth, read, pre, queue, staging, infer, post]
+    /// Add to the time of a stage.
+    pub(crate) fn add(&mut self, stage: Stage, took: Duration) {
+        let time = match stage {
+            Stage::Auth => &mut self.auth,
+            Stage::Read => &mut self.read,
+            Stage::Pre => &mut self.pre,
+            Stage::Queue => &mut self.queue,
+            Stage::Staging => &mut self.staging,
+            Stage::Infer => &mut self.infer,
+            Stage::Post => &mut self.post,
+        };
+        *time = Some(time.unwrap_or_default() + took);
     }
 }

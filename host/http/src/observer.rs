@@ -213,7 +213,7 @@ impl RequestObserver {
         if let Some((_, since)) = request.answer {
             self.config.edges.written(names.edge, since.elapsed());
         }
-        let took = request.receipt.took();
+        let took = record.took;
         if self.config.access_log {
             log_access(request, took);
         }
@@ -253,7 +253,7 @@ fn log_access(request: &UnderWay, took: Duration) {
         pipeline = pipeline.map(Name::as_str),
         model = model.map(Name::as_str),
         variant = context.variant.map(Variant::as_str),
-        rows = record.model.rows,
+        rows = record.used().rows,
         received_bytes = record.request_bytes,
         sent_bytes = record.response_bytes,
         duration_ms = millis(Some(took)),
@@ -264,7 +264,7 @@ fn log_access(request: &UnderWay, took: Duration) {
 fn log_slow(request: &UnderWay, took: Duration, left_out: u64) {
     let UnderWay { names, context, receipt, .. } = request;
     let record = receipt.record();
-    let stages = &record.stages;
+    let stages = record.stages();
     let SinkNames { pipeline, model, .. } = record.names();
     tracing::warn!(
         request_id = &*names.id,
@@ -281,9 +281,9 @@ fn log_slow(request: &UnderWay, took: Duration, left_out: u64) {
         queue_ms = millis(stages.queue),
         infer_ms = millis(stages.infer),
         post_ms = millis(stages.post),
-        rows = record.model.rows,
-        batch_rows = record.batch_rows,
-        batch_tenants = record.batch_tenants,
+        rows = record.used().rows,
+        batch_rows = record.batch_rows(),
+        batch_tenants = record.batch_tenants(),
         left_out,
         "slow request"
     );

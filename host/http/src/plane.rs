@@ -81,7 +81,7 @@ impl DataPlane {
             Ok(answer) => (answer, Outcome::Answered),
             Err(problem) => {
                 log_internal(&problem, &id);
-                if under_way.receipt.record().stages.auth.is_none() {
+                if under_way.receipt.record().auth.is_none() {
                     self.shared.inference.log_wrong_key(&problem, &head.headers, client);
                 }
                 let code = problem.code;
@@ -92,7 +92,7 @@ impl DataPlane {
                 (answer, Outcome::Failed(code))
             }
         };
-        under_way.receipt.is_ready(outcome, answer.body().size_hint().lower() as usize);
+        under_way.receipt.note_ready(outcome, answer.body().size_hint().lower() as usize);
         let record = under_way.receipt.record();
         add_headers(&mut answer, &id, snapshot.release, record);
         if record.is_charged && receipt_header::is_wanted(&head.headers) {
@@ -135,13 +135,13 @@ fn add_headers(answer: &mut Answer, id: &str, release: u64, record: &Record) {
         headers.insert(REQUEST_ID, id);
     }
     // A caller that was not admitted must not learn when something is changed.
-    if record.stages.auth.is_some() {
+    if record.auth.is_some() {
         headers.insert(RELEASE, release.into());
     }
-    if let Some(provider) = record.provider {
+    if let Some(provider) = record.provider() {
         headers.insert(PROVIDER, HeaderValue::from_static(provider));
     }
-    if let Some(times) = server_timing(&record.stages) {
+    if let Some(times) = server_timing(&record.stages()) {
         headers.insert(SERVER_TIMING, times);
     }
 }

@@ -4,7 +4,7 @@
 
 use gristmill_core::Name;
 use gristmill_sandbox::Line;
-use gristmill_serve::{InferError, source_of};
+use gristmill_serve::InferError;
 use gristmill_snapshot::Route;
 use gristmill_transport::Problem;
 use serde::Serialize;
@@ -29,7 +29,7 @@ struct PluginError<'a> {
 pub(crate) fn problem_of(error: InferError, route: &Route, lines: &[Line]) -> Problem {
     let shown = match &error {
         InferError::Plugin { stage, error } if route.debug => {
-            let source = source_of(*stage, route);
+            let source = route.program.source_of(*stage);
             Some(PluginError {
                 plugin: &source.plugin,
                 call: source.call,

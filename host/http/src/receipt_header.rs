@@ -21,7 +21,8 @@ pub(crate) fn text(record: &Record) -> String {
         "rows={rows}, batch-rows={}, batch-tenants={}, plugin-cpu-us={plugin_cpu_us}, \
          model-us={model_us}, host-cpu-us={host_cpu_us}, queue-us={queue_us}, \
          received-bytes={received_bytes}, sent-bytes={sent_bytes}",
-        record.batch_rows, record.batch_tenants
+        record.batch_rows(),
+        record.batch_tenants()
     )
 }
 
@@ -29,7 +30,7 @@ pub(crate) fn text(record: &Record) -> String {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use gristmill_core::{CallUsage, Receipt};
+    use gristmill_core::{CallUsage, ModelRun, ModelUse, PluginCall, Receipt, Span, Stage};
 
     use super::text;
 
@@ -37,12 +38,24 @@ mod tests {
     fn a_receipt_has_all_charges() {
         let mut receipt = Receipt::open(Instant::now());
         let record = receipt.note();
-        let usage = |us| Some(CallUsage { cpu: Duration::from_micros(us), ..CallUsage::default() });
-        (record.calls.pre, record.calls.post) = (usage(120), usage(7));
-        (record.model.rows, record.batch_rows, record.request_bytes) = (3, 8, 100);
-        record.batch_tenants = 2;
-        record.model.time = Duration::from_nanos(33_400);
-        record.stages.queue = Some(Duration::from_micros(5));
+        let call = |stage, us| {
+            let used = CallUsage { cpu: Duration::from_micros(us), ..CallUsage::default() };
+            PluginCall { stage, took: None, used: Some(used) }
+        };
+        record.note_call(call(Stage::Pre, 120));
+        let run = |rows, queue_us, batch_rows, batch_tenants| {
+            let (queue, time) = (Duration::from_micros(queue_us), Duration::from_nanos(16_700));
+            Span::Run(ModelRun {
+                used: ModelUse { rows, time },
+                batch_rows,
+                batch_tenants,
+                ..ModelRun::new("ranker".parse().unwrap(), queue, Duration::ZERO)
+            })
+        };
+        record.spans.push(run(1, 2, 8, 1));
+        record.spans.push(run(2, 3, 5, 2));
+        record.note_call(call(Stage::Post, 7));
+        record.request_bytes = 100;
         assert_eq!(
             text(&receipt.answered(42)),
             "rows=3, batch-rows=8, batch-tenants=2, plugin-cpu-us=127, model-us=33, host-cpu-us=0, \

@@ -4,7 +4,7 @@ mod describe;
 
 use std::sync::Arc;
 
-use gristmill_core::Deadline;
+use gristmill_core::{Deadline, Stage};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{
     Chosen, Part, PipelineAnswer, Queueing, Variant, Work, admitted, choose, find_pipeline,
@@ -119,7 +119,7 @@ async fn infer(
     let response = response?;
     let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);
     answer.inspect_err(|problem| {
-        let plugin = route.post.plugin.as_str();
+        let plugin = route.program.source_of(Stage::Post).plugin.as_str();
         tracing::warn!(plugin, error = problem.detail, "request failed");
     })
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use gristmill_core::{CallUsage, ErrorCode, ModelUse, Outcome, Record, Shards, Stage};
+use gristmill_core::{
+    CallUsage, ErrorCode, ModelUse, Outcome, PluginCall, Record, Shards, Stage, Step,
+};
 
 use crate::collected::{Collected, Distribution};
 use crate::family;
@@ -85,18 +87,16 @@ impl Details {
     /// Add a request that has ended.
     pub(crate) fn add(&self, record: &Record) {
         let shard = self.shards.own();
-        shard.add_use(record.model);
+        shard.add_use(record.used());
         let outcome = match record.outcome {
             Outcome::Answered => ANSWERED,
             Outcome::Abandoned => ABANDONED,
             Outcome::Failed(code) => code as usize,
         };
         shard.outcomes[outcome].fetch_add(1, Relaxed);
-        shard.total.add(record.arrived.elapsed());
-        for (durations, time) in shard.stages.iter().zip(record.stages.times()) {
-            if let Some(time) = time {
-                durations.add(time);
-            }
+        shard.total.add(record.took);
+        for Step { stage, took, .. } in record.steps() {
+            shard.stages[stage as usize].add(took);
         }
         for (sum, more) in [
             (&shard.received, record.request_bytes as u64),
@@ -104,10 +104,11 @@ impl Details {
         ] {
             sum.fetch_add(more, Relaxed);
         }
-        for (calls, usage) in shard.calls.iter().zip([record.calls.pre, record.calls.post]) {
-            let Some(CallUsage { cpu, memory_bytes, host_memory_bytes, .. }) = usage else {
+        for PluginCall { stage, used, .. } in record.calls() {
+            let Some(CallUsage { cpu, memory_bytes, host_memory_bytes, .. }) = *used else {
                 continue;
             };
+            let calls = &shard.calls[usize::from(*stage == Stage::Post)];
             calls.cpu_ns.fetch_add(nanos(cpu), Relaxed);
             let memory = (memory_bytes + host_memory_bytes) as u64;
             // Most calls do not have the most, and a load does not take the cache line away.

@@ -165,7 +165,7 @@ impl AtomicTotals {
         }
         self.success.fetch_add(1, Relaxed);
         self.success_ns.fetch_add(took, Relaxed);
-        let Stages { pre, queue, infer, post, .. } = record.stages;
+        let Stages { pre, queue, infer, post, .. } = record.stages();
         for (sum, stage) in [
             (&self.pre_ns, pre),
             (&self.queue_ns, queue),
@@ -183,7 +183,7 @@ impl AtomicTotals {
 mod tests {
     use std::time::Instant;
 
-    use gristmill_core::{CallUsage, ErrorCode, Receipt};
+    use gristmill_core::{CallUsage, ErrorCode, ModelRun, PluginCall, Receipt, Span, Stage};
 
     use super::*;
     use crate::collected::Value;
@@ -208,16 +208,20 @@ mod tests {
         let figures = figures(&places);
         let mut receipt = open(&figures);
         let record = receipt.note();
-        record.stages.pre = Some(Duration::from_millis(1));
-        record.stages.infer = Some(Duration::from_millis(3));
-        record.stages.staging = Some(Duration::from_millis(1));
-        record.model.rows = 4;
-        record.calls.pre = Some(CallUsage {
+        let used = CallUsage {
             cpu: Duration::from_millis(2),
             memory_bytes: 10,
             host_memory_bytes: 5,
             ..CallUsage::default()
-        });
+        };
+        let (took, used) = (Some(Duration::from_millis(1)), Some(used));
+        record.spans.push(Span::Call(PluginCall { stage: Stage::Pre, took, used }));
+        let infer = Duration::from_millis(3);
+        record.spans.push(Span::Run(ModelRun {
+            staging: Some(Duration::from_millis(1)),
+            used: ModelUse { rows: 4, time: Duration::ZERO },
+            ..ModelRun::new("digits".parse().unwrap(), Duration::ZERO, infer)
+        }));
         receipt.answered(7);
         open(&figures).failed(ErrorCode::ModelFailed, 0);
         drop(open(&figures));

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
-use gristmill_core::{BatchRecord, CallUsage, Record, SinkNames, SpanRef, Stage};
+use gristmill_core::{
+    BatchRecord, PluginCall, Record, SinkNames, Span as Part, SpanRef, Stage, Step,
+};
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -72,19 +74,19 @@ impl Spans {
         Self { scope: InstrumentationScope::builder("gristmill").with_version(version).build() }
     }
 
-    /// The ids of a new span for the model's run of a request.
-    pub(crate) fn infer_span(&self, context: &TraceContext) -> SpanRef {
+    /// The ids of a new span for a run of a model.
+    pub(crate) fn run_span(&self, context: &TraceContext) -> SpanRef {
         let span_id = RandomIdGenerator::default().new_span_id().to_bytes();
         SpanRef { trace_id: context.trace_id.to_bytes(), span_id }
     }
 
-    /// The spans of a request: its own, and one for each stage. `infer` is the id of that of the
-    /// model's run.
+    /// The spans of a request: its own, and one for each stage. `runs` are the ids of those of its
+    /// runs of models, in their order.
     pub(crate) fn of_request(
         &self,
         context: &TraceContext,
         request: &EndedRequest<'_>,
-        infer: [u8; 8],
+        runs: &[[u8; 8]],
         mut send: impl FnMut(SpanData),
     ) {
         let record = request.record;
@@ -105,12 +107,15 @@ impl Spans {
             root.status = Status::error(request.code.unwrap_or_default());
         }
         let mut at = began;
-        for (stage, took) in Stage::ALL.into_iter().zip(record.stages.times()) {
-            let Some(took) = took else { continue };
-            let is_infer = stage == Stage::Infer;
-            let span_id = match is_infer {
-                true => SpanId::from_bytes(infer),
-                false => RandomIdGenerator::default().new_span_id(),
+        let mut runs = runs.iter();
+        for Step { stage, took, span: part } in record.steps() {
+            let run = match part {
+                Some(Part::Run(run)) if stage == Stage::Infer => Some(run),
+                _ => None,
+            };
+            let span_id = match run.and_then(|_| runs.next()) {
+                Some(id) => SpanId::from_bytes(*id),
+                None => RandomIdGenerator::default().new_span_id(),
             };
             let mut span = self.span(
                 context,
@@ -121,12 +126,12 @@ impl Spans {
                     kind: SpanKind::Internal,
                     name: stage.name(),
                     time: (at, at + took),
-                    attributes: stage_attributes(stage, record),
+                    attributes: stage_attributes(stage, part),
                 },
             );
             at += took;
             span.events = events_of(stage, request);
-            if is_infer && let Some(batch) = &record.batch {
+            if let Some(batch) = run.and_then(|run| run.batch.as_ref()) {
                 span.links = links_to(&[batch.span]);
             }
             send(span);
@@ -207,31 +212,26 @@ fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
     for (key, name) in names {
         all.extend(name.map(|name| KeyValue::new(key, name.as_str().to_owned())));
     }
-    all.extend(record.provider.map(|provider| KeyValue::new("gristmill.provider", provider)));
+    all.extend(record.provider().map(|provider| KeyValue::new("gristmill.provider", provider)));
     all.extend(request.code.map(|code| KeyValue::new("error.type", code)));
     all.push(KeyValue::new("http.request.body.size", record.request_bytes as i64));
     all.push(KeyValue::new("http.response.body.size", record.response_bytes as i64));
     all
 }
 
-fn stage_attributes(stage: Stage, record: &Record) -> Vec<KeyValue> {
-    let call = |usage: Option<CallUsage>| {
-        let figures = usage.map(|CallUsage { cpu, memory_bytes, host_memory_bytes, .. }| {
-            let memory = (memory_bytes + host_memory_bytes) as i64;
-            [
-                KeyValue::new("gristmill.plugin.cpu_us", cpu.as_micros() as i64),
+fn stage_attributes(stage: Stage, part: Option<&Part>) -> Vec<KeyValue> {
+    match part {
+        Some(Part::Call(PluginCall { used: Some(used), .. })) => {
+            let memory = (used.memory_bytes + used.host_memory_bytes) as i64;
+            vec![
+                KeyValue::new("gristmill.plugin.cpu_us", used.cpu.as_micros() as i64),
                 KeyValue::new("gristmill.plugin.memory_bytes", memory),
             ]
-        });
-        figures.into_iter().flatten().collect()
-    };
-    match stage {
-        Stage::Pre => call(record.calls.pre),
-        Stage::Post => call(record.calls.post),
-        Stage::Infer => vec![
-            KeyValue::new("gristmill.rows", record.model.rows as i64),
-            KeyValue::new("gristmill.batch.rows", record.batch_rows as i64),
-            KeyValue::new("gristmill.batch.tenants", record.batch_tenants as i64),
+        }
+        Some(Part::Run(run)) if stage == Stage::Infer => vec![
+            KeyValue::new("gristmill.rows", run.used.rows as i64),
+            KeyValue::new("gristmill.batch.rows", run.batch_rows as i64),
+            KeyValue::new("gristmill.batch.tenants", run.batch_tenants as i64),
         ],
         _ => Vec::new(),
     }

@@ -9,6 +9,7 @@ use opentelemetry_sdk::trace::{
     BatchSpanProcessor, IdGenerator, RandomIdGenerator, SpanData, SpanProcessor,
 };
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::context::TraceContext;
 use crate::export::{TraceConfig, TraceSetupError, processor};
@@ -100,11 +101,15 @@ impl Tracer {
 
     /// Send a request that is [kept](Self::keeps).
     pub fn end(&self, context: &TraceContext, request: &EndedRequest<'_>) {
-        let SpanRef { trace_id, span_id } = self.spans.infer_span(context);
-        if let Some(batch) = &request.record.batch {
-            batch.link(SpanRef { trace_id, span_id });
-        }
-        self.spans.of_request(context, request, span_id, |span| self.send(span));
+        let runs = request.record.runs().map(|run| {
+            let span = self.spans.run_span(context);
+            if let Some(batch) = &run.batch {
+                batch.link(span);
+            }
+            span.span_id
+        });
+        let runs: SmallVec<[_; 1]> = runs.collect();
+        self.spans.of_request(context, request, &runs, |span| self.send(span));
     }
 
     fn send(&self, span: SpanData) {

@@ -39,7 +39,7 @@ mod samples;
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
 pub use evaluated::run_variant;
 pub use model::{ModelError, ModelWork};
-pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span, source_of};
+pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
 pub use quota::{QuotaError, RequestQuota};
 pub use readiness::{NotReady, Unavailable, readiness};
 pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};

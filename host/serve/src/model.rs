@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::{Lane, RunError, Submission, SubmitError};
-use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, NamedTensor, Receipt};
+use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, Name, NamedTensor, Receipt};
 use gristmill_snapshot::TenantQuota;
 use tokio::time::timeout_at;
 
@@ -14,7 +14,9 @@ use crate::submit::{code_of, retry_after, rows_of, submit, time_given};
 
 /// A request for a model. It owns all that it needs.
 pub struct ModelWork {
-    /// The model's lane.
+    /// The model.
+    pub model: Name,
+    /// Its lane.
     pub lane: Arc<Lane>,
     /// The request for the lane.
     pub submission: Submission,
@@ -70,12 +72,12 @@ impl ModelWork {
     /// # Errors
     /// The quota is used up, the deadline passed, or the lane did not answer.
     pub async fn run(self, receipt: &mut Receipt) -> Result<Vec<NamedTensor>, ModelError> {
-        let Self { lane, submission, quota } = self;
+        let Self { model, lane, submission, quota } = self;
         let deadline = submission.deadline;
         let _rows = held_rows(&quota, rows_of(&lane, &submission))?;
         let submitted = {
             // Pinned here, because the timeout would move it.
-            let submitting = pin!(submit(&lane, submission, receipt));
+            let submitting = pin!(submit(&model, &lane, submission, receipt));
             timeout_at(deadline.instant().into(), submitting).await
         };
         match submitted {

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
 use gristmill_core::{
-    CallUsage, ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt, Stage,
+    CallUsage, ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, PluginCall, Receipt,
+    Stage,
 };
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, Line, LineSource, Lines, OwnLines, Request, Response,
     Results,
 };
-use gristmill_snapshot::Route;
+use gristmill_snapshot::{Pair, Program, Route};
 use tokio::time::timeout_at;
 use tracing::{Instrument, Level, Span, debug_span, error_span};
 
@@ -174,11 +175,12 @@ impl Work {
         if !is_trial {
             receipt.charge_to(route.clone());
         }
+        let Program::Pair(pair) = &route.program;
         let mut own = None;
         let context = Arc::new(Context {
             tenant: route.tenant.clone(),
             pipeline: route.pipeline.clone(),
-            model: route.model_name.clone(),
+            model: pair.model.clone(),
             request_id,
             settings: route.settings.clone(),
             deadline,
@@ -190,7 +192,8 @@ impl Work {
                 (false, true) => Collects::IfThereIsRoom,
                 (false, false) => Collects::No,
             };
-            let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
+            let run =
+                PipelineRun { route: &route, pair, context, queueing, collects, own, receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
             timeout_at(deadline.instant().into(), stages).await
@@ -213,7 +216,7 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     let InferError::Plugin { stage, error } = error else {
         return tracing::warn!(%error, "request failed");
     };
-    let source = source_of(*stage, route);
+    let source = route.program.source_of(*stage);
     let plugin = source.plugin.as_str();
     match error {
         CallError::Failure(Failure::Internal(text)) => {
@@ -231,11 +234,6 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     }
 }
 
-/// The call of this stage.
-pub fn source_of(stage: Stage, route: &Route) -> &Arc<LineSource> {
-    if stage == Stage::Pre { &route.pre } else { &route.post }
-}
-
 /// Whether the request's own lines are collected, for which its tenant's budget needs room.
 #[derive(Clone, Copy)]
 enum Collects {
@@ -248,6 +246,7 @@ enum Collects {
 /// One run of a pipeline, apart from its request.
 struct PipelineRun<'a> {
     route: &'a Route,
+    pair: &'a Pair,
     context: &'a Arc<Context>,
     queueing: Queueing,
     collects: Collects,
@@ -265,14 +264,23 @@ struct CallsNoted<'a> {
 
 impl Drop for CallsNoted<'_> {
     fn drop(&mut self) {
-        let calls = &mut self.receipt.note().calls;
-        (calls.pre, calls.post) = (self.pre.get().copied(), self.post.get().copied());
+        let record = self.receipt.note();
+        for (stage, usage) in [(Stage::Pre, &self.pre), (Stage::Post, &self.post)] {
+            if let Some(used) = usage.get().copied() {
+                record.note_call(PluginCall { stage, took: None, used: Some(used) });
+            }
+        }
     }
+}
+
+/// A call of a plugin that ended now.
+fn ended(stage: Stage, started: Instant) -> PluginCall {
+    PluginCall { stage, took: Some(started.elapsed()), used: None }
 }
 
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, collects, own, receipt } = self;
+        let Self { route, pair, context, queueing, collects, own, receipt } = self;
         match collects {
             Collects::No => {}
             Collects::IfThereIsRoom => *own = OwnLines::hold(&route.quota.bytes).ok(),
@@ -295,12 +303,12 @@ impl PipelineRun<'_> {
 
         receipt.enters(Stage::Pre);
         let started = Instant::now();
-        let prepared = route
+        let prepared = pair
             .plugins
-            .preprocess(context.clone(), request, grant(&route.pre, pre_usage))
+            .preprocess(context.clone(), request, grant(&pair.pre, pre_usage))
             .instrument(debug_span!("pre"))
             .await;
-        receipt.note().stages.pre = Some(started.elapsed());
+        receipt.note().note_call(ended(Stage::Pre, started));
         let (prepared, kept) = prepared.map_err(failed(Stage::Pre))?;
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
@@ -315,8 +323,8 @@ impl PipelineRun<'_> {
             deadline: context.deadline,
             keeps_apart: route.keeps_apart,
         };
-        let rows = held_rows(&route.quota, rows_of(&route.model, &submission))?;
-        let submitting = submit(&route.model, submission, receipt);
+        let rows = held_rows(&route.quota, rows_of(&pair.lane, &submission))?;
+        let submitting = submit(&pair.model, &pair.lane, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;
         drop(rows);
         held.release();
@@ -325,10 +333,10 @@ impl PipelineRun<'_> {
         receipt.enters(Stage::Post);
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
-        let grant = grant(&route.post, post_usage);
-        let post = route.plugins.postprocess(kept, context.clone(), results, grant);
+        let grant = grant(&pair.post, post_usage);
+        let post = pair.plugins.postprocess(kept, context.clone(), results, grant);
         let response = post.instrument(debug_span!("post")).await;
-        receipt.note().stages.post = Some(started.elapsed());
+        receipt.note().note_call(ended(Stage::Post, started));
         response.map_err(failed(Stage::Post))
     }
 }

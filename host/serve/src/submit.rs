@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Full, Lane, Submission, SubmitError};
-use gristmill_core::{Deadline, ErrorCode, NamedTensor, Receipt, Stage};
+use gristmill_core::{Deadline, ErrorCode, ModelRun, Name, NamedTensor, Receipt, Span, Stage};
 
 /// The code of a refusal or a failure. A tenant's own part of the queue is a quota of it.
 pub(crate) fn code_of(error: &SubmitError) -> ErrorCode {
@@ -34,8 +34,9 @@ pub(crate) fn rows_of(lane: &Lane, submission: &Submission) -> usize {
     }
 }
 
-/// Submit a request to a lane, and note its use of the model, its times and its provider.
+/// Submit a request to the lane of a model, and note this run of it.
 pub(crate) async fn submit(
+    model: &Name,
     lane: &Lane,
     submission: Submission,
     receipt: &mut Receipt,
@@ -44,18 +45,23 @@ pub(crate) async fn submit(
     receipt.enters(Stage::Queue);
     let submitted = lane.submit(submission, Some(receipt)).await;
     let waited = started.elapsed();
-    let record = receipt.note();
     let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
-    record.stages.queue = Some(queued);
-    record.stages.infer = Some(waited.saturating_sub(queued));
-    if let Err(error) = &submitted {
-        record.model = error.used();
-    }
-    let answered = submitted?;
-    record.model = answered.used;
-    record.stages.staging = Some(answered.staging);
-    (record.batch_rows, record.batch_tenants) = (answered.batch_rows, answered.batch_tenants);
-    record.provider = answered.provider;
-    record.batch = answered.batch;
-    Ok(answered.outputs)
+    let run = ModelRun::new(model.clone(), queued, waited.saturating_sub(queued));
+    let (run, outputs) = match submitted {
+        Ok(answered) => {
+            let run = ModelRun {
+                staging: Some(answered.staging),
+                used: answered.used,
+                batch_rows: answered.batch_rows,
+                batch_tenants: answered.batch_tenants,
+                provider: answered.provider,
+                batch: answered.batch,
+                ..run
+            };
+            (run, Ok(answered.outputs))
+        }
+        Err(error) => (ModelRun { used: error.used(), ..run }, Err(error)),
+    };
+    receipt.note().spans.push(Span::Run(run));
+    outputs
 }

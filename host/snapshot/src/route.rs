@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames};
+use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames, Stage};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::Counter;
 use gristmill_sandbox::{LineSource, PluginPair};
@@ -28,16 +28,8 @@ pub struct Route {
     pub tenant: Name,
     /// Its own name.
     pub pipeline: Name,
-    /// The preprocessor and the postprocessor.
-    pub plugins: PluginPair,
-    /// The preprocessor's name, and its lines.
-    pub pre: Arc<LineSource>,
-    /// The lane of its model.
-    pub model: Arc<Lane>,
-    /// The name of its model.
-    pub model_name: Name,
-    /// The postprocessor's name, and its lines.
-    pub post: Arc<LineSource>,
+    /// What runs its requests.
+    pub program: Program,
     /// A JSON document.
     pub settings: Arc<str>,
     /// Whether its clients see why a plugin call failed, with the lines of that call.
@@ -62,6 +54,47 @@ pub struct Route {
     pub candidate: Option<Candidate>,
     /// How the last candidate fared that is one no longer.
     pub ended: Option<Arc<Evaluation>>,
+}
+
+/// What runs the requests of a pipeline.
+pub enum Program {
+    /// One plugin before one model, and one after it.
+    Pair(Pair),
+}
+
+/// A preprocessor, a model and a postprocessor.
+pub struct Pair {
+    /// Both plugins.
+    pub plugins: PluginPair,
+    /// The preprocessor's name, and its lines.
+    pub pre: Arc<LineSource>,
+    /// The name of the model.
+    pub model: Name,
+    /// The lane of the model.
+    pub lane: Arc<Lane>,
+    /// The postprocessor's name, and its lines.
+    pub post: Arc<LineSource>,
+}
+
+impl Program {
+    /// The lanes of its models, by their names.
+    pub fn lanes(&self) -> impl Iterator<Item = (&Name, &Arc<Lane>)> {
+        let Self::Pair(Pair { model, lane, .. }) = self;
+        std::iter::once((model, lane))
+    }
+
+    /// Whether it runs models in the same lanes as another one.
+    pub fn has_lanes_of(&self, other: &Self) -> bool {
+        let lanes = |program: &Self| program.lanes().map(|(_, lane)| Arc::as_ptr(lane)).collect();
+        let (own, others): (Vec<_>, Vec<_>) = (lanes(self), lanes(other));
+        own == others
+    }
+
+    /// The call of a plugin in this stage: its name, and its lines.
+    pub fn source_of(&self, stage: Stage) -> &Arc<LineSource> {
+        let Self::Pair(Pair { pre, post, .. }) = self;
+        if stage == Stage::Pre { pre } else { post }
+    }
 }
 
 /// A candidate with everything resolved that a request needs.
@@ -114,7 +147,7 @@ impl Named for Route {
         SinkNames {
             tenant: Some(&self.tenant),
             pipeline: Some(&self.pipeline),
-            model: Some(&self.model_name),
+            model: self.program.lanes().map(|(model, _)| model).next(),
         }
     }
 }

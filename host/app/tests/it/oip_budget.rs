@@ -26,6 +26,8 @@ fn identity(bytes_max: usize) -> Server {
     let bytes_max = bytes_max.to_string();
     let setup = Setup::new()
         .flag("--open-tenant", "acme")
+        .flag("--access-log", "true")
+        .flag("--log-format", "json")
         .flag("--message-bytes-max", &bytes_max)
         .flag("--tenant-bytes-max", &bytes_max)
         // Long enough for a look in between on a busy machine.
@@ -203,14 +205,18 @@ fn an_answer_that_nobody_reads_counts_until_its_connection_is_closed() {
     let lengths =
         [format!("content-length: {}", bytes.len()), format!("{HEADER_LENGTH}: {header_length}")];
     let mut slow = Raw::open_narrow(&server.data);
-    slow.send(raw::post(PATH, &[&lengths[0], &lengths[1]]).as_bytes());
+    let headers = ["x-request-id: slow", &lengths[0], &lengths[1]];
+    slow.send(raw::post(PATH, &headers).as_bytes());
     slow.send(&bytes);
-    // The request is over once its answer begins.
     slow.read_until("HTTP/1.1 200 OK");
     assert!(held(&server) >= MUCH as u64);
     assert_eq!(ask().status, 429);
     wait_until_held(&server, |bytes| bytes == 0);
     assert_eq!(ask().status, 200);
+    // The client did not have its answer.
+    let log = server.log_with("\"request_id\":\"slow\"");
+    let line = log.lines().find(|line| line.contains("\"slow\"")).unwrap();
+    assert!(line.contains("\"code\":\"abandoned\"") && !line.contains("\"status\""), "{line}");
     drop(slow);
 }
 

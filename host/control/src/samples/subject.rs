@@ -92,7 +92,7 @@ impl SampleSubject {
             == (&other.tenant, &other.pipeline, other.variant)
             && Arc::ptr_eq(&self.pre, &other.pre)
             && Arc::ptr_eq(&self.post, &other.post)
-            && Arc::ptr_eq(&self.route.model, &other.route.model)
+            && self.route.program.has_lanes_of(&other.route.program)
             && self.spec() == other.spec()
     }
 }

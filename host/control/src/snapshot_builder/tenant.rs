@@ -7,8 +7,8 @@ use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_metrics::Target;
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{
-    Access, Candidate, Capture, Direct, Evaluation, KeptVersion, ModelState, Pipeline, PluginState,
-    Route, Takes, Tenant, TenantQuota,
+    Access, Candidate, Capture, Direct, Evaluation, KeptVersion, ModelState, Pair, Pipeline,
+    PluginState, Program, Route, Takes, Tenant, TenantQuota,
 };
 use gristmill_state::{
     BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, Wanted,
@@ -152,7 +152,8 @@ impl TenantBuilder<'_> {
             && candidate.is_shadow()
         {
             // Behind all requests of clients.
-            route.priority = u32::try_from(route.model.config().levels.len()).ok();
+            let levels = route.program.lanes().map(|(_, lane)| lane.config().levels.len()).max();
+            route.priority = levels.and_then(|levels| u32::try_from(levels).ok());
         }
         let takes = match shadows {
             Some(shadows) => {
@@ -216,18 +217,25 @@ impl TenantBuilder<'_> {
         let limits = limits.map_err(|found| faults.extend(found)).ok();
         let model = self.models.get(&spec.model.name);
         let served = model.and_then(|model| model.of_version(spec.model.version)?.as_ref().ok());
-        let model = served.map(|served| served.lane.clone());
+        let lane = served.map(|served| served.lane.clone());
         let (pre, post) = (self.plugin(&spec.pre), self.plugin(&spec.post));
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
-        match (pre, model, post, limits) {
-            (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
+        match (pre, lane, post, limits) {
+            (Some(pre), Some(lane), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
                 tenant: self.id.0.clone(),
                 pipeline: name.clone(),
-                plugins: PluginPair::new(pre, post, &spec.instance_reuse.resolve(), &quota.calls),
-                pre: self.source(name, &spec.pre.name, "preprocess"),
-                model,
-                model_name: spec.model.name.clone(),
-                post: self.source(name, &spec.post.name, "postprocess"),
+                program: Program::Pair(Pair {
+                    plugins: PluginPair::new(
+                        pre,
+                        post,
+                        &spec.instance_reuse.resolve(),
+                        &quota.calls,
+                    ),
+                    pre: self.source(name, &spec.pre.name, "preprocess"),
+                    model: spec.model.name.clone(),
+                    lane,
+                    post: self.source(name, &spec.post.name, "postprocess"),
+                }),
                 settings: settings.into(),
                 debug: spec.debug,
                 weight: self.own.spec.weight,

@@ -194,7 +194,7 @@ impl Inference {
     ) -> Result<ModelInferResponse, Problem> {
         let mut receipt = Receipt::open(request.admitted.arrived);
         let record = receipt.note();
-        record.stages.auth = Some(request.admitted.auth);
+        record.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
         let trace = &request.admitted.trace;
         let id: Arc<str> = self.id_of(&message.id).into();
@@ -223,7 +223,7 @@ impl Inference {
             }
             Err(problem) => (Outcome::Failed(problem.code), 0),
         };
-        under_way.receipt.is_ready(ends, bytes);
+        under_way.receipt.note_ready(ends, bytes);
         if let Ok(answer) = &mut outcome
             && wants_receipt
         {

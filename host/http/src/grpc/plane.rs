@@ -115,7 +115,7 @@ impl GrpcPlane {
             client: Some(client),
         };
         let mut refused = UnderWay::untracked(self.served.observer().clone(), names, receipt);
-        refused.receipt.is_ready(Outcome::Failed(code), 0);
+        refused.receipt.note_ready(Outcome::Failed(code), 0);
         refused.end();
     }
 

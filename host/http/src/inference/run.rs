@@ -124,7 +124,8 @@ impl Inference {
         if let Some(direct) = own.models.get(name) {
             asked.receipt.charge_to(direct.clone());
         }
-        let outcome = ModelWork { lane, submission, quota }.run(asked.receipt).await;
+        let work = ModelWork { model: name.clone(), lane, submission, quota };
+        let outcome = work.run(asked.receipt).await;
         if let Err(error) = &outcome
             && error.code() == ErrorCode::ModelFailed
         {

@@ -12,7 +12,7 @@ use gristmill_metrics::{Places, Target};
 use gristmill_sandbox::{
     Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
 };
-use gristmill_snapshot::{Route, TenantQuota};
+use gristmill_snapshot::{Pair, Program, Route, TenantQuota};
 use gristmill_state::ModelConfig;
 
 use super::library;
@@ -122,11 +122,13 @@ impl Host {
         Ok(Arc::new(Route {
             tenant: "test".parse()?,
             pipeline: pre_name.clone(),
-            plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
-            pre: source(pre_name.clone(), "preprocess"),
-            model: self.model.clone(),
-            model_name: self.model_name.clone(),
-            post: source(post_name, "postprocess"),
+            program: Program::Pair(Pair {
+                plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
+                pre: source(pre_name.clone(), "preprocess"),
+                model: self.model_name.clone(),
+                lane: self.model.clone(),
+                post: source(post_name, "postprocess"),
+            }),
             settings: files.settings.as_str().into(),
             debug: false,
             weight: 1,

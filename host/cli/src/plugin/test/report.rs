@@ -89,8 +89,7 @@ fn stages_of(stages: &Stages) -> impl Iterator<Item = (Stage, Duration)> {
 }
 
 fn calls(ran: &Ran) -> impl Iterator<Item = (Stage, CallUsage)> {
-    let all = [(Stage::Pre, ran.calls.pre), (Stage::Post, ran.calls.post)];
-    all.into_iter().filter_map(|(stage, usage)| Some((stage, usage?)))
+    ran.calls.iter().filter_map(|call| Some((call.stage, call.used?)))
 }
 
 /// The median of each time, over all runs that reached the stage.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use gristmill_core::{ErrorCode, Receipt};
+use gristmill_core::{ErrorCode, ModelRun, ModelUse, Receipt, Span};
 
 use super::*;
 
@@ -16,8 +16,9 @@ fn key(tenant: &str) -> Key {
 fn end(counter: &Arc<Counter>, rows: usize) {
     let mut receipt = Receipt::open(Instant::now());
     receipt.charge_to(counter.clone());
-    receipt.note().model.rows = rows;
-    receipt.note().model.time = Duration::from_nanos(1_999);
+    let run = ModelRun::new("m".parse().unwrap(), Duration::ZERO, Duration::ZERO);
+    let used = ModelUse { rows, time: Duration::from_nanos(1_999) };
+    receipt.note().spans.push(Span::Run(ModelRun { used, ..run }));
     match rows {
         0 => receipt.failed(ErrorCode::ModelFailed, 0),
         _ => receipt.answered(10),
