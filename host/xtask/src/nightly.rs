@@ -14,7 +14,7 @@ use crate::shell::{json_lines, program, root, step, target};
 use crate::test::host_tests;
 
 /// The tests of `it` that note scores.
-const SUITES: [&str; 2] = ["oip_clients", "schemathesis"];
+const SUITES: [&str; 2] = ["oip::clients", "admin::schemathesis"];
 
 /// A line of the table.
 struct Score {

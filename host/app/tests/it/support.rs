@@ -4,7 +4,8 @@
 //!   between; `tls` has certificates; `s3` is an object store whose calls may fail; `collector`
 //!   receives traces;
 //! - `cli` runs the command line;
-//! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
+//! - `deploy` puts tenants on it, `admin_api` calls its admin API; `files` has the plugins, models
+//!   and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
 //!   `guests` and `modules` make unusual plugins, and `deeds` lists the deeds of the plugin
 //!   `hostile`;
@@ -14,6 +15,7 @@ mod figures;
 mod process;
 mod wasm;
 
+pub(crate) mod admin_api;
 pub(crate) mod cli;
 pub(crate) mod client;
 pub(crate) mod collector;
