@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::admin_api::make;
 use crate::support::cli::Cli;
 use crate::support::client::Answer;
-use crate::support::collector::Collector;
+use crate::support::collector::{Collector, PROTOCOLS};
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::files;
@@ -235,30 +235,23 @@ fn pipelines_beyond_the_most_stand_together() {
     assert_eq!(of(&values, "gristmill_metrics_pipelines{state=\"other\"}"), 2.0);
 }
 
-fn metrics_are_pushed(endpoint: &str, protocol: &str, collector: &Collector) {
-    let setup = Setup::new().flag("--otlp-endpoint", endpoint).flag("--otlp-protocol", protocol);
-    let server = setup.flag("--push-metrics-s", "1").flag("--trace-ratio", "0").start();
-    server.digits("acme");
-    server.assert_reads("acme", 7);
-    eventually("the request is pushed", || {
-        let text = collector.text();
-        ["gristmill.requests", "gristmill.request.stage.duration", "gristmill.tenant", "acme"]
-            .iter()
-            .all(|part| text.contains(part))
-    });
-    assert!(collector.text().contains("service.name: Str(gristmill)"));
-}
-
 #[test]
-fn metrics_are_pushed_over_grpc() {
-    let collector = Collector::start();
-    metrics_are_pushed(&collector.grpc(), "grpc", &collector);
-}
-
-#[test]
-fn metrics_are_pushed_over_http() {
-    let collector = Collector::start();
-    metrics_are_pushed(&collector.http(), "http", &collector);
+fn metrics_are_pushed_over_each_protocol() {
+    for (protocol, endpoint) in PROTOCOLS {
+        let collector = Collector::start();
+        let setup = Setup::new().flag("--otlp-endpoint", &endpoint(&collector));
+        let setup = setup.flag("--otlp-protocol", protocol).flag("--trace-ratio", "0");
+        let server = setup.flag("--push-metrics-s", "1").start();
+        server.digits("acme");
+        server.assert_reads("acme", 7);
+        eventually(&format!("the request is pushed over {protocol}"), || {
+            let text = collector.text();
+            ["gristmill.requests", "gristmill.request.stage.duration", "gristmill.tenant", "acme"]
+                .iter()
+                .all(|part| text.contains(part))
+        });
+        assert!(collector.text().contains("service.name: Str(gristmill)"), "{protocol}");
+    }
 }
 
 #[test]

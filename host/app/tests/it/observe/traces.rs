@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::support::collector::{Collector, Span};
+use crate::support::collector::{Collector, PROTOCOLS, Span};
 use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
@@ -39,6 +39,16 @@ fn ask(server: &Server, path: &str, traceparent: &str, body: &[u8], status: u16)
     let answer = server.data.send("POST", path, &headers, Some(body));
     assert_eq!(answer.status, status, "{}", answer.text());
     answer.header("traceresponse").to_owned()
+}
+
+#[test]
+fn spans_arrive_over_each_protocol() {
+    for (protocol, endpoint) in PROTOCOLS {
+        // Shown if it fails.
+        println!("over {protocol}");
+        let collector = Collector::start();
+        spans_are_received(&endpoint(&collector), protocol, &collector);
+    }
 }
 
 fn spans_are_received(endpoint: &str, protocol: &str, collector: &Collector) {
@@ -76,18 +86,6 @@ fn spans_are_received(endpoint: &str, protocol: &str, collector: &Collector) {
     assert_eq!((&batches[0].id, batches.len()), (batch, 1));
     assert_eq!(batches[0].links, [(TRACE.to_owned(), infer.id.clone())]);
     assert_eq!(batches[0].attributes["gristmill.batch.rows"], "1");
-}
-
-#[test]
-fn spans_arrive_over_grpc() {
-    let collector = Collector::start();
-    spans_are_received(&collector.grpc(), "grpc", &collector);
-}
-
-#[test]
-fn spans_arrive_over_http() {
-    let collector = Collector::start();
-    spans_are_received(&collector.http(), "http", &collector);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! given to the same functions.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[allow(dead_code, reason = "the files are shared with the programs that fuzz")]
 #[path = "../../../../fuzz/src"]
@@ -41,9 +41,8 @@ mod targets {
     }
 }
 
-/// Give every kept input of a target to it.
-#[track_caller]
-fn all_hold(target: &str, run: impl Fn(&[u8])) {
+/// The kept inputs of a target, with their paths.
+fn kept(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
     let mut paths: Vec<_> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -51,42 +50,27 @@ fn all_hold(target: &str, run: impl Fn(&[u8])) {
         .collect();
     paths.sort();
     assert!(!paths.is_empty(), "{} is empty", folder.display());
-    for path in paths {
-        // Shown if the input fails.
-        println!("{}", path.display());
-        run(&fs::read(path).unwrap());
-    }
+    paths.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
 #[test]
-fn tensors() {
+fn every_kept_input_of_each_target_holds() {
     let guest = targets::tensors::Guest::loaded();
-    all_hold("tensors", |bytes| guest.run(bytes));
-}
-
-#[test]
-fn images() {
-    all_hold("images", targets::images::work_on);
-}
-
-#[test]
-fn multipart() {
-    all_hold("multipart", targets::multipart::run);
-}
-
-#[test]
-fn admission() {
     let uploads = targets::admission::Uploads::of_nothing();
-    all_hold("admission", |bytes| uploads.run(bytes));
-}
-
-#[test]
-fn artifacts() {
     let cached = targets::artifacts::Cached::compiled();
-    all_hold("artifacts", |bytes| cached.run(bytes));
-}
-
-#[test]
-fn messages() {
-    all_hold("messages", targets::messages::run);
+    let targets: [(&str, &dyn Fn(&[u8])); 6] = [
+        ("tensors", &|bytes| guest.run(bytes)),
+        ("images", &targets::images::work_on),
+        ("multipart", &targets::multipart::run),
+        ("admission", &|bytes| uploads.run(bytes)),
+        ("artifacts", &|bytes| cached.run(bytes)),
+        ("messages", &targets::messages::run),
+    ];
+    for (target, run) in targets {
+        for (path, input) in kept(target) {
+            // Shown if the input fails.
+            println!("{target}: {}", path.display());
+            run(&input);
+        }
+    }
 }
