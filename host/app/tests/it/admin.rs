@@ -3,6 +3,7 @@
 mod api_document;
 mod api_keys;
 mod bad_changes;
+mod bad_documents;
 mod bad_uploads;
 mod blobs;
 mod calls;

@@ -1,6 +1,7 @@
 //! The data plane: requests through `/v1`, their connections and their limits.
 
 mod answers;
+mod bad_callers;
 mod bad_requests;
 mod connections;
 mod http2_floods;

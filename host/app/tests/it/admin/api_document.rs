@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::admin::schemathesis;
-use crate::support::server::Server;
+use crate::support::planes::Planes;
 
 /// The document that the repository keeps.
 const KEPT: &str = include_str!("../../../../admin/openapi.json");
@@ -13,8 +13,8 @@ const PAGE: &str = "/admin/v1/docs";
 
 #[test]
 fn the_document_is_the_one_that_is_kept() {
-    let server = Server::start();
-    let answer = server.admin.without_token().get(DOCUMENT);
+    let planes = Planes::open();
+    let answer = planes.admin.without_token().get(DOCUMENT);
     assert_eq!(answer.header("content-type"), "application/json");
     let (served, kept): (Value, Value) = (answer.ok(), serde_json::from_str(KEPT).unwrap());
     assert_eq!(served["openapi"], "3.1.0");
@@ -31,8 +31,8 @@ fn the_document_is_the_one_that_is_kept() {
 
 #[test]
 fn the_page_runs_no_script_and_loads_nothing() {
-    let server = Server::start();
-    let answer = server.admin.without_token().get(PAGE);
+    let planes = Planes::open();
+    let answer = planes.admin.without_token().get(PAGE);
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     let policy = answer.header("content-security-policy");
@@ -47,8 +47,8 @@ fn the_page_runs_no_script_and_loads_nothing() {
 
 #[test]
 fn both_are_for_readers_only_and_have_tags() {
-    let server = Server::start();
-    let anyone = server.admin.without_token();
+    let planes = Planes::open();
+    let anyone = planes.admin.without_token();
     for path in [DOCUMENT, PAGE] {
         let tag = anyone.get(path).header("etag").to_owned();
         let known = anyone.send("GET", path, &[("if-none-match", &tag)], None);
@@ -59,7 +59,7 @@ fn both_are_for_readers_only_and_have_tags() {
         let refused = anyone.get(&format!("{path}?a=1"));
         refused.refused(400, "invalid_request", &["unknown parameter \"a\""]);
         // A wrong token makes no difference.
-        assert_eq!(server.admin.with_token("not-the-admin-token").get(path).status, 200);
+        assert_eq!(planes.admin.with_token("not-the-admin-token").get(path).status, 200);
     }
     anyone.get("/admin/v1/status").refused(401, "unauthenticated", &["an admin token is needed"]);
 }

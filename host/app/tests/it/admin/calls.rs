@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::support::files;
+use crate::support::planes::Planes;
 use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
@@ -66,14 +67,14 @@ fn no_key_is_in_the_log() {
 
 #[test]
 fn answers_end_in_a_newline() {
-    let server = Server::start();
-    let put = server.admin.put_json("/admin/v1/tenants/acme", &json!({ "open": true }));
+    let planes = Planes::open();
+    let put = planes.admin.put_json("/admin/v1/tenants/acme", &json!({ "open": true }));
     assert_eq!(put.text(), "{\"release\":1}\n");
     assert_eq!(put.header("content-type"), "application/json");
-    let missing = server.admin.delete("/admin/v1/models/none");
+    let missing = planes.admin.delete("/admin/v1/models/none");
     missing.refused(404, "not_found", &[]);
     assert!(missing.text().ends_with("}\n"));
-    assert!(server.admin.get("/admin/v1/status").text().ends_with("}\n"));
+    assert!(planes.admin.get("/admin/v1/status").text().ends_with("}\n"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::support::admin_api::{KEY, conditional, path, start, tag};
 use crate::support::deploy::processor;
 use crate::support::files;
+use crate::support::planes::Planes;
 
 #[test]
 fn each_edit_gives_a_new_tag_and_an_old_one_refuses_the_next() {
@@ -119,8 +120,9 @@ fn of_edits_that_race_with_the_same_tag_one_is_made() {
 
 #[test]
 fn a_wrong_condition_is_refused_and_says_why() {
-    let server = start();
-    let before = server.release();
+    let planes = Planes::open();
+    let before = planes.keyed_tenant("acme", KEY);
+    let acme = path("tenants/acme");
     for (header, given) in [
         ("if-match", "digits"),
         ("if-match", "\"a"),
@@ -130,13 +132,13 @@ fn a_wrong_condition_is_refused_and_says_why() {
     ] {
         let named = [&format!("is {given:?}: must be * or a list of tags in double quotes")[..]];
         for method in ["GET", "PUT", "DELETE"] {
-            let call = (method, "tenants/acme");
-            let answer = conditional(&server, call, (header, given), br#"{"open": true}"#);
+            let open = Some(&br#"{"open": true}"#[..]);
+            let answer = planes.admin.send(method, &acme, &[(header, given)], open);
             answer.refused(400, "invalid_request", &named);
         }
     }
     let many = vec!["\"a\""; 65].join(",");
-    let answer = conditional(&server, ("GET", "tenants/acme"), ("if-match", &many), b"");
+    let answer = planes.admin.send("GET", &acme, &[("if-match", &many)], Some(b""));
     answer.refused(400, "invalid_request", &["If-Match has 65 tags: the limit is 64"]);
-    assert_eq!(server.release(), before);
+    assert_eq!(planes.release(), before);
 }

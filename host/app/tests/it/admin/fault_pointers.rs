@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::{Answer, Client};
+use crate::support::planes::Planes;
 use crate::support::server::Server;
 
 /// The pointers of a refusal with 422, in order. Each fault is also in the detail.
@@ -19,18 +20,18 @@ fn pointers(answer: &Answer) -> Vec<String> {
     faults.iter().map(pointer).collect()
 }
 
-fn put(server: &Server, path: &str, document: &Value) -> Answer {
-    server.admin.put_json(&format!("/admin/v1/{path}"), document)
+fn put(admin: &Client, path: &str, document: &Value) -> Answer {
+    admin.put_json(&format!("/admin/v1/{path}"), document)
 }
 
 #[test]
 fn of_a_tenant() {
-    let server = Server::start();
+    let planes = Planes::open();
     let document = json!({
         "api_keys": ["short", { "name": "A", "key": "x" }], "weight": 0, "models": ["a", 7],
         "quota": { "burst": "x", "bursts": 1 }, "a/b": 1, "default_pipeline": "none",
     });
-    let mut found = pointers(&put(&server, "tenants/acme", &document));
+    let mut found = pointers(&put(&planes.admin, "tenants/acme", &document));
     found.sort();
     let expected = [
         "/api_keys/1",
@@ -48,13 +49,13 @@ fn of_a_tenant() {
 
 #[test]
 fn of_a_pipeline_also_of_what_it_names() {
-    let server = Server::start();
-    server.open_tenant("acme");
+    let planes = Planes::open();
+    planes.open_tenant("acme");
     let document = json!({
         "pre": "none", "model": "none", "post": "none", "limits": { "cpu_ms": 1 },
         "samples": [{ "name": "s", "expect": { "at": { "a.b/c": 1 }, "status": 1 } }],
     });
-    let found = pointers(&put(&server, "tenants/acme/pipelines/p", &document));
+    let found = pointers(&put(&planes.admin, "tenants/acme/pipelines/p", &document));
     let expected = [
         "/samples/0/expect/status",
         "/samples/0/expect/at/a.b~1c",
@@ -66,7 +67,7 @@ fn of_a_pipeline_also_of_what_it_names() {
     assert_eq!(found, expected);
     // A document that is well formed names them in the same way.
     let document = json!({ "pre": "none", "model": "none", "post": "none" });
-    let found = pointers(&put(&server, "tenants/acme/pipelines/p", &document));
+    let found = pointers(&put(&planes.admin, "tenants/acme/pipelines/p", &document));
     assert_eq!(found, ["/pre", "/post", "/model"]);
 }
 
@@ -75,18 +76,18 @@ fn of_a_models_configuration_and_of_a_token() {
     let server = Server::start();
     server.model("digits");
     let document = json!({ "threads": 0, "priority_queue_policies": { "a.b": {}, "1": 7 } });
-    let found = pointers(&put(&server, "models/digits/config", &document));
+    let found = pointers(&put(&server.admin, "models/digits/config", &document));
     assert_eq!(found, ["/priority_queue_policies/1", "/priority_queue_policies/a.b", "/threads"]);
     let document = json!({ "role": "deploy", "tenants": ["none"] });
-    assert_eq!(pointers(&put(&server, "tokens/ci", &document)), ["/tenants"]);
+    assert_eq!(pointers(&put(&server.admin, "tokens/ci", &document)), ["/tenants"]);
 }
 
 #[test]
 fn of_a_release_of_many_changes() {
-    let server = Server::start();
+    let planes = Planes::open();
     let post = |changes: Value| {
         let document = json!({ "changes": changes }).to_string();
-        server.admin.post("/admin/v1/releases", document.as_bytes())
+        planes.admin.post("/admin/v1/releases", document.as_bytes())
     };
     let found = pointers(&post(json!([
         { "kind": "put_tenant", "tenant": "acme", "document": { "open": 1, "weight": 0 } },
@@ -113,5 +114,5 @@ fn of_a_release_of_many_changes() {
         { "kind": "put_model", "model": "m", "digest": digest },
     ])));
     assert_eq!(found, ["/changes/0"]);
-    assert_eq!(server.release(), 0);
+    assert_eq!(planes.release(), 0);
 }

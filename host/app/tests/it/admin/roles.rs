@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::support::admin_api::{make, path};
 use crate::support::client::{Answer, Client};
+use crate::support::planes::Planes;
 use crate::support::server::Server;
 
 /// The routes, as the server has them.
@@ -104,7 +105,7 @@ fn start() -> Server {
 
 #[test]
 fn the_table_has_every_route_and_method() {
-    let server = Server::start();
+    let planes = Planes::open();
     let mut routes = BTreeSet::new();
     for line in ROUTES.lines().map(str::trim).filter(|line| line.starts_with("[\"")) {
         let pattern = line.strip_prefix('[').unwrap().split_once("] =>").unwrap().0;
@@ -118,7 +119,7 @@ fn the_table_has_every_route_and_method() {
     let listed: BTreeSet<_> = TABLE.iter().map(|(_, route, _)| (*route).to_owned()).collect();
     assert_eq!(listed, routes);
     for route in &routes {
-        let options = server.admin.send("OPTIONS", &filled(route, "acme", "digits"), &[], None);
+        let options = planes.admin.send("OPTIONS", &filled(route, "acme", "digits"), &[], None);
         assert_eq!(options.status, 204, "{route}");
         let methods: BTreeSet<_> = options.header("allow").split(", ").collect();
         let rows = TABLE.iter().filter(|(_, known, _)| known == route);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::support::admin_api::{make, path, put_token, read, secret_in};
 use crate::support::client::Client;
 use crate::support::eventually::eventually;
+use crate::support::planes::Planes;
 use crate::support::server::Server;
 use crate::support::setup::{ADMIN_TOKEN, Setup};
 
@@ -48,10 +49,10 @@ fn a_token_is_made_shown_once_edited_rotated_and_deleted() {
     assert_eq!(read(&server, "self"), json!({ "name": "admin", "role": "admin" }));
 
     // What was read is put back, and another role keeps the secret.
-    let again = put_token(&server, "ci", &deploy);
+    let again = put_token(&server.admin, "ci", &deploy);
     assert_eq!((again.ok()["release"].as_u64(), secret_in(&again.ok())), (Some(2), None));
     let tag = server.admin.get(&path("tokens/ci")).header("etag").to_owned();
-    let edited = put_token(&server, "ci", &json!({ "role": "read" }));
+    let edited = put_token(&server.admin, "ci", &json!({ "role": "read" }));
     assert_eq!((edited.ok()["release"].as_u64(), secret_in(&edited.ok())), (Some(3), None));
     assert_eq!(server.admin.with_token(&secret).get(&path("self")).ok()["role"], "read");
     let stale = server.admin.send("DELETE", &path("tokens/ci"), &[("if-match", &tag)], None);
@@ -109,10 +110,10 @@ fn neither_a_secret_nor_its_hash_is_shown_and_only_the_hash_is_kept() {
 
 #[test]
 fn what_is_no_token_is_refused_with_all_faults() {
-    let server = Server::start();
-    server.open_tenant("acme");
+    let planes = Planes::open();
+    planes.open_tenant("acme");
     let refused = |name: &str, document: Value, named: &[&str]| {
-        put_token(&server, name, &document).refused(422, "unprocessable", named);
+        put_token(&planes.admin, name, &document).refused(422, "unprocessable", named);
     };
     let faults = ["tenants is missing", "expires is \"soon\"", "unknown key \"secret\""];
     refused("ci", json!({ "role": "deploy", "expires": "soon", "secret": "x" }), &faults);
@@ -122,14 +123,14 @@ fn what_is_no_token_is_refused_with_all_faults() {
     refused("ci", late, &["must be within ten years"]);
     let missing = json!({ "role": "deploy", "tenants": ["acme", "none"] });
     refused("ci", missing, &["tenants: there are no tenants none"]);
-    refused("admin", json!({ "role": "read" }), &["is the name of the token that the server"]);
-    let name = put_token(&server, "Ci", &json!({ "role": "read" }));
+    refused("admin", json!({ "role": "read" }), &["is the name of the token that the planes"]);
+    let name = put_token(&planes.admin, "Ci", &json!({ "role": "read" }));
     name.refused(400, "invalid_request", &["token: \"Ci\" is not a valid name"]);
     // Tokens are not part of releases of many changes, whose answers would have to show secrets.
     let change = json!({ "changes": [{ "kind": "put_token", "token": "x" }] });
-    let answer = server.admin.post(&path("releases"), change.to_string().as_bytes());
+    let answer = planes.admin.post(&path("releases"), change.to_string().as_bytes());
     answer.refused(422, "unprocessable", &["changes[0].kind is \"put_token\""]);
-    assert_eq!(server.release(), 1);
+    assert_eq!(planes.release(), 1);
 }
 
 #[test]
@@ -149,8 +150,8 @@ fn a_token_ends() {
     stranger.get(&path("self")).refused(403, "forbidden", &["this is not an admin token"]);
     assert_eq!(read(&server, "tokens")["items"][0]["expired"], true);
     // Put back as it was read it stays, and another end makes it valid again.
-    assert_eq!(put_token(&server, "guest", &document).ok()["release"], 1);
-    put_token(&server, "guest", &json!({ "role": "read" })).ok();
+    assert_eq!(put_token(&server.admin, "guest", &document).ok()["release"], 1);
+    put_token(&server.admin, "guest", &json!({ "role": "read" })).ok();
     assert_eq!(status(&server, &secret), 200);
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::Answer;
+use super::client::{Answer, Client};
 use super::server::Server;
 
 pub(crate) const KEY: &str = "the-key-of-acme-1";
@@ -70,14 +70,14 @@ pub(crate) fn post_to(server: &Server, below: &str, document: &Value) -> Answer 
 /// Make a token. Returns its secret.
 #[track_caller]
 pub(crate) fn make(server: &Server, name: &str, document: &Value) -> String {
-    let answer = put_token(server, name, document);
+    let answer = put_token(&server.admin, name, document);
     assert_eq!(answer.header("cache-control"), "no-store");
     secret_in(&answer.ok()).unwrap()
 }
 
 /// The answer to making or changing a token.
-pub(crate) fn put_token(server: &Server, name: &str, document: &Value) -> Answer {
-    server.admin.put_json(&path(&format!("tokens/{name}")), document)
+pub(crate) fn put_token(admin: &Client, name: &str, document: &Value) -> Answer {
+    admin.put_json(&path(&format!("tokens/{name}")), document)
 }
 
 /// The secret in an answer, if it shows one.
