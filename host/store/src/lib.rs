@@ -6,7 +6,8 @@
 //!
 //! A store is a folder that one server has for itself, or is [shared](Store::open_shared) by
 //! several servers, at a `url`. What a shared one does in another way is in `shared`, with the
-//! local copies of its blobs (`cache`) and the `leases` of the servers.
+//! local copies of its blobs (`cache`) and the `leases` of the servers. `simulation` is a shared
+//! one in memory, for tests.
 //!
 //! Invariants:
 //! - content that [`Store`] acknowledged is on stable storage: files are synced before a call
@@ -28,6 +29,8 @@ mod log;
 mod objects;
 mod outgoing;
 mod shared;
+#[doc(hidden)]
+pub mod simulation;
 mod url;
 mod worker;
 
