@@ -58,7 +58,12 @@ impl Connection {
         in_time(address, connecting).await
     }
 
-    async fn over<S>(address: &str, stream: S) -> Result<Self, ClientError>
+    /// A connection over a stream that is open already. Messages name it by `address`, which is
+    /// also the host of requests that name none.
+    ///
+    /// # Errors
+    /// [`ClientError::Exchange`]
+    pub async fn over<S>(address: &str, stream: S) -> Result<Self, ClientError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {

@@ -330,4 +330,6 @@ impl Control {
 }
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;

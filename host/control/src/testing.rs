@@ -1,9 +1,21 @@
 //! Helpers for the unit tests of several files.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{
-    BufferPool, Digest, Dtype, Model, ModelError, ModelInfo, Name, Tensor, TensorInfo,
+    BufferPool, Digest, Dtype, Model, ModelError, ModelInfo, Name, PipelineLimits, Tensor,
+    TensorInfo,
 };
+use gristmill_platform::child::{ChildRunner, RunnerConfig};
+use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_state::SampleAnswer;
+use gristmill_store::Store;
+
+use crate::{ControlParts, FigureParts, Progress, ProverConfig, SampleRun, SampleRunner};
 
 /// Answers with its inputs.
 struct Echo;
@@ -47,12 +59,64 @@ pub(crate) fn digest(byte: u8) -> Digest {
     Digest::from_bytes([byte; 32])
 }
 
+/// What control planes of one machine share: they differ only in their stores.
+pub(crate) struct Machine {
+    directory: PathBuf,
+    sandbox: Arc<Sandbox>,
+    backends: Arc<Backends>,
+    figures: FigureParts,
+}
+
+impl Machine {
+    pub(crate) fn of(directory: &Path) -> Self {
+        let (directory, pool) = (directory.to_owned(), BufferPool::new(0));
+        let sandbox = SandboxConfig::new(directory.join("compiled"));
+        let sandbox = Sandbox::new(&sandbox, pool.clone()).unwrap();
+        let backends = Backends::open(&LibrarySearch::default(), pool, usize::MAX).unwrap();
+        Self { directory, sandbox, backends, figures: figure_parts() }
+    }
+
+    /// The parts of a control plane over this store. It proves no model and runs no sample.
+    pub(crate) fn parts(&self, store: Arc<Store>) -> ControlParts {
+        let second = Duration::from_secs(1);
+        ControlParts {
+            store,
+            sandbox: self.sandbox.clone(),
+            backends: self.backends.clone(),
+            limits: PipelineLimits::default(),
+            tenant_bytes_max: 1 << 20,
+            tenant_compiled_bytes_max: 1 << 30,
+            keep_releases: 1000,
+            waiting_bytes_max: 1 << 30,
+            hash_key: None,
+            prover: ProverConfig {
+                runner: ChildRunner::new(RunnerConfig::new(&["child"])),
+                directory: self.directory.join("proofs"),
+                timeout: second,
+                memory_bytes: 1 << 20,
+            },
+            sample_runner: Arc::new(NoSamples),
+            samples_timeout: second,
+            progress: Progress::default(),
+            figures: self.figures.clone(),
+            following: None,
+        }
+    }
+}
+
+/// No pipeline has samples.
+struct NoSamples;
+
+#[async_trait::async_trait]
+impl SampleRunner for NoSamples {
+    async fn run(&self, run: SampleRun<'_>) -> SampleAnswer {
+        panic!("no pipeline has samples, but {:?} runs", run.name)
+    }
+}
+
 /// One place for figures, and usage that is not kept.
-pub(crate) fn figure_parts() -> crate::FigureParts {
+pub(crate) fn figure_parts() -> FigureParts {
     let folder = tempfile::tempdir().unwrap();
     let book = gristmill_metrics::usage::Book::open(folder.path(), 1, std::time::SystemTime::now());
-    crate::FigureParts {
-        places: gristmill_metrics::Places::new(1).into(),
-        book: book.unwrap().into(),
-    }
+    FigureParts { places: gristmill_metrics::Places::new(1).into(), book: book.unwrap().into() }
 }

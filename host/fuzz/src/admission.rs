@@ -5,7 +5,7 @@
 //! and what is loaded has the roles and imports that the check found.
 //!
 //! A core module gets an honest component type in place of its own. The library that reads the type
-//! recurses without end over some (`host/app/tests/it/bad_uploads.rs` has one), which ends a
+//! recurses without end over some (`host/app/tests/it/support/guests.rs` has one), which ends a
 //! server's child process and not the server.
 
 use std::sync::OnceLock;

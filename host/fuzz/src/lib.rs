@@ -11,8 +11,8 @@
 //! | `messages` | an inference request | an answer made of what was read is well-formed |
 //!
 //! `targets/` has a program for each, `corpus/` the inputs that are kept: seeds, and every input
-//! that ever found a fault. The test `fuzz_inputs` of the crate `app` gives the kept inputs to the
-//! same functions, so these files name nothing of this crate but each other.
+//! that ever found a fault. The tests `plugins::fuzz_inputs` of the crate `app` give the kept
+//! inputs to the same functions, so these files name nothing of this crate but each other.
 
 pub mod admission;
 pub mod artifacts;

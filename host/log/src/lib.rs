@@ -52,6 +52,15 @@ pub enum LogSetupError {
 pub struct Log(Arc<Queue>);
 
 impl Log {
+    /// A log in which nothing is written, for tests.
+    ///
+    /// # Errors
+    /// The writer's thread cannot be started.
+    #[doc(hidden)]
+    pub fn of_nothing() -> io::Result<Self> {
+        Queue::start(io::sink()).map(Self)
+    }
+
     /// The number of lines that were dropped because standard error took no more.
     pub fn dropped(&self) -> u64 {
         self.0.dropped()

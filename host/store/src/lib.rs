@@ -6,7 +6,8 @@
 //!
 //! A store is a folder that one server has for itself, or is [shared](Store::open_shared) by
 //! several servers, at a `url`. What a shared one does in another way is in `shared`, with the
-//! local copies of its blobs (`cache`) and the `leases` of the servers.
+//! local copies of its blobs (`cache`) and the `leases` of the servers. `simulation` is a shared
+//! one in memory, for tests.
 //!
 //! Invariants:
 //! - content that [`Store`] acknowledged is on stable storage: files are synced before a call
@@ -28,6 +29,8 @@ mod log;
 mod objects;
 mod outgoing;
 mod shared;
+#[doc(hidden)]
+pub mod simulation;
 mod url;
 mod worker;
 
@@ -62,7 +65,9 @@ const INCOMING: &str = "incoming";
 /// The store of blobs and the log.
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
-    /// Of this server alone. All of the store is in it, unless the store is shared.
+    /// The small files of this server alone. All of the store is there, unless it is shared.
+    local: Arc<dyn ObjectStore>,
+    /// The folder of `local`, in which files arrive.
     directory: PathBuf,
     worker: Worker,
     /// The local copies of blobs, if the store is shared.
@@ -79,11 +84,11 @@ impl Store {
     /// [`StoreError::Read`] if it cannot be opened.
     pub fn open_local(directory: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(directory).map_err(StoreError::write)?;
-        let objects = LocalFileSystem::new_with_prefix(directory).map_err(StoreError::read)?;
-        let objects = Arc::new(objects.with_fsync(true));
+        let objects = files_in(directory)?;
+        let local = objects.clone();
         let worker = Worker::start().map_err(StoreError::write)?;
         let (directory, faults) = (directory.to_owned(), Arc::default());
-        Ok(Self { objects, directory, worker, cache: None, faults })
+        Ok(Self { objects, local, directory, worker, cache: None, faults })
     }
 
     /// The store at `url`, which any number of servers share. Files arrive in the local
@@ -92,7 +97,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Setup`]; [`StoreError::Write`] or [`StoreError::Full`] if the directory cannot
-    /// be made. Whether the store can be reached is not tried.
+    /// be made; [`StoreError::Read`] if it cannot be opened. Whether the store can be reached is
+    /// not tried.
     pub fn open_shared(
         url: &StoreUrl,
         directory: &Path,
@@ -100,10 +106,11 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let copies = directory.join(BLOBS);
         std::fs::create_dir_all(&copies).map_err(StoreError::write)?;
+        let (objects, local) = (url.open()?, files_in(directory)?);
         let worker = Worker::start().map_err(StoreError::write)?;
         let (directory, faults) = (directory.to_owned(), Arc::default());
         let cache = Some(Cache::new(copies, copies_bytes_max));
-        Ok(Self { objects: url.open()?, directory, worker, cache, faults })
+        Ok(Self { objects, local, directory, worker, cache, faults })
     }
 
     /// Whether other servers may write to it.
@@ -235,6 +242,12 @@ impl Store {
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
+}
+
+/// The files in a folder as objects. What was put is on stable storage.
+fn files_in(folder: &Path) -> Result<Arc<dyn ObjectStore>, StoreError> {
+    let files = LocalFileSystem::new_with_prefix(folder).map_err(StoreError::read)?;
+    Ok(Arc::new(files.with_fsync(true)))
 }
 
 fn blob_key(digest: Digest) -> Key {

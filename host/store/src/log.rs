@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, PutMode, PutOptions, PutPayload};
 use tempfile::NamedTempFile;
+use tokio::time::Instant;
 
 use crate::incoming::temporary_file;
 use crate::{LOG, Store, StoreError};
@@ -153,10 +154,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Read`] if the storage cannot be read.
     pub async fn log_end(&self) -> Result<Option<Bytes>, StoreError> {
-        match self.is_shared() {
-            true => self.read_local(LOG_END).await,
-            false => self.read(&Key::from(LOG_END)).await,
-        }
+        self.read_local(LOG_END).await
     }
 
     /// Record the log's end.
@@ -164,10 +162,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn put_log_end(&self, text: Bytes) -> Result<(), StoreError> {
-        match self.is_shared() {
-            true => self.put_local(LOG_END, text).await,
-            false => self.put(&Key::from(LOG_END), text).await,
-        }
+        self.put_local(LOG_END, text).await
     }
 
     /// The state that this server of a shared store served last. None if there is no record.

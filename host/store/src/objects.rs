@@ -1,15 +1,14 @@
 //! Reading and writing whole objects of the store, and small files of this server.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 
 use bytes::Bytes;
 use gristmill_core::Digest;
 use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutPayload};
 
-use crate::incoming::temporary_file;
-use crate::{INCOMING, Store, StoreError};
+use crate::{Store, StoreError};
 
 /// The most bytes of an object of a shared store that is read whole: a release, a checkpoint or a
 /// lease. A checkpoint with 10,000 tenants has some MiB. Blobs of any length are fetched in parts
@@ -62,30 +61,17 @@ impl Store {
     }
 
     pub(crate) async fn read_local(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
-        match tokio::fs::read(self.directory.join(name)).await {
-            Ok(read) => Ok(Some(read.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        match self.local.get(&Key::from(name)).await {
+            Ok(found) => Ok(Some(found.bytes().await.map_err(StoreError::read)?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(StoreError::read(error)),
         }
     }
 
     /// Write a local file, whole or not at all.
-    pub(crate) async fn put_local(
-        &self,
-        name: &'static str,
-        text: Bytes,
-    ) -> Result<(), StoreError> {
-        let directory = self.directory.clone();
-        let writing = move || {
-            let incoming = directory.join(INCOMING);
-            fs::create_dir_all(&incoming)?;
-            let mut file = temporary_file().tempfile_in(incoming)?;
-            file.write_all(&text)?;
-            file.as_file().sync_all()?;
-            file.persist(directory.join(name))?;
-            File::open(&directory)?.sync_all()
-        };
-        self.worker.run(writing).await.flatten().map_err(StoreError::write)
+    pub(crate) async fn put_local(&self, name: &str, text: Bytes) -> Result<(), StoreError> {
+        let put = self.local.put(&Key::from(name), PutPayload::from_bytes(text)).await;
+        put.map(drop).map_err(StoreError::write)
     }
 
     /// Sync a file and the folder's entry of it.

@@ -203,8 +203,13 @@ impl Store {
 
     /// Remove the files that did not arrive to their end before this process began.
     pub(crate) async fn remove_incoming(&self) -> Result<Removed, StoreError> {
-        let folder = self.directory.join(INCOMING);
-        let removed = self.worker.run(move || leftovers::remove_all(&folder)).await.flatten();
+        let folder = self.directory.clone();
+        let removing = move || {
+            let incoming = leftovers::remove_all(&folder.join(INCOMING))?;
+            Ok(incoming.and(leftovers::remove_staged(&folder)?))
+        };
+        let removed: std::io::Result<_> =
+            tokio::task::spawn_blocking(removing).await.map_err(StoreError::read)?;
         removed.map_err(StoreError::write)
     }
 

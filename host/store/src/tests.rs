@@ -19,7 +19,7 @@ async fn received(store: &Store, blob: &'static [u8]) -> Received {
     incoming.finish().await.unwrap()
 }
 
-async fn put(store: &Store, blob: &'static [u8]) -> gristmill_core::Digest {
+async fn put(store: &Store, blob: &'static [u8]) -> Digest {
     let received = received(store, blob).await;
     let digest = received.digest();
     assert_eq!(digest, Digest::of(blob));
@@ -56,7 +56,7 @@ async fn a_damaged_blob_is_not_served() {
 }
 
 /// All parts of a blob that is sent, and its error if it cannot be sent to its end.
-async fn sent(store: &Store, digest: gristmill_core::Digest) -> (Vec<u8>, Option<StoreError>) {
+async fn sent(store: &Store, digest: Digest) -> (Vec<u8>, Option<StoreError>) {
     let mut outgoing = store.send(digest).await.unwrap();
     let mut sent = Vec::new();
     loop {

@@ -15,7 +15,7 @@ use crate::table::print_aligned;
 use crate::test::host_tests;
 
 /// The tests of `it` that note scores.
-const SUITES: [&str; 2] = ["oip_clients", "schemathesis"];
+const SUITES: [&str; 2] = ["oip::clients", "admin::schemathesis"];
 
 /// A line of the table.
 struct Score {

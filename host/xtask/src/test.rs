@@ -95,8 +95,8 @@ pub(crate) fn run_soak() -> Result<()> {
     let mut tests = host_tests(&built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
     step("kills, races, failing stores, rows that meet, and the API's description (about an hour)");
-    tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "store_faults", "durability"]);
-    tests.args(["schemathesis", "mixed_rows"]);
+    tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "replicas::store_faults"]);
+    tests.args(["releases::durability", "admin::schemathesis", "models::mixed_rows"]);
     let tally = run_tests(&mut tests, Printer::Cargo)?;
     conclude(&tally)
 }

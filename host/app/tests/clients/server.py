@@ -1,4 +1,4 @@
-"""The server of the cases. `oip_clients.rs` has put on it: the tenant `acme` with the models
+"""The server of the cases. `it/oip/clients.rs` has put on it: the tenant `acme` with the models
 of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other` with those of `OTHERS`, and a model
 `digits` that is granted to nobody.
 """

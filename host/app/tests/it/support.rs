@@ -1,10 +1,12 @@
 //! The parts that the tests share. In reading order:
-//! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
+//! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it.
+//!   `planes` are those of this process, for tests that need no plugin and no model;
 //! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands
 //!   between; `tls` has certificates; `s3` is an object store whose calls may fail; `collector`
 //!   receives traces;
 //! - `cli` runs the command line;
-//! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
+//! - `deploy` puts tenants on it, `admin_api` calls its admin API; `files` has the plugins, models
+//!   and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
 //!   `guests` and `modules` make unusual plugins, and `deeds` lists the deeds of the plugin
 //!   `hostile`;
@@ -14,6 +16,7 @@ mod figures;
 mod process;
 mod wasm;
 
+pub(crate) mod admin_api;
 pub(crate) mod cli;
 pub(crate) mod client;
 pub(crate) mod collector;
@@ -29,6 +32,7 @@ pub(crate) mod load;
 pub(crate) mod mixing;
 pub(crate) mod modules;
 pub(crate) mod onnx;
+pub(crate) mod planes;
 #[allow(dead_code, reason = "the file is shared with the benchmarks")]
 #[path = "../../../../benches/src/corpus/protobuf.rs"]
 pub(crate) mod protobuf;

@@ -7,59 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_core::{BufferPool, ClientError, Digest, ErrorCode, KeyHash, Name, PipelineLimits};
-use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_core::{ClientError, Digest, ErrorCode, KeyHash, Name};
 use gristmill_state::{
-    Change, Reach, Role, SampleAnswer, Serving, StateError, TenantSpec, Terms, TokenSpec, TokenUse,
+    Change, Reach, Role, Serving, StateError, TenantSpec, Terms, TokenSpec, TokenUse,
 };
 use gristmill_store::Store;
 
-use crate::testing::{digest, name};
-use crate::{
-    Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, SampleRun,
-    SampleRunner,
-};
-
-/// No pipeline of these tests has samples.
-struct NoSamples;
-
-#[async_trait::async_trait]
-impl SampleRunner for NoSamples {
-    async fn run(&self, run: SampleRun<'_>) -> SampleAnswer {
-        panic!("no pipeline has samples, but {:?} runs", run.name)
-    }
-}
+use crate::testing::{Machine, digest, name};
+use crate::{Control, ControlError, NewRelease, Published};
 
 async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
     let store = Arc::new(Store::open_local(&directory.join("store")).unwrap());
-    let pool = BufferPool::new(0);
-    let runner = ChildRunner::new(RunnerConfig::new(&["child"]));
-    let proofs = directory.join("proofs");
-    let sandbox = SandboxConfig::new(directory.join("compiled"));
-    let parts = ControlParts {
-        store: store.clone(),
-        sandbox: Sandbox::new(&sandbox, pool.clone()).unwrap(),
-        backends: Backends::open(&LibrarySearch::default(), pool, usize::MAX).unwrap(),
-        limits: PipelineLimits::default(),
-        tenant_bytes_max: 1 << 20,
-        tenant_compiled_bytes_max: 1 << 30,
-        keep_releases: 1000,
-        waiting_bytes_max: 1 << 30,
-        hash_key: None,
-        prover: ProverConfig {
-            runner,
-            directory: proofs,
-            timeout: Duration::from_secs(1),
-            memory_bytes: 1 << 20,
-        },
-        sample_runner: Arc::new(NoSamples),
-        samples_timeout: Duration::from_secs(1),
-        progress: crate::Progress::default(),
-        figures: crate::testing::figure_parts(),
-        following: None,
-    };
+    let parts = Machine::of(directory).parts(store.clone());
     (store, Arc::new(Control::open(parts).await.unwrap()))
 }
 

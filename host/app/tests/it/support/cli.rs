@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::files;
 use super::server::Server;
 use super::setup::ADMIN_TOKEN;
 
@@ -102,4 +103,45 @@ impl Cli {
         assert_eq!(ended.code, Some(1), "{ended:?}");
         ended.said
     }
+}
+
+/// `gristmill` with these arguments, run in `directory`.
+pub(crate) fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+    command.args(arguments).current_dir(directory);
+    for variable in ["GRISTMILL_ADMIN_URL", "GRISTMILL_ADMIN_TOKEN"] {
+        command.env_remove(variable);
+    }
+    // No contexts of the person who runs the tests.
+    command.env("GRISTMILL_CONTEXTS", directory.join("no-contexts.toml"));
+    command.env("RUST_BACKTRACE", "1").output().unwrap()
+}
+
+/// The message of a command that must fail: one line on standard error.
+#[track_caller]
+pub(crate) fn command_refused(directory: &Path, arguments: &[&str]) -> String {
+    let output = gristmill(directory, arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!said.to_lowercase().contains("backtrace"), "{said}");
+    // Before it stands which server was asked.
+    let message: String =
+        said.split_inclusive('\n').filter(|line| !line.starts_with("server: ")).collect();
+    assert!(message.starts_with("error: "), "{said}");
+    message
+}
+
+/// The message of a push that must fail.
+#[track_caller]
+pub(crate) fn push_refused(arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("digits.wasm");
+    fs::write(&file, files::plugin("digits")).unwrap();
+    let push = ["plugin", "push", "digits.wasm"];
+    let token = ["--token", ADMIN_TOKEN];
+    let mut all = [&push[..], arguments].concat();
+    if !arguments.contains(&"--token") {
+        all.extend(token);
+    }
+    command_refused(directory.path(), &all)
 }

@@ -1,12 +1,15 @@
 //! Requests and answers. A connection that breaks fails the test.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_client::http::{HeaderMap, Request};
+use gristmill_client::http::header::AUTHORIZATION;
+use gristmill_client::http::{HeaderMap, HeaderValue, Request};
 use gristmill_client::{ClientError, HEADER_LENGTH, InferBody, block_on};
 use serde_json::Value;
 
+use super::planes::{IN_MEMORY, PlaneInMemory};
 use super::words::assert_names;
 
 /// The longest wait for an answer. The compilation of a Python or JavaScript plugin gets a tenth of
@@ -17,8 +20,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(900);
 /// its own: a server may close one whose body it refused unread.
 #[derive(Clone)]
 pub(crate) struct Client {
-    inner: gristmill_client::Client,
+    way: Way,
     address: String,
+}
+
+/// The way to a plane.
+#[derive(Clone)]
+enum Way {
+    Network(gristmill_client::Client),
+    /// To a plane of this process, with this token.
+    Memory(Arc<PlaneInMemory>, Option<String>),
 }
 
 /// An answer.
@@ -32,32 +43,46 @@ pub(crate) struct Answer {
 impl Client {
     /// For the plane at `address`, which is a URL without a path.
     pub(crate) fn new(address: &str, token: Option<&str>) -> Self {
+        let client = gristmill_client::Client::new(address.parse().unwrap());
         // A server that hangs fails the test.
-        let inner = gristmill_client::Client::new(address.parse().unwrap());
-        let without =
-            Self { inner: inner.with_answer_timeout(ANSWER_TIMEOUT), address: address.to_owned() };
+        let way = Way::Network(client.with_answer_timeout(ANSWER_TIMEOUT));
+        let without = Self { way, address: address.to_owned() };
         match token {
             Some(token) => without.with_token(token),
             None => without,
         }
     }
 
+    /// For a plane of this process.
+    pub(super) fn in_memory(plane: PlaneInMemory) -> Self {
+        Self { way: Way::Memory(plane.into(), None), address: IN_MEMORY.to_owned() }
+    }
+
     /// The same with these settings of TLS.
     pub(crate) fn with_tls(&self, tls: gristmill_client::Tls) -> Self {
-        let Self { inner, address } = self.clone();
-        Self { inner: inner.with_tls(tls), address }
+        let Self { way, address } = self.clone();
+        let Way::Network(client) = way else { panic!("there is no TLS in memory") };
+        Self { way: Way::Network(client.with_tls(tls)), address }
     }
 
     /// The same with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        let Self { inner, address } = self.clone();
-        Self { inner: inner.with_token(token).unwrap(), address }
+        let Self { way, address } = self.clone();
+        let way = match way {
+            Way::Network(client) => Way::Network(client.with_token(token).unwrap()),
+            Way::Memory(plane, _) => Way::Memory(plane, Some(token.to_owned())),
+        };
+        Self { way, address }
     }
 
     /// The same with no token.
     pub(crate) fn without_token(&self) -> Self {
-        let Self { inner, address } = self.clone();
-        Self { inner: inner.without_token(), address }
+        let Self { way, address } = self.clone();
+        let way = match way {
+            Way::Network(client) => Way::Network(client.without_token()),
+            Way::Memory(plane, _) => Way::Memory(plane, None),
+        };
+        Self { way, address }
     }
 
     /// The plane's URL.
@@ -115,8 +140,17 @@ impl Client {
     }
 
     /// The answer, or the error if no whole answer comes.
-    pub(crate) fn try_send(&self, request: Request<Bytes>) -> Result<Answer, ClientError> {
-        let answer = block_on(self.inner.send(request))?;
+    pub(crate) fn try_send(&self, mut request: Request<Bytes>) -> Result<Answer, ClientError> {
+        let answer = match &self.way {
+            Way::Network(client) => block_on(client.send(request))?,
+            Way::Memory(plane, token) => {
+                if let Some(token) = token {
+                    let bearer = HeaderValue::try_from(format!("Bearer {token}")).unwrap();
+                    request.headers_mut().insert(AUTHORIZATION, bearer);
+                }
+                plane.send(request)?
+            }
+        };
         let body = answer.body.into();
         Ok(Answer { status: answer.status.as_u16(), headers: answer.headers, body })
     }

@@ -36,6 +36,10 @@ pub(crate) struct Span {
     pub(crate) links: Vec<(String, String)>,
 }
 
+/// The protocols, by the names of the setting, each with the collector's URL for it.
+pub(crate) const PROTOCOLS: [(&str, fn(&Collector) -> String); 2] =
+    [("grpc", Collector::grpc), ("http", Collector::http)];
+
 impl Collector {
     pub(crate) fn start() -> Self {
         let python = std::env::var_os("GRISTMILL_TEST_COLLECTOR").map(PathBuf::from);

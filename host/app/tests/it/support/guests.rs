@@ -9,6 +9,7 @@ use wasm_encoder::{
     TypeSection, ValType,
 };
 
+use super::modules::{ANSWER, Guest, honest};
 use super::wasm;
 
 /// The same plugin in a file with another digest.
@@ -201,4 +202,25 @@ fn with_preprocess(mut component: ComponentBuilder, module: &Module, instances: 
     let function = component.lift_func(None, run, ty, []);
     component.export("preprocess", ComponentExportKind::Func, function, None);
     component.finish()
+}
+
+/// A module whose component type has two packages, each of which names the other. The library that
+/// reads the type recurses until the stack of its process is at its end.
+pub(crate) fn with_endless_type() -> Vec<u8> {
+    let guest = Guest::pre(|code| {
+        honest(code);
+        code.i32_const(ANSWER);
+    });
+    replaced(&guest.file(), b"plugin/log@0.1.0", b"plugin/log@0.1.1")
+}
+
+/// The file with one name replaced everywhere by another one of the same length.
+pub(crate) fn replaced(file: &[u8], name: &[u8], other: &[u8]) -> Vec<u8> {
+    assert_eq!(name.len(), other.len());
+    let mut file = file.to_vec();
+    let found: Vec<_> =
+        file.windows(name.len()).enumerate().filter(|(_, at)| *at == name).map(|at| at.0).collect();
+    assert!(!found.is_empty());
+    found.iter().for_each(|at| file[*at..*at + other.len()].copy_from_slice(other));
+    file
 }

@@ -7,3 +7,11 @@ pub(crate) fn assert_names(said: &str, named: &[&str]) {
         assert!(said.contains(name), "{name:?} is missing from:\n{said}");
     }
 }
+
+/// Fails if `detail` has texts of the libraries that read documents.
+#[track_caller]
+pub(crate) fn assert_plain(detail: &str) {
+    for word in ["serde", "deserialize", "struct", "expected", "`", "invalid type"] {
+        assert!(!detail.contains(word), "{word:?} is in: {detail}");
+    }
+}

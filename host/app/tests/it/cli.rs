@@ -1,0 +1,11 @@
+//! The command line, and settings with which no server starts.
+
+mod bench;
+mod command_line;
+mod contexts;
+mod deploys;
+mod fsck;
+mod model_push;
+mod plugin_test;
+mod start;
+mod status_page;

@@ -1,0 +1,9 @@
+//! The Open Inference Protocol, over HTTP and gRPC.
+
+mod abuse;
+mod budget;
+mod clients;
+mod messages;
+mod perf_analyzer;
+mod rules;
+mod surface;

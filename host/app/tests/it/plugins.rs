@@ -1,0 +1,24 @@
+//! Plugins: the contract, the sandbox, and guests that misbehave.
+
+mod bad_guests;
+mod bad_languages;
+mod bad_plugins;
+mod compiled_code;
+mod compiling;
+mod contract;
+mod costly_pictures;
+mod costly_uploads;
+mod fuzz_inputs;
+mod init;
+mod instance_reuse;
+mod languages;
+mod leaks;
+mod lines;
+mod long_calls;
+mod neighbours;
+mod photos;
+mod pictures;
+mod stock_tools;
+mod straight_line;
+mod wasi;
+mod wasip2;
