@@ -2,8 +2,9 @@
 //!
 //! Refuses to know loaded plugins and models: its result is the desired state.
 //!
-//! `append` adds releases, `end` records where the log ends, and `gaps` finds missing files. Other servers may append to a shared log, and remove old releases of it:
-//! `others` has what that asks for.
+//! `append` adds releases, `end` records where the log ends, and `gaps` finds missing files. Other
+//! servers may append to a shared log, and remove old releases of it: `others` has what that asks
+//! for.
 //!
 //! Invariants:
 //! - a log that has a gap, or that was changed, is refused as a whole;

@@ -1,7 +1,9 @@
 //! The record of one request: its times, sizes and outcome.
 //!
 //! A [`Receipt`] is opened when a request arrives, and is lent to its work. It is closed exactly
-//! once: by its owner when the answer is sent, or when it is dropped because the client left.
+//! once: by its owner when the answer is ready, or when it is dropped because the client left. What
+//! a request used is charged then, and not when a slow client has read its answer: while an answer
+//! is read, nothing of its pipeline or its model is held.
 //!
 //! Invariant: a receipt reaches each of its sinks exactly once.
 
@@ -48,7 +50,7 @@ pub struct Record {
     pub request_bytes: usize,
     /// Bytes of the answer's body.
     pub response_bytes: usize,
-    /// The tenant, once its caller was admitted, if the request is told of.
+    /// The tenant, once its caller was admitted, if the request is logged or traced.
     pub tenant: Option<Name>,
     /// Its pipeline or model. Set when it has ended.
     pub subject: Option<Subject>,
@@ -195,8 +197,7 @@ impl fmt::Debug for Subject {
 
 /// Takes the records of requests that ended.
 pub trait Sink: Named {
-    /// Take the record of a request that has ended. Its answer was ready, or its client had left,
-    /// `took` after it was charged to this sink: a client that reads slowly does not count. This
+    /// Take the record of a request that has ended, `took` after it was charged to this sink. This
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
 
@@ -212,8 +213,6 @@ pub struct Receipt {
     /// Takes the request's batches, if they are traced.
     batches: Option<&'static dyn BatchSink>,
     tracked: Option<Tracked>,
-    /// When the answer was ready, if it was.
-    ready: Option<Instant>,
     is_closed: bool,
 }
 
@@ -222,7 +221,7 @@ impl Receipt {
     pub fn open(arrived: Instant) -> Self {
         let record = Record::begin(arrived);
         let (sinks, batches, tracked) = (SmallVec::new(), None, None);
-        Self { record, sinks, batches, tracked, ready: None, is_closed: false }
+        Self { record, sinks, batches, tracked, is_closed: false }
     }
 
     /// Show the request among those that are under way, until the receipt is closed.
@@ -288,66 +287,44 @@ impl Receipt {
         self.record.read = Some(self.record.arrived.elapsed().saturating_sub(auth));
     }
 
-    /// Note that the answer is ready now: how the request ends unless its client leaves before it
-    /// has the answer, and the bytes of the answer's body.
-    pub fn note_ready(&mut self, outcome: Outcome, response_bytes: usize) {
+    /// Close the receipt: the request ends so, with so many bytes of its answer's body. Its record
+    /// reaches all sinks now. Returns it.
+    pub fn close(&mut self, outcome: Outcome, response_bytes: usize) -> &Record {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return &self.record;
+        }
         self.record.outcome = outcome;
         self.record.response_bytes = response_bytes;
-        self.record.host_time += host_time::take();
-        self.ready = Some(Instant::now());
-        self.tracked = None;
-    }
-
-    /// Close the receipt of a request whose answer is sent. Returns its record.
-    pub fn close(&mut self) -> &Record {
-        self.send();
-        &self.record
-    }
-
-    /// Close the receipt of a request whose client left. Returns its record.
-    pub fn abandon(&mut self) -> &Record {
-        self.record.outcome = Outcome::Abandoned;
-        self.close()
-    }
-
-    /// Close the receipt of a request that is answered with so many bytes now. Returns its record.
-    pub fn answered(mut self, response_bytes: usize) -> Record {
-        self.note_ready(Outcome::Answered, response_bytes);
-        self.close().clone()
-    }
-
-    /// Close the receipt of a request that failed, and is told so in so many bytes now. Returns its
-    /// record.
-    pub fn failed(mut self, code: ErrorCode, response_bytes: usize) -> Record {
-        self.note_ready(Outcome::Failed(code), response_bytes);
-        self.close().clone()
-    }
-
-    fn send(&mut self) {
-        if std::mem::replace(&mut self.is_closed, true) {
-            return;
-        }
+        self.record.took = self.record.arrived.elapsed();
         self.tracked = None;
         // Also of a request without sinks: otherwise the next one would pay for it.
-        self.record.host_time += host_time::take();
-        let ready = self.ready.unwrap_or_else(Instant::now);
-        self.record.took = ready.saturating_duration_since(self.record.arrived);
+        self.record.host_time = host_time::take();
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
-            sink.record(&self.record, ready.saturating_duration_since(since));
+            sink.record(&self.record, since.elapsed());
             if first.is_none() && sink.names() != SinkNames::default() {
                 first = Some(sink);
             }
         }
         self.record.subject = self.record.subject.take().or(first.map(Subject));
+        &self.record
+    }
+
+    /// Close the receipt of a request that was answered with so many bytes. Returns its record.
+    pub fn answered(mut self, response_bytes: usize) -> Record {
+        self.close(Outcome::Answered, response_bytes).clone()
+    }
+
+    /// Close the receipt of a request that failed, and was told so in so many bytes. Returns its
+    /// record.
+    pub fn failed(mut self, code: ErrorCode, response_bytes: usize) -> Record {
+        self.close(Outcome::Failed(code), response_bytes).clone()
     }
 }
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        if !self.is_closed {
-            self.abandon();
-        }
+        self.close(Outcome::Abandoned, 0);
     }
 }
 
@@ -397,15 +374,8 @@ mod tests {
         assert_eq!(open().answered(7).response_bytes, 7);
         open().failed(ErrorCode::PluginTrapped, 0);
         drop(open());
-        let mut left = open();
-        left.note_ready(Outcome::Answered, 7);
-        drop(left);
-        let expected = [
-            Outcome::Answered,
-            Outcome::Failed(ErrorCode::PluginTrapped),
-            Outcome::Abandoned,
-            Outcome::Abandoned,
-        ];
+        let expected =
+            [Outcome::Answered, Outcome::Failed(ErrorCode::PluginTrapped), Outcome::Abandoned];
         assert_eq!(*outcomes.0.lock().unwrap(), expected);
     }
 }

@@ -12,9 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// The longest turn whose time is the real time, in nanoseconds.
 const SHORT_TURN: u64 = 200_000;
 
-/// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds: under load one
-/// reading serves many turns.
-const SAMPLE_AGE: u64 = 1_000_000;
+/// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds.
+const SAMPLE_AGE: u64 = 100_000;
 
 /// A reading of both clocks on one thread, in nanoseconds.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -47,9 +46,14 @@ pub struct Turn {
 impl Turn {
     /// A turn that begins now.
     pub fn begin() -> Self {
+        Self::begin_with(SAMPLE_AGE)
+    }
+
+    /// A turn that begins now. The reading of the CPU clock may be so many nanoseconds old.
+    pub(crate) fn begin_with(age: u64) -> Self {
         let passed = read(ClockId::Monotonic);
         let mut sample = LAST.get();
-        if passed.saturating_sub(sample.passed) > SAMPLE_AGE {
+        if passed.saturating_sub(sample.passed) > age {
             sample = sampled(passed);
         }
         Self { passed, cpu: sample.cpu }

@@ -1,8 +1,13 @@
 //! Observing requests: which are under way, and, when one has ended, its trace, its line in the
 //! access log, and a line if it was slow.
 //!
-//! Invariant: a request ends once: when its connection has taken the last byte of its answer, or
-//! when its client has left.
+//! What a request used is charged, and its trace is sent, when its answer is ready. Its line in the
+//! access log is written when the connection has taken the last byte of the answer, or when the
+//! client has left. Over HTTP/1.1 the connection may then hold the last 320 KiB, over HTTP/2 as
+//! much of the last 256 KiB as the client has not asked for. Over gRPC the line is written when the
+//! answer is ready.
+//!
+//! Invariant: until an answer is sent, the observer keeps only what the line says.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -88,12 +93,10 @@ impl RequestNames {
     }
 }
 
-/// A request from its head to the last byte of its answer. If it is dropped before, its client left.
+/// A request from its head until its answer is ready. If it is dropped before, its client left.
 pub(crate) struct UnderWay {
     observer: Arc<RequestObserver>,
     names: RequestNames,
-    /// The status of an answer over HTTP, and when its body was given to the connection.
-    answer: Option<(StatusCode, Instant)>,
     pub(crate) receipt: Receipt,
     pub(crate) context: RequestContext,
     has_ended: bool,
@@ -108,29 +111,26 @@ impl UnderWay {
         header: impl Fn(&str) -> Option<&'h str> + 'h,
     ) -> Self {
         let context = observer.begin(&mut receipt, &names.id, header);
-        Self { observer, names, answer: None, receipt, context, has_ended: false }
+        Self { observer, names, receipt, context, has_ended: false }
     }
 
-    /// A request that ends now, without a trace, and is not shown among those under way.
+    /// A request that ends at once, without a trace, and is not shown among those under way.
     pub(crate) fn untracked(
         observer: Arc<RequestObserver>,
         names: RequestNames,
         receipt: Receipt,
     ) -> Self {
         let context = RequestContext::default();
-        Self { observer, names, answer: None, receipt, context, has_ended: false }
+        Self { observer, names, receipt, context, has_ended: false }
     }
 
-    /// Note that an answer with this status is given to the connection now.
-    pub(crate) fn writes(&mut self, status: StatusCode) {
-        self.answer = Some((status, Instant::now()));
-    }
-
-    /// End it: its answer is sent.
-    pub(crate) fn end(&mut self) {
+    /// The answer of this request, whose receipt is closed, is ready, with this status over HTTP.
+    /// Returns what waits until it is sent.
+    pub(crate) fn sends(mut self, status: Option<StatusCode>) -> Box<Sending> {
         self.has_ended = true;
-        self.receipt.close();
-        self.observer.ended(self);
+        let line = self.observer.ready(&self, status);
+        let (observer, edge) = (self.observer.clone(), self.names.edge);
+        Box::new(Sending { observer, edge, line, since: Instant::now(), is_sent: false })
     }
 
     fn code(&self) -> Option<ErrorCode> {
@@ -139,36 +139,63 @@ impl UnderWay {
             Outcome::Answered | Outcome::Abandoned => None,
         }
     }
-
-    /// How it ended, in a word.
-    fn outcome(&self) -> &'static str {
-        match self.receipt.record().outcome {
-            Outcome::Failed(code) => code.as_str(),
-            Outcome::Answered => "ok",
-            Outcome::Abandoned => "abandoned",
-        }
-    }
-
-    /// The status of an answer over HTTP that its client has.
-    fn status(&self) -> Option<u16> {
-        let is_sent = self.receipt.record().outcome != Outcome::Abandoned;
-        self.answer.filter(|_| is_sent).map(|(status, _)| status.as_u16())
-    }
-}
-
-impl AnswerEnd for UnderWay {
-    fn sent(mut self: Box<Self>) {
-        self.end();
-    }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.receipt.abandon();
-            self.observer.ended(self);
+            self.receipt.close(Outcome::Abandoned, 0);
+            if let Some(line) = self.observer.ready(self, None) {
+                line.write(false);
+            }
         }
     }
+}
+
+/// An answer on its way to its client. If it is dropped before it is sent, the client left.
+pub(crate) struct Sending {
+    observer: Arc<RequestObserver>,
+    edge: Edge,
+    line: Option<AccessLine>,
+    /// When the answer was ready.
+    since: Instant,
+    is_sent: bool,
+}
+
+impl AnswerEnd for Sending {
+    fn sent(mut self: Box<Self>) {
+        self.is_sent = true;
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if self.edge != Edge::Grpc {
+            self.observer.config.edges.written(self.edge, self.since.elapsed());
+        }
+        if let Some(line) = self.line.take() {
+            line.write(self.is_sent);
+        }
+    }
+}
+
+/// A line of the access log.
+struct AccessLine {
+    id: Arc<str>,
+    trace_id: Option<String>,
+    client: Option<IpAddr>,
+    method: String,
+    path: String,
+    status: Option<u16>,
+    outcome: Outcome,
+    tenant: Option<Name>,
+    pipeline: Option<Name>,
+    model: Option<Name>,
+    variant: Option<Variant>,
+    rows: usize,
+    received_bytes: usize,
+    sent_bytes: usize,
+    took: Duration,
 }
 
 /// Observes requests.
@@ -183,6 +210,7 @@ impl RequestObserver {
         Self { config, slow_lines: Mutex::default() }
     }
 
+    /// Counts the answers.
     pub(crate) fn edges(&self) -> &'static EdgeFigures {
         self.config.edges
     }
@@ -204,19 +232,15 @@ impl RequestObserver {
         RequestContext { trace: Some(tracer.begin(header)), ..context }
     }
 
-    /// Count, log and trace a request whose receipt is closed.
-    fn ended(&self, request: &UnderWay) {
+    /// Count and trace a request whose receipt is closed, and log it if it was slow. Returns its
+    /// line of the access log.
+    fn ready(&self, request: &UnderWay, status: Option<StatusCode>) -> Option<AccessLine> {
         let (names, record) = (&request.names, request.receipt.record());
         if record.outcome != Outcome::Abandoned {
             self.config.edges.answered(names.edge, request.code());
         }
-        if let Some((_, since)) = request.answer {
-            self.config.edges.written(names.edge, since.elapsed());
-        }
         let took = record.took;
-        if self.config.access_log {
-            log_access(request, took);
-        }
+        let status = status.map(|status| status.as_u16());
         // Not of callers who were not admitted: they can be slow at will.
         if self.config.slow.is_some_and(|slow| took >= slow && record.tenant.is_some())
             && let Some(left_out) = self.slow_lines.lock().take(Instant::now())
@@ -226,39 +250,69 @@ impl RequestObserver {
         if let (Some(tracer), Some(trace)) = (&self.config.tracer, &request.context.trace)
             && tracer.keeps(trace, record, took)
         {
-            tracer.end(trace, &traced(request));
+            tracer.end(trace, &traced(request, status));
         }
+        self.config.access_log.then(|| AccessLine::of(request, status))
+    }
+}
+
+impl AccessLine {
+    fn of(request: &UnderWay, status: Option<u16>) -> Self {
+        let UnderWay { names, context, receipt, .. } = request;
+        let record = receipt.record();
+        let SinkNames { pipeline, model, .. } = record.names();
+        Self {
+            id: names.id.clone(),
+            trace_id: context.trace_id(),
+            client: names.client,
+            method: names.method().to_owned(),
+            path: names.uri.path().to_owned(),
+            status,
+            outcome: record.outcome,
+            tenant: record.tenant.clone(),
+            pipeline: pipeline.cloned(),
+            model: model.cloned(),
+            variant: context.variant,
+            rows: record.used().rows,
+            received_bytes: record.request_bytes,
+            sent_bytes: record.response_bytes,
+            took: record.took,
+        }
+    }
+
+    /// Write it. An answer that was not sent has no status, and one that is no error is
+    /// `abandoned`.
+    fn write(self, is_sent: bool) {
+        let code = match self.outcome {
+            Outcome::Failed(code) => code.as_str(),
+            Outcome::Answered if is_sent => "ok",
+            Outcome::Answered | Outcome::Abandoned => "abandoned",
+        };
+        tracing::info!(
+            target: ACCESS,
+            request_id = &*self.id,
+            trace_id = self.trace_id,
+            client = self.client.map(tracing::field::display),
+            method = self.method,
+            path = self.path,
+            status = self.status.filter(|_| is_sent),
+            code,
+            tenant = self.tenant.as_ref().map(Name::as_str),
+            pipeline = self.pipeline.as_ref().map(Name::as_str),
+            model = self.model.as_ref().map(Name::as_str),
+            variant = self.variant.map(Variant::as_str),
+            rows = self.rows,
+            received_bytes = self.received_bytes,
+            sent_bytes = self.sent_bytes,
+            duration_ms = millis(Some(self.took)),
+            "request"
+        );
     }
 }
 
 fn millis(time: Option<Duration>) -> Option<f64> {
     // Whole microseconds.
     time.map(|time| time.as_micros() as f64 / 1e3)
-}
-
-fn log_access(request: &UnderWay, took: Duration) {
-    let UnderWay { names, context, receipt, .. } = request;
-    let record = receipt.record();
-    let SinkNames { pipeline, model, .. } = record.names();
-    tracing::info!(
-        target: ACCESS,
-        request_id = &*names.id,
-        trace_id = context.trace_id(),
-        client = names.client.map(tracing::field::display),
-        method = names.method(),
-        path = names.uri.path(),
-        status = request.status(),
-        code = request.outcome(),
-        tenant = record.tenant.as_ref().map(Name::as_str),
-        pipeline = pipeline.map(Name::as_str),
-        model = model.map(Name::as_str),
-        variant = context.variant.map(Variant::as_str),
-        rows = record.used().rows,
-        received_bytes = record.request_bytes,
-        sent_bytes = record.response_bytes,
-        duration_ms = millis(Some(took)),
-        "request"
-    );
 }
 
 fn log_slow(request: &UnderWay, took: Duration, left_out: u64) {
@@ -289,7 +343,7 @@ fn log_slow(request: &UnderWay, took: Duration, left_out: u64) {
     );
 }
 
-fn traced(request: &UnderWay) -> EndedRequest<'_> {
+fn traced(request: &UnderWay, status: Option<u16>) -> EndedRequest<'_> {
     let UnderWay { names, context, receipt, .. } = request;
     let code = request.code();
     let mut protocol = match names.edge {
@@ -303,7 +357,6 @@ fn traced(request: &UnderWay) -> EndedRequest<'_> {
             ("url.path", names.uri.path().to_owned()),
         ],
     };
-    let status = request.status();
     protocol.extend(status.map(|status| ("http.response.status_code", status.to_string())));
     protocol.extend(names.client.map(|client| ("client.address", client.to_string())));
     EndedRequest {

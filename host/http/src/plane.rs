@@ -7,10 +7,10 @@ use std::time::Instant;
 use gristmill_core::{ErrorCode, Outcome, Receipt, Record};
 use gristmill_metrics::Edge;
 use gristmill_snapshot::SnapshotCell;
-use gristmill_transport::body::{self, Answer, ResponseBody};
+use gristmill_transport::body::{self, Answer, AnswerEnd, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 
 use crate::call::Call;
@@ -64,9 +64,8 @@ impl DataPlane {
         };
         let header = |name: &str| head.headers.get(name)?.to_str().ok();
         let observer = self.shared.inference.observer().clone();
-        // It travels with the answer's body.
-        let mut under_way = Box::new(UnderWay::begin(observer, names, receipt, header));
-        let UnderWay { receipt, context, .. } = &mut *under_way;
+        let mut under_way = UnderWay::begin(observer, names, receipt, header);
+        let UnderWay { receipt, context, .. } = &mut under_way;
         let call = Call {
             snapshot: &snapshot,
             head: &head,
@@ -92,8 +91,8 @@ impl DataPlane {
                 (answer, Outcome::Failed(code))
             }
         };
-        under_way.receipt.note_ready(outcome, answer.body().size_hint().lower() as usize);
-        let record = under_way.receipt.record();
+        let bytes = answer.body().size_hint().lower() as usize;
+        let record = under_way.receipt.close(outcome, bytes);
         add_headers(&mut answer, &id, snapshot.release, record);
         if record.is_charged && receipt_header::is_wanted(&head.headers) {
             add_receipt(&mut answer, record);
@@ -109,9 +108,16 @@ impl DataPlane {
         {
             answer.headers_mut().insert(TRACERESPONSE, value);
         }
+        // Before the rest of a body is read, for which the client can take its time.
+        let sending = under_way.sends(Some(answer.status()));
         body::finish(&head, Some(&mut body), &mut answer).await;
-        under_way.writes(answer.status());
-        answer.map(|body| body.ending(under_way))
+        match has_body(&head.method, answer.status()) {
+            true => answer.map(|body| body.ending(sending)),
+            false => {
+                sending.sent();
+                answer
+            }
+        }
     }
 
     async fn answer(&self, path: Option<Path<'_>>, call: Call<'_>) -> Result<Answer, Problem> {
@@ -144,6 +150,11 @@ fn add_headers(answer: &mut Answer, id: &str, release: u64, record: &Record) {
     if let Some(times) = server_timing(&record.stages()) {
         headers.insert(SERVER_TIMING, times);
     }
+}
+
+/// Whether an answer has a body that is sent. hyper sends none otherwise, and does not ask for it.
+fn has_body(method: &Method, status: StatusCode) -> bool {
+    *method != Method::HEAD && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 /// The name of a request's span: its method and its route, of which there are few.

@@ -115,7 +115,9 @@ async fn infer(
     };
     let PipelineAnswer { outcome, lines } = run_variant(work, part, receipt).await;
     let response = outcome.map_err(|error| problem_of(error, route, &lines));
-    context.lines = lines;
+    if context.is_sampled() {
+        context.lines = lines;
+    }
     let response = response?;
     let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);
     answer.inspect_err(|problem| {

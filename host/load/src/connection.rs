@@ -1,5 +1,6 @@
 //! One connection: it sends one request at a time and reads its answer.
 
+use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
@@ -110,25 +111,26 @@ impl Connection {
             let (sender, is_new) = self.lead_to(target).await.map_err(Failure::NoConnection)?;
             match sender.send(target).await {
                 // A server may close a connection that is not used: the request takes another one.
-                Err(_) if !is_new && sender.is_lost() => self.0 = None,
+                Err(error) if !is_new && is_lost(&error) => self.0 = None,
                 answered => return answered.map_err(Failure::NoAnswer),
             }
         }
     }
 }
 
+/// Whether the connection was closed before any part of an answer came.
+fn is_lost(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    let is_reset = cause.is_some_and(|cause| {
+        matches!(cause.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+    });
+    is_reset || error.is_canceled() || error.is_closed() || error.is_incomplete_message()
+}
+
 impl Sender {
     fn is_closed(&self) -> bool {
         match self {
             Self::Http1(sender) => sender.is_closed(),
-            Self::Http2(sender) => sender.is_closed(),
-        }
-    }
-
-    /// Whether the connection ended with the request that has failed.
-    fn is_lost(&self) -> bool {
-        match self {
-            Self::Http1(_) => true,
             Self::Http2(sender) => sender.is_closed(),
         }
     }

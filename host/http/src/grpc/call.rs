@@ -20,6 +20,7 @@ use gristmill_serve::{
     Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, RequestQuota, Target, Variant,
 };
 use gristmill_snapshot::Snapshot;
+use gristmill_transport::body::AnswerEnd;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use tonic::metadata::MetadataMap;
@@ -223,7 +224,7 @@ impl Inference {
             }
             Err(problem) => (Outcome::Failed(problem.code), 0),
         };
-        under_way.receipt.note_ready(ends, bytes);
+        under_way.receipt.close(ends, bytes);
         if let Ok(answer) = &mut outcome
             && wants_receipt
         {
@@ -231,8 +232,8 @@ impl Inference {
             let parameter_choice = Some(ParameterChoice::StringParam(text));
             answer.parameters.insert(RECEIPT.into(), InferParameter { parameter_choice });
         }
-        // Its message is written by tonic, in one piece.
-        under_way.end();
+        // tonic writes its message, and does not say when it is sent.
+        under_way.sends(None).sent();
         outcome
     }
 

@@ -12,6 +12,7 @@ use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use gristmill_serve::RequestQuota;
 use gristmill_transport::StaysOpen;
+use gristmill_transport::body::AnswerEnd;
 use http::{HeaderMap, Method as HttpMethod, Uri};
 use hyper::body::Incoming;
 use tonic::Status;
@@ -115,8 +116,8 @@ impl GrpcPlane {
             client: Some(client),
         };
         let mut refused = UnderWay::untracked(self.served.observer().clone(), names, receipt);
-        refused.receipt.note_ready(Outcome::Failed(code), 0);
-        refused.end();
+        refused.receipt.close(Outcome::Failed(code), 0);
+        refused.sends(None).sent();
     }
 
     /// Answer one call of the client with this address.

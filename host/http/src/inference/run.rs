@@ -164,7 +164,9 @@ async fn run_pipeline(
     };
     let PipelineAnswer { outcome, lines } = run_variant(work, part, asked.receipt).await;
     let response = outcome.map_err(|error| problem_of(error, &route, &lines));
-    asked.context.lines = lines;
+    if asked.context.is_sampled() {
+        asked.context.lines = lines;
+    }
     let response = response?;
     Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(response)?] })
 }
