@@ -29,7 +29,7 @@ pub(super) fn arguments(shown: &[&str]) -> [Arg; 6] {
             .action(ArgAction::SetTrue)
             .help("Measure the binaries of an earlier run"),
         path("binaries", "FOLDER")
-            .help("Measure the binaries of this folder, target/debug for example"),
+            .help("Measure the binaries of this folder: target/debug after `cargo build --bins`"),
         Arg::new("only").long("only").value_name("CASE").action(ArgAction::Append).help(
             "Run this case; may be repeated. A folder of benches/peers, a model of sizes, a case \
              of control (swaps, tenants, candidates), or the beginning of a row's name",
