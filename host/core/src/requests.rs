@@ -194,8 +194,6 @@ mod tests {
         receipt.track(requests, "one");
         receipt.charge_to(Arc::new(Acme("acme".parse().unwrap())));
         receipt.enters(Stage::Pre);
-        // It travels with the receipt.
-        let receipt = receipt.take();
         let expected = Underway {
             id: "one".into(),
             arrived,

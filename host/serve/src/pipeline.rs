@@ -14,8 +14,7 @@ use gristmill_core::{
     Stage,
 };
 use gristmill_sandbox::{
-    CallError, Context, Failure, Grant, Line, LineSource, Lines, OwnLines, Request, Response,
-    Results,
+    CallError, Context, Failure, Grant, Line, Lines, OwnLines, Request, Response, Results,
 };
 use gristmill_snapshot::{Pair, Program, Route};
 use tokio::time::timeout_at;
