@@ -24,7 +24,7 @@ use gristmill_control::{
 };
 use gristmill_core::{BufferPool, HashKeyId, Name, PipelineLimits};
 use gristmill_http::{
-    DataPlane, Inference, InferenceConfig, ModelChange, ModelRepository, Telling,
+    DataPlane, Inference, InferenceConfig, ModelChange, ModelRepository, ObserverConfig,
 };
 use gristmill_log::Log;
 use gristmill_metrics::Places;
@@ -194,7 +194,7 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
     let hasher = KeyHasher::new(&[7; 32]);
     let root = hasher.hash(ADMIN_TOKEN);
     let control = Arc::new(control(directory, pool.clone(), hasher.id()).await);
-    let telling = Telling {
+    let observing = ObserverConfig {
         edges: Box::leak(Box::default()),
         requests: Box::leak(Box::default()),
         tracer: None,
@@ -203,8 +203,8 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
     };
     let observer = Observer::new(Parts {
         control: control.clone(),
-        edges: telling.edges,
-        requests: telling.requests,
+        edges: observing.edges,
+        requests: observing.requests,
         heap: || Heap { committed: 0, committed_peak: 0 },
         pool: pool.clone(),
         connections: ["data", "admin"].map(|plane| (plane, Connections::new(1, None))),
@@ -218,7 +218,7 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
         hasher: hasher.clone(),
         message_bytes_max: 1 << 20,
         timeout: TIMEOUT,
-        telling,
+        observer: observing,
     };
     let cell = control.cell().clone();
     let inference = Inference::new(cell.clone(), Arc::new(NoModels), Shutdown::new(), pool, rules);
