@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
 use crate::stock;
@@ -106,8 +106,7 @@ pub(crate) fn build_all() -> Result<Built> {
     run(cargo().args(["test", "--workspace", "--no-run"]))?;
     let gristmill = target().join("debug/gristmill");
     build_components(&gristmill)?;
-    build_plugins(&gristmill, &LANGUAGE_PLUGINS)?;
-    let components = build_plugins(&gristmill, &HOSTILE_LANGUAGE_PLUGINS)?;
+    let components = build_all_languages(&gristmill)?;
     stock::build(&gristmill, &target().join(PLUGIN_TOOLS), &components)?;
     Ok(Built { gristmill, components, onnxruntime })
 }
@@ -147,7 +146,27 @@ pub(crate) fn build_hostile_languages(gristmill: &Path) -> Result<()> {
     build_plugins(gristmill, &HOSTILE_LANGUAGE_PLUGINS).map(drop)
 }
 
-fn build_plugins(gristmill: &Path, plugins: &[Plugin]) -> Result<PathBuf> {
+/// Build the samples and the hostile plugins in other languages, the languages side by side: their
+/// tools use one core each.
+fn build_all_languages(gristmill: &Path) -> Result<PathBuf> {
+    let build = |language: &str| {
+        let is_in = |plugin: &&Plugin| plugin.folder.split('/').any(|part| part == language);
+        let plugins = LANGUAGE_PLUGINS.iter().chain(&HOSTILE_LANGUAGE_PLUGINS).filter(is_in);
+        build_plugins(gristmill, plugins)
+    };
+    std::thread::scope(|scope| {
+        let building = ["python", "js", "c"].map(|language| scope.spawn(move || build(language)));
+        for building in building {
+            building.join().map_err(|_| anyhow!("the build of plugins panicked"))??;
+        }
+        Ok(target().join("components"))
+    })
+}
+
+fn build_plugins<'a>(
+    gristmill: &Path,
+    plugins: impl IntoIterator<Item = &'a Plugin>,
+) -> Result<PathBuf> {
     step("building plugins");
     let components = target().join("components");
     fs::create_dir_all(&components)?;
