@@ -123,7 +123,7 @@ fn what_is_no_token_is_refused_with_all_faults() {
     refused("ci", late, &["must be within ten years"]);
     let missing = json!({ "role": "deploy", "tenants": ["acme", "none"] });
     refused("ci", missing, &["tenants: there are no tenants none"]);
-    refused("admin", json!({ "role": "read" }), &["is the name of the token that the planes"]);
+    refused("admin", json!({ "role": "read" }), &["is the name of the token that the server"]);
     let name = put_token(&planes.admin, "Ci", &json!({ "role": "read" }));
     name.refused(400, "invalid_request", &["token: \"Ci\" is not a valid name"]);
     // Tokens are not part of releases of many changes, whose answers would have to show secrets.
