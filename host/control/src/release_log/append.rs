@@ -132,7 +132,12 @@ impl ReleaseLog {
             // decides, not the answer.
             match (self.store.document(next.number()).await, sent) {
                 (Ok(Some(there)), _) if there == next.document => kept += 1,
-                (Ok(Some(_)), _) | (Ok(None), Ok(_)) => break Others::Again,
+                (Ok(Some(_)), _) => break Others::Again,
+                // There was one, perhaps this one, and others have removed it since.
+                (Ok(None), Ok(_)) => {
+                    let source = StoreError::unreachable("the log went far ahead");
+                    break Others::Failed { source, unknown: 1 };
+                }
                 // It may still arrive. Those behind it were not sent.
                 (Ok(None), Err(source)) | (Err(source), _) => {
                     break Others::Failed { source, unknown: 1 };
