@@ -15,7 +15,7 @@ use crate::blob_error::BlobError;
 use crate::hash_key::HashKeyError;
 use crate::load::error::LoadError;
 use crate::pace::TooManyReleases;
-use crate::release_log::end::LogEndError;
+use crate::release_log::end_error::LogEndError;
 use crate::release_log::gaps::LogGap;
 use crate::samples::failed::FailedSamples;
 

@@ -82,7 +82,7 @@ pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use pace::TooManyReleases;
-pub use release_log::end::{LogEndError, LogEndFault};
+pub use release_log::end_error::{LogEndError, LogEndFault};
 pub use release_log::gaps::LogGap;
 pub use releases::step::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};

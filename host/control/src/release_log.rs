@@ -13,6 +13,7 @@
 
 pub(crate) mod append;
 pub(crate) mod end;
+pub(crate) mod end_error;
 pub(crate) mod gaps;
 mod others;
 

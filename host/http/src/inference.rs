@@ -4,13 +4,14 @@
 //! In reading order: `models` describes models, and `config` their configuration (once, as gRPC's
 //! messages, which serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors`
 //! makes a model's inputs, `classes` those of its outputs, `pipeline` shows a pipeline as a model
-//! of one text, `repository` loads and unloads models, with what a call has `brought`, `decode`
-//! decompresses bodies.
+//! of one text, `repository` loads and unloads models, with what a call has `brought`, by what
+//! makes `model_changes`, and `decode` decompresses bodies.
 
 mod brought;
 mod classes;
 pub(crate) mod config;
 mod decode;
+mod model_changes;
 pub(crate) mod models;
 mod pipeline;
 mod repository;
@@ -34,8 +35,8 @@ use crate::observer::{ObserverConfig, RequestObserver};
 pub(crate) use self::brought::Brought;
 pub use self::brought::ModelFile;
 pub(crate) use self::decode::Encoded;
+pub use self::model_changes::{ModelChange, ModelRepository};
 pub(crate) use self::repository::RepositoryChange;
-pub use self::repository::{ModelChange, ModelRepository};
 pub(crate) use self::run::{Asked, Ran};
 
 /// Why shared memory is not offered.

@@ -12,7 +12,7 @@ use gristmill_store::StoreError;
 
 use crate::checkpoint::Checkpoint;
 use crate::error::ControlError;
-use crate::release_log::end::{LogEndError, LogEndFault};
+use crate::release_log::end_error::{LogEndError, LogEndFault};
 use crate::release_log::gaps::LogGap;
 use crate::release_log::{ReleaseLog, read_checkpoint};
 

@@ -1,51 +1,17 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use async_trait::async_trait;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_snapshot::Operator;
-use gristmill_state::{ModelConfig, ROOT};
+use gristmill_state::ROOT;
 use gristmill_transport::Problem;
 
 use super::Inference;
-use super::brought::{Brought, ModelFile};
+use super::brought::Brought;
+use super::model_changes::ModelChange;
 
 /// The most bytes of a model's name that are logged.
 const MODEL_BYTES_MAX: usize = 256;
-
-/// Makes the changes of models that operators ask for over the protocol. The control plane stands
-/// behind it.
-#[async_trait]
-pub trait ModelRepository: Send + Sync {
-    /// Make the change with the rights of the operator's token; with those of the token that the
-    /// server was started with if there is none. It is made once this returns.
-    ///
-    /// # Errors
-    /// There is no such model, it cannot be loaded, or the token was changed meanwhile.
-    async fn change(
-        &self,
-        operator: Option<&Operator>,
-        model: Name,
-        change: ModelChange,
-    ) -> Result<(), Problem>;
-
-    /// Why releases of other servers are not seen, in a word, if they are not.
-    fn store_trouble(&self) -> Option<&'static str>;
-}
-
-/// A change of a model.
-#[derive(Debug)]
-pub enum ModelChange {
-    /// Serve it.
-    Load {
-        /// Its configuration, in place of the one that it has.
-        config: Option<ModelConfig>,
-        /// Its file, in place of the one that it has.
-        file: Option<ModelFile>,
-    },
-    /// Take it out of service.
-    Unload,
-}
 
 /// A change of the models that are loaded, as a call names it.
 #[derive(Clone, Copy, Debug, PartialEq)]
