@@ -42,10 +42,10 @@ impl ModelRepository for Repository {
         let changing = self.threads.spawn(async move {
             match change {
                 ModelChange::Load { config, file: Some(file) } => {
-                    put_file(&control, &name, file, config, terms).await
+                    put_file(&control, &name, file, config.map(|config| *config), terms).await
                 }
                 ModelChange::Load { config, file: None } => {
-                    load(&control, &name, config, terms).await
+                    load(&control, &name, config.map(|config| *config), terms).await
                 }
                 ModelChange::Unload => {
                     control.change(Change::UnloadModel { model: name }, terms).await.map(drop)

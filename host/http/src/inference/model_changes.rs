@@ -34,7 +34,7 @@ pub enum ModelChange {
     /// Serve it.
     Load {
         /// Its configuration, in place of the one that it has.
-        config: Option<ModelConfig>,
+        config: Option<Box<ModelConfig>>,
         /// Its file, in place of the one that it has.
         file: Option<ModelFile>,
     },

@@ -57,7 +57,7 @@ impl Inference {
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model = Name::of_model(model).map_err(wrong)?;
         let change = match change {
-            RepositoryChange::Load(_) => ModelChange::Load { config, file },
+            RepositoryChange::Load(_) => ModelChange::Load { config: config.map(Box::new), file },
             RepositoryChange::Unload(_) => ModelChange::Unload,
         };
         self.shared.repository.change(operator, model, change).await
