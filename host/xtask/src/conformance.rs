@@ -66,7 +66,7 @@ pub(crate) fn run() -> Result<()> {
         let (failed, passed) = (failed.len(), passed.len());
         let words = format!("failed {failed}, passed {passed}, unsupported {}", unsupported.len());
         let row = table.row(backend, figures).shown(words);
-        row.to_reach("no test not passed that passes without us", is_reached);
+        row.with_target("no test not passed that passes without us", is_reached);
     }
     table.finish()
 }

@@ -27,8 +27,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 
-/// The tasks without arguments: the name, what it does, and how.
-const TASKS: [(&str, &str, fn() -> Result<()>); 8] = [
+/// A task without arguments: the name, what it does, and how.
+type Task = (&'static str, &'static str, fn() -> Result<()>);
+
+const TASKS: [Task; 8] = [
     (
         "demo",
         "Build the server and its sample plugins, start it with two tenants, show them share a \

@@ -94,17 +94,17 @@ impl Row {
     }
 
     /// Give it a target.
-    pub(crate) fn to_reach(&mut self, target: impl Into<String>, is_reached: bool) {
+    pub(crate) fn with_target(&mut self, target: impl Into<String>, is_reached: bool) {
         self.target = Some((target.into(), is_reached));
     }
 
     /// Give it the target that `value` keeps `bound`, which is in `unit`.
-    pub(crate) fn to_be(&mut self, value: f64, bound: Bound, unit: &str) {
+    pub(crate) fn with_bound(&mut self, value: f64, bound: Bound, unit: &str) {
         let (words, is_reached) = match bound {
             Bound::AtLeast(least) => (format!("at least {least} {unit}"), value >= least),
             Bound::AtMost(most) => (format!("at most {most} {unit}"), value <= most),
         };
-        self.to_reach(words.trim_end(), is_reached);
+        self.with_target(words.trim_end(), is_reached);
     }
 
     fn verdict(&self) -> Option<&'static str> {

@@ -56,7 +56,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                 "before_per_s": rates(&befores),
                 "after_per_s": rates(&afters),
             });
-            bench.table.row(what, figures).to_be(compared.ratio, AtLeast(RATIO_MIN), "");
+            bench.table.row(what, figures).with_bound(compared.ratio, AtLeast(RATIO_MIN), "");
         }
     }
     Ok(())

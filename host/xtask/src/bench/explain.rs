@@ -35,7 +35,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                 let off = number(figures, "/off")?;
                 let row = bench.table.row(format!("{what}: {figure}"), figures.clone());
                 if has_target {
-                    row.to_reach("within 15 %", off.abs() <= OFF_MAX);
+                    row.with_target("within 15 %", off.abs() <= OFF_MAX);
                 }
             }
         }

@@ -45,11 +45,11 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                     "their_per_s": compared.reference_per_s,
                 });
                 let row = bench.table.row(format!("{what}, over wrk"), figures);
-                row.to_reach("within 5 %", (compared.ratio - 1.0).abs() <= OFF_MAX);
+                row.with_target("within 5 %", (compared.ratio - 1.0).abs() <= OFF_MAX);
                 let cpu_us = median(rounds.iter().map(|round| round.client_cpu_us).collect());
                 let what = format!("{what}: the client's own processor time");
                 let row = bench.table.row(what, json!({ "client_cpu_us": cpu_us }));
-                row.to_be(cpu_us, AtMost(CPU_US_MAX), "us");
+                row.with_bound(cpu_us, AtMost(CPU_US_MAX), "us");
             }
         }
     }

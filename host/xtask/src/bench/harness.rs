@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
             }
             let added = self.table.row(what, figures);
             if let Some(target) = row["to_reach"].as_str() {
-                added.to_reach(target, row["is_reached"] == true);
+                added.with_target(target, row["is_reached"] == true);
             }
         }
         Ok(())

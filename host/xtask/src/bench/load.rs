@@ -62,7 +62,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                 let what = format!("{name},{how} concurrency {concurrency}");
                 let row = bench.table.row(what, figures);
                 if (name, concurrency) == (RANKER.model(), 16) {
-                    row.to_be(ratio, AtLeast(least), "x FastAPI");
+                    row.with_bound(ratio, AtLeast(least), "x FastAPI");
                 }
             }
         }

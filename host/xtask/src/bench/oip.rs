@@ -50,7 +50,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         });
         let row = bench.table.row(what, figures);
         if load.path == V2_RANKER.path {
-            row.to_be(compared.ratio, AtLeast(ECHO_RATIO_MIN), "x echo");
+            row.with_bound(compared.ratio, AtLeast(ECHO_RATIO_MIN), "x echo");
         }
     }
     perf_analyzer::measure(bench, &server)?;

@@ -97,7 +97,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Peer>> {
 /// show paths of this machine, so they are only printed.
 fn add_failure(table: &mut Table, what: String, error: &anyhow::Error) {
     step(&format!("{what}: {error:#}"));
-    table.row(what, json!({ "error": error.to_string() })).to_reach("measured", false);
+    table.row(what, json!({ "error": error.to_string() })).with_target("measured", false);
 }
 
 /// Start the peer, compare its answer with ours, run rounds of both in turns, and add the rows.
@@ -144,7 +144,7 @@ fn measure(bench: &mut Bench<'_>, ours: &Target<'_>, peer: &Peer, python: &Path)
             (*of, *clients, *over) == (service, concurrency, name)
         };
         if let Some((.., least)) = TARGETS.iter().find(is_target) {
-            row.to_be(compared.ratio, AtLeast(*least), "");
+            row.with_bound(compared.ratio, AtLeast(*least), "");
         }
     }
     Ok(())

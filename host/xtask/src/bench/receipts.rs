@@ -41,7 +41,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
             let share: f64 = parts.iter().sum();
             let figures = json!({ "share": share, "parts": parts, "cpu_us": cpu_us });
             let row = bench.table.row(format!("{what}: charged over the processor time"), figures);
-            row.to_reach("within 10 %", (share - 1.0).abs() <= OFF_MAX);
+            row.with_target("within 10 %", (share - 1.0).abs() <= OFF_MAX);
         }
     }
     Ok(())

@@ -51,7 +51,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         let ratio = large / (fill + copy);
         let figures = json!({ "ratio": ratio, "fill_us": fill, "native_copy_us": copy });
         let what = format!("tensor, 600KB, {mode}, over the guest's loop and a native copy");
-        table.row(what, figures).to_be(ratio, AtMost(LARGE_RATIO_MAX), "");
+        table.row(what, figures).with_bound(ratio, AtMost(LARGE_RATIO_MAX), "");
     }
     for name in ["init", "anew"] {
         let what = format!("preprocess, fresh, vocabulary of 30,000 words, {name}");
@@ -69,14 +69,14 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let (one, thousand) = (median_us("rotation", "one")?, median_us("rotation", "thousand")?);
     let figures = json!({ "ratio": one / thousand, "one_us": one, "thousand_us": thousand });
     let what = "ranker-pre, fresh: throughput of 1,000 plugins in turn, over one";
-    table.row(what, figures).to_be(one / thousand, AtLeast(ROTATION_RATIO_MIN), "");
+    table.row(what, figures).with_bound(one / thousand, AtLeast(ROTATION_RATIO_MIN), "");
     Ok(())
 }
 
 fn add_time(table: &mut Table, what: impl Into<String>, us: f64, us_max: Option<f64>) {
     let row = table.row(what, json!({ "median_us": us }));
     if let Some(us_max) = us_max {
-        row.to_be(us, AtMost(us_max), "us");
+        row.with_bound(us, AtMost(us_max), "us");
     }
 }
 

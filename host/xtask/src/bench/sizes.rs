@@ -71,7 +71,7 @@ fn measure(bench: &mut Bench<'_>, server: &Server, load: &Load) -> Result<()> {
         "p90_over_p50": spread,
         "grid_per_s": grid,
     });
-    bench.table.row(load.model(), figures).to_reach(
+    bench.table.row(load.model(), figures).with_target(
         format!("at least {RATIO_MIN} x, p90 at most {P90_RATIO_MAX} x p50"),
         ratio >= RATIO_MIN && spread <= P90_RATIO_MAX,
     );

@@ -36,9 +36,11 @@ pub(crate) struct Span {
     pub(crate) links: Vec<(String, String)>,
 }
 
-/// The protocols, by the names of the setting, each with the collector's URL for it.
-pub(crate) const PROTOCOLS: [(&str, fn(&Collector) -> String); 2] =
-    [("grpc", Collector::grpc), ("http", Collector::http)];
+/// The name of a protocol in the setting, and the collector's URL for it.
+type Protocol = (&'static str, fn(&Collector) -> String);
+
+/// The protocols.
+pub(crate) const PROTOCOLS: [Protocol; 2] = [("grpc", Collector::grpc), ("http", Collector::http)];
 
 impl Collector {
     pub(crate) fn start() -> Self {

@@ -29,9 +29,11 @@ const REPLAY: &str = "127.0.0.1:18096";
 /// The maximum of runs for one figure: perf_analyzer gives up if its figures vary too much.
 const ATTEMPTS: usize = 3;
 
-/// The models with the protocol, the numbers of clients, and whether a server that replays an
-/// answer is measured as well.
-const RUNS: [(Load, &str, [(u32, bool); 3]); 3] = [
+/// A model with the protocol, the numbers of clients, and whether a server that replays an answer
+/// is measured as well.
+type Run = (Load, &'static str, [(u32, bool); 3]);
+
+const RUNS: [Run; 3] = [
     (V2_RANKER, "HTTP", [(1, true), (16, true), (64, false)]),
     (V2_RANKER, "gRPC", [(1, false), (16, true), (64, false)]),
     (V2_DIGITS, "HTTP", [(1, false), (16, false), (64, false)]),
@@ -64,7 +66,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, server: &Server) -> Result<()> {
                 let figures = json!({
                     "per_s": per_s, "replay_per_s": replay_per_s, "ratio_to_replay": ratio,
                 });
-                bench.table.row(what, figures).to_be(ratio, AtLeast(RATIO_MIN), "x replay");
+                bench.table.row(what, figures).with_bound(ratio, AtLeast(RATIO_MIN), "x replay");
             } else {
                 bench.table.row(what, json!({ "per_s": per_s }));
             }
@@ -117,6 +119,6 @@ fn add_overhead(before: &Value, after: &Value, table: &mut Table) -> Result<()> 
     let overhead_us = number(&figures, "/success_us")? - number(&figures, "/compute_infer_us")?;
     figures["overhead_us"] = json!(overhead_us);
     let what = "ranker, HTTP, concurrency 1: server's time without the model's";
-    table.row(what, figures).to_be(overhead_us, AtMost(OVERHEAD_US_MAX), "us");
+    table.row(what, figures).with_bound(overhead_us, AtMost(OVERHEAD_US_MAX), "us");
     Ok(())
 }
