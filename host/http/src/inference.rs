@@ -75,7 +75,7 @@ struct Shared {
     gate: Gate,
     message_bytes_max: usize,
     timeout: Duration,
-    observer: Arc<RequestObserver>,
+    observer: RequestObserver,
     /// Of lines about wrong keys.
     wrong_keys: Mutex<LineRate>,
     /// Makes ids for calls over gRPC, which have none.
@@ -108,7 +108,7 @@ impl Inference {
             gate: Gate { open_tenant, admin_token, hasher },
             message_bytes_max,
             timeout,
-            observer: Arc::new(RequestObserver::new(observer)),
+            observer: RequestObserver::new(observer),
             wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
         };
@@ -126,7 +126,7 @@ impl Inference {
     }
 
     /// What observes requests.
-    pub(crate) fn observer(&self) -> &Arc<RequestObserver> {
+    pub(crate) fn observer(&self) -> &RequestObserver {
         &self.shared.observer
     }
 

@@ -10,7 +10,6 @@
 //! Invariant: until an answer is sent, the observer keeps only what the line says.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{ErrorCode, Name, Outcome, Receipt, Requests, SinkNames, Stage};
@@ -20,7 +19,7 @@ use gristmill_sandbox::Line;
 use gristmill_serve::Variant;
 use gristmill_transport::body::AnswerEnd;
 use gristmill_transport::{LineRate, status_of};
-use http::{Method, StatusCode, Uri};
+use http::StatusCode;
 use parking_lot::Mutex;
 
 /// The target of the access log's lines, by which a filter can choose them.
@@ -72,52 +71,44 @@ impl RequestContext {
 }
 
 /// The names of a request.
-pub(crate) struct RequestNames {
+#[derive(Clone, Copy)]
+pub(crate) struct RequestNames<'a> {
     pub(crate) edge: Edge,
     /// The name of its span: of low cardinality.
     pub(crate) span: &'static str,
-    pub(crate) method: Method,
-    /// Its query is not logged: it may hold secrets.
-    pub(crate) uri: Uri,
-    pub(crate) id: Arc<str>,
+    /// `GET`, or the name of a method of gRPC.
+    pub(crate) method: &'a str,
+    /// Without the query, which may hold secrets.
+    pub(crate) path: &'a str,
+    pub(crate) id: &'a str,
     pub(crate) client: Option<IpAddr>,
 }
 
-impl RequestNames {
-    /// `GET`, or the name of a method of gRPC.
-    fn method(&self) -> &str {
-        match self.edge {
-            Edge::Grpc => self.uri.path().rsplit('/').next().unwrap_or_default(),
-            Edge::V1 | Edge::V2 => self.method.as_str(),
-        }
-    }
-}
-
 /// A request from its head until its answer is ready. If it is dropped before, its client left.
-pub(crate) struct UnderWay {
-    observer: Arc<RequestObserver>,
-    names: RequestNames,
+pub(crate) struct UnderWay<'a> {
+    observer: &'a RequestObserver,
+    names: RequestNames<'a>,
     pub(crate) receipt: Receipt,
     pub(crate) context: RequestContext,
     has_ended: bool,
 }
 
-impl UnderWay {
+impl<'a> UnderWay<'a> {
     /// Begin the request of this receipt, whose headers `header` looks up.
     pub(crate) fn begin<'h>(
-        observer: Arc<RequestObserver>,
-        names: RequestNames,
+        observer: &'a RequestObserver,
+        names: RequestNames<'a>,
         mut receipt: Receipt,
         header: impl Fn(&str) -> Option<&'h str> + 'h,
     ) -> Self {
-        let context = observer.begin(&mut receipt, &names.id, header);
+        let context = observer.begin(&mut receipt, names.id, header);
         Self { observer, names, receipt, context, has_ended: false }
     }
 
     /// A request that ends at once, without a trace, and is not shown among those under way.
     pub(crate) fn untracked(
-        observer: Arc<RequestObserver>,
-        names: RequestNames,
+        observer: &'a RequestObserver,
+        names: RequestNames<'a>,
         receipt: Receipt,
     ) -> Self {
         let context = RequestContext::default();
@@ -126,11 +117,11 @@ impl UnderWay {
 
     /// The answer of this request, whose receipt is closed, is ready, with this status over HTTP.
     /// Returns what waits until it is sent.
-    pub(crate) fn sends(mut self, status: Option<StatusCode>) -> Box<Sending> {
+    pub(crate) fn sends(mut self, status: Option<StatusCode>) -> Sending {
         self.has_ended = true;
         let line = self.observer.ready(&self, status);
-        let (observer, edge) = (self.observer.clone(), self.names.edge);
-        Box::new(Sending { observer, edge, line, since: Instant::now(), is_sent: false })
+        let (edges, edge) = (self.observer.edges(), self.names.edge);
+        Sending { edges, edge, line, since: Instant::now(), is_sent: false }
     }
 
     fn code(&self) -> Option<ErrorCode> {
@@ -141,7 +132,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.receipt.close(Outcome::Abandoned, 0);
@@ -154,7 +145,7 @@ impl Drop for UnderWay {
 
 /// An answer on its way to its client. If it is dropped before it is sent, the client left.
 pub(crate) struct Sending {
-    observer: Arc<RequestObserver>,
+    edges: &'static EdgeFigures,
     edge: Edge,
     line: Option<AccessLine>,
     /// When the answer was ready.
@@ -162,16 +153,23 @@ pub(crate) struct Sending {
     is_sent: bool,
 }
 
-impl AnswerEnd for Sending {
-    fn sent(mut self: Box<Self>) {
+impl Sending {
+    /// Note that it is sent.
+    pub(crate) fn end(mut self) {
         self.is_sent = true;
+    }
+}
+
+impl AnswerEnd for Sending {
+    fn sent(self: Box<Self>) {
+        self.end();
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
         if self.edge != Edge::Grpc {
-            self.observer.config.edges.written(self.edge, self.since.elapsed());
+            self.edges.written(self.edge, self.since.elapsed());
         }
         if let Some(line) = self.line.take() {
             line.write(self.is_sent);
@@ -181,7 +179,7 @@ impl Drop for Sending {
 
 /// A line of the access log.
 struct AccessLine {
-    id: Arc<str>,
+    id: String,
     trace_id: Option<String>,
     client: Option<IpAddr>,
     method: String,
@@ -234,7 +232,7 @@ impl RequestObserver {
 
     /// Count and trace a request whose receipt is closed, and log it if it was slow. Returns its
     /// line of the access log.
-    fn ready(&self, request: &UnderWay, status: Option<StatusCode>) -> Option<AccessLine> {
+    fn ready(&self, request: &UnderWay<'_>, status: Option<StatusCode>) -> Option<AccessLine> {
         let (names, record) = (&request.names, request.receipt.record());
         if record.outcome != Outcome::Abandoned {
             self.config.edges.answered(names.edge, request.code());
@@ -257,16 +255,16 @@ impl RequestObserver {
 }
 
 impl AccessLine {
-    fn of(request: &UnderWay, status: Option<u16>) -> Self {
+    fn of(request: &UnderWay<'_>, status: Option<u16>) -> Self {
         let UnderWay { names, context, receipt, .. } = request;
         let record = receipt.record();
         let SinkNames { pipeline, model, .. } = record.names();
         Self {
-            id: names.id.clone(),
+            id: names.id.to_owned(),
             trace_id: context.trace_id(),
             client: names.client,
-            method: names.method().to_owned(),
-            path: names.uri.path().to_owned(),
+            method: names.method.to_owned(),
+            path: names.path.to_owned(),
             status,
             outcome: record.outcome,
             tenant: record.tenant.clone(),
@@ -280,8 +278,8 @@ impl AccessLine {
         }
     }
 
-    /// Write it. An answer that was not sent has no status, and one that is no error is
-    /// `abandoned`.
+    /// Write the line. If the answer was not sent, the line has no status, and its code is
+    /// `abandoned` or that of the error.
     fn write(self, is_sent: bool) {
         let code = match self.outcome {
             Outcome::Failed(code) => code.as_str(),
@@ -290,7 +288,7 @@ impl AccessLine {
         };
         tracing::info!(
             target: ACCESS,
-            request_id = &*self.id,
+            request_id = self.id,
             trace_id = self.trace_id,
             client = self.client.map(tracing::field::display),
             method = self.method,
@@ -315,16 +313,16 @@ fn millis(time: Option<Duration>) -> Option<f64> {
     time.map(|time| time.as_micros() as f64 / 1e3)
 }
 
-fn log_slow(request: &UnderWay, took: Duration, left_out: u64) {
+fn log_slow(request: &UnderWay<'_>, took: Duration, left_out: u64) {
     let UnderWay { names, context, receipt, .. } = request;
     let record = receipt.record();
     let stages = record.stages();
     let SinkNames { pipeline, model, .. } = record.names();
     tracing::warn!(
-        request_id = &*names.id,
+        request_id = names.id,
         trace_id = context.trace_id(),
-        method = names.method(),
-        path = names.uri.path(),
+        method = names.method,
+        path = names.path,
         tenant = record.tenant.as_ref().map(Name::as_str),
         pipeline = pipeline.map(Name::as_str),
         model = model.map(Name::as_str),
@@ -343,18 +341,18 @@ fn log_slow(request: &UnderWay, took: Duration, left_out: u64) {
     );
 }
 
-fn traced(request: &UnderWay, status: Option<u16>) -> EndedRequest<'_> {
+fn traced<'a>(request: &'a UnderWay<'_>, status: Option<u16>) -> EndedRequest<'a> {
     let UnderWay { names, context, receipt, .. } = request;
     let code = request.code();
     let mut protocol = match names.edge {
         Edge::Grpc => vec![
             ("rpc.system", "grpc".to_owned()),
             ("rpc.service", "inference.GRPCInferenceService".to_owned()),
-            ("rpc.method", names.method().to_owned()),
+            ("rpc.method", names.method.to_owned()),
         ],
         Edge::V1 | Edge::V2 => vec![
-            ("http.request.method", names.method().to_owned()),
-            ("url.path", names.uri.path().to_owned()),
+            ("http.request.method", names.method.to_owned()),
+            ("url.path", names.path.to_owned()),
         ],
     };
     protocol.extend(status.map(|status| ("http.response.status_code", status.to_string())));
@@ -362,7 +360,7 @@ fn traced(request: &UnderWay, status: Option<u16>) -> EndedRequest<'_> {
     EndedRequest {
         name: names.span,
         record: receipt.record(),
-        id: &names.id,
+        id: names.id,
         protocol,
         code: code.map(ErrorCode::as_str),
         is_fault: code.is_some_and(|code| status_of(code).is_server_error()),

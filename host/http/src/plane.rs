@@ -7,7 +7,7 @@ use std::time::Instant;
 use gristmill_core::{ErrorCode, Outcome, Receipt, Record};
 use gristmill_metrics::Edge;
 use gristmill_snapshot::SnapshotCell;
-use gristmill_transport::body::{self, Answer, AnswerEnd, ResponseBody};
+use gristmill_transport::body::{self, Answer, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
@@ -57,13 +57,13 @@ impl DataPlane {
         let names = RequestNames {
             edge: if is_protocol { Edge::V2 } else { Edge::V1 },
             span: span_name(&head, path),
-            method: head.method.clone(),
-            uri: head.uri.clone(),
-            id: id.clone(),
+            method: head.method.as_str(),
+            path: head.uri.path(),
+            id: &id,
             client: Some(client),
         };
         let header = |name: &str| head.headers.get(name)?.to_str().ok();
-        let observer = self.shared.inference.observer().clone();
+        let observer = self.shared.inference.observer();
         let mut under_way = UnderWay::begin(observer, names, receipt, header);
         let UnderWay { receipt, context, .. } = &mut under_way;
         let call = Call {
@@ -112,9 +112,9 @@ impl DataPlane {
         let sending = under_way.sends(Some(answer.status()));
         body::finish(&head, Some(&mut body), &mut answer).await;
         match has_body(&head.method, answer.status()) {
-            true => answer.map(|body| body.ending(sending)),
+            true => answer.map(|body| body.ending(Box::new(sending))),
             false => {
-                sending.sent();
+                sending.end();
                 answer
             }
         }

@@ -27,7 +27,7 @@ pub enum SampleAnswer {
         /// The body.
         body: Bytes,
     },
-    /// There is no response.
+    /// The request got no response.
     Failed(SampleFailure),
 }
 

@@ -122,7 +122,7 @@ impl Store {
         local: &Objects,
         network: Arc<dyn Network>,
     ) -> std::result::Result<Self, StoreError> {
-        // There is no such folder, so nothing is found in it.
+        // This folder does not exist, so the cache finds no file.
         let directory = PathBuf::from("/nonexistent/simulation");
         Ok(Self {
             objects: Arc::new(Seen { shared: shared.clone(), network }),

@@ -47,7 +47,7 @@ impl Table {
         &mut self.rows[at]
     }
 
-    /// Print it and write it to benches/results/. Nothing is written if there are no rows.
+    /// Print the table and write it to benches/results/. A table without rows is not written.
     pub(crate) fn finish(self) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());

@@ -167,9 +167,7 @@ impl Resource for Candidate {
         none(received.query)?;
         let (tenant, pipeline) = self.0.names()?;
         let serving = state.control.serving();
-        let own = serving.desired.tenants.get(&tenant);
-        let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-        let spec = own.pipelines.get(&pipeline);
+        let spec = serving.tenant(&tenant)?.pipelines.get(&pipeline);
         let spec = spec.ok_or_else(|| StateError::not_found("pipeline", &pipeline))?;
         let served = serving.snapshot.tenants.get(&tenant);
         let route = served.and_then(|own| match own.pipelines.get(&pipeline)? {

@@ -20,9 +20,8 @@ use gristmill_serve::{
     Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, RequestQuota, Target, Variant,
 };
 use gristmill_snapshot::Snapshot;
-use gristmill_transport::body::AnswerEnd;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::{HeaderMap, HeaderValue};
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status};
 
@@ -79,7 +78,7 @@ struct Noting<'a> {
     receipt: &'a mut Receipt,
     context: &'a mut RequestContext,
     /// The request's id in the log.
-    id: &'a Arc<str>,
+    id: &'a str,
 }
 
 /// A request of a call.
@@ -198,18 +197,17 @@ impl Inference {
         record.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
         let trace = &request.admitted.trace;
-        let id: Arc<str> = self.id_of(&message.id).into();
+        let id = self.id_of(&message.id);
         let names = RequestNames {
             edge: Edge::Grpc,
             span: "inference.GRPCInferenceService/ModelInfer",
-            method: Method::POST,
-            uri: Uri::from_static("/inference.GRPCInferenceService/ModelInfer"),
-            id: id.clone(),
+            method: "ModelInfer",
+            path: "/inference.GRPCInferenceService/ModelInfer",
+            id: &id,
             client: None,
         };
         let header = |name: &str| trace.get(name);
-        let observer = self.observer().clone();
-        let mut under_way = UnderWay::begin(observer, names, receipt, header);
+        let mut under_way = UnderWay::begin(self.observer(), names, receipt, header);
         let UnderWay { receipt, context, .. } = &mut under_way;
         receipt.enters(Stage::Read);
         if context.is_observed {
@@ -233,7 +231,7 @@ impl Inference {
             answer.parameters.insert(RECEIPT.into(), InferParameter { parameter_choice });
         }
         // tonic writes its message, and does not say when it is sent.
-        under_way.sends(None).sent();
+        under_way.sends(None).end();
         outcome
     }
 

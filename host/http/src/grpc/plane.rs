@@ -12,8 +12,7 @@ use gristmill_metrics::Edge;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use gristmill_serve::RequestQuota;
 use gristmill_transport::StaysOpen;
-use gristmill_transport::body::AnswerEnd;
-use http::{HeaderMap, Method as HttpMethod, Uri};
+use http::HeaderMap;
 use hyper::body::Incoming;
 use tonic::Status;
 use tonic::codec::CompressionEncoding;
@@ -105,19 +104,19 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 
 impl GrpcPlane {
     /// End a call whose caller was refused.
-    fn refused(&self, receipt: Receipt, code: ErrorCode, uri: &Uri, client: IpAddr) {
+    fn refused(&self, receipt: Receipt, code: ErrorCode, path: &str, client: IpAddr) {
         let names = RequestNames {
             edge: Edge::Grpc,
             span: "grpc",
-            method: HttpMethod::POST,
-            uri: uri.clone(),
+            method: path.rsplit('/').next().unwrap_or_default(),
+            path,
             // Its message, which has the id, is not read.
-            id: "".into(),
+            id: "",
             client: Some(client),
         };
-        let mut refused = UnderWay::untracked(self.served.observer().clone(), names, receipt);
+        let mut refused = UnderWay::untracked(self.served.observer(), names, receipt);
         refused.receipt.close(Outcome::Failed(code), 0);
-        refused.sends(None).sent();
+        refused.sends(None).end();
     }
 
     /// Answer one call of the client with this address.
@@ -140,7 +139,7 @@ impl GrpcPlane {
             Err(problem) => {
                 let mut receipt = Receipt::open(arrived);
                 receipt.note().tenant = known.tenant;
-                self.refused(receipt, problem.code, call.uri(), client);
+                self.refused(receipt, problem.code, call.uri().path(), client);
                 self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), known.quota);

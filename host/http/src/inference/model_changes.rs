@@ -16,7 +16,7 @@ pub trait ModelRepository: Send + Sync {
     /// server was started with if there is none. It is made once this returns.
     ///
     /// # Errors
-    /// There is no such model, it cannot be loaded, or the token was changed meanwhile.
+    /// The model does not exist or cannot be loaded, or the token was changed meanwhile.
     async fn change(
         &self,
         operator: Option<&Operator>,
