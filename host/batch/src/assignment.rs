@@ -22,13 +22,13 @@ const HANDED_OVER_TIME_MIN: Duration = Duration::from_millis(1);
 /// A batch that is to run now, and the instance that runs it.
 pub(crate) struct Assignment {
     pub(crate) batch: Batch,
-    pub(crate) place: Place,
+    pub(crate) assigned: AssignedInstance,
 }
 
 /// An instance while a run has it.
-pub(crate) struct Place {
+pub(crate) struct AssignedInstance {
     pub(crate) instance: Instance,
-    /// The run's number in [`Running`](crate::running::Running).
+    /// The run's number in [`RunningBatches`](crate::running::RunningBatches).
     pub(crate) run: u64,
     /// Whether a submitting task runs it, not a worker.
     pub(crate) led: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Place {
 pub(crate) struct Finished {
     pub(crate) batch: Batch,
     pub(crate) rows: usize,
-    pub(crate) place: Place,
+    pub(crate) assigned: AssignedInstance,
     /// The figures of the run from which the lane learns. None if it has learned from them already,
     /// or if nothing ran.
     pub(crate) ran: Option<Ran>,
@@ -51,9 +51,9 @@ impl Assignment {
     /// Run the batch and count it. It is counted before it is answered, so that a client with an
     /// answer sees it counted.
     pub(crate) fn run(self, stager: &Stager, sharing: &Sharing, tally: &Tally) -> Finished {
-        let Self { mut batch, mut place } = self;
+        let Self { mut batch, mut assigned } = self;
         let turn = Turn::begin();
-        let ran = batch.run(&mut place.instance, stager, sharing);
+        let ran = batch.run(&mut assigned.instance, stager, sharing);
         // A task that leads runs it in a turn of its connection.
         charged_elsewhere(Duration::from_nanos(turn.took()));
         if let Some(Ran { times, bisections, .. }) = &ran {
@@ -65,7 +65,7 @@ impl Assignment {
             drop(tenant_rows);
             batch.tenants = tenants;
         }
-        Finished { rows: batch.rows(), batch, place, ran, should_wait: false }
+        Finished { rows: batch.rows(), batch, assigned, ran, should_wait: false }
     }
 }
 

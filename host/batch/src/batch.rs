@@ -44,11 +44,11 @@ pub(crate) struct Batch {
     /// How long each request was queued. Set when the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
-    /// The share of each request of its runs: of their processor time if one thread ran them, else
+    /// The share of each request of its runs: of their CPU time if one thread ran them, else
     /// of the time that they took.
     shares: Vec<Duration>,
-    /// Whether nobody pays for it. That is so if several tenants shared a run that was told to end:
-    /// the host does not know whose rows made it long.
+    /// Not charged: several tenants shared a run that was interrupted, and the host does not know
+    /// whose rows made it long.
     is_free: bool,
     /// The provider that ran it.
     provider: Option<&'static str>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// must be at least 1, and preferred sizes must ascend and be at most the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
-    /// The most rows in a batch.
+    /// Maximum rows in a batch.
     pub max_batch_size: usize,
     /// Preferred sizes, ascending. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
@@ -42,19 +42,19 @@ pub struct LaneConfig {
 /// The default of [`LaneConfig::lost_after`]: a single operator should not take longer.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
-/// The most that may be queued. Further requests are refused.
+/// Maximum rows and bytes that may be queued. Further requests are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
-    /// The most rows.
+    /// Maximum rows.
     pub rows: usize,
-    /// The most bytes.
+    /// Maximum bytes.
     pub bytes: usize,
 }
 
 /// The queueing of one priority level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueuePolicy {
-    /// The most requests in this level. None: only [`QueueLimits`] apply.
+    /// Maximum requests in this level. None: only [`QueueLimits`] apply.
     pub max_requests: Option<usize>,
     /// The longest time in the queue. None means until the deadline.
     pub timeout: Option<Duration>,

@@ -25,7 +25,7 @@ pub enum SubmitError {
     TooManyRows {
         /// Rows of the request.
         rows: usize,
-        /// The most rows of one tenant in the queue.
+        /// Maximum rows of one tenant in the queue.
         max: usize,
     },
     /// The queue has no room now.

@@ -16,11 +16,11 @@ use crate::pending::Pending;
 use crate::policy::Size;
 use crate::queue_timeout::{answer_of, expires_at, timeout_of};
 use crate::served::Served;
-use crate::split::{Part, Parts, joined, split};
+use crate::split::{RequestPart, RequestParts, joined, split};
 use crate::state::{Arrival, LaneShared, SharedParts};
 use crate::statistics::LaneStatistics;
 use crate::sync::now;
-use crate::ticket::Waiting;
+use crate::ticket::PendingReply;
 use crate::upkeep::{Refusal, Upkeep};
 use crate::{watch, worker};
 
@@ -98,7 +98,7 @@ pub struct LaneParts<'a> {
 struct QueuedRequest<'a> {
     shared: &'a LaneShared,
     /// Its parts, in order.
-    waiting: SmallVec<[Waiting; 1]>,
+    waiting: SmallVec<[PendingReply; 1]>,
     /// The answers to the first of them.
     answers: SmallVec<[Served; 1]>,
     receipt: Option<&'a Receipt>,
@@ -297,7 +297,7 @@ impl Lane {
         };
         let is_whole = self.config.rows_are_declared || is_empty;
         let cut_at = if is_whole { rows } else { self.config.max_batch_size };
-        let parts = split(Part { inputs, optional, rows }, cut_at)?;
+        let parts = split(RequestPart { inputs, optional, rows }, cut_at)?;
         let is_cut = parts.len() > 1;
         let expires_at = expires_at(policy, timeout);
         let mut queued = self.enqueue(&arrival, parts)?;
@@ -326,7 +326,7 @@ impl Lane {
 
     fn level(&self, priority: Option<u32>) -> usize {
         match priority.unwrap_or(0) as usize {
-            given if (1..=self.config.levels.len()).contains(&given) => given - 1,
+            level if (1..=self.config.levels.len()).contains(&level) => level - 1,
             _ => self.config.default_level,
         }
     }
@@ -336,7 +336,7 @@ impl Lane {
     fn enqueue<'a>(
         &'a self,
         arrival: &Arrival<'a>,
-        parts: Parts,
+        parts: RequestParts,
     ) -> Result<QueuedRequest<'a>, SubmitError> {
         let shared = &*self.shared;
         let mut state = shared.lock();

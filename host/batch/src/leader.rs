@@ -6,7 +6,7 @@
 use crate::state::{LaneShared, Runner};
 use crate::sync::now;
 
-/// The most batches that a submitting task runs before it leaves the rest to a worker.
+/// Maximum batches that a submitting task runs before it leaves the rest to a worker.
 pub const LED_BATCHES_MAX: usize = 4;
 
 /// Run queued requests as long as batches are short, up to the maximum. A worker runs the rest.

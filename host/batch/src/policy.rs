@@ -45,7 +45,7 @@ pub(crate) enum Due {
     Never,
 }
 
-/// The most shapes that a tenant may have queued in a level. Taking a batch costs time for each of
+/// Maximum shapes that a tenant may have queued in a level. Taking a batch costs time for each of
 /// them.
 const TENANT_SHAPES_MAX: usize = 256;
 
@@ -255,8 +255,9 @@ impl<T> Policy<T> {
     pub(crate) fn rows_ahead(&self, tenant: &Name, weight: u32, level: usize) -> usize {
         let (above, rest) = self.tiers.split_at(self.level(level) * 2);
         let above: usize = above.iter().map(FairQueue::rows).sum();
-        let own = self.usage.index(tenant).map_or(0, |index| rest[0].rows_before(index, weight));
-        above + own
+        let own_level =
+            self.usage.index(tenant).map_or(0, |index| rest[0].rows_before(index, weight));
+        above + own_level
     }
 
     /// Forget the tenants that are not to be kept and have nothing queued.

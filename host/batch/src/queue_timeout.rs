@@ -10,13 +10,13 @@ use crate::error::SubmitError;
 use crate::served::Served;
 use crate::sync;
 use crate::tally::Tally;
-use crate::ticket::Waiting;
+use crate::ticket::PendingReply;
 
 /// How long a request with the timeout `own` may be queued in a level. None: until its deadline.
-pub(crate) fn timeout_of(level: &QueuePolicy, own: Option<Duration>) -> Option<Duration> {
-    match (level.timeout, own.filter(|_| level.allow_timeout_override)) {
-        (Some(default), Some(own)) => Some(default.min(own)),
-        (default, own) => own.or(default),
+pub(crate) fn timeout_of(level: &QueuePolicy, requested: Option<Duration>) -> Option<Duration> {
+    match (level.timeout, requested.filter(|_| level.allow_timeout_override)) {
+        (Some(default), Some(requested)) => Some(default.min(requested)),
+        (default, requested) => requested.or(default),
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn expires_at(
 /// # Errors
 /// [`SubmitError::Expired`] if no batch took the request by `until`; else the error of its batch.
 pub(crate) async fn answer_of(
-    waiting: &mut Waiting,
+    waiting: &mut PendingReply,
     until: Option<tokio::time::Instant>,
     tally: &Tally,
 ) -> Result<Served, SubmitError> {

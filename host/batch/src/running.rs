@@ -78,7 +78,7 @@ pub(crate) struct Begun<'a> {
 
 /// The batches that run now.
 #[derive(Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningBatches {
     runs: Vec<Run>,
     next: u64,
     /// Runs that were told to end, did not end, and still go on.
@@ -90,7 +90,7 @@ pub(crate) struct Lost {
     pub(crate) led: bool,
 }
 
-impl Running {
+impl RunningBatches {
     /// The number under which the run [ends](Self::end).
     pub(crate) fn begin(&mut self, begun: Begun<'_>) -> u64 {
         let Begun { until, give_up_at, led, instance } = begun;
@@ -139,8 +139,8 @@ impl Running {
 
     /// Give up a run that was told to end before `told_before` and goes on.
     pub(crate) fn lose(&mut self, told_before: Instant) -> Option<Lost> {
-        let told = |run: &Run| run.told_at.is_some_and(|at| at <= told_before);
-        let at = self.runs.iter().position(told)?;
+        let is_due = |run: &Run| run.told_at.is_some_and(|at| at <= told_before);
+        let at = self.runs.iter().position(is_due)?;
         self.lost += 1;
         Some(Lost { led: self.runs.swap_remove(at).led })
     }

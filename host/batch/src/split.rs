@@ -10,25 +10,25 @@ use crate::error::SubmitError;
 use crate::served::Served;
 
 /// One request, or a part of one that is larger than a batch.
-pub(crate) struct Part {
+pub(crate) struct RequestPart {
     pub(crate) inputs: Vec<NamedTensor>,
     /// Those that have defaults. A request that gives some is never cut.
     pub(crate) optional: Vec<NamedTensor>,
     pub(crate) rows: usize,
 }
 
-pub(crate) type Parts = SmallVec<[Part; 1]>;
+pub(crate) type RequestParts = SmallVec<[RequestPart; 1]>;
 
 /// Parts of at most `max` rows each, which share the buffers of the `whole`. A request that is not
 /// larger is returned unchanged.
 ///
 /// # Errors
 /// Fails if the inputs cannot be split by rows.
-pub(crate) fn split(whole: Part, max: usize) -> Result<Parts, SubmitError> {
+pub(crate) fn split(whole: RequestPart, max: usize) -> Result<RequestParts, SubmitError> {
     if whole.rows <= max {
         return Ok(smallvec![whole]);
     }
-    let Part { inputs, optional, rows } = whole;
+    let RequestPart { inputs, optional, rows } = whole;
     if !optional.is_empty() {
         return Err(SubmitError::TooManyRows { rows, max });
     }
@@ -39,7 +39,7 @@ pub(crate) fn split(whole: Part, max: usize) -> Result<Parts, SubmitError> {
             Some(NamedTensor { name: name.clone(), tensor: tensor? })
         });
         let inputs = cut.collect::<Option<_>>()?;
-        Some(Part { inputs, optional: Vec::new(), rows: range.len() })
+        Some(RequestPart { inputs, optional: Vec::new(), rows: range.len() })
     };
     let parts = (0..rows).step_by(max).map(part).collect::<Option<_>>();
     parts.ok_or(SubmitError::TooManyRows { rows, max })
@@ -107,12 +107,12 @@ mod tests {
             let pool = BufferPool::new(1 << 20);
             for (rows, max) in requests {
                 let whole = inputs(&pool, rows);
-                let part = Part { inputs: whole.clone(), optional: Vec::new(), rows };
+                let part = RequestPart { inputs: whole.clone(), optional: Vec::new(), rows };
                 let parts = split(part, max).unwrap();
                 prop_assert_eq!(parts.len(), rows.div_ceil(max));
                 let mut left = rows;
                 let mut served = SmallVec::new();
-                for Part { inputs, rows, .. } in parts {
+                for RequestPart { inputs, rows, .. } in parts {
                     prop_assert_eq!(rows, left.min(max));
                     left -= rows;
                     prop_assert!(inputs.iter().all(|input| input.tensor.rows() == rows));

@@ -9,7 +9,7 @@ use crate::error::RunError;
 use crate::job::Job;
 use crate::policy::{Entry, rows_of};
 
-/// The most bytes of padding. A batch that would need more runs as it is: the rows are large then,
+/// Maximum bytes of padding. A batch that would need more runs as it is: the rows are large then,
 /// and clients choose how large.
 const PADDING_BYTES_MAX: usize = 256 << 20;
 

@@ -32,7 +32,7 @@ use crate::batch::Batch;
 use crate::config::LaneConfig;
 use crate::job::Job;
 use crate::policy::{Gather, Policy, ShapeKeys};
-use crate::running::{Instance, Running};
+use crate::running::{Instance, RunningBatches};
 use crate::service_time::ServiceTime;
 use crate::sharing::Sharing;
 use crate::stager::Stager;
@@ -62,7 +62,7 @@ pub(crate) struct LaneShared {
     pub(crate) shape_keys: ShapeKeys,
     /// Whether submitting tasks may run short batches themselves.
     leads: bool,
-    state: Mutex<State>,
+    state: Mutex<LaneState>,
     /// Signalled when there may be work for a waiting worker.
     work: Condvar,
     /// Signalled when an instance is free for a staged batch.
@@ -72,13 +72,13 @@ pub(crate) struct LaneShared {
     begun: Condvar,
 }
 
-struct State {
+struct LaneState {
     policy: Policy<Job>,
     service: ServiceTime,
     gather: Gather,
     /// Idle instances.
     idle: Vec<Instance>,
-    running: Running,
+    running: RunningBatches,
     /// Whether the watching thread waits for a run to begin.
     unwatched: bool,
     /// The number of workers that are not needed any more, because lost ones came back.
@@ -109,7 +109,7 @@ struct State {
 /// The state of a lane while a thread holds its lock.
 pub(crate) struct LockedState<'a> {
     lane: &'a LaneShared,
-    state: Guard<'a, State>,
+    state: Guard<'a, LaneState>,
 }
 
 /// The parts of a lane's shared state.
@@ -126,12 +126,12 @@ impl LaneShared {
         let SharedParts { name, instances, config, pool, upkeep } = parts;
         let count = instances.len();
         let name: Arc<str> = name.into();
-        let state = State {
+        let state = LaneState {
             policy: Policy::new(config.clone()),
             service: ServiceTime::default(),
             gather: Gather::default(),
             idle: instances.into_iter().map(Instance::new).collect(),
-            running: Running::default(),
+            running: RunningBatches::default(),
             unwatched: false,
             surplus_workers: 0,
             refused: None,
@@ -165,7 +165,7 @@ impl LaneShared {
         }
     }
 
-    /// The most rows of several requests in a batch.
+    /// Maximum rows of several requests in a batch.
     fn max_batch_size(&self) -> usize {
         if self.sharing.has_ended() { 1 } else { self.max_batch_size }
     }
@@ -187,7 +187,7 @@ impl LaneShared {
     /// All figures, including the current ones of the queue.
     pub(crate) fn statistics(&self) -> LaneStatistics {
         let locked = self.lock();
-        let State { policy, running, service, idle, .. } = &*locked.state;
+        let LaneState { policy, running, service, idle, .. } = &*locked.state;
         let (queued_rows, running, idle) = (policy.queued_rows(), running.len(), idle.len());
         let (oldest, service_time) = (policy.oldest(), service.line());
         drop(locked);

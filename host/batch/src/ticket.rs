@@ -33,12 +33,12 @@ struct Ticket(Mutex<Progress>);
 pub(crate) struct Reply(Arc<Ticket>);
 
 /// The submitter's end: a future of the answer. Dropping it withdraws the request.
-pub(crate) struct Waiting(Arc<Ticket>);
+pub(crate) struct PendingReply(Arc<Ticket>);
 
 /// A new ticket's two ends.
-pub(crate) fn ticket() -> (Reply, Waiting) {
+pub(crate) fn ticket() -> (Reply, PendingReply) {
     let ticket = Arc::new(Ticket(Mutex::new(Progress::Queued(None))));
-    (Reply(ticket.clone()), Waiting(ticket))
+    (Reply(ticket.clone()), PendingReply(ticket))
 }
 
 impl Reply {
@@ -91,7 +91,7 @@ impl Drop for Reply {
     }
 }
 
-impl Waiting {
+impl PendingReply {
     /// Whether it was answered.
     pub(crate) fn is_answered(&self) -> bool {
         matches!(*self.0.0.lock(), Progress::Answered(_))
@@ -129,7 +129,7 @@ fn used_of(answer: &ServedResult) -> ModelUse {
     }
 }
 
-impl Future for Waiting {
+impl Future for PendingReply {
     type Output = ServedResult;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ServedResult> {
@@ -151,7 +151,7 @@ impl Future for Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PendingReply {
     fn drop(&mut self) {
         let mut progress = self.0.0.lock();
         if !matches!(*progress, Progress::Left(_)) {

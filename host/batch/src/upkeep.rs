@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 
 use gristmill_core::Model;
 
-/// The most runs of one model's file that may be lost at the same time. With one more the model is
+/// Maximum runs of one model's file that may be lost at the same time. With one more the model is
 /// refused.
 pub const LOST_RUNS_MAX: usize = 2;
 

@@ -42,12 +42,12 @@ fn watch(shared: &Arc<LaneShared>) {
         }
         state = state.wait_to_watch(INTERVAL);
         let now = now();
-        let told = state.tell_overdue(now);
-        if told > 0 {
+        let overdue = state.tell_overdue(now);
+        if overdue > 0 {
             let model = &*shared.name;
             tracing::warn!(
                 model,
-                runs = told,
+                runs = overdue,
                 "a run continues after its deadline and was told to end"
             );
         }
@@ -76,7 +76,7 @@ fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
         return state.refuse_for_lost(Refusal::LostRuns(count));
     }
     let name = format!("replace-{model}");
-    if let Err(error) = sync::spawn(name, shared.clone(), |own| replace(own)) {
+    if let Err(error) = sync::spawn(name, shared.clone(), |shared| replace(shared)) {
         tracing::error!(model, %error, "cannot start a thread to replace an instance");
     }
 }

@@ -17,7 +17,7 @@ use crate::sync;
 /// # Errors
 /// The operating system cannot start a thread.
 pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
-    sync::spawn(format!("model-{}", shared.name), shared.clone(), |own| run(own))
+    sync::spawn(format!("model-{}", shared.name), shared.clone(), |shared| run(shared))
 }
 
 /// Run, answer and stage batches until the lane is closed and its queue empty.

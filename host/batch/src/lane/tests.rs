@@ -56,7 +56,8 @@ impl Model for Gated {
     ) -> Result<Vec<Tensor>, ModelError> {
         let bias = optional[0].tensor.as_f32().unwrap()[0];
         let doubled = self.run(inputs)?;
-        let sums: Vec<f32> = doubled[0].as_f32().unwrap().iter().map(|own| own + bias).collect();
+        let sums: Vec<f32> =
+            doubled[0].as_f32().unwrap().iter().map(|element| element + bias).collect();
         let buffer = self.pool.copy_from(bytemuck::cast_slice(&sums));
         Ok(vec![Tensor::new(Dtype::Float32, inputs[0].shape().into(), buffer).unwrap()])
     }
@@ -417,10 +418,10 @@ async fn what_is_queued_for_longer_than_its_timeout_is_told_at_once() {
     };
     let bench = bench_with(LaneConfig { levels: vec![level], ..LaneConfig::new(8, 64) });
     let first = bench.occupy().await;
-    for (own, expected) in [(None, 5), (Some(Duration::from_secs(2)), 2)] {
+    for (timeout, expected) in [(None, 5), (Some(Duration::from_secs(2)), 2)] {
         let submission = bench.submission("a", &[1.0], Duration::from_secs(60));
         let began = tokio::time::Instant::now();
-        let outcome = bench.lane.submit(Submission { timeout: own, ..submission }, None).await;
+        let outcome = bench.lane.submit(Submission { timeout, ..submission }, None).await;
         assert!(matches!(outcome, Err(SubmitError::Expired)));
         assert_eq!(began.elapsed().as_secs(), expected);
     }
@@ -538,7 +539,7 @@ async fn short_batches_are_run_by_the_submitting_task() {
         pool: pool.clone(),
     })
     .unwrap();
-    let own = std::thread::current().name().map(str::to_owned);
+    let this_thread = std::thread::current().name().map(str::to_owned);
     let run = || lane.submit(submission(&pool, "a", &[1.0], Duration::from_secs(60)), None);
     // The first batch goes to the worker, because its time is not known yet.
     run().await.unwrap();
@@ -548,5 +549,5 @@ async fn short_batches_are_run_by_the_submitting_task() {
     lane.shared.lock().forget_service_time();
     lane.shared.lock().observe(1, Duration::from_micros(1));
     run().await.unwrap();
-    assert_eq!(threads.recv().unwrap(), own);
+    assert_eq!(threads.recv().unwrap(), this_thread);
 }

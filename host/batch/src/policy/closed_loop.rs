@@ -48,7 +48,7 @@ pub(super) struct QueueRows {
     pub(super) answered: usize,
     /// Rows in the queue.
     pub(super) queued: usize,
-    /// The most rows of a batch.
+    /// Maximum rows of a batch.
     pub(super) max: usize,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Forming<'a, T> {
     pub(super) room: usize,
     /// The shapes that may begin it. None means all.
     pub(super) ready: &'a Option<Vec<u64>>,
-    /// The most rows of a batch of a shape.
+    /// Maximum rows of a batch of a shape.
     pub(super) room_of: &'a dyn Fn(u64) -> usize,
     pub(super) usage: &'a mut Usage,
     /// Decides about an entry, given the rows queued in all.
@@ -124,13 +124,14 @@ impl<T> FairQueue<T> {
     /// The number of rows that are served before the next row that the tenant queues here: its own
     /// rows, and rows of each other tenant in proportion to its weight.
     pub(super) fn rows_before(&self, tenant: usize, weight: u32) -> usize {
-        let own = self.rows_of(tenant);
+        let tenant_rows = self.rows_of(tenant);
         let others = self.active.iter().filter(|index| **index != tenant).map(|index| {
             let Share { weight: others, rows, .. } = &self.shares[*index];
-            let due = (own as u64).saturating_mul(*others).div_ceil(u64::from(weight.max(1)));
+            let due =
+                (tenant_rows as u64).saturating_mul(*others).div_ceil(u64::from(weight.max(1)));
             (*rows).min(due as usize)
         });
-        own + others.sum::<usize>()
+        tenant_rows + others.sum::<usize>()
     }
 
     /// The number of shapes that the tenant has queued here, without `key`.

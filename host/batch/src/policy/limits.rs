@@ -92,8 +92,8 @@ impl Usage {
         if let Some((queued, max, unit)) = self.all.over(more, config.queue) {
             return Err(Full::Lane { queued, max, unit });
         }
-        let own = tenant.map_or(Load::default(), |index| self.tenants[index]);
-        match own.over(more, config.tenant_queue) {
+        let tenant_load = tenant.map_or(Load::default(), |index| self.tenants[index]);
+        match tenant_load.over(more, config.tenant_queue) {
             Some((queued, max, unit)) => Err(Full::Tenant { queued, max, unit }),
             None => Ok(()),
         }
@@ -137,7 +137,7 @@ impl Usage {
 
     /// How many tenants are known.
     #[cfg(test)]
-    pub(super) fn known(&self) -> usize {
+    pub(super) fn tenant_count(&self) -> usize {
         self.by_name.len()
     }
 

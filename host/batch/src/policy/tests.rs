@@ -26,7 +26,7 @@ struct Arrival {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum PolicyStep {
     Push(Arrival),
     Take,
     Wait { ms: u64 },
@@ -49,11 +49,11 @@ fn arrival() -> impl Strategy<Value = Arrival> {
 }
 
 /// About 250 arrivals for each case.
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<PolicyStep>> {
     let step = prop_oneof![
-        5 => arrival().prop_map(Step::Push),
-        2 => Just(Step::Take),
-        1 => (1..10_u64).prop_map(|ms| Step::Wait { ms }),
+        5 => arrival().prop_map(PolicyStep::Push),
+        2 => Just(PolicyStep::Take),
+        1 => (1..10_u64).prop_map(|ms| PolicyStep::Wait { ms }),
     ];
     prop::collection::vec(step, 300..500)
 }
@@ -133,11 +133,11 @@ proptest! {
         let mut accepted = BTreeMap::new();
         let mut seen = BTreeMap::new();
         let mut last = BTreeMap::new();
-        let drain = std::iter::repeat_n(Step::Take, config.queue.rows);
+        let drain = std::iter::repeat_n(PolicyStep::Take, config.queue.rows);
         for (id, step) in steps.into_iter().chain(drain).enumerate() {
             match step {
-                Step::Wait { ms } => now += Duration::from_millis(ms),
-                Step::Push(arrival) => {
+                PolicyStep::Wait { ms } => now += Duration::from_millis(ms),
+                PolicyStep::Push(arrival) => {
                     let Arrival { rows, shape_key, .. } = arrival;
                     let size = Size { rows, bytes: rows, shape_key };
                     let name = tenant(arrival.tenant);
@@ -149,7 +149,7 @@ proptest! {
                         accepted.insert(id, arrival.gone);
                     }
                 }
-                Step::Take => {
+                PolicyStep::Take => {
                     let taken = take(&mut policy, now);
                     prop_assert!(rows(&taken.batch) <= config.max_batch_size);
                     prop_assert!(!taken.batch.is_empty() || policy.queued_rows() == 0,
@@ -463,12 +463,16 @@ fn tenants_that_are_not_kept_are_forgotten_and_their_places_used_again() {
         push(&mut policy, 2 * round, &deleted, 4);
         push(&mut policy, 2 * round + 1, "stays", 1);
         policy.retain_tenants(|name| name.as_str() == "stays");
-        assert_eq!(policy.usage.known(), 2, "a tenant with queued requests is not forgotten");
+        assert_eq!(
+            policy.usage.tenant_count(),
+            2,
+            "a tenant with queued requests is not forgotten"
+        );
         take(&mut policy, now);
         take(&mut policy, now);
         assert_eq!(policy.queued_rows(), 0);
         policy.retain_tenants(|name| name.as_str() == "stays");
-        assert_eq!(policy.usage.known(), 1);
+        assert_eq!(policy.usage.tenant_count(), 1);
         assert!(policy.tiers[0].shares_known() <= 2);
     }
 }

@@ -42,16 +42,16 @@ impl Model for Idle {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn begin(running: &mut Running, give_up_at: Instant) -> (u64, Arc<Told>) {
-    let told = Arc::new(Told::default());
-    let instance = Instance::new(Box::new(Idle(told.clone())));
+fn begin(running: &mut RunningBatches, give_up_at: Instant) -> (u64, Arc<Told>) {
+    let stop_order = Arc::new(Told::default());
+    let instance = Instance::new(Box::new(Idle(stop_order.clone())));
     let begun = Begun { until: give_up_at, give_up_at, led: false, instance: &instance };
-    (running.begin(begun), told)
+    (running.begin(begun), stop_order)
 }
 
 #[test]
 fn a_run_is_told_to_end_once_and_only_when_it_is_due() {
-    let (mut running, now) = (Running::default(), Instant::now());
+    let (mut running, now) = (RunningBatches::default(), Instant::now());
     let (first, told_first) = begin(&mut running, now + SECOND);
     let (second, told_second) = begin(&mut running, now + 3 * SECOND);
     assert_eq!((running.tell_overdue(now), running.tell_overdue(now + SECOND)), (0, 1));
@@ -64,8 +64,8 @@ fn a_run_is_told_to_end_once_and_only_when_it_is_due() {
 
 #[test]
 fn a_run_that_does_not_heed_it_is_lost_until_it_ends() {
-    let (mut running, now) = (Running::default(), Instant::now());
-    let (first, told) = begin(&mut running, now);
+    let (mut running, now) = (RunningBatches::default(), Instant::now());
+    let (first, stop_order) = begin(&mut running, now);
     let (second, _) = begin(&mut running, now + SECOND);
     running.tell_overdue(now);
     assert!(running.lose(now - SECOND).is_none(), "it was told later");
@@ -73,12 +73,12 @@ fn a_run_that_does_not_heed_it_is_lost_until_it_ends() {
     assert!(running.end(second) && running.is_empty() && running.len() == 1);
     assert!(!running.end(first), "its instance is not used again");
     assert_eq!(running.len(), 0);
-    assert_eq!(told.counts(), (1, 0));
+    assert_eq!(stop_order.counts(), (1, 0));
 }
 
 #[test]
 fn the_first_end_is_that_of_the_runs_still_there() {
-    let (mut running, now) = (Running::default(), Instant::now());
+    let (mut running, now) = (RunningBatches::default(), Instant::now());
     let (first, _) = begin(&mut running, now + SECOND);
     begin(&mut running, now + 2 * SECOND);
     assert_eq!(running.first_end(), Some(now + SECOND));

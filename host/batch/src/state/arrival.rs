@@ -11,8 +11,8 @@ use super::LockedState;
 use crate::error::SubmitError;
 use crate::job::Job;
 use crate::policy::{Entry, Size};
-use crate::split::{Part, Parts};
-use crate::ticket::{Waiting, ticket};
+use crate::split::{RequestPart, RequestParts};
+use crate::ticket::{PendingReply, ticket};
 
 /// The least time between two searches of a full queue for dead entries.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
@@ -45,8 +45,8 @@ impl LockedState<'_> {
     pub(crate) fn enqueue(
         &mut self,
         arrival: &Arrival<'_>,
-        parts: Parts,
-    ) -> Result<SmallVec<[Waiting; 1]>, SubmitError> {
+        parts: RequestParts,
+    ) -> Result<SmallVec<[PendingReply; 1]>, SubmitError> {
         if self.state.refused.is_some() {
             // Lost runs of another lane may have ended.
             self.serve_again();
@@ -57,7 +57,7 @@ impl LockedState<'_> {
         self.check_room(arrival)?;
         let follow = arrival.receipt.map(Receipt::follow).unwrap_or_default();
         let mut waiting = SmallVec::with_capacity(parts.len());
-        for Part { inputs, optional, rows } in parts {
+        for RequestPart { inputs, optional, rows } in parts {
             let (reply, wait) = ticket();
             self.state.policy.push(Entry {
                 tenant: arrival.tenant.clone(),

@@ -60,7 +60,7 @@ impl LockedState<'_> {
         }
         let instance = self.state.idle.pop()?;
         let mut taken = Taken::default();
-        let super::State { policy, service, idle, .. } = &mut *self.state;
+        let super::LaneState { policy, service, idle, .. } = &mut *self.state;
         let idle = idle.len() + 1;
         policy.take(now, (service, idle), |_| false, &mut taken);
         let end = end(taken.batch.iter().map(|entry| entry.rows).sum());

@@ -33,11 +33,11 @@ impl LockedState<'_> {
 
     /// Tell the runs that are due at `now` to end. Returns their number.
     pub(crate) fn tell_overdue(&mut self, now: Instant) -> usize {
-        let told = self.state.running.tell_overdue(now);
-        if told > 0 {
-            self.lane.tally.recent().given_up += told as u64;
+        let overdue = self.state.running.tell_overdue(now);
+        if overdue > 0 {
+            self.lane.tally.recent().given_up += overdue as u64;
         }
-        told
+        overdue
     }
 
     /// Give up a run that was told to end before `told_before` and goes on.

@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{LockedState, State};
-use crate::assignment::{Assignment, Finished, Place};
+use super::{LaneState, LockedState};
+use crate::assignment::{AssignedInstance, Assignment, Finished};
 use crate::batch::Batch;
 use crate::error::SubmitError;
 use crate::policy::Due;
@@ -18,7 +18,7 @@ use crate::sync::now;
 /// the runtime.
 pub(crate) const LED_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
-/// The most emptied batches that are kept.
+/// Maximum emptied batches that are kept.
 const SPARE_MAX: usize = 8;
 
 /// Which kind of thread runs a batch.
@@ -68,7 +68,7 @@ impl LockedState<'_> {
             self.learn_staging(time);
         }
         // A staged batch goes on at once.
-        let State { policy, service, idle, staged, .. } = &mut *self.state;
+        let LaneState { policy, service, idle, staged, .. } = &mut *self.state;
         finished.should_wait =
             *staged == 0 && idle.is_empty() && policy.should_wait_after(finished.rows, service);
     }
@@ -77,16 +77,16 @@ impl LockedState<'_> {
     pub(super) fn complete(&mut self, mut finished: Finished) {
         self.learn(&mut finished);
         if finished.should_wait {
-            let State { policy, service, .. } = &mut *self.state;
+            let LaneState { policy, service, .. } = &mut *self.state;
             policy.wait_for_clients(now(), finished.rows, service);
         }
-        self.put_back(finished.place);
+        self.put_back(finished.assigned);
         self.recycle(finished.batch);
     }
 
     /// Put the instance of a batch back, and leave answering the batch to another worker.
     pub(crate) fn hand_over(&mut self, finished: Finished) {
-        self.put_back(finished.place);
+        self.put_back(finished.assigned);
         self.state.unanswered.push(finished.batch);
         self.wake_any_worker();
     }
@@ -165,12 +165,12 @@ impl LockedState<'_> {
         }
         let begun = Begun { until, give_up_at, led, instance: &instance };
         let run = self.state.running.begin(begun);
-        Assignment { batch, place: Place { instance, run, led } }
+        Assignment { batch, assigned: AssignedInstance { instance, run, led } }
     }
 
     /// Take the next batch off the queue, and answer the requests that are too late.
     pub(super) fn take(&mut self, now: Instant) -> Option<Batch> {
-        let State { policy, service, spare, idle, staged, .. } = &mut *self.state;
+        let LaneState { policy, service, spare, idle, staged, .. } = &mut *self.state;
         if self.lane.sharing.has_ended() {
             policy.run_alone();
         }
@@ -190,8 +190,8 @@ impl LockedState<'_> {
         Some(batch)
     }
 
-    fn put_back(&mut self, place: Place) {
-        let Place { instance, run, led } = place;
+    fn put_back(&mut self, assigned: AssignedInstance) {
+        let AssignedInstance { instance, run, led } = assigned;
         if self.state.running.end(run) {
             self.state.idle.push(instance);
             self.wake_staged();

@@ -86,8 +86,8 @@ async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>
 async fn lose_run(lane: &Arc<Lane>) -> tokio::task::JoinHandle<Result<Vec<f32>, SubmitError>> {
     let before = lane.statistics().lost;
     let send = || {
-        let own = lane.clone();
-        tokio::spawn(async move { run(&own, &[-1.0], SOON).await })
+        let lane = lane.clone();
+        tokio::spawn(async move { run(&lane, &[-1.0], SOON).await })
     };
     let mut task = send();
     let lost = || {
@@ -130,8 +130,8 @@ async fn use_of_a_shared_run(lane: &Arc<Lane>, model: &Endless) -> [ModelUse; 2]
         let both = ["a", "b"].map(|tenant| submit(tenant, SOON * 50));
         let mut used = Vec::new();
         for task in both {
-            if let Err(SubmitError::GivenUp { used: own }) = task.await.unwrap() {
-                used.push(own);
+            if let Err(SubmitError::GivenUp { used: model_use }) = task.await.unwrap() {
+                used.push(model_use);
             }
         }
         if let Ok(used) = used.try_into()
@@ -218,8 +218,9 @@ async fn what_is_queued_behind_a_lost_run_is_told_when_the_model_is_refused() {
     let model = Endless::default();
     let (lane, lost_runs) = lane(&model);
     lost_runs.store(LOST_RUNS_MAX, Ordering::Relaxed);
-    let own = lane.clone();
-    let stuck = tokio::spawn(async move { run(&own, &[-1.0], Duration::from_secs(1)).await });
+    let stuck_lane = lane.clone();
+    let stuck =
+        tokio::spawn(async move { run(&stuck_lane, &[-1.0], Duration::from_secs(1)).await });
     let runs = || {
         assert!(!stuck.is_finished());
         model.gate.runs.load(Ordering::Relaxed) > 0

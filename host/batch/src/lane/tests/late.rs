@@ -65,10 +65,10 @@ async fn a_run_whose_client_left_is_charged_when_it_ends() {
     until("it is charged", || charged.rows() == [3]).await;
     assert!(charged.0.0.lock().unwrap()[0].time > Duration::ZERO);
     // What no batch took used nothing.
-    let (next, own) = send(&bench, &[1.0]);
+    let (next, late_charge) = send(&bench, &[1.0]);
     bench.finish(1);
     let answer = within("an answer", next).await.unwrap().unwrap();
-    assert_eq!((answer.used.rows, own.rows()), (1, vec![]));
+    assert_eq!((answer.used.rows, late_charge.rows()), (1, vec![]));
     assert_eq!((charged.rows(), not_charged.rows()), (vec![3], vec![]));
 }
 

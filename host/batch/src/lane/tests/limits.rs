@@ -31,10 +31,13 @@ async fn a_tenants_part_is_full_before_the_queue_is_in_rows_and_in_bytes() {
         let bench = bench_with(config);
         let first = bench.occupy().await;
         let a = bench.queue("a", &[1.0; 3]).await;
-        let (own, all) = (3 * size, 4 * size);
-        assert_eq!(bench.full("a", 1).await, Full::Tenant { queued: own, max: own, unit });
+        let (tenant_max, all) = (3 * size, 4 * size);
+        assert_eq!(
+            bench.full("a", 1).await,
+            Full::Tenant { queued: tenant_max, max: tenant_max, unit }
+        );
         // The tenant has nothing queued, but the whole queue has too little room.
-        assert_eq!(bench.full("b", 2).await, Full::Lane { queued: own, max: all, unit });
+        assert_eq!(bench.full("b", 2).await, Full::Lane { queued: tenant_max, max: all, unit });
         let b = bench.queue("b", &[2.0]).await;
         assert_eq!(bench.full("c", 1).await, Full::Lane { queued: all, max: all, unit });
         assert_eq!(bench.lane.statistics().refused, 3);

@@ -262,9 +262,9 @@ fn a_lost_run_is_replaced_and_its_thread_ends() {
         let (info, pool) = (info(), BufferPool::new(0));
         let parts = LaneParts { name: "stuck", info, instances: vec![stuck], config, pool };
         let lane = Arc::new(Lane::with_upkeep(parts, upkeep).unwrap());
-        let own = lane.clone();
+        let first_lane = lane.clone();
         let first = thread::spawn(move || {
-            let outcome = block_on(own.submit(submission(1, Duration::from_secs(1)), None));
+            let outcome = block_on(first_lane.submit(submission(1, Duration::from_secs(1)), None));
             assert!(matches!(outcome, Ok(_) | Err(SubmitError::Expired)), "{outcome:?}");
         });
         while lane.statistics().lost == 0 && !may_end.load(Ordering::SeqCst) {

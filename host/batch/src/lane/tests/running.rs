@@ -93,9 +93,9 @@ async fn a_leader_does_not_lead_for_ever() {
     for waiting in flood {
         waiting.await.unwrap();
     }
-    let own = std::thread::current().name().map(str::to_owned);
+    let this_thread = std::thread::current().name().map(str::to_owned);
     let ran: Vec<_> = threads.try_iter().collect();
-    let led = ran.iter().filter(|name| **name == own).count();
+    let led = ran.iter().filter(|name| **name == this_thread).count();
     assert_eq!(ran.len(), QUEUED + 1);
     assert!((1..=LED_BATCHES_MAX).contains(&led), "the submitting task ran {led} batches");
 }
