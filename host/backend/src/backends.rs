@@ -15,7 +15,7 @@ use crate::library::LibrarySearch;
 use crate::loaded::{Loaded, LoadedModel};
 use crate::onnxruntime::Runtime;
 use crate::options::{Batching, LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
-use crate::source::{ModelFile, Source};
+use crate::source::{ModelFile, ModelSource};
 use crate::tract;
 use crate::trial::Trial;
 use crate::warm_up::WarmUp;
@@ -118,7 +118,7 @@ impl Backends {
         options: &LoadOptions,
         proof: &RowProof,
     ) -> Result<LoadedModel, LoadError> {
-        let source = Source::open(file.into())?;
+        let source = ModelSource::open(file.into())?;
         let inspected = inspect(&source)?;
         let Candidates { loaded, failures } = self.candidates(&source, options, &inspected);
         let mut loaded = loaded.into_iter();
@@ -231,7 +231,7 @@ impl Backends {
         options: &LoadOptions,
         providers: &Arc<[ProviderHealth]>,
     ) -> Result<Box<dyn Model>, LoadError> {
-        let source = Source::open(file.into())?;
+        let source = ModelSource::open(file.into())?;
         let inspected = inspect(&source)?;
         let kinds = providers.iter().map(|health| health.kind);
         let options = LoadOptions { providers: kinds.collect(), instances: 1, ..options.clone() };
@@ -252,7 +252,7 @@ impl Backends {
     /// of the others.
     fn candidates(
         &self,
-        source: &Source<'_>,
+        source: &ModelSource<'_>,
         options: &LoadOptions,
         inspected: &Inspected,
     ) -> Candidates {
@@ -285,7 +285,7 @@ impl Backends {
     pub(crate) fn load_on(
         &self,
         kind: ProviderKind,
-        source: &Source<'_>,
+        source: &ModelSource<'_>,
         options: &LoadOptions,
         inspected: &Inspected,
     ) -> Result<Loaded, ProviderError> {

@@ -20,7 +20,7 @@ use crate::inspect::{Inspected, decode};
 use crate::options::{LoadOptions, ProviderKind};
 use crate::probe;
 use crate::rows::{Belief, Beliefs, Number};
-use crate::source::Source;
+use crate::source::ModelSource;
 
 /// The rows of the run.
 const ROWS: usize = 3;
@@ -35,7 +35,7 @@ const PREFIX: &str = "gristmill.belief.";
 pub(crate) struct Compared<'a> {
     pub(crate) backends: &'a Backends,
     pub(crate) kind: ProviderKind,
-    pub(crate) source: &'a Source<'a>,
+    pub(crate) source: &'a ModelSource<'a>,
     pub(crate) options: &'a LoadOptions,
     pub(crate) inspected: &'a Inspected,
 }
@@ -60,7 +60,7 @@ impl Compared<'_> {
         let onnx = model.encode_to_vec();
         drop(model);
         let weights = self.source.weights;
-        let source = Source { onnx: Cow::Owned(onnx), weights, warnings: Vec::new() };
+        let source = ModelSource { onnx: Cow::Owned(onnx), weights, warnings: Vec::new() };
         let failed = |why: &dyn std::fmt::Display| {
             format!("its constants cannot be compared with those of a run: {why}")
         };
@@ -209,7 +209,7 @@ mod tests {
     /// What a runtime says of the beliefs of the model `digits`, which `change` changes.
     fn verdict(kind: ProviderKind, change: impl Fn(&mut Beliefs)) -> Result<(), String> {
         let onnx = std::fs::read(models().join("digits/digits.onnx")).unwrap();
-        let source = Source::open((&onnx).into()).unwrap();
+        let source = ModelSource::open((&onnx).into()).unwrap();
         let (options, inspected) = (options(kind), inspect(&source).unwrap());
         let mut beliefs = analyse(&decode(&onnx).unwrap()).unwrap();
         change(&mut beliefs);

@@ -16,9 +16,9 @@ macro_rules! with_element_type {
             Uint64 u64, Int64 i64, Float16 half::f16, Float32 f32, Float64 f64)
     };
     (@match $dtype:expr, $type:ident => $body:expr, $other:pat => $fallback:expr;
-        $($known:ident $element:ty),*) => {
+        $($variant:ident $element:ty),*) => {
         match $dtype {
-            $(Dtype::$known => {
+            $(Dtype::$variant => {
                 type $type = $element;
                 $body
             })*

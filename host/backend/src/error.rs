@@ -121,20 +121,20 @@ pub enum ProviderError {
     #[error("it has no operator {0:?}")]
     Operators(Vec<String>),
     /// An input or output is not a tensor.
-    #[error("{name:?} is a {found}, only tensors can be served")]
+    #[error("{name:?} is a {actual}, only tensors can be served")]
     NotATensor {
         /// The input or output.
         name: String,
         /// Its type, in the provider's words.
-        found: String,
+        actual: String,
     },
     /// An input or output has an element type that this host does not have.
-    #[error("{name:?} has element type {found}")]
+    #[error("{name:?} has element type {actual}")]
     ElementType {
         /// The input or output.
         name: String,
         /// Its element type, in the provider's words.
-        found: String,
+        actual: String,
     },
     /// An input or output has an element type that the provider does not take.
     #[error("{name:?}: {dtype} tensors are not supported yet")]

@@ -15,7 +15,7 @@ use tract_onnx::pb::{
 use tract_onnx::prelude::Framework;
 
 use crate::error::{LoadError, NotOnnx};
-use crate::source::Source;
+use crate::source::ModelSource;
 
 /// A file that may be a model.
 #[derive(Default)]
@@ -99,39 +99,41 @@ pub(crate) fn decode(onnx: &[u8]) -> Result<ModelProto, LoadError> {
 /// # Errors
 /// [`LoadError::NoModel`]; [`LoadError::ExternalData`] if its weights lie in other files than that
 /// of the source, which a runtime would read from the host; [`LoadError::Trains`].
-pub(crate) fn inspect(Source { onnx, weights, .. }: &Source<'_>) -> Result<Inspected, LoadError> {
+pub(crate) fn inspect(
+    ModelSource { onnx, weights, .. }: &ModelSource<'_>,
+) -> Result<Inspected, LoadError> {
     let onnx = &onnx[..];
     let model = decode(onnx)?;
     let Some(graph) = &model.graph else {
         return Err(LoadError::NoModel(NotOnnx::NoGraph));
     };
-    let mut found = Found::default();
-    found.graph(graph);
+    let mut contents = Found::default();
+    contents.graph(graph);
     let trainings = model.training_info.iter();
     for training in trainings.flat_map(|info| [&info.initialization, &info.algorithm]).flatten() {
-        found.graph(training);
+        contents.graph(training);
     }
     for function in &model.functions {
-        found.nodes(&function.node);
+        contents.nodes(&function.node);
     }
     let defaults = FunctionDefaults::decode(onnx);
     let defaults = defaults.map_err(|error| LoadError::NoModel(error.into()))?;
     for function in &defaults.functions {
-        found.attributes(&function.attributes);
+        contents.attributes(&function.attributes);
     }
     if let Some(weights) = weights {
-        found.external.remove(weights.name);
+        contents.external.remove(weights.name);
     }
-    if !found.external.is_empty() {
-        return Err(LoadError::ExternalData(found.external.into_iter().collect()));
+    if !contents.external.is_empty() {
+        return Err(LoadError::ExternalData(contents.external.into_iter().collect()));
     }
-    if found.trains {
+    if contents.trains {
         return Err(LoadError::Trains);
     }
     let standard = model.opset_import.iter().find(|opset| opset.domain.is_empty());
     let opset = standard.map_or(1, |opset| opset.version);
     let symbols = symbols(&graph.input);
-    Ok(Inspected { opset, operators: found.operators, symbols })
+    Ok(Inspected { opset, operators: contents.operators, symbols })
 }
 
 fn symbols(inputs: &[ValueInfoProto]) -> BTreeMap<String, Vec<(String, usize)>> {
@@ -261,11 +263,11 @@ mod tests {
             ModelProto { functions: vec![function], ..empty },
         ] {
             let onnx = learns.encode_to_vec();
-            let refused = inspect(&Source::open((&onnx).into()).unwrap()).err();
+            let refused = inspect(&ModelSource::open((&onnx).into()).unwrap()).err();
             assert!(matches!(refused, Some(LoadError::Trains)), "{refused:?}");
         }
         let onnx = model(graph(training(0, ""))).encode_to_vec();
-        assert!(inspect(&Source::open((&onnx).into()).unwrap()).is_ok());
+        assert!(inspect(&ModelSource::open((&onnx).into()).unwrap()).is_ok());
     }
 
     /// The runtimes would read any file of the host that a model names.
@@ -288,11 +290,12 @@ mod tests {
             with_default,
         ];
         for onnx in models {
-            let refused = Source::open((&onnx).into()).and_then(|source| inspect(&source)).err();
+            let refused =
+                ModelSource::open((&onnx).into()).and_then(|source| inspect(&source)).err();
             let Some(LoadError::ExternalData(files)) = refused else { panic!("{refused:?}") };
             assert_eq!(files, ["w.bin"]);
         }
         let plain = model(empty()).encode_to_vec();
-        assert!(inspect(&Source::open((&plain).into()).unwrap()).is_ok());
+        assert!(inspect(&ModelSource::open((&plain).into()).unwrap()).is_ok());
     }
 }

@@ -44,7 +44,7 @@ use crate::inspect::Inspected;
 use crate::loaded::Loaded;
 use crate::memory::SessionMemory;
 use crate::options::{GraphOptimization, LoadOptions, ONNXRUNTIME, ProviderKind};
-use crate::source::Source;
+use crate::source::ModelSource;
 
 /// The library reads this variable when it is set up. If it is not set, version 1.31 opens a
 /// database and writes a device id under the home directory, even with `with_telemetry(false)`.
@@ -62,7 +62,7 @@ const WEIGHTS_FOLDER: &str = "session.model_external_initializers_file_folder_pa
 pub(crate) struct Runtime {
     environment: Environment,
     pool: BufferPool,
-    /// The most memory that the runs of one session may take.
+    /// Maximum memory that the runs of one session may take.
     run_memory_bytes: usize,
 }
 
@@ -100,7 +100,7 @@ impl Runtime {
 
     pub(crate) fn load(
         &self,
-        source: &Source<'_>,
+        source: &ModelSource<'_>,
         options: &LoadOptions,
         provider: ProviderKind,
         inspected: &Inspected,
@@ -153,7 +153,7 @@ impl Runtime {
 
     fn session(
         &self,
-        source: &Source<'_>,
+        source: &ModelSource<'_>,
         options: &LoadOptions,
         provider: ProviderKind,
     ) -> Result<(Session, Arc<SessionMemory>), ProviderError> {
@@ -218,10 +218,10 @@ fn describe(outlet: &Outlet) -> Result<TensorInfo, ProviderError> {
 fn described(name: &str, dtype: &ValueType) -> Result<TensorInfo, ProviderError> {
     let name = name.to_owned();
     let ValueType::Tensor { ty, shape, .. } = dtype else {
-        return Err(ProviderError::NotATensor { name, found: dtype.to_string() });
+        return Err(ProviderError::NotATensor { name, actual: dtype.to_string() });
     };
     let Some(dtype) = from_ort(*ty) else {
-        return Err(ProviderError::ElementType { name, found: ty.to_string() });
+        return Err(ProviderError::ElementType { name, actual: ty.to_string() });
     };
     let dims = shape.iter().map(|dim| usize::try_from(*dim).ok()).collect();
     Ok(TensorInfo { name: name.into(), dtype, dims })
@@ -270,7 +270,7 @@ impl Model for Instance {
         let Self { session, runs, outputs, pool, .. } = self;
         let outputs = runs.limited(|options, pin| {
             let values = session.run_with_options(&values[..], options).map_err(run_failed)?;
-            read_all(values, outputs, Target { pool, pin })
+            read_all(values, outputs, OutputMemory { pool, pin })
         })?;
         outputs.into_iter().map(|output| unaliased(output, inputs, pool)).collect()
     }
@@ -283,12 +283,13 @@ impl Model for Instance {
         let Self { session, runs, outputs, pool, .. } = self;
         let names: Vec<_> = session.inputs().iter().map(|input| input.name().to_owned()).collect();
         let names = names.iter().map(String::as_str);
-        let named = names.zip(inputs).chain(optional.iter().map(|own| (&*own.name, &own.tensor)));
+        let named =
+            names.zip(inputs).chain(optional.iter().map(|input| (&*input.name, &input.tensor)));
         let outputs = runs.limited(|options, pin| {
             let values = named.clone().map(|(name, tensor)| Ok((name, view(tensor)?)));
             let values = values.collect::<Result<Vec<_>, ModelError>>()?;
             let values = session.run_with_options(values, options).map_err(failed)?;
-            read_all(values, outputs, Target { pool, pin })
+            read_all(values, outputs, OutputMemory { pool, pin })
         })?;
         let all = inputs.iter().chain(optional.iter().map(|input| &input.tensor));
         let all: Vec<_> = all.cloned().collect();
@@ -342,7 +343,7 @@ where
 
 /// The memory for outputs.
 #[derive(Clone, Copy)]
-struct Target<'a> {
+struct OutputMemory<'a> {
     pool: &'a BufferPool,
     /// If set, large outputs stay in the session's memory, and each holds this.
     pin: Option<&'a Pin>,
@@ -351,18 +352,18 @@ struct Target<'a> {
 fn read_all(
     values: SessionOutputs<'_>,
     outputs: &[TensorInfo],
-    target: Target<'_>,
+    memory: OutputMemory<'_>,
 ) -> Result<Vec<Tensor>, ModelError> {
     let values = values.into_iter().zip(outputs);
-    values.map(|((_, value), output)| read(value, output.dtype, target)).collect()
+    values.map(|((_, value), output)| read(value, output.dtype, memory)).collect()
 }
 
 /// An output as a tensor. A large output stays in the session's memory if it may; others are
 /// copied.
-fn read(value: DynValue, dtype: Dtype, target: Target<'_>) -> Result<Tensor, ModelError> {
-    with_element_type!(dtype, Element => read_of::<Element>(value, dtype, target), other => match other {
-        Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, target),
-        Dtype::String => texts::tensor_of(&value, target.pool),
+fn read(value: DynValue, dtype: Dtype, memory: OutputMemory<'_>) -> Result<Tensor, ModelError> {
+    with_element_type!(dtype, Element => read_of::<Element>(value, dtype, memory), other => match other {
+        Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, memory),
+        Dtype::String => texts::tensor_of(&value, memory.pool),
         other => Err(ModelError::new(unsupported(other))),
     })
 }
@@ -374,7 +375,7 @@ const KEPT_BYTES_MIN: usize = 16 << 10;
 fn read_of<T>(
     value: DynValue,
     dtype: Dtype,
-    Target { pool, pin }: Target<'_>,
+    OutputMemory { pool, pin }: OutputMemory<'_>,
 ) -> Result<Tensor, ModelError>
 where
     T: PrimitiveTensorElementType + NoUninit,

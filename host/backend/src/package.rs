@@ -23,10 +23,10 @@ use self::header::{BLOCK, Header, Kind, pax_record};
 pub(crate) use self::place::placed;
 pub use self::write::{END, header_of, padding_of};
 
-/// The most files and folders.
+/// Maximum files and folders.
 const ENTRIES_MAX: usize = 4096;
 
-/// The most bytes of an extended header, which has a long name.
+/// Maximum bytes of an extended header, which has a long name.
 const EXTENSION_BYTES_MAX: u64 = 64 << 10;
 
 /// The beginning of keys of files that are not stored as they are.
@@ -34,7 +34,7 @@ const SPARSE: &[u8] = b"GNU.sparse.";
 
 /// A file in a package.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct PackageFile {
     /// Its path in the package.
     pub name: String,
     /// Where its content begins.
@@ -47,7 +47,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
     /// In their order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PackageFile>,
 }
 
 impl Package {
@@ -76,8 +76,8 @@ impl Package {
             }
             let content = at + BLOCK;
             let is_extension = matches!(header.kind, Kind::Pax | Kind::Global | Kind::LongName);
-            let own = if is_extension { None } else { bytes.take() };
-            let size = own.unwrap_or(header.bytes);
+            let extended = if is_extension { None } else { bytes.take() };
+            let size = extended.unwrap_or(header.bytes);
             let end = content.checked_add(size).filter(|end| *end <= len);
             let end = end.ok_or(PackageError::Damaged(at))?;
             at = end.next_multiple_of(BLOCK);
@@ -117,7 +117,7 @@ impl Package {
                     if !names.insert(name.clone()) {
                         return Err(PackageError::Twice(name));
                     }
-                    parts.push(Part { name, offset: content, bytes: size });
+                    parts.push(PackageFile { name, offset: content, bytes: size });
                 }
             }
         }
@@ -128,8 +128,8 @@ impl Package {
     ///
     /// # Errors
     /// There is none, or there are several.
-    pub fn model(&self) -> Result<&Part, PackageError> {
-        let is_model = |part: &&Part| has_models_name(&part.name);
+    pub fn model(&self) -> Result<&PackageFile, PackageError> {
+        let is_model = |part: &&PackageFile| has_models_name(&part.name);
         let mut models = self.parts.iter().filter(is_model);
         match (models.next(), models.next()) {
             (Some(model), None) => Ok(model),
@@ -142,7 +142,7 @@ impl Package {
     }
 
     /// The file of this name.
-    pub fn part(&self, name: &str) -> Option<&Part> {
+    pub fn part(&self, name: &str) -> Option<&PackageFile> {
         self.parts.iter().find(|part| part.name == name)
     }
 }

@@ -7,10 +7,10 @@ use std::fmt::Display;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
 
-/// The most bytes of the inputs that are made up for a first run.
+/// Maximum bytes of the inputs that are made up for a first run.
 const INPUT_BYTES_MAX: usize = 64 << 20;
 
-/// The most texts that are made up for an input.
+/// Maximum texts that are made up for an input.
 const TEXTS_MAX: usize = 1 << 16;
 
 /// Run the model once with one row, without a limit on its time.

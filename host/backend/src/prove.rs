@@ -10,7 +10,7 @@ use crate::inspect::{decode, inspect};
 use crate::options::{Batching, LoadOptions, ProviderKind};
 use crate::rows::Beliefs;
 use crate::sizing::{FixedSizes, Sizing, Subject, resident_bytes};
-use crate::source::{ModelFile, Source};
+use crate::source::{ModelFile, ModelSource};
 use crate::{probe, rows};
 
 /// The outcome of a [proof](Backends::prove).
@@ -42,7 +42,7 @@ impl Backends {
         options: &LoadOptions,
         sizes: Option<&FixedSizes>,
     ) -> Result<Proven, LoadError> {
-        let source = Source::open(file.into())?;
+        let source = ModelSource::open(file.into())?;
         let inspected = inspect(&source)?;
         let mut providers = self.wanted(&options.providers);
         let on_gpu = providers.contains(&ProviderKind::Cuda);

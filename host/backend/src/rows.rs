@@ -33,7 +33,7 @@ use tract_onnx::pb::tensor_shape_proto::dimension::Value as Size;
 use tract_onnx::pb::type_proto::Value as Type;
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 
-use belief::Place;
+use belief::InputDim;
 pub(crate) use belief::{Belief, Beliefs, Number};
 use dependence::{Axis, Rows};
 use dim::Dim;
@@ -50,12 +50,12 @@ use obstacle::start_of;
 pub fn analyse(model: &ModelProto) -> Result<Beliefs, Obstacle> {
     let graph = model.graph.as_ref().ok_or_else(|| Obstacle::of_model("it has no graph"))?;
     let mut walk = Walk::new(model);
-    let Inputs { facts, places } = inputs(graph, &walk)?;
+    let Inputs { facts, input_dims } = inputs(graph, &walk)?;
     for (output, fact) in walk.run(model, graph, facts)? {
         check(output, &fact)?;
     }
     let computed = walk.computed.iter();
-    let beliefs = computed.map(|(name, fact)| Belief::of(name, fact, &places, &walk.symbols));
+    let beliefs = computed.map(|(name, fact)| Belief::of(name, fact, &input_dims, &walk.symbols));
     Ok(Beliefs(beliefs.collect()))
 }
 
@@ -63,7 +63,7 @@ pub fn analyse(model: &ModelProto) -> Result<Beliefs, Obstacle> {
 struct Inputs<'a> {
     facts: Vec<(&'a str, Fact)>,
     /// The places of their unknown dimensions, by symbol.
-    places: Vec<Place>,
+    input_dims: Vec<InputDim>,
 }
 
 fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle> {
@@ -72,7 +72,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle
     let mut symbols = HashMap::new();
     let mut facts = Vec::new();
     let mut rows_names = HashSet::new();
-    let mut places = Vec::new();
+    let mut input_dims = Vec::new();
     for input in inputs {
         let name = &input.name[..];
         let refused = |why: &str| Obstacle::of_model(format!("input `{}` {why}", start_of(name)));
@@ -91,7 +91,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle
         }
         let mut shape = vec![Dim::rows()];
         let mut fresh = |dim: usize| {
-            places.push(Place { input: name.to_owned(), dim });
+            input_dims.push(InputDim { input: name.to_owned(), dim });
             walk.symbols.fresh()
         };
         for (at, size) in others.iter().enumerate() {
@@ -112,7 +112,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle
     if rows_names.iter().any(|name| symbols.contains_key(name)) {
         return Err(Obstacle::of_model("the rows are in several dimensions of its inputs"));
     }
-    Ok(Inputs { facts, places })
+    Ok(Inputs { facts, input_dims })
 }
 
 fn sizes(input: &ValueInfoProto) -> Option<Vec<Option<&Size>>> {

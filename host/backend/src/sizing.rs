@@ -19,7 +19,7 @@ use crate::backends::Backends;
 use crate::inspect::Inspected;
 use crate::options::{LoadOptions, ProviderKind};
 use crate::probe;
-use crate::source::Source;
+use crate::source::ModelSource;
 
 /// The largest batch that is measured, and that is allowed if no size is better than all others.
 pub const BATCH_SIZE_MAX: usize = 256;
@@ -38,7 +38,7 @@ const THREADS_MAX: usize = 8;
 /// The time for each arrangement of instances and threads.
 const ARRANGEMENT_TIME: Duration = Duration::from_millis(150);
 
-/// The processor time that all of it takes on a core, at most.
+/// The CPU time that all of it takes on a core, at most.
 pub const SIZING_TIME: Duration = Duration::from_secs(3);
 
 /// Shorter batches gain nothing from further instances or threads: the tasks that submit requests
@@ -48,7 +48,7 @@ const WORTH_A_THREAD: Duration = Duration::from_millis(1);
 /// The gain in rows a second for which a larger batch, or another instance, is used.
 const GAIN_MIN: f64 = 1.05;
 
-/// The most memory of the instances of a model.
+/// Maximum memory of the instances of a model.
 const INSTANCES_BYTES_MAX: u64 = 1 << 30;
 
 /// The sizes that are fixed; the others are to be chosen.
@@ -58,7 +58,7 @@ pub struct FixedSizes {
     pub instances: Option<usize>,
     /// Threads of a run.
     pub threads: Option<usize>,
-    /// The most rows of a batch.
+    /// Maximum rows of a batch.
     pub max_batch_size: Option<usize>,
     /// The cores of the machine.
     pub cores: usize,
@@ -71,7 +71,7 @@ pub struct Sizing {
     pub instances: usize,
     /// Threads of a run.
     pub threads: usize,
-    /// The most rows of a batch.
+    /// Maximum rows of a batch.
     pub max_batch_size: usize,
     /// The measurement that decided.
     pub reason: String,
@@ -81,7 +81,7 @@ pub struct Sizing {
 pub(crate) struct Subject<'a> {
     pub(crate) backends: &'a Backends,
     pub(crate) kind: ProviderKind,
-    pub(crate) source: &'a Source<'a>,
+    pub(crate) source: &'a ModelSource<'a>,
     pub(crate) options: &'a LoadOptions,
     pub(crate) inspected: &'a Inspected,
     /// Whether its rows are proven to be independent.

@@ -41,7 +41,7 @@ impl<'a, B: AsRef<[u8]> + ?Sized> From<&'a B> for ModelFile<'a> {
 }
 
 /// What runtimes load.
-pub(crate) struct Source<'a> {
+pub(crate) struct ModelSource<'a> {
     /// The model.
     pub(crate) onnx: Cow<'a, [u8]>,
     /// The file that has its weights, if it is not the model itself.
@@ -57,7 +57,7 @@ pub(crate) struct Weights<'a> {
     pub(crate) name: &'a str,
 }
 
-impl<'a> Source<'a> {
+impl<'a> ModelSource<'a> {
     /// # Errors
     /// [`LoadError::TooLarge`], or the package is not one.
     pub(crate) fn open(file: ModelFile<'a>) -> Result<Self, LoadError> {

@@ -26,7 +26,7 @@ use crate::inspect::Inspected;
 use crate::loaded::Loaded;
 use crate::memory::SessionMemory;
 use crate::options::{LoadOptions, TRACT};
-use crate::source::Source;
+use crate::source::ModelSource;
 
 /// The newest opset that `cargo xtask conformance` runs. tract itself accepts any opset.
 const OPSET_MAX: i64 = 28;
@@ -35,12 +35,12 @@ const OPSET_MAX: i64 = 28;
 /// it.
 const DEFAULTS_VERSION: i64 = 4;
 
-/// The most bytes of defaults that can be replaced: more are weights, and the model is planned a
+/// Maximum bytes of defaults that can be replaced: more are weights, and the model is planned a
 /// second time for them.
 const DEFAULTS_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) fn load(
-    source: &Source<'_>,
+    source: &ModelSource<'_>,
     options: &LoadOptions,
     pool: &BufferPool,
     Inspected { opset, operators, .. }: &Inspected,
@@ -48,10 +48,10 @@ pub(crate) fn load(
     if *opset > OPSET_MAX {
         return Err(ProviderError::Opset { opset: *opset, max: OPSET_MAX });
     }
-    let known = tract_onnx::onnx().op_register.0;
+    let registered = tract_onnx::onnx().op_register.0;
     // tract knows the operators for classical machine learning without their domain.
     let is_known =
-        |name: &str| known.contains_key(name.strip_prefix("ai.onnx.ml.").unwrap_or(name));
+        |name: &str| registered.contains_key(name.strip_prefix("ai.onnx.ml.").unwrap_or(name));
     let unknown: Vec<_> = operators.iter().filter(|name| !is_known(name)).cloned().collect();
     if !unknown.is_empty() {
         return Err(ProviderError::Operators(unknown));
@@ -77,7 +77,7 @@ pub(crate) fn load(
 type Plan = Arc<TypedRunnableModel>;
 
 fn load_plan(
-    source: &Source<'_>,
+    source: &ModelSource<'_>,
 ) -> Result<(Plan, ModelInfo, Option<Arc<OpenPlan>>), ProviderError> {
     let why = ProviderError::Tract;
     let onnx = tract_onnx::onnx();
@@ -177,11 +177,11 @@ impl OpenPlan {
         let (plan, open) = planned(read(onnx, proto, folder).map_err(why)?)?;
         let (mut inputs, mut optional) = (Vec::new(), Vec::new());
         for input in open.inputs {
-            if let Some(at) = info.inputs.iter().position(|own| own.name == input.name) {
+            if let Some(at) = info.inputs.iter().position(|declared| declared.name == input.name) {
                 inputs.push(OpenInput::Required(at));
                 continue;
             }
-            let Some(default) = defaults.iter().find(|own| *own.name == *input.name) else {
+            let Some(default) = defaults.iter().find(|default| *default.name == *input.name) else {
                 return Ok(None);
             };
             let default = load_tensor(&*onnx.provider, default, folder).map_err(why)?.into_tvalue();
@@ -195,8 +195,8 @@ impl OpenPlan {
         let value = |input: &OpenInput| match input {
             OpenInput::Required(at) => copy_in(&inputs[*at]),
             OpenInput::Optional { name, default } => {
-                match optional.iter().find(|given| given.name == *name) {
-                    Some(given) => copy_in(&given.tensor),
+                match optional.iter().find(|input| input.name == *name) {
+                    Some(input) => copy_in(&input.tensor),
                     None => Ok(default.clone()),
                 }
             }
@@ -228,7 +228,7 @@ fn with_symbols(model: &InferenceModel, index: usize) -> TractResult<InferenceFa
 
 fn describe(name: String, fact: &TypedFact) -> Result<TensorInfo, ProviderError> {
     let Some(dtype) = from_tract(fact.datum_type) else {
-        return Err(ProviderError::ElementType { name, found: format!("{:?}", fact.datum_type) });
+        return Err(ProviderError::ElementType { name, actual: format!("{:?}", fact.datum_type) });
     };
     if dtype == Dtype::String {
         return Err(ProviderError::Unsupported { name, dtype });

@@ -28,13 +28,13 @@ const SET_COST: u32 = 12;
 /// The sizes of large batches.
 const LARGE: [usize; 4] = [17, 33, 64, 256];
 
-/// The most bytes of the inputs of a batch.
+/// Maximum bytes of the inputs of a batch.
 const BATCH_BYTES_MAX: usize = 64 << 20;
 
 /// Beyond the sets that are needed, runs may take the whole time divided by this.
 const MORE_PART: u32 = 5;
 
-/// The seconds of real time that a run has for each second of processor time.
+/// The seconds of real time that a run has for each second of CPU time.
 const WALL_PER_CPU: u32 = 10;
 
 /// A model to be tried.

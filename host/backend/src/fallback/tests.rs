@@ -146,11 +146,11 @@ fn waits_are_doubled_up_to_a_maximum_and_a_success_forgets_them() {
 }
 
 /// Is told to end while it runs.
-struct Ended {
+struct InterruptedModel {
     stop: Arc<std::sync::OnceLock<Arc<dyn Interrupt>>>,
 }
 
-impl Model for Ended {
+impl Model for InterruptedModel {
     fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         self.stop.get().unwrap().interrupt();
         Err(ModelError::new("ended"))
@@ -161,7 +161,7 @@ impl Model for Ended {
 fn what_was_told_to_end_is_not_repeated_on_the_next_provider() {
     let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let (stop, next) = (Arc::default(), Scripted::default());
-    let first = Ended { stop: Arc::clone(&stop) };
+    let first = InterruptedModel { stop: Arc::clone(&stop) };
     let mut chain = Fallback::new(
         vec![Box::new(first), Box::new(next.clone())],
         health.clone(),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::wire::{Field, Malformed, fields, put_bytes};
 
-/// The most levels of messages. Protobuf's own parsers read 100.
+/// Maximum levels of messages. Protobuf's own parsers read 100.
 const LEVELS_MAX: usize = 100;
 
 /// `TensorProto.DataLocation.EXTERNAL`.
@@ -174,8 +174,8 @@ fn tensor<E: From<Malformed>>(
 /// each must stand there once.
 fn range(entries: &[(String, String)]) -> Option<Range> {
     let values = |key: &str| {
-        let found = entries.iter().filter(|(own, _)| own == key);
-        found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+        let values = entries.iter().filter(|(name, _)| name == key);
+        values.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
     };
     let number = |key: &str| match values(key)[..] {
         [] => Some(None),

@@ -22,7 +22,7 @@ const FLOAT: u64 = 1;
 /// A version of the standard operators with `Identity`, for a model that has no others.
 const OPSET_VERSION: u64 = 9;
 
-/// The most classes that a warning names.
+/// Maximum classes that a warning names.
 const CLASSES_SHOWN: usize = 10;
 
 /// A model without its last `ZipMap`s.
@@ -99,8 +99,8 @@ fn at_end(graph: &[u8]) -> Result<Vec<ZipMap>, Malformed> {
             _ => {}
         }
     }
-    let is_last = |own: &ZipMap| !used.contains(own.output.as_bytes());
-    zip_maps.retain(|own| outputs.contains(&own.output) && is_last(own));
+    let is_last = |zip_map: &ZipMap| !used.contains(zip_map.output.as_bytes());
+    zip_maps.retain(|zip_map| outputs.contains(&zip_map.output) && is_last(zip_map));
     Ok(zip_maps)
 }
 
@@ -114,10 +114,13 @@ fn without(graph: &[u8], zip_maps: &[ZipMap]) -> Result<Vec<u8>, Malformed> {
             OUTPUT => Some(text_of(field.bytes(), 1)?),
             _ => None,
         };
-        let own = output.and_then(|name| zip_maps.iter().find(|own| own.output == name));
-        match own {
-            Some(own) if field.number == NODE => put_bytes(&mut changed, NODE, &own.identity()),
-            Some(own) => put_bytes(&mut changed, OUTPUT, &own.value_info()),
+        let zip_map =
+            output.and_then(|name| zip_maps.iter().find(|zip_map| zip_map.output == name));
+        match zip_map {
+            Some(zip_map) if field.number == NODE => {
+                put_bytes(&mut changed, NODE, &zip_map.identity())
+            }
+            Some(zip_map) => put_bytes(&mut changed, OUTPUT, &zip_map.value_info()),
             None => changed.extend_from_slice(field.raw),
         }
     }

@@ -136,12 +136,13 @@ mod tests {
             }
             assert_eq!(std::mem::take(&mut *ran.lock().unwrap()), expected);
         }
-        let told = || ordered.iter().map(|one| one.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        let are_ordered =
+            || ordered.iter().map(|one| one.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
         let interrupt = instances[1].interrupt().unwrap();
         interrupt.interrupt();
-        assert_eq!(told(), [false, false, false, true, true, true]);
+        assert_eq!(are_ordered(), [false, false, false, true, true, true]);
         interrupt.rearm();
-        assert_eq!(told(), [false; 6]);
+        assert_eq!(are_ordered(), [false; 6]);
     }
 
     #[test]

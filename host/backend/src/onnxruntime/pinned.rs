@@ -23,7 +23,7 @@ use ort::session::Session;
 use ort::value::Tensor;
 use parking_lot::Mutex;
 
-/// The most staging memory that a model keeps: enough for a few of its largest batches.
+/// Maximum staging memory that a model keeps: enough for a few of its largest batches.
 const RETAINED_BYTES_MAX: usize = 1 << 30;
 
 /// Describes the pinned memory of the GPU `device`.
@@ -40,7 +40,7 @@ pub(super) fn staging(session: &Session, memory: &MemoryInfo<'_>) -> Option<Buff
         Ok(allocator)
     });
     let allocator = tried.map_err(|error| warn(&error)).ok()?;
-    let source = Source { allocator: Mutex::new(allocator), warned: AtomicBool::new(false) };
+    let source = PinnedSource { allocator: Mutex::new(allocator), warned: AtomicBool::new(false) };
     Some(BufferPool::of(source, RETAINED_BYTES_MAX))
 }
 
@@ -48,12 +48,12 @@ fn warn(error: &ort::Error) {
     tracing::warn!(%error, "no pinned memory: batches go to the device by way of ordinary memory");
 }
 
-struct Source {
+struct PinnedSource {
     allocator: Mutex<Allocator>,
     warned: AtomicBool,
 }
 
-impl MemorySource for Source {
+impl MemorySource for PinnedSource {
     fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>> {
         let allocator = self.allocator.lock();
         match Tensor::<u8>::new(&allocator, [len]) {

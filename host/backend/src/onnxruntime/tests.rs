@@ -16,7 +16,7 @@ fn staging(name: &str) -> BufferPool {
     let runtime = backends().onnxruntime.as_ref().unwrap();
     let cpu = ProviderKind::Cpu;
     let onnx = model(name);
-    let source = Source::open((&onnx).into()).unwrap();
+    let source = ModelSource::open((&onnx).into()).unwrap();
     let (session, _) = runtime.session(&source, &options(cpu), cpu).unwrap();
     pinned::staging(&session, &MemoryInfo::default()).unwrap()
 }

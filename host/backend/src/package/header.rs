@@ -103,17 +103,17 @@ fn number(field: &[u8]) -> Option<u64> {
 
 /// The value of a key in records `LENGTH KEY=VALUE\n`. None if they are malformed.
 pub(super) fn pax_record(mut records: &[u8], key: &str) -> Option<Option<String>> {
-    let mut found = None;
+    let mut last_value = None;
     while !records.is_empty() {
         let blank = records.iter().position(|byte| *byte == b' ')?;
         let len: usize = std::str::from_utf8(&records[..blank]).ok()?.parse().ok()?;
         let (record, rest) = records.split_at_checked(len)?;
         let text = std::str::from_utf8(record.get(blank + 1..)?).ok()?.strip_suffix('\n')?;
-        let (own, value) = text.split_once('=')?;
-        if own == key {
-            found = Some(value.to_owned());
+        let (record_key, value) = text.split_once('=')?;
+        if record_key == key {
+            last_value = Some(value.to_owned());
         }
         records = rest;
     }
-    Some(found)
+    Some(last_value)
 }

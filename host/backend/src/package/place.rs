@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Package, PackageError, Part, plain_path};
+use super::{Package, PackageError, PackageFile, plain_path};
 use crate::onnx::weights::{self, External, Placed, Range};
 
 /// The `onnx` of a package with all data of its tensors in the file `archive`, the package itself.
@@ -37,7 +37,7 @@ fn place<'a>(
     folder: &str,
     external: External,
     archive: &str,
-) -> Result<(&'a Part, Placed), PackageError> {
+) -> Result<(&'a PackageFile, Placed), PackageError> {
     let External { tensor, range, needed } = external;
     let Some(Range { location, offset, length }) = range else {
         return Err(PackageError::Vague(tensor));

@@ -43,7 +43,7 @@ fn files_are_found_where_they_lie() {
     let package = read(&archive).unwrap();
     let parts: Vec<_> = package.parts.iter().map(|part| (&*part.name, part.bytes)).collect();
     assert_eq!(parts, [("model.onnx", 5), (&*long, 7), ("empty", 0)]);
-    let content = |part: &Part| &archive[part.offset as usize..][..part.bytes as usize];
+    let content = |part: &PackageFile| &archive[part.offset as usize..][..part.bytes as usize];
     assert_eq!(content(&package.parts[1]), b"weights");
     assert_eq!(package.model().unwrap(), &package.parts[0]);
     // Without its last blocks, and with other blocks behind it, it is the same.
@@ -96,11 +96,11 @@ fn what_does_not_belong_into_a_package_is_refused() {
     ];
     for (added, named) in cases {
         let archive = [model(), added].concat();
-        let said = match read(&archive) {
+        let error = match read(&archive) {
             Ok(package) => package.model().unwrap_err().to_string(),
             Err(error) => error.to_string(),
         };
-        assert!(said.contains(named), "{said}: {named}");
+        assert!(error.contains(named), "{error}: {named}");
     }
     let many: Vec<_> = (0..5000).flat_map(|at| file(&format!("f{at}"), b"")).collect();
     assert!(matches!(read(&many), Err(PackageError::TooMany(ENTRIES_MAX))));

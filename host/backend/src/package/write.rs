@@ -2,7 +2,7 @@
 
 use super::header::{BLOCK, checksum};
 
-/// The most characters of a name in a header.
+/// Maximum characters of a name in a header.
 const NAME_LEN: usize = 100;
 
 /// The largest number in the eleven octal digits of a header.

@@ -57,17 +57,17 @@ pub(super) fn fold(
 fn one(operator: &str, elements: &[Element]) -> Option<Element> {
     let plain: Vec<Element> = elements.iter().map(simplify).collect();
     match (operator, &plain[..]) {
-        ("Floor" | "Ceil" | "Round", [value]) => known(value).then(|| value.clone()),
+        ("Floor" | "Ceil" | "Round", [value]) => is_known(value).then(|| value.clone()),
         ("Where", [condition, yes, no]) => match condition {
             Element::Int(0) => Some(no.clone()),
             Element::Int(_) => Some(yes.clone()),
-            _ => (yes == no && known(yes)).then(|| yes.clone()),
+            _ => (yes == no && is_known(yes)).then(|| yes.clone()),
         },
         ("Not", [Element::Int(value)]) => Some(Element::Int((*value == 0).into())),
         ("Neg", [Element::Int(value)]) => Some(Element::Int(value.checked_neg()?)),
         ("Abs", [Element::Int(value)]) => Some(Element::Int(value.checked_abs()?)),
         ("Abs", [Element::Size(dim)]) => Some(Element::Size(dim.clone())),
-        ("Min" | "Max" | "Sum", [only]) => known(only).then(|| only.clone()),
+        ("Min" | "Max" | "Sum", [only]) => is_known(only).then(|| only.clone()),
         ("Min" | "Max" | "Sum", [first, rest @ ..]) => {
             rest.iter().try_fold(first.clone(), |all, each| pair(operator, &all, each))
         }
@@ -76,7 +76,7 @@ fn one(operator: &str, elements: &[Element]) -> Option<Element> {
     }
 }
 
-fn known(element: &Element) -> bool {
+fn is_known(element: &Element) -> bool {
     matches!(element, Element::Int(_) | Element::Size(_))
 }
 
@@ -153,9 +153,9 @@ fn sizes(operator: &str, one: &Element, other: &Element) -> Option<Element> {
     let truth = |value: bool| Some(Element::Int(value.into()));
     match (operator, one, other) {
         ("Add" | "Sum", _, Element::Int(0)) | ("Sub", _, Element::Int(0)) => {
-            known(one).then(|| one.clone())
+            is_known(one).then(|| one.clone())
         }
-        ("Add" | "Sum", Element::Int(0), _) => known(other).then(|| other.clone()),
+        ("Add" | "Sum", Element::Int(0), _) => is_known(other).then(|| other.clone()),
         ("Mul", ..) => Some(Element::size(one.as_dim()?.times(&other.as_dim()?)?)),
         ("Div", ..) => Some(Element::size(one.as_dim()?.over(&other.as_dim()?)?)),
         ("Mod", Element::Size(_), Element::Int(divisor)) if *divisor > 0 => {

@@ -27,21 +27,26 @@ pub(crate) enum Number {
         factor: u64,
         has_rows: bool,
         /// Dimensions of inputs.
-        dims: Vec<Place>,
+        dims: Vec<InputDim>,
     },
 }
 
 /// A dimension of an input.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct InputDim {
     pub(crate) input: String,
     pub(crate) dim: usize,
 }
 
 impl Belief {
     /// The places have the names of the symbols for dimensions of inputs.
-    pub(super) fn of(tensor: &str, fact: &Fact, places: &[Place], symbols: &Symbols) -> Self {
-        let size = |dim: &Dim| Number::of_dim(dim, places, symbols);
+    pub(super) fn of(
+        tensor: &str,
+        fact: &Fact,
+        input_dims: &[InputDim],
+        symbols: &Symbols,
+    ) -> Self {
+        let size = |dim: &Dim| Number::of_dim(dim, input_dims, symbols);
         let number = |element: &Element| match element {
             Element::Int(value) => Some(Number::Fixed(*value)),
             Element::Size(dim) => size(dim),
@@ -56,11 +61,11 @@ impl Belief {
 }
 
 impl Number {
-    fn of_dim(dim: &Dim, places: &[Place], symbols: &Symbols) -> Option<Self> {
+    fn of_dim(dim: &Dim, input_dims: &[InputDim], symbols: &Symbols) -> Option<Self> {
         if !symbols.are_inputs(dim) {
             return None;
         }
-        let dims = dim.symbols().iter().map(|symbol| places.get(*symbol as usize).cloned());
+        let dims = dim.symbols().iter().map(|symbol| input_dims.get(*symbol as usize).cloned());
         let dims = dims.collect::<Option<_>>()?;
         Some(Self::Size { factor: dim.factor(), has_rows: dim.has_rows(), dims })
     }

@@ -12,7 +12,7 @@ pub(super) enum Rows {
     /// Each row depends on the same row of the inputs alone.
     Along(Axis),
     /// Each row has whole numbers that say where the row is, in a dimension with rows.
-    Placed(Axis, Places),
+    Placed(Axis, RowPositions),
     /// Each row has indices, which are the last dimension of the tensor: the first of each is the
     /// number of the row, and the others depend on the row alone.
     Indices(Axis),
@@ -32,7 +32,7 @@ pub(super) struct Axis {
 
 /// The numbers of row r: r times `stride`, plus from 0 to less than `below`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct RowPositions {
     pub(super) stride: Dim,
     pub(super) below: Dim,
 }
@@ -49,7 +49,7 @@ impl Rows {
     /// The same with the rows on another axis.
     pub(super) fn on(&self, axis: Axis) -> Self {
         match self {
-            Self::Placed(_, places) => Self::Placed(axis, places.clone()),
+            Self::Placed(_, positions) => Self::Placed(axis, positions.clone()),
             _ => Self::Along(axis),
         }
     }
@@ -67,7 +67,7 @@ impl Axis {
     }
 }
 
-impl Places {
+impl RowPositions {
     /// The numbers of the rows.
     pub(super) fn of_rows() -> Self {
         Self { stride: Dim::known(1), below: Dim::known(1) }

@@ -42,10 +42,10 @@ pub(super) const USUAL: [Range; 4] = [Range::Unit, Range::Small, Range::Pixels, 
 pub(super) const EXTREME: [Range; 5] =
     [Range::Large, Range::Zero, Range::Huge, Range::NotANumber, Range::Infinite];
 
-/// The most bytes of one row.
+/// Maximum bytes of one row.
 const ROW_BYTES_MAX: usize = 16 << 20;
 
-/// The most texts of one row.
+/// Maximum texts of one row.
 const TEXTS_MAX: usize = 4096;
 
 const WORDS: [&str; 8] = ["a", "the", "1", "-3.5", "Berlin", "", "été", "x y z"];

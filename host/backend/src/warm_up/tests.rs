@@ -142,8 +142,8 @@ fn runs_that_cannot_be_ended_are_left_out_if_they_would_take_long() {
     let (shapes, outcome) = warm(&ROWS, &[1, 1000], &slow);
     assert_eq!(shapes, [[1, 3], [1, 3], [1, 3]]);
     let warnings = outcome.unwrap();
-    let said = "a first run on 1000 rows of zeros was left out: it could take longer than 10 s";
-    assert!(warnings.len() == 1 && warnings[0].starts_with(said), "{warnings:?}");
+    let expected = "a first run on 1000 rows of zeros was left out: it could take longer than 10 s";
+    assert!(warnings.len() == 1 && warnings[0].starts_with(expected), "{warnings:?}");
     // Only the first run of all is slow.
     let tuned = Seen { takes: [second, Duration::ZERO], ..Seen::default() };
     let (shapes, outcome) = warm(&ROWS, &[1, 1000], &tuned);

@@ -64,11 +64,11 @@ fn files_are_found_wherever_a_model_names_them() {
 
 #[test]
 fn a_tensor_gets_its_place_and_keeps_all_else() {
-    let own = tensor(&[("location", "w.bin"), ("checksum", "x"), ("offset", "4")]);
+    let external = tensor(&[("location", "w.bin"), ("checksum", "x"), ("offset", "4")]);
     let kept = TensorProto { name: "kept".into(), raw_data: vec![1], ..Default::default() };
     // It has its own data, so where else it might be means nothing.
     let idle = TensorProto { data_location: None, ..in_bin() };
-    let initializer = vec![kept.clone(), own.clone(), idle];
+    let initializer = vec![kept.clone(), external.clone(), idle];
     let onnx = model(GraphProto { initializer, name: "g".into(), ..Default::default() });
     let mut seen = Vec::new();
     let moved = placed(&onnx.encode_to_vec(), |external| {

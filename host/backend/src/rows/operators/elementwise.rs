@@ -2,7 +2,7 @@
 
 use super::super::arithmetic::{Exactness, fold, narrowed, whole};
 use super::super::call::{Call, Outputs};
-use super::super::dependence::{Places, Rows};
+use super::super::dependence::{RowPositions, Rows};
 use super::super::dim::Dim;
 use super::super::fact::{Element, Fact, Why};
 use super::super::layout::broadcast;
@@ -45,7 +45,7 @@ fn of(call: &Call, operator: &str, facts: &[&Fact]) -> Result<Fact, Why> {
     let is_count = |fact: &&&Fact| match &fact.rows {
         Rows::Counted => true,
         // Numbers of rows.
-        Rows::Placed(_, places) => places.below.is_one(),
+        Rows::Placed(_, positions) => positions.below.is_one(),
         _ => false,
     };
     let (rows, shape) = if facts.iter().any(|fact| is_count(&fact)) {
@@ -80,29 +80,29 @@ fn placed(call: &Call, operator: &str, facts: &[&Fact]) -> Option<Fact> {
         [other, fact] if is_placed(fact) => (fact, other),
         _ => return None,
     };
-    let Rows::Placed(axis, places) = &fact.rows else { return None };
+    let Rows::Placed(axis, positions) = &fact.rows else { return None };
     match operator {
         "Mul" => {
             let [factor] = &other.elements.as_ref()?[..] else { return None };
             let factor = factor.as_dim().filter(|factor| !factor.has_rows())?;
             let is_scalar = other.rank().ok()? <= fact.rank().ok()?;
-            let below = match places.below.is_one() {
-                true => places.below.clone(),
-                false => places.below.times(&factor)?,
+            let below = match positions.below.is_one() {
+                true => positions.below.clone(),
+                false => positions.below.times(&factor)?,
             };
-            let places = Places { stride: places.stride.times(&factor)?, below };
-            if !call.symbols.exactness().holds(&places.stride) {
+            let positions = RowPositions { stride: positions.stride.times(&factor)?, below };
+            if !call.symbols.exactness().holds(&positions.stride) {
                 return None;
             }
-            let rows = Rows::Placed(axis.clone(), places);
+            let rows = Rows::Placed(axis.clone(), positions);
             is_scalar.then(|| Fact::new(rows, fact.shape.clone()))
         }
-        "Add" if places.below.is_one() => {
+        "Add" if positions.below.is_one() => {
             let below = other.below.clone().or_else(|| below(other))?;
             let plain = Fact::new(Rows::Along(axis.clone()), fact.shape.clone());
             let (rows, shape) = broadcast(&[&plain, other], call).ok()?;
-            let places = Places { stride: places.stride.clone(), below };
-            Some(Fact::new(Rows::Placed(rows.axis()?.clone(), places), Some(shape)))
+            let positions = RowPositions { stride: positions.stride.clone(), below };
+            Some(Fact::new(Rows::Placed(rows.axis()?.clone(), positions), Some(shape)))
         }
         _ => None,
     }
@@ -134,9 +134,9 @@ fn cast(call: &Call) -> Outputs {
             fact.elements = Some(narrowed(&elements));
         }
         // The places of the rows.
-        (None, Rows::Placed(_, places)) if is_whole => {
+        (None, Rows::Placed(_, positions)) if is_whole => {
             call.symbols.narrow();
-            let is_held = to == INT64 || Exactness::Narrow.holds(&places.stride);
+            let is_held = to == INT64 || Exactness::Narrow.holds(&positions.stride);
             return match is_held {
                 true => Ok(vec![Ok(fact)]),
                 false => Err("the numbers of the rows may be too large for 32 bits".into()),

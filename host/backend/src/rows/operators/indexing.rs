@@ -29,11 +29,11 @@ fn gather(call: &Call) -> Outputs {
     if data.is_counted() && (indices.is_free() || indices.is_counted()) {
         return Ok(vec![Ok(Fact::new(Rows::Counted, Some(shape)))]);
     }
-    if let (Rows::Along(axis), Rows::Placed(places_axis, places)) = (&data.rows, &indices.rows)
+    if let (Rows::Along(axis), Rows::Placed(placed_axis, positions)) = (&data.rows, &indices.rows)
         && axis.at == at
-        && places.are_in(axis, &dims[at])
+        && positions.are_in(axis, &dims[at])
     {
-        return Ok(vec![Ok(Fact::along(places_axis.moved(places_axis.at + at), shape))]);
+        return Ok(vec![Ok(Fact::along(placed_axis.moved(placed_axis.at + at), shape))]);
     }
     not_at(data, &[at], TAKES_ROWS)?;
     let axis = match (data.axis()?, indices.axis()?) {
@@ -46,14 +46,14 @@ fn gather(call: &Call) -> Outputs {
     Ok(vec![Ok(Fact::new(axis.map_or(Rows::Free, Rows::Along), Some(shape)))])
 }
 
-/// Known elements of a list at known places.
+/// Known elements of a list at known indices.
 fn pick(data: &Fact, indices: &Fact) -> Option<Fact> {
-    let (elements, places) = (data.list_elements()?, indices.ints()?);
+    let (elements, chosen) = (data.list_elements()?, indices.ints()?);
     if data.rank() != Ok(1) {
         return None;
     }
     let element = |place: &i64| elements.get(axis_of(*place, elements.len()).ok()?).cloned();
-    let picked = places.iter().map(element).collect::<Option<Vec<_>>>()?;
+    let picked = chosen.iter().map(element).collect::<Option<Vec<_>>>()?;
     Some(Fact::of(picked, indices.shape.clone()?))
 }
 
@@ -97,8 +97,8 @@ fn slice(call: &Call) -> Outputs {
         if [&cut.start, &cut.end, &cut.step].iter().any(|each| each.is_counted()) {
             return Err("what it takes depends on the number of rows".into());
         }
-        let places = dim.as_known().and_then(|size| cut.places(size));
-        *dim = places.map_or_else(|| call.fresh(), |places| Dim::known(places.count as u64));
+        let indices = dim.as_known().and_then(|size| cut.indices(size));
+        *dim = indices.map_or_else(|| call.fresh(), |indices| Dim::known(indices.count as u64));
     }
     input.axis()?;
     Ok(vec![Ok(input.reshaped(shape))])
@@ -112,8 +112,8 @@ struct Cut {
     step: Element,
 }
 
-/// Places on an axis: the first, the distance to the next, and how many.
-struct Places {
+/// Indices along an axis: the first, the distance to the next, and how many.
+struct AxisIndices {
     first: i64,
     step: i64,
     count: usize,
@@ -160,7 +160,7 @@ impl Cut {
     }
 
     /// Which places of an axis of `size` it takes.
-    fn places(&self, size: u64) -> Option<Places> {
+    fn indices(&self, size: u64) -> Option<AxisIndices> {
         let (Element::Int(start), Element::Int(end), Element::Int(step)) =
             (&self.start, &self.end, &self.step)
         else {
@@ -176,7 +176,7 @@ impl Cut {
         let first = start.clamp(0, size);
         let length = end.clamp(0, size) - first;
         let count = length.max(0).checked_add(step - 1)? / step;
-        Some(Places { first, step, count: usize::try_from(count).ok()? })
+        Some(AxisIndices { first, step, count: usize::try_from(count).ok()? })
     }
 }
 
@@ -189,19 +189,19 @@ fn part(input: &Fact, cuts: &[Cut]) -> Option<Fact> {
     }
     for cut in cuts {
         let size = *sizes.get(cut.axis)?;
-        let places = cut.places(size as u64)?;
+        let indices = cut.indices(size as u64)?;
         let after = sizes.get(cut.axis + 1..)?;
         let inner = after.iter().try_fold(1_usize, |all, size| all.checked_mul(*size))?;
         let mut taken = Vec::new();
         for block in elements.chunks(inner.checked_mul(size).filter(|length| *length > 0)?) {
-            for at in 0..places.count {
-                let place = places.first.checked_add(places.step.checked_mul(at as i64)?)?;
+            for at in 0..indices.count {
+                let place = indices.first.checked_add(indices.step.checked_mul(at as i64)?)?;
                 let place = usize::try_from(place).ok()?.checked_mul(inner)?;
                 taken.extend_from_slice(block.get(place..place.checked_add(inner)?)?);
             }
         }
         elements = taken;
-        *sizes.get_mut(cut.axis)? = places.count;
+        *sizes.get_mut(cut.axis)? = indices.count;
     }
     Some(Fact::of(elements, sizes.into_iter().map(|size| Dim::known(size as u64)).collect()))
 }

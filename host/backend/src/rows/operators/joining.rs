@@ -1,7 +1,7 @@
 //! Operators that join tensors, or part them.
 
 use super::super::call::{Call, Outputs, axis_of};
-use super::super::dependence::{Places, Rows};
+use super::super::dependence::{RowPositions, Rows};
 use super::super::dim::Dim;
 use super::super::fact::{ELEMENTS_MAX, Element, Fact, Why};
 use super::super::layout::not_at;
@@ -76,9 +76,9 @@ fn joined(inputs: &[&Fact]) -> Option<Vec<Element>> {
 /// Indices whose first number is that of the row: it is joined with others in the last dimension.
 fn indices(inputs: &[&Fact], at: usize) -> Option<Fact> {
     let (first, others) = inputs.split_first()?;
-    let Rows::Placed(axis, places) = &first.rows else { return None };
+    let Rows::Placed(axis, positions) = &first.rows else { return None };
     let (dims, last) = (first.dims().ok()?, first.rank().ok()?.checked_sub(1)?);
-    let is_number = *places == Places::of_rows() && at == last && dims.get(at)?.is_one();
+    let is_number = *positions == RowPositions::of_rows() && at == last && dims.get(at)?.is_one();
     let mut shape = dims.to_vec();
     let mut count = 1_u64;
     for other in others {

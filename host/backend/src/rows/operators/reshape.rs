@@ -90,8 +90,8 @@ pub(super) fn placed(input: &Fact, shape: Vec<Dim>) -> Result<Fact, Why> {
     let Some(axis) = input.rows.axis() else { return unplaced(input, shape) };
     let at = shape.iter().position(Dim::has_rows);
     let outer = at.and_then(|at| {
-        let parts = Parts::new(input.dims().ok()?, axis.at)?;
-        let wanted = Parts::new(&shape, at)?;
+        let parts = SplitShape::new(input.dims().ok()?, axis.at)?;
+        let wanted = SplitShape::new(&shape, at)?;
         by_what_is_before(axis, &parts, &wanted).or_else(|| by_what_is_after(axis, &parts, &wanted))
     });
     match (at, outer) {
@@ -112,13 +112,13 @@ fn unplaced(input: &Fact, shape: Vec<Dim>) -> Result<Fact, Why> {
 }
 
 /// A shape around the dimension with the rows. None before or after it if they are too large.
-struct Parts<'a> {
+struct SplitShape<'a> {
     before: Option<Dim>,
     dim: &'a Dim,
     after: Option<Dim>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SplitShape<'a> {
     fn new(dims: &'a [Dim], at: usize) -> Option<Self> {
         let (before, rest) = dims.split_at_checked(at)?;
         let (dim, after) = rest.split_first()?;
@@ -127,7 +127,7 @@ impl<'a> Parts<'a> {
 }
 
 /// What is left of the elements before a row: the outer part of the new axis.
-fn by_what_is_before(axis: &Axis, parts: &Parts, wanted: &Parts) -> Option<Dim> {
+fn by_what_is_before(axis: &Axis, parts: &SplitShape, wanted: &SplitShape) -> Option<Dim> {
     let before = parts.before.as_ref()?.times(&axis.outer)?;
     let outer = before.over(wanted.before.as_ref()?)?;
     wanted.dim.over(&outer.times(&Dim::rows())?)?;
@@ -136,7 +136,7 @@ fn by_what_is_before(axis: &Axis, parts: &Parts, wanted: &Parts) -> Option<Dim> 
 
 /// As many elements are before a row if as many are in it, because the runtimes take only a shape
 /// of as many elements.
-fn by_what_is_after(axis: &Axis, parts: &Parts, wanted: &Parts) -> Option<Dim> {
+fn by_what_is_after(axis: &Axis, parts: &SplitShape, wanted: &SplitShape) -> Option<Dim> {
     let inner = parts.dim.over(&axis.outer.times(&Dim::rows())?)?;
     let size = inner.times(parts.after.as_ref()?)?;
     let inner = size.over(wanted.after.as_ref()?)?;

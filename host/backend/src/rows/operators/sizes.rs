@@ -4,7 +4,7 @@ use tract_onnx::pb::attribute_proto::AttributeType;
 
 use super::super::call::{Call, Outputs};
 use super::super::contents;
-use super::super::dependence::{Axis, Places, Rows};
+use super::super::dependence::{Axis, RowPositions, Rows};
 use super::super::dim::Dim;
 use super::super::fact::{ELEMENTS_MAX, Element, Fact};
 
@@ -115,7 +115,9 @@ fn range(call: &Call) -> Outputs {
     let limit = limit.filter(|_| matches!(numbers, (Some(0), _, Some(1))));
     let rows = match &limit {
         _ if is_free => Rows::Free,
-        Some(limit) if *limit == Dim::rows() => Rows::Placed(Axis::first(0), Places::of_rows()),
+        Some(limit) if *limit == Dim::rows() => {
+            Rows::Placed(Axis::first(0), RowPositions::of_rows())
+        }
         _ => Rows::Counted,
     };
     let size = limit.clone().or_else(|| is_free.then(|| call.fresh()));

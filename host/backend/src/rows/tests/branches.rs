@@ -37,8 +37,8 @@ fn a_branch_that_the_rows_do_not_choose_is_followed() {
     let different = "b = Transpose(x); out b";
     assert!(why(&with_branches(free, relu, different)).contains("in different ways"));
     // Only one of them ever runs.
-    let known = "in x [N,T]; c i 1; y = If(c); out y";
-    assert_eq!(analyse(&with_branches(known, relu, softmax)), Ok(()));
+    let known_rank = "in x [N,T]; c i 1; y = If(c); out y";
+    assert_eq!(analyse(&with_branches(known_rank, relu, softmax)), Ok(()));
 }
 
 #[test]
