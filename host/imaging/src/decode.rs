@@ -1,6 +1,6 @@
 //! From a file's bytes to pixels.
 //!
-//! Our own code reads a picture's [`Header`] and estimates from it the cost of decoding, which the
+//! Our own code reads an image's [`Header`] and estimates from it the cost of decoding, which the
 //! decoder itself must then keep. JPEG is the format whose speed matters most: zune-jpeg decodes it
 //! directly into a pooled buffer. PNG and GIF are decoded row by row, so that only a few rows are
 //! held besides the result.
@@ -44,7 +44,7 @@ impl<'a> Encoded<'a> {
     /// header, and not before the first.
     ///
     /// # Errors
-    /// [`ImageError::Stopped`] if `check` refuses, [`ImageError::TooLarge`] if the picture is over
+    /// [`ImageError::Stopped`] if `check` refuses, [`ImageError::TooLarge`] if the image is over
     /// the limits, [`ImageError::UnknownFormat`] or [`ImageError::Malformed`] if the header cannot
     /// be read.
     pub fn read(
@@ -66,7 +66,7 @@ impl<'a> Encoded<'a> {
         self.header.cost(self.bytes, self.options)
     }
 
-    /// Decode the picture.
+    /// Decode the image.
     ///
     /// # Errors
     /// [`ImageError::Malformed`] if the decoder refuses it, [`ImageError::Stopped`] if the check of

@@ -1,17 +1,17 @@
-//! Why an operation on a picture failed.
+//! Why an operation on an image failed.
 
 /// An operation was told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
 
-/// Why an operation on a picture failed.
+/// Why an operation on an image failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// Not in one of the known formats.
     #[error("not a JPEG, PNG, WebP, BMP or GIF")]
     UnknownFormat,
-    /// Begins like a picture, but cannot be decoded.
+    /// Begins like an image, but cannot be decoded.
     #[error("malformed image: {0}")]
     Malformed(String),
     /// More pixels than allowed, or a side that is too long.
@@ -32,7 +32,7 @@ pub enum ImageError {
     Stopped(#[from] Stopped),
 }
 
-/// The limit that a picture is over.
+/// The limit that an image is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Bound {
     /// So many pixels in all.

@@ -1,4 +1,4 @@
-//! Borders around a picture, and sizes that keep the ratio of its sides.
+//! Borders around an image, and sizes that keep the ratio of its sides.
 
 use gristmill_core::BufferPool;
 
@@ -19,10 +19,10 @@ pub struct Border {
     pub bottom: u32,
 }
 
-/// A picture in the middle of a larger one: its size there, and the border around it.
+/// An image in the middle of a larger one: its size there, and the border around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letterbox {
-    /// The picture's size within the frame.
+    /// The image's size within the frame.
     pub inner: Size,
     /// The rest of the frame.
     pub border: Border,
@@ -48,20 +48,20 @@ impl Size {
         self.scaled(scale)
     }
 
-    /// The part of size `part` in the middle of a picture of this size. A half pixel is rounded to
+    /// The part of size `part` in the middle of an image of this size. A half pixel is rounded to
     /// the even number, as torchvision's `CenterCrop` does. A part that is too large begins at 0.
     pub fn middle(self, part: Self) -> Rect {
-        let start = |own: u32, part: u32| {
-            let margin = own.saturating_sub(part);
+        let start = |whole: u32, part: u32| {
+            let margin = whole.saturating_sub(part);
             margin / 2 + (margin & (margin / 2) & 1)
         };
         Rect { x: start(self.width, part.width), y: start(self.height, part.height), size: part }
     }
 
-    /// How a picture of this size lies in a frame: as large as it fits, in the middle. If a border
+    /// How an image of this size lies in a frame: as large as it fits, in the middle. If a border
     /// cannot be halved, the right or lower half is larger by one.
     pub fn letterboxed(self, frame: Self) -> Letterbox {
-        let side = |frame: u32, own: u32| f64::from(frame) / f64::from(own.max(1));
+        let side = |frame: u32, side_length: u32| f64::from(frame) / f64::from(side_length.max(1));
         let inner = self.scaled(side(frame.width, self.width).min(side(frame.height, self.height)));
         let inner =
             Self { width: inner.width.min(frame.width), height: inner.height.min(frame.height) };
@@ -73,7 +73,7 @@ impl Size {
 
     fn scaled(self, scale: f64) -> Self {
         // Saturates.
-        let side = |own: u32| ((f64::from(own) * scale).round() as u32).max(1);
+        let side = |side_length: u32| ((f64::from(side_length) * scale).round() as u32).max(1);
         Self { width: side(self.width), height: side(self.height) }
     }
 }
@@ -104,7 +104,7 @@ impl Pixels {
         Ok(Cost::new(BufferPool::bytes_taken(bytes), 1_000 + copying))
     }
 
-    /// The picture with a border of the colour `fill`, which has one value per channel; none means
+    /// The image with a border of the colour `fill`, which has one value per channel; none means
     /// 0.
     ///
     /// # Errors
@@ -148,8 +148,9 @@ impl Pixels {
 
     /// The size with the border. It saturates, which is over any limit.
     fn padded(&self, border: Border) -> Size {
-        let side =
-            |own: u32, before: u32, after: u32| own.saturating_add(before).saturating_add(after);
+        let side = |side_length: u32, before: u32, after: u32| {
+            side_length.saturating_add(before).saturating_add(after)
+        };
         Size {
             width: side(self.width(), border.left, border.right),
             height: side(self.height(), border.top, border.bottom),
@@ -174,9 +175,9 @@ mod tests {
     #[test]
     fn a_border_has_its_widths_and_its_colour() {
         let pool = BufferPool::new(0);
-        let picture = Pixels::new(size(2, 1), true, pool.copy_from(&[1, 2])).unwrap();
+        let image = Pixels::new(size(2, 1), true, pool.copy_from(&[1, 2])).unwrap();
         let border = Border { left: 1, top: 1, right: 2, bottom: 0 };
-        let padded = picture.pad(work(&pool), border, &[9], LIMITS).unwrap();
+        let padded = image.pad(work(&pool), border, &[9], LIMITS).unwrap();
         assert_eq!(padded.size(), size(5, 2));
         assert_eq!(padded.data(), [9, 9, 9, 9, 9, 9, 1, 2, 9, 9]);
         let colour = Pixels::new(size(1, 1), false, pool.copy_from(&[1, 2, 3])).unwrap();
@@ -188,16 +189,16 @@ mod tests {
     #[test]
     fn borders_that_do_not_fit_are_refused() {
         let pool = BufferPool::new(0);
-        let picture = Pixels::new(size(2, 1), true, pool.copy_from(&[1, 2])).unwrap();
+        let image = Pixels::new(size(2, 1), true, pool.copy_from(&[1, 2])).unwrap();
         let huge = Border { left: u32::MAX, ..Border::default() };
-        let refused = picture.pad(work(&pool), huge, &[], LIMITS).unwrap_err();
+        let refused = image.pad(work(&pool), huge, &[], LIMITS).unwrap_err();
         assert!(matches!(refused, ImageError::TooLarge { .. }), "{refused}");
-        let refused = picture.pad(work(&pool), Border::default(), &[1, 2], LIMITS).unwrap_err();
+        let refused = image.pad(work(&pool), Border::default(), &[1, 2], LIMITS).unwrap_err();
         assert_eq!(refused.to_string(), "fill has 2 values, but the picture has 1 channels");
     }
 
     #[test]
-    fn a_letterboxed_picture_keeps_its_ratio_and_fills_the_frame() {
+    fn a_letterboxed_image_keeps_its_ratio_and_fills_the_frame() {
         let Letterbox { inner, border } = size(640, 480).letterboxed(size(416, 416));
         assert_eq!(inner, size(416, 312));
         assert_eq!(border, Border { left: 0, top: 52, right: 0, bottom: 52 });
@@ -229,17 +230,17 @@ mod tests {
             let (short, long, shorter) = (next(4000), next(9000), next(2000));
             let (short, long) = (short.min(long), short.max(long));
             let expected = f64::from(shorter) * f64::from(long) / f64::from(short);
-            let found = size(long, short).with_shorter_side(shorter);
-            assert_eq!(found, size(expected as u32, shorter), "{long}x{short} to {shorter}");
+            let scaled = size(long, short).with_shorter_side(shorter);
+            assert_eq!(scaled, size(expected as u32, shorter), "{long}x{short} to {shorter}");
         }
     }
 
     /// Python's `int(round((own - part) / 2.0))`.
     #[test]
     fn the_middle_is_that_of_torchvision() {
-        for (own, expected) in [(10, 0), (11, 0), (12, 1), (13, 2), (14, 2), (15, 2), (17, 4)] {
-            assert_eq!(size(own, 10).middle(size(10, 10)).x, expected, "{own}");
-            assert_eq!(size(10, own).middle(size(10, 10)).y, expected, "{own}");
+        for (side, expected) in [(10, 0), (11, 0), (12, 1), (13, 2), (14, 2), (15, 2), (17, 4)] {
+            assert_eq!(size(side, 10).middle(size(10, 10)).x, expected, "{side}");
+            assert_eq!(size(10, side).middle(size(10, 10)).y, expected, "{side}");
         }
         for margin in 0..1000_u32 {
             let exact = (f64::from(margin) / 2.0).round_ties_even() as u32;

@@ -1,13 +1,13 @@
-//! Pictures, worked on natively: decode, resize, crop, and turn into tensors.
+//! Images, worked on natively: decode, resize, crop, and turn into tensors.
 //!
 //! Plugins reach this through the `image` interface. The cost of each operation is known before it
 //! runs ([`Cost`]), so that the caller can charge for it or refuse it. About every millisecond an
 //! operation asks whether it may go on ([`Workspace::check`]). Refuses to know wasmtime, HTTP and
 //! budgets.
 //!
-//! Invariants: nothing is allocated for a picture before the width and height in its header were
+//! Invariants: nothing is allocated for an image before the width and height in its header were
 //! checked against the limits; an operation allocates at most as much as its cost says; a panic of
-//! a decoder is an error of that picture.
+//! a decoder is an error of that image.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,4 +1,4 @@
-//! A decoded picture, and cropping it.
+//! A decoded image, and cropping it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use gristmill_core::{Buffer, BufferPool};
 use crate::error::ImageError;
 use crate::work::{Cost, Size, Workspace};
 
-/// A picture of 8 bits a channel, row-major, channels interleaved. Cheap to clone.
+/// An image of 8 bits a channel, row-major, channels interleaved. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pixels {
     size: Size,
@@ -15,7 +15,7 @@ pub struct Pixels {
     data: Arc<Buffer>,
 }
 
-/// A part of a picture: its upper left corner and its size.
+/// A part of an image: its upper left corner and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rect {
     /// Columns to the left of it.
@@ -33,7 +33,7 @@ pub(crate) const COPIED_BYTES: usize = 1 << 20;
 pub(crate) const COPY_NS_PER_KIB: u64 = 300;
 
 impl Pixels {
-    /// A picture of `data`, which must be width * height * channels long.
+    /// An image of `data`, which must be width * height * channels long.
     ///
     /// # Errors
     /// [`ImageError::Malformed`] if it has another length, or a side is 0.
@@ -83,7 +83,7 @@ impl Pixels {
     /// The cost of [`crop`](Self::crop).
     ///
     /// # Errors
-    /// [`ImageError::InvalidArgument`] if the part is empty or not within the picture.
+    /// [`ImageError::InvalidArgument`] if the part is empty or not within the image.
     pub fn crop_cost(&self, part: Rect) -> Result<Cost, ImageError> {
         let fits = |start: u32, len: u32, side: u32| {
             len > 0 && start.checked_add(len).is_some_and(|end| end <= side)
@@ -103,7 +103,7 @@ impl Pixels {
         Ok(Cost::new(BufferPool::bytes_taken(bytes), 1_000 + copying))
     }
 
-    /// A part of the picture.
+    /// A part of the image.
     ///
     /// # Errors
     /// As for [`crop_cost`](Self::crop_cost), and [`ImageError::Stopped`] if the check of `work`

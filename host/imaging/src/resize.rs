@@ -1,10 +1,10 @@
 //! Resizing, in bands of rows.
 //!
-//! `fast_image_resize` resizes vertically first. Meanwhile it holds a picture of the source's width
+//! `fast_image_resize` resizes vertically first. Meanwhile it holds an image of the source's width
 //! and the target's height, and a table of weights for each target row and column. The limit on
-//! sides bounds the tables. The target is made in bands of rows, which bounds the picture between
+//! sides bounds the tables. The target is made in bands of rows, which bounds the image between
 //! the passes, and between two bands the caller is asked whether to go on. If one row takes long,
-//! because it depends on much of the source, it is made in strips. Most pictures are one band.
+//! because it depends on much of the source, it is made in strips. Most images are one band.
 //!
 //! `fast_image_resize` is generic: about a thousand functions are compiled for each pair of types.
 //! So there is one pair for each kind of pixel, and its `resize` is not called, which would bring
@@ -19,7 +19,7 @@ use crate::error::ImageError;
 use crate::pixels::Pixels;
 use crate::work::{Cost, Limits, Size, Workspace};
 
-/// How resizing weighs source pixels. All filters except `Nearest` are antialiased when a picture
+/// How resizing weighs source pixels. All filters except `Nearest` are antialiased when an image
 /// shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
@@ -43,7 +43,7 @@ impl Filter {
         }
     }
 
-    /// The number of source pixels to each side that a target pixel depends on, if the picture
+    /// The number of source pixels to each side that a target pixel depends on, if the image
     /// grows.
     fn support(self) -> u64 {
         match self {
@@ -54,7 +54,7 @@ impl Filter {
         }
     }
 
-    /// The most source pixels that one target pixel depends on, along one side.
+    /// Maximum source pixels that one target pixel depends on, along one side.
     fn taps(self, from: u32, to: u32) -> u64 {
         let (from, to) = (u64::from(from), u64::from(to));
         if self == Self::Nearest || from == to {
@@ -83,7 +83,7 @@ const WEIGHT_NS: u64 = 12;
 const TAP_NS_PER_64: u64 = 8;
 const PIXEL_NS: u64 = 5;
 
-/// The measures of making a picture of one size from one of another.
+/// The measures of making an image of one size from one of another.
 struct Plan {
     source: Size,
     target: Size,
@@ -207,7 +207,7 @@ impl Pixels {
         Ok(self.resize_plan(target, filter, limits)?.cost())
     }
 
-    /// The picture at another size. The aspect ratio may change.
+    /// The image at another size. The aspect ratio may change.
     ///
     /// # Errors
     /// As for [`resize_cost`](Self::resize_cost), and [`ImageError::Stopped`] if the check of

@@ -1,4 +1,4 @@
-//! What the values of a picture's channels are like.
+//! What the values of an image's channels are like.
 
 use crate::error::Stopped;
 use crate::pixels::Pixels;

@@ -53,14 +53,14 @@ const PART_VALUES: usize = 256 << 10;
 const VALUE_NS_PER_64: u64 = 100;
 const LUMA_NS_PER_64: u64 = 100;
 
-/// How a picture becomes a tensor.
+/// How an image becomes a tensor.
 struct Plan {
     order: &'static [usize],
     /// Factor and offset of each channel.
     maps: Vec<Map>,
     layout: Layout,
     dtype: Dtype,
-    /// Whether the picture's colours become luma first.
+    /// Whether the image's colours become luma first.
     luma: bool,
 }
 
@@ -101,7 +101,7 @@ impl Pixels {
     /// The cost of [`to_tensor`](Self::to_tensor).
     ///
     /// # Errors
-    /// [`ImageError::InvalidArgument`] if the options do not fit one another or the picture.
+    /// [`ImageError::InvalidArgument`] if the options do not fit one another or the image.
     pub fn to_tensor_cost(&self, options: &TensorOptions) -> Result<Cost, ImageError> {
         let plan = self.tensor_plan(options)?;
         let pixels = self.size().pixels();
@@ -112,7 +112,7 @@ impl Pixels {
         Ok(Cost::new(BufferPool::bytes_taken(bytes) + luma as usize, time))
     }
 
-    /// The picture as [1, c, h, w] or [1, h, w, c].
+    /// The image as [1, c, h, w] or [1, h, w, c].
     ///
     /// # Errors
     /// As for [`to_tensor_cost`](Self::to_tensor_cost), and [`ImageError::Stopped`] if the check of
@@ -189,7 +189,7 @@ fn luma_of(rgb: &[u8], work: Workspace<'_>) -> Result<Vec<u8>, ImageError> {
 type Table<T> = [T; 256];
 
 /// Write one channel of the pixels. Its number is known to the compiler, because this runs for each
-/// value of a picture.
+/// value of an image.
 fn plane<const CHANNEL: usize, T: Pod>(
     pixels: &[[u8; 3]],
     table: &Table<T>,

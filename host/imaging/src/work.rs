@@ -34,7 +34,7 @@ impl Cost {
     }
 }
 
-/// How large pictures may be.
+/// How large images may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Width times height.
@@ -52,7 +52,7 @@ impl Limits {
         Self { pixels_max, side_max: Self::SIDE_MAX }
     }
 
-    /// Check the size of a picture.
+    /// Check the size of an image.
     ///
     /// # Errors
     /// [`ImageError::TooLarge`] if it is over a limit.
@@ -69,7 +69,7 @@ impl Limits {
     }
 }
 
-/// A picture's size in pixels.
+/// An image's size in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Width in pixels.

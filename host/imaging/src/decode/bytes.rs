@@ -1,6 +1,6 @@
 //! Numbers in a file's bytes.
 
-/// The most chunks of a file that are searched for data that are not in its header.
+/// Maximum chunks of a file that are searched for data that are not in its header.
 pub(super) const CHUNKS_MAX: usize = 1000;
 
 /// The `N` bytes from `start` on, if the file has all of them.

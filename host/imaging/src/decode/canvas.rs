@@ -1,4 +1,4 @@
-//! The picture into which decoders write their rows: as colours or luma, and with transparent
+//! The image into which decoders write their rows: as colours or luma, and with transparent
 //! pixels over black.
 
 use std::ops::Range;
@@ -34,20 +34,20 @@ impl Format {
 
 /// The pixels of a row that are written: every `step`th from `x` on.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RowPixels {
     pub(super) y: usize,
     pub(super) x: usize,
     pub(super) step: usize,
 }
 
-impl Place {
+impl RowPixels {
     /// All of a row.
     pub(super) fn row(y: usize) -> Self {
         Self { y, x: 0, step: 1 }
     }
 }
 
-/// A picture that is being decoded. Pixels that are not written are black.
+/// An image that is being decoded. Pixels that are not written are black.
 pub(super) struct Canvas {
     pub(super) size: Size,
     pub(super) gray: bool,
@@ -61,22 +61,22 @@ impl Canvas {
     }
 
     /// Write pixels of a row, up to its end.
-    pub(super) fn write(&mut self, place: Place, format: Format, row: &[u8]) {
+    pub(super) fn write(&mut self, target: RowPixels, format: Format, row: &[u8]) {
         let over_black =
             |[value, alpha]: [u8; 2]| ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8;
         match format {
             // Gray pixels are luma already.
-            Format::Gray if self.gray => self.store(place, row.as_chunks::<1>().0.iter().copied()),
-            Format::Gray => self.store(place, row.iter().map(|value| [*value; 3])),
+            Format::Gray if self.gray => self.store(target, row.as_chunks::<1>().0.iter().copied()),
+            Format::Gray => self.store(target, row.iter().map(|value| [*value; 3])),
             Format::GrayAlpha => {
                 let pixels = row.as_chunks::<2>().0.iter();
-                self.put(place, pixels.map(|pixel| [over_black(*pixel); 3]));
+                self.put(target, pixels.map(|pixel| [over_black(*pixel); 3]));
             }
-            Format::Rgb => self.put(place, row.as_chunks::<3>().0.iter().copied()),
+            Format::Rgb => self.put(target, row.as_chunks::<3>().0.iter().copied()),
             Format::Rgba => {
                 let pixels = row.as_chunks::<4>().0.iter();
                 self.put(
-                    place,
+                    target,
                     pixels.map(|[red, green, blue, alpha]| {
                         [*red, *green, *blue].map(|value| over_black([value, *alpha]))
                     }),
@@ -86,28 +86,28 @@ impl Canvas {
     }
 
     /// Write colours to pixels of a row, up to its end.
-    pub(super) fn put(&mut self, place: Place, pixels: impl Iterator<Item = [u8; 3]>) {
+    pub(super) fn put(&mut self, target: RowPixels, pixels: impl Iterator<Item = [u8; 3]>) {
         if self.gray {
-            self.store(place, pixels.map(|pixel| [luma(pixel)]));
+            self.store(target, pixels.map(|pixel| [luma(pixel)]));
         } else {
-            self.store(place, pixels);
+            self.store(target, pixels);
         }
     }
 
-    /// Write pixels that are in the picture's own format.
+    /// Write pixels that are in the image's own format.
     fn store<const CHANNELS: usize>(
         &mut self,
-        place: Place,
+        target: RowPixels,
         pixels: impl Iterator<Item = [u8; CHANNELS]>,
     ) {
-        let range = self.row(place.y);
+        let range = self.row(target.y);
         let Some(row) = self.data.as_mut().get_mut(range) else { return };
-        let slots = row.as_chunks_mut().0.get_mut(place.x..).unwrap_or_default();
-        if place.step == 1 {
+        let slots = row.as_chunks_mut().0.get_mut(target.x..).unwrap_or_default();
+        if target.step == 1 {
             // If the step is 1, the compiler copies many pixels at a time.
             slots.iter_mut().zip(pixels).for_each(|(slot, pixel)| *slot = pixel);
         } else {
-            slots.iter_mut().step_by(place.step).zip(pixels).for_each(|(slot, p)| *slot = p);
+            slots.iter_mut().step_by(target.step).zip(pixels).for_each(|(slot, p)| *slot = p);
         }
     }
 

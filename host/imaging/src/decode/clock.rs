@@ -27,19 +27,19 @@ impl<'a> Clock<'a> {
         Self { work, checked: Instant::now(), bytes: 0 }
     }
 
-    /// A row of so many bytes is next. [Look](Self::look) if enough bytes were made since the last
+    /// A row of so many bytes is next. [Poll](Self::poll) if enough bytes were made since the last
     /// time.
-    pub(super) fn look_before_row(&mut self, bytes: usize) {
+    pub(super) fn poll_before_row(&mut self, bytes: usize) {
         self.bytes += bytes + ROW_BYTES;
         if self.bytes >= READ_AFTER_BYTES {
             self.bytes = 0;
-            self.look();
+            self.poll();
         }
     }
 
     /// Check if it is time to. If the caller refuses, this panics, and [`decode`](super::decode)
     /// catches the panic, because some decoders cannot be ended by an error.
-    pub(super) fn look(&mut self) {
+    pub(super) fn poll(&mut self) {
         if self.checked.elapsed() < BETWEEN {
             return;
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use gif::{ColorOutput, DecodeOptions as Settings};
 
-use super::canvas::{Canvas, Place};
+use super::canvas::{Canvas, RowPixels};
 use super::clock::Clock;
 use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
@@ -95,15 +95,16 @@ impl FrameParts {
             if frame.interlaced { &[[0, 8], [4, 8], [2, 4], [1, 2]] } else { &[[0, 1]] };
         for &[first, step] in passes {
             for y in (first..height).step_by(step) {
-                clock.look_before_row(row.len());
+                clock.poll_before_row(row.len());
                 match decoder.fill_buffer(&mut row) {
                     Ok(true) => {}
                     _ if options.lenient => return Ok(canvas),
                     Ok(false) => return Err(malformed("the file is cut short")),
                     Err(error) => return Err(malformed(error)),
                 }
-                let place = Place { y: usize::from(frame.top) + y, x: frame.left.into(), step: 1 };
-                canvas.put(place, row.iter().map(color));
+                let target =
+                    RowPixels { y: usize::from(frame.top) + y, x: frame.left.into(), step: 1 };
+                canvas.put(target, row.iter().map(color));
             }
         }
         Ok(canvas)

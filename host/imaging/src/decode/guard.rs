@@ -1,4 +1,4 @@
-//! Running decoders, which end by a panic: where they fail on a picture, and where the caller's
+//! Running decoders, which end by a panic: where they fail on an image, and where the caller's
 //! check refuses ([`Clock`](super::clock::Clock)). Some cannot be ended by an error.
 
 use std::cell::Cell;
@@ -14,13 +14,13 @@ thread_local! {
     static IS_DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread runs a decoder, so that its panic is an error of a picture. A panic hook
-/// asks, because any client can send such a picture.
+/// Whether this thread runs a decoder, so that its panic is an error of an image. A panic hook
+/// asks, because any client can send such an image.
 pub fn is_decoding() -> bool {
     IS_DECODING.get()
 }
 
-/// The result of `decode`. Its panic is an error of the picture.
+/// The result of `decode`. Its panic is an error of the image.
 pub(super) fn guarded<T>(decode: impl FnOnce() -> Result<T, ImageError>) -> Result<T, ImageError> {
     IS_DECODING.set(true);
     let decoded = catch_unwind(AssertUnwindSafe(decode));

@@ -1,4 +1,4 @@
-//! A picture's header: its size, the cost of decoding it, its orientation.
+//! An image's header: its size, the cost of decoding it, its orientation.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use super::{gif, png, turn, whole};
 use crate::error::ImageError;
 use crate::work::{Cost, Limits, Size, Workspace};
 
-/// The header of a picture.
+/// The header of an image.
 pub(super) struct Header {
     pub(super) size: Size,
     /// The orientation in the EXIF data, if it is not upright.
@@ -87,7 +87,7 @@ impl Header {
             kind => kind.cost(self.size, bytes.len() as u64),
         };
         let is_turned = options.upright && self.orientation.is_some();
-        // The picture is turned when the decoder holds nothing any more.
+        // The image is turned when the decoder holds nothing any more.
         let (turning, turning_ns) =
             if is_turned { (turn::bytes(self.size, options), pixels * 4) } else { (0, 0) };
         let held = result.saturating_add(between.max(turning) as usize);
@@ -113,11 +113,11 @@ impl Header {
     }
 }
 
-/// Nanoseconds for a picture of any size, and for a byte of compressed data.
+/// Nanoseconds for an image of any size, and for a byte of compressed data.
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 15;
 
-/// Nanoseconds for a row of any length. An interlaced picture has nearly twice as many rows as its
+/// Nanoseconds for a row of any length. An interlaced image has nearly twice as many rows as its
 /// height.
 const ROW_NS: u64 = 150;
 const ROWS_PER_HEIGHT: u64 = 2;
@@ -176,7 +176,7 @@ fn png_header(bytes: &[u8]) -> Option<Found> {
     Some(Found { size, exif, kind })
 }
 
-/// The older header has sides of 16 bits; a negative height stands for a picture from top to
+/// The older header has sides of 16 bits; a negative height stands for an image from top to
 /// bottom.
 fn bmp(bytes: &[u8]) -> Option<Found> {
     if little_u32(bytes, 14)? == 12 {

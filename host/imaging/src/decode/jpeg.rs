@@ -1,10 +1,10 @@
 //! JPEG, through zune-jpeg, which gets only the parts of a file that it needs.
 //!
-//! zune-jpeg accepts files that end early and data that do not fill the picture, and it collects
+//! zune-jpeg accepts files that end early and data that do not fill the image, and it collects
 //! profiles and other data that are not needed. So the file is split here ([`Frame`], [`stream`]).
-//! The decoder gets the tables and the scans, and reading past their end is noticed ([`Source`]).
-//! Data that end before the picture is full are refused; what lies behind a full picture is not
-//! looked at.
+//! The decoder gets the tables and the scans, and reading past their end is noticed
+//! ([`JpegSource`]). Data that end before the image is full are refused; what lies behind a full
+//! image is not looked at.
 
 mod colors;
 mod frame;
@@ -23,7 +23,7 @@ use zune_jpeg::errors::DecodeErrors;
 
 pub(super) use frame::Frame;
 
-use self::source::{Overrun, Source};
+use self::source::{JpegSource, Overrun};
 use self::stream::Extent;
 use super::canvas::{Canvas, Format};
 use super::options::{DecodeOptions, malformed};
@@ -31,10 +31,10 @@ use super::whole::{Shape, copied};
 use crate::error::ImageError;
 use crate::work::Workspace;
 
-/// The bytes of the decoder and its tables, for any picture.
+/// The bytes of the decoder and its tables, for any image.
 const DECODER_BYTES: u64 = 128 << 10;
 
-/// Nanoseconds for a picture of any size, for each byte of data, and for each sample of a pixel and
+/// Nanoseconds for an image of any size, for each byte of data, and for each sample of a pixel and
 /// component: if it is decoded at once, and if its coefficients are stored first.
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 12;
@@ -59,7 +59,7 @@ impl Frame {
         (bytes, PICTURE_NS + file * BYTE_NS + samples * per_sample + weighing)
     }
 
-    /// Whether a gray picture is made of a coloured one. The decoder makes gray only of colours
+    /// Whether a gray image is made of a coloured one. The decoder makes gray only of colours
     /// with a luma of their own.
     fn is_colored_first(&self, options: DecodeOptions) -> bool {
         options.gray && !self.colors.has_luma()
@@ -75,7 +75,7 @@ impl Frame {
             return self.decode_scans(work, bytes, options, Extent::Whole);
         }
         match self.decode_scans(work, bytes, options, Extent::There) {
-            // The scans before the last one also make a picture.
+            // The scans before the last one also make an image.
             Err(ImageError::Malformed(_)) if !self.is_one_scan() => {
                 self.decode_scans(work, bytes, options, Extent::WithoutLast)
             }
@@ -93,7 +93,7 @@ impl Frame {
         let stream = stream::assemble(self, bytes, work, extent)?;
         let is_colored_first = self.is_colored_first(options);
         let decoded = DecodeOptions { gray: options.gray && !is_colored_first, ..options };
-        // A picture of one scan is kept up to the row where its data end.
+        // An image of one scan is kept up to the row where its data end.
         let is_partial = options.lenient && stream.is_one_scan;
         let settings = DecoderOptions::default()
             .set_max_width(usize::MAX)
@@ -101,10 +101,10 @@ impl Frame {
             .set_strict_mode(!is_partial)
             .jpeg_set_max_scans(stream::SCANS_MAX)
             .jpeg_set_out_colorspace(if decoded.gray { ColorSpace::Luma } else { ColorSpace::RGB });
-        let mut decoder = JpegDecoder::new_with_options(Source::new(&stream, work), settings);
+        let mut decoder = JpegDecoder::new_with_options(JpegSource::new(&stream, work), settings);
         let failed = |error: DecodeErrors| ImageError::Malformed(format!("{error:?}"));
         decoder.decode_headers().map_err(failed)?;
-        // The decoder may leave parts of a picture unwritten and still report success. They are
+        // The decoder may leave parts of an image unwritten and still report success. They are
         // black.
         let mut canvas = Canvas::new(work, self.size, decoded);
         if decoder.output_buffer_size() != Some(canvas.data.as_mut().len()) {

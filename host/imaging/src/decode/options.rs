@@ -1,14 +1,14 @@
-//! How a picture is decoded, and the error of one that cannot be decoded.
+//! How an image is decoded, and the error of one that cannot be decoded.
 
 use crate::error::ImageError;
 use crate::work::Limits;
 
-/// How a picture is decoded.
+/// How an image is decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeOptions {
     /// One channel of luma instead of three of colour.
     pub gray: bool,
-    /// Turn the picture upright as its EXIF orientation says.
+    /// Turn the image upright as its EXIF orientation says.
     pub upright: bool,
     /// Decode as much as possible of a JPEG, PNG or GIF whose data are damaged or end early,
     /// instead of refusing it. The rest is black, or gray in a JPEG. Of a JPEG with several
@@ -25,7 +25,7 @@ impl DecodeOptions {
     }
 }
 
-/// The error of a picture that a decoder refuses.
+/// The error of an image that a decoder refuses.
 pub(super) fn malformed(error: impl std::fmt::Display) -> ImageError {
     ImageError::Malformed(error.to_string())
 }

@@ -1,12 +1,12 @@
 //! PNG, row by row. Texts and profiles are not inflated, because they can be decompression bombs.
 //!
-//! A file is whole if it has all data of the picture: its end and the checksums of its last data
+//! A file is whole if it has all data of the image: its end and the checksums of its last data
 //! may be missing. For the decoder, zeros stand in their place.
 
 use png::{BitDepth, ColorType, DecodeOptions as Checks, Decoder, Limits, Transformations};
 
 use super::bytes::{at, big_u32};
-use super::canvas::{Canvas, Format, Place};
+use super::canvas::{Canvas, Format, RowPixels};
 use super::clock::Clock;
 use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
@@ -14,13 +14,13 @@ use super::walk::Walk;
 use crate::error::{ImageError, Stopped};
 use crate::work::{Size, Workspace};
 
-/// The most bytes of the decoder's chunks.
+/// Maximum bytes of the decoder's chunks.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// The bytes for inflating and for rows that are read ahead.
 const INFLATING_BYTES: u64 = 512 << 10;
 
-/// The bytes that decoding holds besides the file and the result, for a picture of `bits` bits for
+/// The bytes that decoding holds besides the file and the result, for an image of `bits` bits for
 /// each pixel.
 pub(super) fn bytes(size: Size, bits: u64) -> u64 {
     // A palette's index becomes up to four bytes. A row is held before and after it is expanded.
@@ -28,7 +28,7 @@ pub(super) fn bytes(size: Size, bits: u64) -> u64 {
     CHUNK_BYTES + INFLATING_BYTES + 6 * row
 }
 
-/// The checksums at the end of the picture's data: zlib's, and that of the last chunk.
+/// The checksums at the end of the image's data: zlib's, and that of the last chunk.
 const CRC_BYTES: usize = 4;
 const CHECKSUM_BYTES: usize = 4 + CRC_BYTES;
 
@@ -40,7 +40,7 @@ const TAIL_BYTES: usize = CHECKSUM_BYTES + 8;
 const CHUNK_OWN_BYTES: usize = 12;
 const CHUNK_STEPS: usize = 8;
 
-/// The bytes that the file lacks at the end of its last chunk of the picture's data.
+/// The bytes that the file lacks at the end of its last chunk of the image's data.
 fn lacking(bytes: &[u8], walk: &mut Walk<'_>) -> Result<usize, Stopped> {
     let mut start = 8;
     while let (Some(len), Some(name)) = (big_u32(bytes, start), at::<4>(bytes, start + 4)) {
@@ -54,7 +54,7 @@ fn lacking(bytes: &[u8], walk: &mut Walk<'_>) -> Result<usize, Stopped> {
     Ok(0)
 }
 
-/// The passes of an interlaced picture: the first column and row, and the steps to the next.
+/// The passes of an interlaced image: the first column and row, and the steps to the next.
 const PASSES: [[usize; 4]; 7] = [
     [0, 0, 8, 8],
     [4, 0, 8, 8],
@@ -107,7 +107,7 @@ pub(super) fn decode(
             continue;
         }
         for y in (top..height).step_by(down) {
-            clock.look_before_row(row.len());
+            clock.poll_before_row(row.len());
             if let Err(error) = reader.read_row(&mut row) {
                 return if options.lenient { Ok(canvas) } else { Err(malformed(error)) };
             }
@@ -117,7 +117,7 @@ pub(super) fn decode(
             } else {
                 &row[..samples]
             };
-            canvas.write(Place { y, x, step }, format, row);
+            canvas.write(RowPixels { y, x, step }, format, row);
         }
     }
     // Reads the rest of the data and their checksum.

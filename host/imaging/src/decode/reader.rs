@@ -1,4 +1,4 @@
-//! A file in memory for decoders that read it as a stream. It looks at the clock from time to time.
+//! A file in memory for decoders that read it as a stream. It reads the clock from time to time.
 
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
@@ -8,7 +8,7 @@ use crate::work::Workspace;
 /// The bytes that a decoder gets at a time. Compressed data can become a thousand times as large.
 const PIECE_BYTES: usize = 512;
 
-/// How often a decoder may ask for data between two looks at the clock. It may ask many times
+/// How often a decoder may ask for data between two readings of the clock. It may ask many times
 /// without using up a byte, for a run of pixels.
 const ASKED_MAX: usize = 64;
 
@@ -18,9 +18,9 @@ pub(super) struct Reader<'a> {
     tail: &'a [u8],
     /// The next byte to be read.
     position: usize,
-    /// The position at which the next look is due.
+    /// The position at which the next reading is due.
     window: usize,
-    /// How often a decoder asked since the last look.
+    /// How often a decoder asked since the last reading.
     asked: usize,
     clock: Clock<'a>,
 }
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
     fn piece(&mut self) -> &'a [u8] {
         self.asked += 1;
         if self.position >= self.window || self.asked > ASKED_MAX {
-            self.look();
+            self.poll();
         }
         let rest = match self.position.checked_sub(self.bytes.len()) {
             None => &self.bytes[self.position..],
@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn look(&mut self) {
-        self.clock.look();
+    fn poll(&mut self) {
+        self.clock.poll();
         self.window = self.position.saturating_add(PIECE_BYTES);
         self.asked = 0;
     }

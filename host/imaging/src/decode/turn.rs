@@ -1,8 +1,8 @@
-//! Turning a picture upright in place, so that no second picture is held.
+//! Turning an image upright in place, so that no second image is held.
 //!
-//! All of the picture but its last columns and rows is divided into square tiles. They are put one
-//! behind the other, each moves to its place in the upright picture and is turned there, and then
-//! its rows are put back into those of the picture. The last columns and rows are copied. So pixels
+//! All of the image but its last columns and rows is divided into square tiles. They are put one
+//! behind the other, each moves to its place in the upright image and is turned there, and then
+//! its rows are put back into those of the image. The last columns and rows are copied. So pixels
 //! that are close to each other move together, which is fast, and little memory is needed.
 
 use image::metadata::Orientation;
@@ -19,7 +19,7 @@ const TILE: usize = SIDE * SIDE;
 /// The pixels that are moved between two checks.
 const MOVED_PIXELS: usize = 256 << 10;
 
-/// The bytes that turning holds besides the picture: the last columns and rows, a row or a column
+/// The bytes that turning holds besides the image: the last columns and rows, a row or a column
 /// of tiles, two tiles, and a byte for each tile.
 pub(super) fn bytes(size: Size, options: DecodeOptions) -> u64 {
     let (width, height, side) = (u64::from(size.width), u64::from(size.height), SIDE as u64);
@@ -27,7 +27,7 @@ pub(super) fn bytes(size: Size, options: DecodeOptions) -> u64 {
     pixels * options.channels() as u64 + size.pixels() / TILE as u64
 }
 
-/// Turn the picture into its upright orientation.
+/// Turn the image into its upright orientation.
 pub(super) fn turn(
     work: Workspace<'_>,
     canvas: &mut Canvas,
@@ -57,7 +57,7 @@ struct Turn {
     is_swapped: bool,
 }
 
-/// The columns and rows of a picture, or of its tiles.
+/// The columns and rows of an image, or of its tiles.
 #[derive(Clone, Copy)]
 struct Area {
     columns: usize,
@@ -122,7 +122,7 @@ impl Turn {
         Ok(())
     }
 
-    /// The parts of the picture that are in no tile: its last columns, and its last rows.
+    /// The parts of the image that are in no tile: its last columns, and its last rows.
     fn rests(self, area: Area, tiles: Area) -> [Rest; 2] {
         let (columns, rows) = (tiles.columns * SIDE, tiles.rows * SIDE);
         let right = Area { columns: area.columns - columns, rows: area.rows };
@@ -130,7 +130,7 @@ impl Turn {
         [Rest { left: columns, top: 0, area: right }, Rest { left: 0, top: rows, area: bottom }]
     }
 
-    /// The row and the column of the first tile in the turned picture.
+    /// The row and the column of the first tile in the turned image.
     fn corner(self, area: Area, tiles: Area) -> (usize, usize) {
         let top = if self.from_bottom { area.rows - tiles.rows * SIDE } else { 0 };
         let left = if self.from_right { area.columns - tiles.columns * SIDE } else { 0 };
@@ -176,7 +176,7 @@ impl Turn {
     }
 }
 
-/// A part of a picture.
+/// A part of an image.
 struct Rest {
     left: usize,
     top: usize,
@@ -191,14 +191,14 @@ impl Rest {
     }
 }
 
-/// A picture, and the tiles within it.
+/// An image, and the tiles within it.
 struct Tiled {
     area: Area,
     tiles: Area,
 }
 
 impl Tiled {
-    /// Put the tiles, which begin at the picture's first pixel, one behind the other at its
+    /// Put the tiles, which begin at the image's first pixel, one behind the other at its
     /// beginning.
     fn gather<P: Copy + Default>(
         &self,
@@ -221,7 +221,7 @@ impl Tiled {
         Ok(())
     }
 
-    /// Put the rows of the tiles into those of the picture. The first tile's first pixel comes to
+    /// Put the rows of the tiles into those of the image. The first tile's first pixel comes to
     /// the place `start`.
     fn spread<P: Copy + Default>(
         &self,

@@ -1,6 +1,6 @@
 //! Measures the codes of a lossless WebP, before a decoder makes tables of them.
 //!
-//! A picture has groups of five prefix codes. Its entropy image names up to 65,536 groups, so a
+//! An image has groups of five prefix codes. Its entropy image names up to 65,536 groups, so a
 //! file of a few hundred KB can need gigabytes of tables. `image-webp` does not report the number
 //! of groups. So this reads all that comes before the pixels: the transforms, the entropy image and
 //! each group's code lengths. Of the entropy image only the largest group number matters. No pixels
@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
         Err(malformed("a code that does not exist"))
     }
 
-    /// Read all that comes before the pixels of a picture.
+    /// Read all that comes before the pixels of an image.
     fn all_codes(&mut self, size: Size) -> Result<u64, ImageError> {
         let mut width = size.width;
         let mut seen = [false; 4];
@@ -168,7 +168,7 @@ impl Reader<'_, '_> {
                 }
                 2 => {}
                 // A palette. With a small one, a pixel of the stream holds several pixels of the
-                // picture.
+                // image.
                 _ => {
                     let colors = self.bits(8)? + 1;
                     self.image(Size { width: colors, height: 1 })?;
@@ -193,14 +193,14 @@ impl Reader<'_, '_> {
         Ok(bytes)
     }
 
-    /// Read a picture with one pixel for each block of a picture of `size`. Returns the largest
+    /// Read an image with one pixel for each block of an image of `size`. Returns the largest
     /// group number in it.
     fn blocks(&mut self, size: Size) -> Result<u32, ImageError> {
         let side = 4 << self.bits(3)?;
         self.image(Size { width: size.width.div_ceil(side), height: size.height.div_ceil(side) })
     }
 
-    /// Read a picture within the picture. Returns the largest group number in it.
+    /// Read an image within the image. Returns the largest group number in it.
     fn image(&mut self, size: Size) -> Result<u32, ImageError> {
         let cached = self.color_cache()?;
         let [green, red, blue, alpha, distance] = self.group(cached)?;
@@ -290,19 +290,19 @@ impl Reader<'_, '_> {
     /// The lengths of a code's symbols.
     fn lengths(&mut self, code: &Code, alphabet: usize) -> Result<Vec<u8>, ImageError> {
         self.walk.steps(2 * alphabet)?;
-        let mut given = alphabet;
+        let mut coded = alphabet;
         if self.flag()? {
             let bits = 2 + 2 * self.bits(3)?;
-            given = 2 + self.bits(bits)? as usize;
+            coded = 2 + self.bits(bits)? as usize;
         }
         let (mut lengths, mut previous) = (Vec::with_capacity(alphabet), 8);
         if let [length @ ..16] = code.symbols[..] {
             // No bit is read for them.
-            lengths.resize(given.min(alphabet), length as u8);
+            lengths.resize(coded.min(alphabet), length as u8);
             return Ok(lengths);
         }
-        while lengths.len() < alphabet && given > 0 {
-            given -= 1;
+        while lengths.len() < alphabet && coded > 0 {
+            coded -= 1;
             let (length, times) = match self.symbol(code)? {
                 16 => (previous, 3 + self.bits(2)?),
                 17 => (0, 3 + self.bits(3)?),

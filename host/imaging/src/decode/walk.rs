@@ -66,10 +66,10 @@ impl<'a> Walk<'a> {
         let mut from = start;
         while let Some(rest) = bytes.get(from..).filter(|rest| !rest.is_empty()) {
             let window = &rest[..rest.len().min(WINDOW_BYTES)];
-            let found = find(window);
-            self.steps(SEARCH_STEPS + found.unwrap_or(window.len()))?;
-            if let Some(found) = found {
-                return Ok(Some(from + found));
+            let offset = find(window);
+            self.steps(SEARCH_STEPS + offset.unwrap_or(window.len()))?;
+            if let Some(offset) = offset {
+                return Ok(Some(from + offset));
             }
             from += window.len();
         }

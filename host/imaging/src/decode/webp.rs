@@ -1,4 +1,4 @@
-//! WebP: finding the chunks that make up the picture, estimating their cost, and decoding them.
+//! WebP: finding the chunks that make up the image, estimating their cost, and decoding them.
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ use crate::work::{Size, Workspace};
 const LOSSY_BYTES: u64 = 18 << 20;
 const LOSSLESS_BYTES: u64 = 1 << 20;
 
-/// Nanoseconds for each pixel and each byte of a lossless picture, and for each KiB of its codes'
+/// Nanoseconds for each pixel and each byte of a lossless image, and for each KiB of its codes'
 /// tables.
 const LOSSLESS_PIXEL_NS: u64 = 65;
 const LOSSLESS_BYTE_NS: u64 = 15;
 const CODE_NS_PER_KIB: u64 = 500;
 
-/// Nanoseconds for a lossy picture's pixel, and for its coefficients. The decoder cannot be stopped
+/// Nanoseconds for a lossy image's pixel, and for its coefficients. The decoder cannot be stopped
 /// in the middle of them, so the figures are those of the worst files. In such a file a little more
 /// than one bit makes a coefficient of six decisions, until all coefficients are used; further bits
 /// make the coefficients larger, up to the maximum. Photos take half of this time.
@@ -35,7 +35,7 @@ const FIRST_BYTE_NS: u64 = 300;
 const FURTHER_BYTE_NS: u64 = 120;
 const COEFFICIENTS_NS_MAX: u64 = 210;
 
-/// Nanoseconds for the transparency of each pixel of a lossy picture.
+/// Nanoseconds for the transparency of each pixel of a lossy image.
 const ALPHA_PIXEL_NS: u64 = 45;
 
 /// Nanoseconds to lay a pixel of an animation's frame on its canvas.
@@ -54,7 +54,7 @@ impl WebP {
     /// The bytes that decoding holds besides the file and the result.
     pub(super) fn bytes(&self, size: Size, file: u64) -> u64 {
         // Lossy: planes of brightness and colour, with their borders, and alpha, decoded as a
-        // picture of four channels. Lossless: pixels of four channels, and the images that choose
+        // image of four channels. Lossless: pixels of four channels, and the images that choose
         // transforms and codes. Then the pixels that the decoder's caller gets.
         let alpha = if self.has_alpha { 1 + 4 } else { 0 };
         let samples = if self.is_lossy { 2 + alpha } else { 4 + 2 };
@@ -100,31 +100,31 @@ pub(super) struct Layout<'a> {
     is_lossy: bool,
     is_animated: bool,
     has_alpha: bool,
-    /// The part of the picture that is coded losslessly.
+    /// The part of the image that is coded losslessly.
     lossless: Vec<Stream<'a>>,
 }
 
-/// The chunks that a picture is made from.
+/// The chunks that an image is made from.
 #[derive(Default)]
 struct Found<'a> {
-    /// Size of the picture, and whether it is lossy.
-    picture: Option<(Size, bool)>,
+    /// Size of the image, and whether it is lossy.
+    image: Option<(Size, bool)>,
     alpha: Option<&'a [u8]>,
     lossless: Vec<Stream<'a>>,
 }
 
 impl<'a> Layout<'a> {
-    /// There are three kinds of files: a lossy picture, a lossless picture, or a canvas with
+    /// There are three kinds of files: a lossy image, a lossless image, or a canvas with
     /// chunks. Of several chunks of one kind the first one counts.
     pub(super) fn find(bytes: &'a [u8]) -> Option<Self> {
         // The decoder does not check that parts which it need not read are complete.
         bytes.get(8..8 + little_u32(bytes, 4)? as usize)?;
         let first = Chunk::at(bytes, 12)?;
-        let mut found = Found::default();
+        let mut parts = Found::default();
         if &first.name != b"VP8X" {
-            found.take(bytes, &first)?;
-            let (canvas, is_lossy) = found.picture?;
-            let lossless = found.lossless;
+            parts.take(bytes, &first)?;
+            let (canvas, is_lossy) = parts.image?;
+            let lossless = parts.lossless;
             let (is_animated, has_alpha) = (false, false);
             return Some(Self { canvas, exif: None, is_lossy, is_animated, has_alpha, lossless });
         }
@@ -138,45 +138,45 @@ impl<'a> Layout<'a> {
             next = chunk.end;
             if seen == CHUNKS_MAX {
                 // An animation may have any number of frames.
-                if is_animated && found.picture.is_some() {
+                if is_animated && parts.image.is_some() {
                     break;
                 }
                 return None;
             }
             match &chunk.name {
                 b"EXIF" => exif = exif.or(Some(chunk.data)),
-                b"ANMF" if is_animated && found.picture.is_none() => {
+                b"ANMF" if is_animated && parts.image.is_none() => {
                     let start = chunk.data.start;
                     frame_size = Size { width: side(start + 6)?, height: side(start + 9)? };
-                    // The frame's place, then the chunks of its picture.
+                    // The frame's place, then the chunks of its image.
                     let part = Chunk::at(bytes, start + 16)?;
-                    found.take(bytes, &part)?;
+                    parts.take(bytes, &part)?;
                     if &part.name == b"ALPH" {
                         // The decoder takes the next chunk as lossy and does not look at its name.
                         let part = Chunk::at(bytes, part.end)?;
-                        found.take(bytes, &part).filter(|()| &part.name == b"VP8 ")?;
+                        parts.take(bytes, &part).filter(|()| &part.name == b"VP8 ")?;
                     }
                 }
-                // The decoder would take the chunks of a frame for those of the picture.
+                // The decoder would take the chunks of a frame for those of the image.
                 b"ANMF" if !is_animated => return None,
-                _ if !is_animated => found.take(bytes, &chunk)?,
+                _ if !is_animated => parts.take(bytes, &chunk)?,
                 _ => {}
             }
         }
-        let (size, is_lossy) = found.picture?;
+        let (size, is_lossy) = parts.image?;
         // The decoder decodes it before it finds that it does not fit.
         let fits = |size: Size| size.width <= canvas.width && size.height <= canvas.height;
         if !fits(size) || !fits(frame_size) {
             return None;
         }
-        let mut lossless = found.lossless;
+        let mut lossless = parts.lossless;
         // The method is in its first byte: uncompressed or lossless.
-        if let Some([method, data @ ..]) = found.alpha
+        if let Some([method, data @ ..]) = parts.alpha
             && method & 3 == 1
         {
             lossless.push(Stream { data, size: frame_size, has_header: false });
         }
-        let has_alpha = found.alpha.is_some();
+        let has_alpha = parts.alpha.is_some();
         Some(Self { canvas, exif, is_lossy, is_animated, has_alpha, lossless })
     }
 
@@ -196,11 +196,11 @@ impl<'a> Found<'a> {
     fn take(&mut self, bytes: &'a [u8], chunk: &Chunk) -> Option<()> {
         let data = bytes.get(chunk.data.start..chunk.data.end.min(bytes.len()))?;
         match &chunk.name {
-            b"VP8 " if self.picture.is_none() => self.picture = Some((lossy_size(data)?, true)),
+            b"VP8 " if self.image.is_none() => self.image = Some((lossy_size(data)?, true)),
             b"VP8L" if self.lossless.is_empty() => {
                 let size = lossless_size(data)?;
                 self.lossless.push(Stream { data, size, has_header: true });
-                self.picture = self.picture.or(Some((size, false)));
+                self.image = self.image.or(Some((size, false)));
             }
             b"ALPH" => self.alpha = self.alpha.or(Some(data)),
             _ => {}

@@ -1,9 +1,9 @@
-//! BMP, and the code that it shares with decoders that write a whole picture at once.
+//! BMP, and the code that it shares with decoders that write a whole image at once.
 
 use image::ImageDecoder;
 use image::codecs::bmp::BmpDecoder;
 
-use super::canvas::{Canvas, Format, Place};
+use super::canvas::{Canvas, Format, RowPixels};
 use super::clock::Clock;
 use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
@@ -13,7 +13,7 @@ use crate::work::{Size, Workspace};
 /// A BMP decoder's tables and rows.
 const BMP_BYTES: u64 = 256 << 10;
 
-/// The bytes that decoding a BMP holds besides the file and the result: a picture of up to four
+/// The bytes that decoding a BMP holds besides the file and the result: an image of up to four
 /// channels.
 pub(super) fn bmp_bytes(size: Size) -> u64 {
     BMP_BYTES + 4 * size.pixels() + 16 * u64::from(size.width)
@@ -45,20 +45,20 @@ pub(super) fn check_size((width, height): (u32, u32), size: Size) -> Result<(), 
     Ok(())
 }
 
-/// The size and the options of a picture that is copied.
+/// The size and the options of an image that is copied.
 pub(super) struct Shape {
     pub(super) size: Size,
     pub(super) options: DecodeOptions,
 }
 
-/// The picture of all rows that a decoder wrote.
+/// The image of all rows that a decoder wrote.
 pub(super) fn copied(work: Workspace<'_>, all: &[u8], format: Format, shape: Shape) -> Canvas {
     let mut canvas = Canvas::new(work, shape.size, shape.options);
     let mut clock = Clock::new(work);
     let stride = shape.size.width as usize * format.channels();
     for (y, row) in all.chunks_exact(stride).enumerate() {
-        clock.look_before_row(row.len());
-        canvas.write(Place::row(y), format, row);
+        clock.poll_before_row(row.len());
+        canvas.write(RowPixels::row(y), format, row);
     }
     canvas
 }

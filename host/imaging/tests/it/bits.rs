@@ -26,7 +26,7 @@ impl Bits {
 
     /// A code whose first `2^length` symbols have `length` bits, in 50 to 70 bits.
     pub(crate) fn flat(&mut self, length: u32) {
-        let at = LENGTHS.iter().position(|own| *own == length).unwrap() as u32;
+        let at = LENGTHS.iter().position(|other| *other == length).unwrap() as u32;
         self.push(0, 1).push(at - 3, 4);
         (0..=at).for_each(|other| {
             self.push((other == at).into(), 3);

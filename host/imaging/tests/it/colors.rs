@@ -80,7 +80,7 @@ fn components_that_are_red_green_and_blue_are_not_converted() {
 }
 
 #[test]
-fn gray_pictures_stay_gray_whatever_a_marker_says() {
+fn gray_images_stay_gray_whatever_a_marker_says() {
     let headers = [adobe(0), adobe(1), adobe(2), adobe(9), [jfif(), adobe(0)].concat(), jfif()];
     assert_same(&[1], &headers, &[1], &[]);
     let colors = rgb(&photo(&[1]));

@@ -21,7 +21,7 @@ fn size(width: u32, height: u32) -> Size {
     Size { width, height }
 }
 
-/// A black picture.
+/// A black image.
 fn black(of: Size) -> Pixels {
     let data = pool().zeroed(of.pixels() as usize * 3).freeze();
     Pixels::new(of, false, data).unwrap()
@@ -71,7 +71,7 @@ fn what_lies_between_two_sizes_is_bounded() {
     }
 }
 
-/// The picture resized in one go.
+/// The image resized in one go.
 fn at_once(pixels: &Pixels, to: Size, filter: Filter) -> Vec<u8> {
     let source = ImageRef::new(pixels.width(), pixels.height(), pixels.data(), PixelType::U8x3);
     let mut target = Image::new(to.width, to.height, PixelType::U8x3);
@@ -112,7 +112,7 @@ fn after<'a>(calls: &'a Cell<u32>, limit: u32) -> impl Fn() -> Result<(), Stoppe
 
 #[test]
 fn each_operation_stops_when_it_is_told_to() {
-    let picture = black(size(3_000, 1_500));
+    let image = black(size(3_000, 1_500));
     let pool = pool();
     let tensor = TensorOptions {
         dtype: Dtype::Float32,
@@ -122,7 +122,7 @@ fn each_operation_stops_when_it_is_told_to() {
         mean: vec![],
         std: vec![],
     };
-    let part = Rect { x: 0, y: 0, size: picture.size() };
+    let part = Rect { x: 0, y: 0, size: image.size() };
     let jpeg = Sketch::plain(4_000, 4_000).whole();
     type Operation<'a> = (&'a str, u32, Box<dyn Fn(Workspace<'_>) -> Result<(), ImageError> + 'a>);
     let operations: [Operation<'_>; 5] = [
@@ -130,12 +130,12 @@ fn each_operation_stops_when_it_is_told_to() {
             "resize",
             3,
             Box::new(|work| {
-                picture.resize(work, size(3_001, 3_000), Filter::Lanczos3, LARGE).map(drop)
+                image.resize(work, size(3_001, 3_000), Filter::Lanczos3, LARGE).map(drop)
             }),
         ),
-        ("crop", 3, Box::new(|work| picture.crop(work, part).map(drop))),
-        ("tensor", 3, Box::new(|work| picture.to_tensor(work, &tensor).map(drop))),
-        ("statistics", 3, Box::new(|work| Ok(picture.statistics(work.check).map(drop)?))),
+        ("crop", 3, Box::new(|work| image.crop(work, part).map(drop))),
+        ("tensor", 3, Box::new(|work| image.to_tensor(work, &tensor).map(drop))),
+        ("statistics", 3, Box::new(|work| Ok(image.statistics(work.check).map(drop)?))),
         (
             "decode",
             3,
@@ -164,7 +164,7 @@ fn the_decoder_of_each_format_stops_when_it_is_told_to() {
         bytes.into_inner()
     };
     let photo = Photo::new(1_600, 1_200);
-    let pictures = [
+    let images = [
         ("jpeg", photo.whole()),
         ("progressive jpeg", Photo { is_progressive: true, ..photo.clone() }.whole()),
         (
@@ -176,22 +176,22 @@ fn the_decoder_of_each_format_stops_when_it_is_told_to() {
         ("webp", encoded(ImageFormat::WebP)),
         ("bmp", encoded(ImageFormat::Bmp)),
     ];
-    for (name, bytes) in pictures {
+    for (name, bytes) in images {
         let calls = Cell::new(0);
         let check = || {
             calls.set(calls.get() + 1);
             if is_decoding() { Err(Stopped) } else { Ok(()) }
         };
         let pool = pool();
-        let picture = Encoded::read(&bytes, large(), &|| Ok(())).unwrap();
-        let outcome = picture.decode(Workspace { pool: &pool, check: &check }).map(drop);
+        let image = Encoded::read(&bytes, large(), &|| Ok(())).unwrap();
+        let outcome = image.decode(Workspace { pool: &pool, check: &check }).map(drop);
         assert_eq!(outcome, Err(ImageError::Stopped(Stopped)), "{name}");
         assert_eq!(calls.get(), 2, "{name} went on");
         assert!(!is_decoding());
     }
 }
 
-/// A lossy WebP, up to its first partition, with `len` bytes that say what the picture is.
+/// A lossy WebP, up to its first partition, with `len` bytes that say what the image is.
 fn lossy_webp(of: Size, len: usize) -> Vec<u8> {
     let mut bytes = b"RIFF".to_vec();
     bytes.extend((12 + 10 + len as u32).to_le_bytes());
@@ -218,8 +218,8 @@ fn a_lossy_webp_costs_what_its_bytes_can_make_of_it() {
         (1.274, 237),
     ] {
         let bytes = lossy_webp(of, (of.pixels() as f64 * bytes_per_pixel) as usize);
-        let found = decode_cost(&bytes, large()).unwrap().cpu.as_nanos() as u64 / of.pixels();
-        assert!(found >= nanoseconds, "{bytes_per_pixel} bytes a pixel: {found} ns a pixel");
-        assert!(found <= nanoseconds + 60, "{bytes_per_pixel} bytes a pixel: {found} ns a pixel");
+        let cost = decode_cost(&bytes, large()).unwrap().cpu.as_nanos() as u64 / of.pixels();
+        assert!(cost >= nanoseconds, "{bytes_per_pixel} bytes a pixel: {cost} ns a pixel");
+        assert!(cost <= nanoseconds + 60, "{bytes_per_pixel} bytes a pixel: {cost} ns a pixel");
     }
 }

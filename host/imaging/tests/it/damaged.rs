@@ -1,4 +1,4 @@
-//! Damaged pictures: refused as Pillow refuses them, and none shows what lay in its memory before.
+//! Damaged images: refused as Pillow refuses them, and none shows what lay in its memory before.
 
 use gristmill_core::{BufferPool, POISON};
 use gristmill_imaging::{DecodeOptions, ImageError, Pixels};
@@ -21,8 +21,8 @@ fn used_pool() -> BufferPool {
 
 fn assert_clean(pixels: &Pixels, what: &str) {
     for leftover in [&SECRET[..], &POISON] {
-        let found = memchr::memmem::find(pixels.data(), leftover);
-        assert_eq!(found, None, "{what}: another's bytes");
+        let position = memchr::memmem::find(pixels.data(), leftover);
+        assert_eq!(position, None, "{what}: another's bytes");
     }
 }
 
@@ -34,7 +34,7 @@ fn sketches() -> Vec<Sketch> {
     sketches
 }
 
-/// Pictures of every format.
+/// Images of every format.
 fn corpus() -> Vec<(&'static str, Vec<u8>)> {
     let mut corpus: Vec<_> = sketches().iter().map(|sketch| ("jpeg", sketch.whole())).collect();
     let formats =
@@ -42,14 +42,14 @@ fn corpus() -> Vec<(&'static str, Vec<u8>)> {
     for size in [7, 130] {
         let paint =
             |x: u32, y: u32| image::Rgba([(x * y) as u8, x as u8, y as u8, 255 - x as u8 / 3]);
-        let picture = RgbaImage::from_fn(size, size / 2 + 1, paint);
+        let image = RgbaImage::from_fn(size, size / 2 + 1, paint);
         for (name, format) in formats {
             let mut bytes = std::io::Cursor::new(Vec::new());
-            picture.write_to(&mut bytes, format).unwrap();
+            image.write_to(&mut bytes, format).unwrap();
             corpus.push((name, bytes.into_inner()));
         }
         let mut bytes = std::io::Cursor::new(Vec::new());
-        let opaque = image::DynamicImage::from(picture).into_rgb8();
+        let opaque = image::DynamicImage::from(image).into_rgb8();
         opaque.write_to(&mut bytes, ImageFormat::Bmp).unwrap();
         corpus.push(("bmp", bytes.into_inner()));
     }
@@ -64,7 +64,7 @@ fn verdict(bytes: &[u8], lenient: bool) -> Result<Pixels, ImageError> {
 }
 
 #[test]
-fn whole_pictures_are_decoded() {
+fn whole_images_are_decoded() {
     for (name, bytes) in corpus() {
         verdict(&bytes, false).unwrap_or_else(|error| panic!("{name} of {}: {error}", bytes.len()));
     }
@@ -72,7 +72,7 @@ fn whole_pictures_are_decoded() {
 
 /// Pillow: "image file is truncated".
 #[test]
-fn a_picture_that_is_cut_short_is_refused() {
+fn an_image_that_is_cut_short_is_refused() {
     for (name, bytes) in corpus() {
         // The last bytes of these say only that they end.
         let needed = match name {
@@ -126,13 +126,13 @@ fn rows_before_the_damage_are_kept_where_the_caller_is_lenient() {
         verdict(early, false).expect_err(name);
         let (whole, part) = (verdict(&bytes, true).unwrap(), verdict(early, true).unwrap());
         assert_eq!((whole.width(), whole.height()), (part.width(), part.height()));
-        let kept = whole.data().iter().zip(part.data()).take_while(|(own, other)| own == other);
+        let kept = whole.data().iter().zip(part.data()).take_while(|(byte, other)| byte == other);
         let kept = kept.count();
         assert!((1..whole.data().len()).contains(&kept), "{name}: {kept} bytes");
     }
 }
 
-/// The part of the picture for which there are no data is black or gray.
+/// The part of the image for which there are no data is black or gray.
 #[test]
 fn a_jpeg_ends_with_its_data_where_the_caller_is_lenient() {
     for sketch in sketches().into_iter().filter(|sketch| sketch.height > 16) {
@@ -152,9 +152,9 @@ fn a_jpeg_ends_with_its_data_where_the_caller_is_lenient() {
     }
 }
 
-/// The picture of 208 bytes or so that showed a megabyte of another tenant's request.
+/// The image of 208 bytes or so that showed a megabyte of another tenant's request.
 #[test]
-fn the_first_row_of_blocks_and_a_comment_is_not_a_picture() {
+fn the_first_row_of_blocks_and_a_comment_is_not_an_image() {
     let sketch = Sketch::plain(568, 568);
     let end = b"\xff\xfe\x00\x02\xff\xd9".to_vec();
     let bytes = [sketch.head(), sketch.data(1), end].concat();

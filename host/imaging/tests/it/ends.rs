@@ -1,5 +1,5 @@
-//! Where files end: one with all data of its picture is whole, whatever stands behind them and
-//! whether or not it says that it ends; one that lacks a part of its picture is not.
+//! Where files end: one with all data of its image is whole, whatever stands behind them and
+//! whether or not it says that it ends; one that lacks a part of its image is not.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -42,7 +42,7 @@ fn photos() -> Vec<(&'static str, Photo)> {
     ]
 }
 
-/// What cameras and programs leave behind a picture in place of its end marker.
+/// What cameras and programs leave behind an image in place of its end marker.
 fn trailers() -> Vec<(&'static str, Vec<u8>)> {
     let samsung = [b"\0\0\x01\x08\x07\0\0\0Image_UTC_Data1234567890123SEFH", &b"\x11"[..]].concat();
     vec![

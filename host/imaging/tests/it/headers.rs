@@ -66,8 +66,8 @@ fn a_long_header_is_read_in_parts() {
             checks.set(checks.get() + 1);
             Ok(())
         };
-        let picture = Encoded::read(&bytes, options(false), &count);
-        picture.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let image = Encoded::read(&bytes, options(false), &count);
+        image.unwrap_or_else(|error| panic!("{name}: {error}"));
         let parts = if name == "EXIF data" { 1 } else { LEN / (128 << 10) };
         assert!(checks.get() >= parts, "{name}: {} checks", checks.get());
     }
@@ -87,14 +87,14 @@ fn a_scan_is_searched_in_parts() {
     let sketch = Sketch::plain(8, 8);
     let stuffed = b"\xff\0".repeat(LEN / 2);
     let bytes = [sketch.head(), sketch.data(1), stuffed, b"\xff\xd9".to_vec()].concat();
-    let picture = Encoded::read(&bytes, options(false), &|| Err(Stopped)).unwrap();
+    let image = Encoded::read(&bytes, options(false), &|| Err(Stopped)).unwrap();
     let calls = Cell::new(0);
     let check = || {
         calls.set(calls.get() + 1);
         if calls.get() > 10 { Err(Stopped) } else { Ok(()) }
     };
     let pool = pool();
-    let outcome = picture.decode(Workspace { pool: &pool, check: &check }).map(drop);
+    let outcome = image.decode(Workspace { pool: &pool, check: &check }).map(drop);
     assert_eq!(outcome, Err(ImageError::Stopped(Stopped)));
     assert_eq!(calls.get(), 11);
 }

@@ -1,4 +1,4 @@
-//! Pictures from outside: what is decoded and made of them, what that costs, and what is refused.
+//! Images from outside: what is decoded and made of them, what that costs, and what is refused.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
@@ -57,14 +57,14 @@ fn resize(pixels: &Pixels, size: [u32; 2], filter: Filter) -> Result<Pixels, Ima
 
 /// 4x2: the left half red, the right half blue.
 fn png() -> Vec<u8> {
-    let picture =
+    let image =
         RgbImage::from_fn(4, 2, |x, _| image::Rgb(if x < 2 { [255, 0, 0] } else { [0, 0, 255] }));
     let mut bytes = std::io::Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
     bytes.into_inner()
 }
 
-fn picture() -> Pixels {
+fn image() -> Pixels {
     decode(&pool(), &png(), options(false)).unwrap()
 }
 
@@ -82,7 +82,7 @@ fn to_floats(pixels: &Pixels, layout: Layout, channels: Channels) -> Vec<f32> {
 
 #[test]
 fn png_decodes_to_its_pixels() {
-    let pixels = picture();
+    let pixels = image();
     assert_eq!((pixels.width(), pixels.height()), (4, 2));
     assert_eq!(pixels.data()[..12], [255, 0, 0, 255, 0, 0, 0, 0, 255, 0, 0, 255]);
     let gray = decode(&pool(), &png(), options(true)).unwrap();
@@ -92,7 +92,7 @@ fn png_decodes_to_its_pixels() {
 }
 
 #[test]
-fn what_is_no_picture_is_refused() {
+fn what_is_no_image_is_refused() {
     let error = decode(&pool(), b"hello, this is text", options(false)).unwrap_err();
     assert_eq!(error, ImageError::UnknownFormat);
     let error = decode(&pool(), &png()[..40], options(false)).unwrap_err();
@@ -107,26 +107,26 @@ fn a_bomb_is_refused_by_its_header() {
     small.limits.pixels_max = 7;
     let error = decode(&pool(), &png(), small).unwrap_err();
     assert_eq!(error, ImageError::TooLarge { width: 4, height: 2, limit: Bound::Pixels(7) });
-    let error = resize(&picture(), [60_000, 60_000], Filter::Bilinear).unwrap_err();
+    let error = resize(&image(), [60_000, 60_000], Filter::Bilinear).unwrap_err();
     assert!(matches!(error, ImageError::TooLarge { limit: Bound::Pixels(_), .. }));
-    let error = resize(&picture(), [1, 100_000], Filter::Bilinear).unwrap_err();
+    let error = resize(&image(), [1, 100_000], Filter::Bilinear).unwrap_err();
     assert!(matches!(error, ImageError::TooLarge { limit: Bound::Side(65_535), .. }));
 }
 
 #[test]
 fn crop_and_resize_keep_the_right_part() {
-    let blue = crop(&picture(), [2, 0], [2, 2]).unwrap();
+    let blue = crop(&image(), [2, 0], [2, 2]).unwrap();
     assert_eq!(blue.data(), [0, 0, 255].repeat(4));
     let one = resize(&blue, [1, 1], Filter::Lanczos3).unwrap();
     assert_eq!(one.data(), [0, 0, 255]);
     for (at, size) in [([3, 0], [2, 1]), ([0, 0], [0, 1]), ([u32::MAX, 0], [2, 1])] {
-        assert!(crop(&picture(), at, size).is_err());
+        assert!(crop(&image(), at, size).is_err());
     }
 }
 
 #[test]
 fn layouts_and_channel_orders() {
-    let pixels = crop(&picture(), [1, 0], [2, 1]).unwrap();
+    let pixels = crop(&image(), [1, 0], [2, 1]).unwrap();
     assert_eq!(to_floats(&pixels, Layout::Nchw, Channels::Rgb), [1., 0., 0., 0., 0., 1.]);
     assert_eq!(to_floats(&pixels, Layout::Nhwc, Channels::Rgb), [1., 0., 0., 0., 0., 1.]);
     assert_eq!(to_floats(&pixels, Layout::Nchw, Channels::Bgr), [0., 1., 0., 0., 1., 0.]);
@@ -144,7 +144,7 @@ fn mean_and_std_normalise_each_channel() {
         mean: vec![0.5, 0.0, 0.0],
         std: vec![0.5, 1.0, 2.0],
     };
-    let pixels = crop(&picture(), [1, 0], [2, 1]).unwrap();
+    let pixels = crop(&image(), [1, 0], [2, 1]).unwrap();
     let tensor = pixels.to_tensor(unstopped(&pool()), &options).unwrap();
     let expected = [1., -1., 0., 0., 0., 0.5];
     for (value, expected) in tensor.as_f32().unwrap().iter().zip(expected) {
@@ -159,14 +159,14 @@ fn mean_and_std_normalise_each_channel() {
 #[test]
 fn statistics_are_of_each_channel() {
     let of = |min, max, mean| ChannelStatistics { min, max, mean };
-    let found = |pixels: &Pixels| pixels.statistics(&|| Ok(())).unwrap();
+    let statistics = |pixels: &Pixels| pixels.statistics(&|| Ok(())).unwrap();
     // A third of it is red.
-    let pixels = crop(&picture(), [1, 0], [3, 2]).unwrap();
-    assert_eq!(found(&pixels), [of(0, 255, 85.0), of(0, 0, 0.0), of(0, 255, 170.0)]);
+    let pixels = crop(&image(), [1, 0], [3, 2]).unwrap();
+    assert_eq!(statistics(&pixels), [of(0, 255, 85.0), of(0, 0, 0.0), of(0, 255, 170.0)]);
     // More than one part.
     let size = Size { width: 1_000, height: 1_000 };
     let mut data = vec![200; 1_000_000];
     data[999_999] = 255;
     let pixels = Pixels::new(size, true, pool().copy_from(&data)).unwrap();
-    assert_eq!(found(&pixels), [of(200, 255, 200.000_06)]);
+    assert_eq!(statistics(&pixels), [of(200, 255, 200.000_06)]);
 }

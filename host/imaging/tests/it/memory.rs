@@ -26,7 +26,7 @@ fn peak_of(bytes: &[u8]) -> usize {
     peak_during(|| drop(read(bytes).unwrap().decode(unstopped(&pool)).unwrap())).1
 }
 
-/// A picture in which no pixel is like another.
+/// An image in which no pixel is like another.
 fn noise(width: u32, height: u32) -> RgbImage {
     let mut state = 1_u64;
     RgbImage::from_fn(width, height, |_, _| {
@@ -36,9 +36,9 @@ fn noise(width: u32, height: u32) -> RgbImage {
     })
 }
 
-fn encoded(picture: &RgbImage, format: ImageFormat) -> Vec<u8> {
+fn encoded(image: &RgbImage, format: ImageFormat) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
-    picture.write_to(&mut bytes, format).unwrap();
+    image.write_to(&mut bytes, format).unwrap();
     bytes.into_inner()
 }
 
@@ -46,8 +46,8 @@ fn encoded(picture: &RgbImage, format: ImageFormat) -> Vec<u8> {
 fn steep(bits: &mut Bits) {
     bits.push(0, 1).push(15, 4);
     // Lengths of 1 to 15 have codes of four bits, but for that of 1, which has three.
-    for own in LENGTHS {
-        bits.push(if own == 1 { 3 } else { u32::from((2..16).contains(&own)) * 4 }, 3);
+    for length in LENGTHS {
+        bits.push(if length == 1 { 3 } else { u32::from((2..16).contains(&length)) * 4 }, 3);
     }
     bits.push(1, 1).push(1, 3).push(14, 4);
     bits.push(0, 3);
@@ -61,7 +61,7 @@ fn steep(bits: &mut Bits) {
 fn grouped(groups: u32, cache_bits: u32, codes: [fn(&mut Bits); 5]) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.push(0x2f, 8).push(13, 14).push(13, 14).push(0, 4);
-    // No transform; a colour cache; groups for blocks as large as they can be: the picture has one.
+    // No transform; a colour cache; groups for blocks as large as they can be: the image has one.
     bits.push(0, 1).push(1, 1).push(cache_bits, 4).push(1, 1).push(7, 3);
     bits.push(0, 1);
     let last = groups - 1;
@@ -121,10 +121,10 @@ fn a_webp_pays_for_the_codes_that_it_has() {
     ] {
         let bytes = grouped(groups, 11, codes);
         let (cost, peak) = (cost_of(&bytes).unwrap(), peak_of(&bytes));
-        let said = cost.bytes;
-        assert!(peak <= said, "{name}: {peak} bytes taken, {said} said");
+        let estimate = cost.bytes;
+        assert!(peak <= estimate, "{name}: {peak} bytes taken, {estimate} said");
         assert!(peak > 8 << 20, "{name}: its codes took only {peak} bytes");
-        assert!(said <= 2 * peak, "{name}: {peak} bytes taken, {said} said");
+        assert!(estimate <= 2 * peak, "{name}: {peak} bytes taken, {estimate} said");
     }
 }
 

@@ -5,14 +5,14 @@
 
 use gristmill_imaging::Size;
 
-/// A picture to be made.
+/// An image to be made.
 #[derive(Clone)]
 pub(crate) struct Photo {
     pub(crate) size: Size,
     pub(crate) is_progressive: bool,
     /// Whether all components but the first have half the resolution.
     pub(crate) is_subsampled: bool,
-    /// Whether each component of a baseline picture has a scan of its own.
+    /// Whether each component of a baseline image has a scan of its own.
     pub(crate) is_separate: bool,
     /// The components' names.
     pub(crate) names: &'static [u8],

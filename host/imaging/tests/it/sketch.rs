@@ -1,6 +1,6 @@
 //! A JPEG encoder for tests: blocks of one colour each.
 
-/// A picture to be made.
+/// An image to be made.
 #[derive(Clone, Copy)]
 pub(crate) struct Sketch {
     pub(crate) width: u16,

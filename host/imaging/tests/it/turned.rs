@@ -1,4 +1,4 @@
-//! Pictures that are turned upright: every pixel is at its place, and no second picture is held.
+//! Images that are turned upright: every pixel is at its place, and no second image is held.
 
 use std::cell::Cell;
 
@@ -42,7 +42,7 @@ fn large() -> DecodeOptions {
     DecodeOptions { limits: Limits::of_pixels(50_000_000), ..options(false) }
 }
 
-/// The most bytes that decoding a photo held, those that it says it may hold, and those of the
+/// Peak bytes that decoding a photo held, those that it says it may hold, and those of the
 /// result.
 fn held(photo: &Photo, how: DecodeOptions) -> [usize; 3] {
     let bytes = photo.whole();
@@ -59,13 +59,13 @@ fn a_photo_holds_about_what_it_says() {
         for before in [vec![], exif(3), exif(6)] {
             for gray in [false, true] {
                 let photo = Photo { is_progressive, before: before.clone(), ..photo.clone() };
-                let [peak, said, result] = held(&photo, DecodeOptions { gray, ..large() });
+                let [peak, estimate, result] = held(&photo, DecodeOptions { gray, ..large() });
                 let what = format!("progressive {is_progressive}, gray {gray}, {before:?}");
-                assert!(peak <= said, "{what}: {peak} bytes held, {said} said");
-                assert!(said <= peak + peak / 5, "{what}: {peak} bytes held, {said} said");
-                // The coefficients of a progressive picture take as much as its pixels.
+                assert!(peak <= estimate, "{what}: {peak} bytes held, {estimate} said");
+                assert!(estimate <= peak + peak / 5, "{what}: {peak} bytes held, {estimate} said");
+                // The coefficients of a progressive image take as much as its pixels.
                 let most = result * 9 / 8 + (8 << 20) + if is_progressive { 36_200_000 } else { 0 };
-                assert!(said <= most, "{what}: {said} bytes for {result}");
+                assert!(estimate <= most, "{what}: {estimate} bytes for {result}");
             }
         }
     }
@@ -75,8 +75,11 @@ fn a_photo_holds_about_what_it_says() {
 fn gray_of_other_colours_holds_what_it_says() {
     for is_progressive in [false, true] {
         let photo = Photo { is_progressive, names: b"RGB", details: 2, ..Photo::new(3_000, 2_000) };
-        let [peak, said, _] = held(&photo, DecodeOptions { gray: true, ..large() });
-        assert!(peak <= said && said <= peak + peak / 5, "{peak} bytes held, {said} said");
+        let [peak, estimate, _] = held(&photo, DecodeOptions { gray: true, ..large() });
+        assert!(
+            peak <= estimate && estimate <= peak + peak / 5,
+            "{peak} bytes held, {estimate} said"
+        );
     }
 }
 

@@ -66,7 +66,7 @@ impl Colors {
         Some(segment)
     }
 
-    /// Whether the first component is the picture in gray.
+    /// Whether the first component is the image in gray.
     pub(super) fn has_luma(self) -> bool {
         matches!(self, Self::Gray | Self::YCbCr)
     }

@@ -10,7 +10,7 @@ use crate::error::ImageError;
 use crate::error::Stopped;
 use crate::work::Size;
 
-/// The most segments in a header, or between two scans, including tables.
+/// Maximum segments in a header, or between two scans, including tables.
 pub(super) const SEGMENTS_MAX: usize = 2000;
 
 /// The first bytes of EXIF data.
@@ -54,9 +54,9 @@ impl Segment {
     ) -> Result<Option<Self>, Stopped> {
         let mut from = start;
         loop {
-            let Some(found) = walk.find(bytes, from, 0xff)? else { return Ok(None) };
+            let Some(first) = walk.find(bytes, from, 0xff)? else { return Ok(None) };
             // Any number of 0xff bytes may stand before a marker's second byte.
-            let Some(at) = walk.find_other(bytes, found + 1, 0xff)? else { return Ok(None) };
+            let Some(at) = walk.find_other(bytes, first + 1, 0xff)? else { return Ok(None) };
             if bytes[at] != marker::STUFFED {
                 return Ok(Self::of(bytes, at));
             }
@@ -80,7 +80,7 @@ impl Segment {
 
 impl Frame {
     pub(crate) fn read(bytes: &[u8], walk: &mut Walk<'_>) -> Result<Self, ImageError> {
-        let mut found: Option<Self> = None;
+        let mut header: Option<Self> = None;
         let mut exif = None;
         let mut hints = Hints::default();
         let mut next = 2;
@@ -96,20 +96,20 @@ impl Frame {
                             "coded as {kind:#x}, which is not supported"
                         )));
                     }
-                    if found.is_some() {
+                    if header.is_some() {
                         return Err(malformed("two frames"));
                     }
                     let frame = Self::of(data, kind == marker::SOF_PROGRESSIVE);
-                    found = Some(frame.ok_or_else(|| malformed("the frame's header"))?);
+                    header = Some(frame.ok_or_else(|| malformed("the frame's header"))?);
                 }
                 marker::APP1 if exif.is_none() && data.starts_with(EXIF) => {
                     exif = Some(segment.data.start + EXIF.len()..segment.data.end);
                 }
                 marker::SOS => {
-                    let mut frame = found.ok_or_else(|| malformed("a scan without a frame"))?;
+                    let mut frame = header.ok_or_else(|| malformed("a scan without a frame"))?;
                     frame.first_scan = data.first().copied().unwrap_or(0).into();
                     frame.exif = exif;
-                    // zune-jpeg decodes such pictures to wrong pixels.
+                    // zune-jpeg decodes such images to wrong pixels.
                     if !frame.is_progressive && !frame.is_one_scan() && frame.max() != (1, 1) {
                         return Err(malformed(
                             "components of several resolutions, each in a scan of its own, are not \

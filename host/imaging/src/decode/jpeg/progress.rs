@@ -1,4 +1,4 @@
-//! How much of a picture the scans of a JPEG have brought. A picture is complete when each
+//! How much of an image the scans of a JPEG have brought. An image is complete when each
 //! coefficient of each component has all of its bits; what follows in the file is not its own.
 
 use super::frame::Frame;
@@ -37,13 +37,13 @@ impl Progress {
         self.lowest_bits.iter().any(|bits| bits[0] == NONE)
     }
 
-    /// Whether the picture is complete.
+    /// Whether the image is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.lowest_bits.as_flattened().iter().all(|bit| *bit == 0)
     }
 }
 
-/// Whether a progressive picture can have a scan with this header.
+/// Whether a progressive image can have a scan with this header.
 pub(super) fn is_progression(scan: &[u8]) -> bool {
     let [components, .., first, last, bits] = *scan else { return false };
     let (before, after) = (bits >> 4, bits & 15);

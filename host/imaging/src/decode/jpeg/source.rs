@@ -1,7 +1,7 @@
 //! The bytes in memory that zune-jpeg reads. From time to time it asks the caller whether to go on.
 //!
 //! zune-jpeg cannot be interrupted, but it reads all the time. So it is shown the bytes only up to
-//! the place where the next look at the clock is due.
+//! the place where the next reading of the clock is due.
 
 use std::panic::resume_unwind;
 
@@ -11,15 +11,15 @@ use super::stream::Stream;
 use crate::decode::clock::Clock;
 use crate::work::Workspace;
 
-/// The bytes that are read between two looks at the clock: about 10 us of decoding. They are few
-/// because two bytes in a scan of a progressive picture can stand for 32,767 unchanged blocks.
+/// The bytes that are read between two readings of the clock: about 10 us of decoding. They are few
+/// because two bytes in a scan of a progressive image can stand for 32,767 unchanged blocks.
 const WINDOW_BYTES: usize = 256;
 const SCAN_WINDOW_BYTES: usize = 32;
 
 /// The bytes of padding that may be read ahead: eight bytes of ones, each with its stuffing byte.
 const READ_AHEAD_BYTES: usize = 16;
 
-pub(super) struct Source<'a> {
+pub(super) struct JpegSource<'a> {
     bytes: &'a [u8],
     /// The next byte to be read.
     position: usize,
@@ -32,10 +32,10 @@ pub(super) struct Source<'a> {
 }
 
 /// The decoder took more bits than the data have. This is the payload of the panic that ends it: it
-/// would otherwise go through the whole picture without reading.
+/// would otherwise go through the whole image without reading.
 pub(super) struct Overrun;
 
-impl<'a> Source<'a> {
+impl<'a> JpegSource<'a> {
     pub(super) fn new(stream: &'a Stream, work: Workspace<'a>) -> Self {
         Self {
             bytes: &stream.bytes,
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
     /// Show the next bytes, if there are any.
     #[cold]
     fn open(&mut self) {
-        self.clock.look();
+        self.clock.poll();
         self.window = (self.position + self.window_bytes).min(self.bytes.len());
     }
 
@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl ZByteReaderTrait for Source<'_> {
+impl ZByteReaderTrait for JpegSource<'_> {
     #[inline]
     fn read_byte_no_error(&mut self) -> u8 {
         let Some(&[byte]) = self.peek(1) else { return 0 };

@@ -1,6 +1,6 @@
-//! The parts of a JPEG that make up its picture, assembled for the decoder.
+//! The parts of a JPEG that make up its image, assembled for the decoder.
 //!
-//! Tables and scans are kept in their order, up to the scan that completes the picture. Profiles,
+//! Tables and scans are kept in their order, up to the scan that completes the image. Profiles,
 //! comments and bytes between segments are left out. After the last scan comes a padding of ones,
 //! which is not a valid code.
 
@@ -14,7 +14,7 @@ use crate::error::ImageError;
 use crate::error::Stopped;
 use crate::work::Workspace;
 
-/// The most scans of one picture. Encoders make about twenty at most.
+/// Maximum scans of one image. Encoders make about twenty at most.
 pub(super) const SCANS_MAX: usize = 100;
 
 /// Ones, each byte with its stuffing byte, as in a scan.
@@ -48,7 +48,7 @@ pub(super) struct Stream {
 /// The scans of a file that are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Those of a picture that is complete, or that its file says has ended.
+    /// Those of an image that is complete, or that its file says has ended.
     Whole,
     /// All that are there. The last one may be damaged.
     There,
@@ -59,7 +59,7 @@ pub(super) enum Extent {
 /// The bytes of a stream that are not in the file: markers, and the padding.
 const ADDED_BYTES: usize = 2 + 16 + PADDING.len() + 2;
 
-/// The most bytes of a stream that is made of a file of `file` bytes.
+/// Maximum bytes of a stream that is made of a file of `file` bytes.
 pub(super) fn len_max(file: u64) -> u64 {
     file + ADDED_BYTES as u64
 }
