@@ -101,12 +101,14 @@ impl Cache {
         let mut spared: HashSet<_> =
             self.in_use.lock().keys().map(|digest| self.path(*digest)).collect();
         spared.insert(self.path(but));
-        for (_, own, path) in copies.into_iter().filter(|(_, _, path)| !spared.contains(path)) {
+        for (_, copy_bytes, path) in
+            copies.into_iter().filter(|(_, _, path)| !spared.contains(path))
+        {
             if bytes <= self.bytes_max {
                 break;
             }
             fs::remove_file(path)?;
-            bytes -= own;
+            bytes -= copy_bytes;
         }
         Ok(())
     }

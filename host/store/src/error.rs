@@ -117,9 +117,9 @@ mod tests {
     fn an_error_repeats_neither_a_signature_nor_a_stores_document() {
         let text = "GET https://host/a?sig=secret failed: 400: <Error><Code>ExpiredToken</Code>\
                     <Token-0>secret</Token-0></Error>";
-        let said = format!("{:?}", StoreError::unreachable(text));
-        assert!(said.contains("https://host/a failed: 400:  ExpiredToken"), "{said}");
-        assert!(!said.contains("secret"), "{said}");
+        let text = format!("{:?}", StoreError::unreachable(text));
+        assert!(text.contains("https://host/a failed: 400:  ExpiredToken"), "{text}");
+        assert!(!text.contains("secret"), "{text}");
         assert_eq!(without_secrets("it did not answer"), "it did not answer");
     }
 }

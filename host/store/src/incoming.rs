@@ -105,8 +105,8 @@ impl Drop for Temporary {
 
 impl Incoming {
     pub(crate) async fn begin(worker: Worker, folder: PathBuf) -> io::Result<Self> {
-        let own = worker.clone();
-        let begun = worker.run(move || Begun::new(own, &folder)).await??;
+        let writer = worker.clone();
+        let begun = worker.run(move || Begun::new(writer, &folder)).await??;
         Ok(Self { worker, begun, gathered: Vec::new(), gathered_len: 0 })
     }
 

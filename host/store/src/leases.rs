@@ -11,7 +11,7 @@ use crate::{Store, StoreError};
 /// The folder of leases.
 const LEASES: &str = "replicas";
 
-/// The most leases that are looked at, and the most bytes of one.
+/// Maximum leases that are looked at, and the maximum bytes of one.
 const LEASES_MAX: usize = 1000;
 const LEASE_BYTES_MAX: u64 = 64 << 10;
 

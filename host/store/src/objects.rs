@@ -10,7 +10,7 @@ use object_store::{ObjectStoreExt, PutPayload};
 
 use crate::{Store, StoreError};
 
-/// The most bytes of an object of a shared store that is read whole: a release, a checkpoint or a
+/// Maximum bytes of an object of a shared store that is read whole: a release, a checkpoint or a
 /// lease. A checkpoint with 10,000 tenants has some MiB. Blobs of any length are fetched in parts
 /// there.
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
@@ -18,12 +18,12 @@ const OBJECT_BYTES_MAX: u64 = 1 << 30;
 impl Store {
     pub(crate) async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
         match self.objects.get(key).await {
-            Ok(found) if self.is_shared() && found.meta.size > OBJECT_BYTES_MAX => {
-                let size = found.meta.size;
+            Ok(object) if self.is_shared() && object.meta.size > OBJECT_BYTES_MAX => {
+                let size = object.meta.size;
                 let text = format!("{key} has {size} bytes, over {OBJECT_BYTES_MAX}");
                 Err(StoreError::read(io::Error::other(text)))
             }
-            Ok(found) => Ok(Some(found.bytes().await.map_err(|error| self.unread(error))?)),
+            Ok(object) => Ok(Some(object.bytes().await.map_err(|error| self.unread(error))?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.unread(error)),
         }
@@ -62,7 +62,7 @@ impl Store {
 
     pub(crate) async fn read_local(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
         match self.local.get(&Key::from(name)).await {
-            Ok(found) => Ok(Some(found.bytes().await.map_err(StoreError::read)?)),
+            Ok(object) => Ok(Some(object.bytes().await.map_err(StoreError::read)?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(StoreError::read(error)),
         }

@@ -149,8 +149,8 @@ impl Store {
     }
 
     pub(crate) async fn head(&self, digest: Digest) -> Result<ObjectMeta, StoreError> {
-        let found = self.objects.head(&blob_key(digest)).await;
-        found.map_err(|error| self.no_blob(digest, error))
+        let meta = self.objects.head(&blob_key(digest)).await;
+        meta.map_err(|error| self.no_blob(digest, error))
     }
 
     /// Make sure that the blob stays in a shared store until a release that names it is read by
@@ -162,7 +162,7 @@ impl Store {
     pub async fn refresh(&self, digest: Digest) -> Result<(), StoreError> {
         let Some(cache) = &self.cache else { return Ok(()) };
         match self.head(digest).await {
-            Ok(found) if age_of(&found) < REFRESHED_AGE => return Ok(()),
+            Ok(meta) if age_of(&meta) < REFRESHED_AGE => return Ok(()),
             Ok(_) | Err(StoreError::Missing(_)) => {}
             Err(error) => return Err(error),
         }
@@ -189,7 +189,7 @@ impl Store {
             }
             // It may have been sent again since the list was made.
             match self.head(digest).await {
-                Ok(found) if age_of(&found) >= UNNAMED_AGE => {}
+                Ok(meta) if age_of(&meta) >= UNNAMED_AGE => {}
                 Ok(_) | Err(StoreError::Missing(_)) => continue,
                 Err(error) => return Err(error),
             }
@@ -224,8 +224,8 @@ impl Store {
         // A folder lists its files in any order.
         let mut first = None;
         while let Some(file) = listed.try_next().await.map_err(StoreError::unreachable)? {
-            let found = number_in(LOG, &file.location).filter(|found| *found > number);
-            first = [first, found].into_iter().flatten().min();
+            let next = number_in(LOG, &file.location).filter(|next| *next > number);
+            first = [first, next].into_iter().flatten().min();
         }
         Ok(first)
     }
@@ -234,8 +234,8 @@ impl Store {
         // It may be removed between the two calls: then there is a newer one.
         for _ in 0..3 {
             let Some(newest) = self.checkpoints().await?.pop() else { return Ok(None) };
-            if let Some(found) = self.read(&checkpoint_key(newest)).await? {
-                return Ok(Some(found));
+            if let Some(checkpoint) = self.read(&checkpoint_key(newest)).await? {
+                return Ok(Some(checkpoint));
             }
         }
         Err(StoreError::unreachable(std::io::Error::other("its checkpoints change all the time")))

@@ -133,8 +133,8 @@ async fn a_file_that_arrives_is_aside_until_it_is_kept_and_gone_where_it_is_not(
 async fn the_logs_end_is_what_was_said_last() {
     let (directory, store) = open();
     assert_eq!(store.log_end().await.unwrap(), None);
-    for said in ["one", "two"] {
-        store.put_log_end(said.into()).await.unwrap();
+    for end in ["one", "two"] {
+        store.put_log_end(end.into()).await.unwrap();
     }
     let store = Store::open_local(directory.path()).unwrap();
     assert_eq!(store.log_end().await.unwrap().unwrap(), "two");
@@ -155,8 +155,8 @@ async fn an_append_that_fails_may_have_left_its_documents() {
 async fn documents_are_appended_up_to_the_first_that_another_writer_has() {
     let (directory, store) = open();
     assert_eq!(store.append(3, vec!["theirs".into()]).await.unwrap(), 1);
-    let own = ["a", "b", "c", "d"].map(Bytes::from).to_vec();
-    assert_eq!(store.append(1, own).await.unwrap(), 2);
+    let documents = ["a", "b", "c", "d"].map(Bytes::from).to_vec();
+    assert_eq!(store.append(1, documents).await.unwrap(), 2);
     assert_eq!(store.document(2).await.unwrap().unwrap(), "b");
     assert_eq!(store.document(3).await.unwrap().unwrap(), "theirs");
     assert_eq!(store.document(4).await.unwrap(), None);
@@ -203,8 +203,8 @@ async fn leftovers_are_removed_and_nothing_else() {
     std::fs::write(log.join("00000000000000000002.json#12"), b"{").unwrap();
     std::fs::write(directory.path().join("log-end.json#3"), b"{").unwrap();
     std::fs::write(directory.path().join("incoming/x"), b"gr").unwrap();
-    for own in ["notes#x", "README", "ABCDEF"] {
-        std::fs::write(blobs.join(own), b"mine").unwrap();
+    for file in ["notes#x", "README", "ABCDEF"] {
+        std::fs::write(blobs.join(file), b"mine").unwrap();
     }
     let removed = store.remove_leftovers(move |digest| *digest == kept).await.unwrap();
     assert_eq!(removed, Removed { files: 5, bytes: 12 });

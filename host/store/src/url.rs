@@ -120,14 +120,14 @@ mod tests {
     #[test]
     fn a_url_names_a_store_and_has_no_secret() {
         let read = |text: &str| text.parse::<StoreUrl>().map(|url| url.to_string());
-        for known in [
+        for url in [
             "s3://bucket/grist/mill",
             "gs://bucket",
             "az://container/folder",
             "abfss://container@account.dfs.core.windows.net/folder",
             "file:///srv/gristmill",
         ] {
-            assert_eq!(read(known).as_deref(), Ok(known));
+            assert_eq!(read(url).as_deref(), Ok(url));
         }
         for unknown in ["/srv", "bucket", "http://host/bucket", "memory:///", "file:///", "s3:"] {
             assert_eq!(read(unknown), Err(StoreUrlError::Unknown), "{unknown}");

@@ -106,11 +106,11 @@ async fn leases_are_put_again_and_removed() {
     let directory = tempfile::tempdir().unwrap();
     let (one, two) = (server(directory.path(), "one"), server(directory.path(), "two"));
     let name = |text: &str| text.parse::<Name>().unwrap();
-    for (store, own) in [(&one, "one"), (&two, "two"), (&one, "one")] {
-        store.put_lease(&name(own), format!("lease of {own}").into()).await.unwrap();
+    for (store, server) in [(&one, "one"), (&two, "two"), (&one, "one")] {
+        store.put_lease(&name(server), format!("lease of {server}").into()).await.unwrap();
     }
     std::fs::write(directory.path().join("shared/replicas/notes.txt"), "x").unwrap();
-    let names: Vec<_> = two.leases().await.unwrap().into_iter().map(|own| own.name).collect();
+    let names: Vec<_> = two.leases().await.unwrap().into_iter().map(|lease| lease.name).collect();
     assert_eq!(names, [name("one"), name("two")]);
     assert_eq!(two.lease(&name("one")).await.unwrap().unwrap(), "lease of one");
     one.remove_lease(&name("one")).await.unwrap();
