@@ -81,11 +81,11 @@ where
             }
         };
         // A connection that waits for a request may be closed to make room for this one.
-        let place = tokio::select! {
-            place = config.connections.place(client) => place,
+        let permit = tokio::select! {
+            permit = config.connections.permit(client) => permit,
             () = shutdown.begun() => break,
         };
-        let Some(place) = place else {
+        let Some(permit) = permit else {
             if let Some(left_out) = refusals.take(Instant::now()) {
                 tracing::warn!(%client, left_out, "a client has as many connections as it may");
             }
@@ -98,11 +98,11 @@ where
         match (&tls, protocol) {
             (None, Protocol::Http1) => connections.spawn(InTurns::new(host, async move {
                 server.http1(Socket::Plain(socket), client).await;
-                drop(place);
+                drop(permit);
             })),
             (None, Protocol::Http2) => connections.spawn(InTurns::new(host.clone(), async move {
                 server.http2(Socket::Plain(socket), client, host).await;
-                drop(place);
+                drop(permit);
             })),
             (Some(tls), _) => {
                 let tls = tls.clone();
@@ -110,7 +110,7 @@ where
                 let newcomer = Newcomer { socket, client, protocol, stopping };
                 connections.spawn(InTurns::new(host.clone(), async move {
                     server.with_tls(&tls, newcomer, host).await;
-                    drop(place);
+                    drop(permit);
                 }))
             }
         };

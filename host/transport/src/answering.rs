@@ -26,7 +26,7 @@ enum Whose<B> {
 }
 
 /// A part of an answer.
-pub(crate) struct Part {
+pub(crate) struct AnswerPart {
     bytes: Bytes,
     unwritten: Unwritten,
 }
@@ -43,7 +43,7 @@ impl<B> Answering<B> {
     }
 
     /// An answer that the listener itself gives.
-    pub(crate) fn own(answer: Response<Bytes>, ongoing: Ongoing) -> Response<Self> {
+    pub(crate) fn of_listener(answer: Response<Bytes>, ongoing: Ongoing) -> Response<Self> {
         answer.map(|body| {
             let requests = ongoing.requests().clone();
             Self { body: Whose::Listener(body), requests, _ongoing: Some(ongoing) }
@@ -52,19 +52,19 @@ impl<B> Answering<B> {
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
-    type Data = Part;
+    type Data = AnswerPart;
     type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Part>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<AnswerPart>, B::Error>>> {
         let frame = match &mut self.body {
             Whose::Handler(body) => ready!(Pin::new(body).poll_frame(context)),
             Whose::Listener(bytes) if bytes.is_empty() => None,
             Whose::Listener(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
         };
-        let part = |bytes| Part { bytes, unwritten: self.requests.begin_part() };
+        let part = |bytes| AnswerPart { bytes, unwritten: self.requests.begin_part() };
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(part))))
     }
 
@@ -83,7 +83,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
     }
 }
 
-impl Buf for Part {
+impl Buf for AnswerPart {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
     }

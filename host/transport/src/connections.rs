@@ -1,12 +1,12 @@
-//! The places for connections, and the list of connections that wait for a request.
+//! The permits for connections, and the list of connections that wait for a request.
 //!
-//! A connection is an open file, and the number of open files is limited. When all places are
+//! A connection is an open file, and the number of open files is limited. When all permits are
 //! taken, the connection that has waited longest is closed, so that a new connection gets its
-//! place. If none waits, the new connection has to wait. The admin plane has its own places, which
-//! other connections cannot take.
+//! permit. If none waits, the new connection has to wait. The admin plane has its own permits,
+//! which other connections cannot take.
 //!
 //! Invariant: a connection that has a request, or an answer that its client is reading, is never
-//! closed to make room. No client has more than its share of the places.
+//! closed to make room. No client has more than its share of the permits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The interval at which a new connection without a place looks for a connection that waits.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// The interval at which a new connection without a permit polls for a connection that waits.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The time between telling one connection to close and telling another. An HTTP/2 connection tells
 /// its client before it closes.
@@ -28,13 +28,13 @@ const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 /// this long counts as waiting.
 pub(crate) const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The places for connections, of one or several listeners: clones share them.
+/// The permits for connections, of one or several listeners: clones share them.
 #[derive(Clone, Debug)]
-pub struct Connections(Arc<Shared>);
+pub struct Connections(Arc<ConnectionCounts>);
 
 #[derive(Debug)]
-struct Shared {
-    places: Arc<Semaphore>,
+struct ConnectionCounts {
+    permits: Arc<Semaphore>,
     max: usize,
     per_client_max: Option<usize>,
     open: Mutex<Open>,
@@ -55,46 +55,46 @@ impl Connections {
     /// address, or an IPv6 network of 64 bits: one host may have all addresses of such a network.
     pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
         let max = max.min(Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(max));
-        Self(Arc::new(Shared { places, max, per_client_max, open: Mutex::default() }))
+        let permits = Arc::new(Semaphore::new(max));
+        Self(Arc::new(ConnectionCounts { permits, max, per_client_max, open: Mutex::default() }))
     }
 
     /// The connections now.
     pub fn open(&self) -> usize {
-        self.0.max.saturating_sub(self.0.places.available_permits())
+        self.0.max.saturating_sub(self.0.permits.available_permits())
     }
 
-    /// The most connections at the same time.
+    /// Maximum connections at the same time.
     pub fn max(&self) -> usize {
         self.0.max
     }
 
-    /// A place for a connection of `client`, as soon as one is free. None if the client has reached
-    /// its limit.
-    pub(crate) async fn place(&self, client: IpAddr) -> Option<Place> {
+    /// A permit for a connection of `client`, as soon as one is free. None if the client has
+    /// reached its limit.
+    pub(crate) async fn permit(&self, client: IpAddr) -> Option<ConnectionPermit> {
         let client = self.counted(client)?;
         loop {
-            let places = self.0.places.clone();
-            if let Ok(permit) = places.clone().try_acquire_owned() {
-                return Some(Place { _permit: permit, _client: client });
+            let permits = self.0.permits.clone();
+            if let Ok(permit) = permits.clone().try_acquire_owned() {
+                return Some(ConnectionPermit { _permit: permit, _client: client });
             }
             let closes = self.close_longest_waiting();
             // Connections that close by themselves make room as well.
-            let wait = if closes { CLOSED_WITHIN } else { LOOK_INTERVAL };
-            if let Ok(Ok(permit)) = timeout(wait, places.acquire_owned()).await {
-                return Some(Place { _permit: permit, _client: client });
+            let wait = if closes { CLOSED_WITHIN } else { POLL_INTERVAL };
+            if let Ok(Ok(permit)) = timeout(wait, permits.acquire_owned()).await {
+                return Some(ConnectionPermit { _permit: permit, _client: client });
             }
         }
     }
 
     /// Register a connection that has waited for a request since `since`, so that it can be closed.
-    pub(crate) fn wait(&self, since: Instant) -> Waiting {
+    pub(crate) fn wait(&self, since: Instant) -> IdleConnection {
         let closes = Arc::new(Notify::new());
         let mut open = self.0.open.lock();
         open.last += 1;
         let key = (since, open.last);
         open.waiting.insert(key, closes.clone());
-        Waiting { connections: self.clone(), key, closes }
+        IdleConnection { connections: self.clone(), key, closes }
     }
 
     /// Tell the connection that has waited longest to close. Returns whether one was waiting.
@@ -117,14 +117,14 @@ impl Connections {
 }
 
 impl Default for Connections {
-    /// Places without a limit.
+    /// Permits without a limit.
     fn default() -> Self {
         Self::new(usize::MAX, None)
     }
 }
 
-/// A place for a connection, taken until this is dropped.
-pub(crate) struct Place {
+/// A permit for a connection, taken until this is dropped.
+pub(crate) struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
     _client: Client,
 }
@@ -146,20 +146,20 @@ impl Drop for Client {
 }
 
 /// A connection that is registered as waiting until this is dropped.
-pub(crate) struct Waiting {
+pub(crate) struct IdleConnection {
     connections: Connections,
     key: (Instant, u64),
     closes: Arc<Notify>,
 }
 
-impl Waiting {
+impl IdleConnection {
     /// Wait until the connection must close.
     pub(crate) async fn closes(&self) {
         self.closes.notified().await;
     }
 }
 
-impl Drop for Waiting {
+impl Drop for IdleConnection {
     fn drop(&mut self) {
         self.connections.0.open.lock().waiting.remove(&self.key);
     }
@@ -187,47 +187,47 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_newcomer_closes_the_connection_that_has_waited_longest_or_waits_itself() {
         let connections = Connections::new(3, None);
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         for _ in 0..3 {
-            places.push(connections.place(CLIENT).await.unwrap());
+            permits.push(connections.permit(CLIENT).await.unwrap());
         }
         let now = Instant::now();
         let younger = connections.wait(now);
         let oldest = connections.wait(now - Duration::from_secs(2));
         let in_use = connections.wait(now - Duration::from_secs(9));
         drop(in_use);
-        let mut newcomer = Box::pin(connections.place(CLIENT));
+        let mut newcomer = Box::pin(connections.permit(CLIENT));
         assert!((&mut newcomer).now_or_never().is_none());
         oldest.closes().await;
         assert!(younger.closes().now_or_never().is_none());
         // From here on no connection waits.
         drop((oldest, younger));
         assert!((&mut newcomer).now_or_never().is_none());
-        places.pop();
-        places.push(newcomer.await.unwrap());
-        let mut newcomer = Box::pin(connections.place(CLIENT));
+        permits.pop();
+        permits.push(newcomer.await.unwrap());
+        let mut newcomer = Box::pin(connections.permit(CLIENT));
         assert!((&mut newcomer).now_or_never().is_none());
         // A connection that is in use begins to wait.
         let waiting = connections.wait(now);
         tokio::select! {
             biased;
-            _ = &mut newcomer => panic!("there is no place"),
+            _ = &mut newcomer => panic!("there is no permit"),
             () = waiting.closes() => {}
         }
-        places.pop();
+        permits.pop();
         assert!(newcomer.await.is_some());
     }
 
     #[tokio::test]
     async fn the_connections_of_a_client_are_limited() {
         let connections = Connections::new(9, Some(2));
-        let first = connections.place(CLIENT).await.unwrap();
-        let _second = connections.place(CLIENT).await.unwrap();
-        assert!(connections.place(CLIENT).await.is_none());
-        let other = connections.place(Ipv4Addr::new(127, 0, 0, 2).into()).await;
+        let first = connections.permit(CLIENT).await.unwrap();
+        let _second = connections.permit(CLIENT).await.unwrap();
+        assert!(connections.permit(CLIENT).await.is_none());
+        let other = connections.permit(Ipv4Addr::new(127, 0, 0, 2).into()).await;
         assert!(other.is_some());
         drop(first);
-        assert!(connections.place(CLIENT).await.is_some());
+        assert!(connections.permit(CLIENT).await.is_some());
     }
 
     #[test]

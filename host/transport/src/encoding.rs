@@ -14,7 +14,7 @@ use http::header::ACCEPT_ENCODING;
 use crate::body;
 use crate::problem::Problem;
 
-/// The most bytes that are decompressed before they are counted.
+/// Maximum bytes that are decompressed before they are counted.
 const INFLATED_BYTES: usize = 64 << 10;
 
 /// The compression of a body.
@@ -29,7 +29,7 @@ pub enum Encoding {
 impl Encoding {
     /// The encoding with this name in a header, if it is supported.
     pub fn of(name: &[u8]) -> Option<Self> {
-        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        let is = |encoding: &str| name.eq_ignore_ascii_case(encoding.as_bytes());
         if is("gzip") || is("x-gzip") {
             return Some(Self::Gzip);
         }

@@ -34,10 +34,10 @@ use crate::connections::{Connections, IDLE_INTERVAL};
 use crate::listener::ListenerConfig;
 use crate::problem::Problem;
 use crate::requests::Taking;
-use crate::rewind::{Rewind, Shared};
+use crate::rewind::{ConnectionState, Rewind};
 use crate::stream::Stream;
 
-/// The most bytes that hyper reads at a time, and the most bytes of unwritten answers that it
+/// Maximum bytes that hyper reads at a time, and the maximum bytes of unwritten answers that it
 /// keeps. No budget counts them: each connection with a request may hold about three times as many.
 const READ_BYTES_MAX: usize = 64 << 10;
 
@@ -53,7 +53,7 @@ pub(crate) struct Rules {
 }
 
 /// Why a connection was taken out of hyper.
-enum Left {
+enum LeaveReason {
     Ended,
     /// The connection has no request.
     Idle,
@@ -68,7 +68,7 @@ where
     F: Future<Output = Response<B>>,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin + 'static,
 {
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(ConnectionState::default());
     let mut io = Rewind::new(stream, shared.clone());
     let mut idle_since = Some(Instant::now());
     // When the connection last began to wait, and the number of events until then.
@@ -87,7 +87,7 @@ where
             let ongoing = shared.requests.begin();
             let refusal = refusal(&request, rules.header_bytes_max);
             let answer = match refusal {
-                Some(refusal) => Either::Left(ready(Answering::own(refusal, ongoing))),
+                Some(refusal) => Either::Left(ready(Answering::of_listener(refusal, ongoing))),
                 None => {
                     let answer = handler(request);
                     Either::Right(answer.map(|answer| Answering::of(answer, ongoing)))
@@ -100,17 +100,17 @@ where
         });
         let mut connection = rules.builder.serve_connection(io, service);
         let (mut stops, mut is_stopping) = (pin!(rules.stopping.cancelled()), false);
-        let mut looks = pin!(sleep(IDLE_INTERVAL));
+        let mut idle_checks = pin!(sleep(IDLE_INTERVAL));
         let mut events = None;
         let mut taking = Taking::new(&shared.requests);
         let left = poll_fn(|context| {
             loop {
                 if let Poll::Ready(outcome) = connection.poll_unpin(context) {
-                    return Poll::Ready(outcome.map(|()| Left::Ended));
+                    return Poll::Ready(outcome.map(|()| LeaveReason::Ended));
                 }
-                if looks.as_mut().poll(context).is_ready() {
+                if idle_checks.as_mut().poll(context).is_ready() {
                     if taking.has_stalled(&shared.requests, rules.write_timeout) {
-                        return Poll::Ready(Ok(Left::Stalled));
+                        return Poll::Ready(Ok(LeaveReason::Stalled));
                     }
                     let now = Some(shared.events());
                     let nothing_happened = std::mem::replace(&mut events, now) == now;
@@ -118,9 +118,9 @@ where
                         && shared.is_idle()
                         && in_part != Some(shared.requests.begun())
                     {
-                        return Poll::Ready(Ok(Left::Idle));
+                        return Poll::Ready(Ok(LeaveReason::Idle));
                     }
-                    looks.as_mut().reset(tokio::time::Instant::now() + IDLE_INTERVAL);
+                    idle_checks.as_mut().reset(tokio::time::Instant::now() + IDLE_INTERVAL);
                     continue;
                 }
                 if is_stopping || stops.as_mut().poll(context).is_pending() {
@@ -131,13 +131,13 @@ where
             }
         });
         match left.await {
-            Ok(Left::Ended) if shared.closes() => {
+            Ok(LeaveReason::Ended) if shared.closes() => {
                 // Only the socket is kept for this.
                 let io = connection.into_parts().io;
                 return Box::pin(rules.linger(io)).await;
             }
-            Ok(Left::Ended | Left::Stalled) => return,
-            Ok(Left::Idle) => {
+            Ok(LeaveReason::Ended | LeaveReason::Stalled) => return,
+            Ok(LeaveReason::Idle) => {
                 let parts = connection.into_parts();
                 io = parts.io;
                 if parts.read_buf.is_empty() {

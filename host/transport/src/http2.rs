@@ -29,11 +29,11 @@ use crate::turns::TurnExecutor;
 /// Streams that one HTTP/2 connection may have at the same time.
 const STREAMS_MAX: u32 = 1024;
 
-/// The most streams that a client may reset before they are answered. More of them close the
+/// Maximum streams that a client may reset before they are answered. More of them close the
 /// connection.
 const RESET_STREAMS_MAX: usize = 64;
 
-/// The most bytes that are read of one HTTP/2 stream, and of all streams of a connection, before
+/// Maximum bytes that are read of one HTTP/2 stream, and of all streams of a connection, before
 /// their handlers take them.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
@@ -69,7 +69,7 @@ impl Rules {
 }
 
 /// Serve one connection until it ends, until its client stops reading its answers, or until nothing
-/// is under way and another connection needs the place. After the signal to stop, answer the calls
+/// is under way and another connection needs the permit. After the signal to stop, answer the calls
 /// under way.
 pub(crate) async fn drive<H, F, B>(rules: Rules, mut stream: Stream, handler: H)
 where

@@ -1,7 +1,7 @@
 //! The parts that all planes of the server share: connections, bodies, credentials and problem
 //! documents.
 //!
-//! In reading order: `accept` takes connections, `connections` has their places, and `tls` their
+//! In reading order: `accept` takes connections, `connections` has their permits, and `tls` their
 //! certificates and handshakes. `http1` and `http2` serve one connection each; `requests` counts
 //! the requests under way on it, and `answering` is an answer that is being written. `stream`,
 //! `rewind`, `frames` and `coalesce` are the streams beneath. `body` reads and makes bodies,
@@ -11,7 +11,7 @@
 //! Refuses to know tenants, models and plugins. It sees only their names and digests.
 //!
 //! Invariants:
-//! - a connection has a place before it is served;
+//! - a connection has a permit before it is served;
 //! - a body is never read past its limit, and its bytes in memory count against a budget;
 //! - shutdown stops accepting first, then waits for the requests under way.
 

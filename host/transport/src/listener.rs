@@ -20,13 +20,13 @@ pub struct ListenerConfig {
     /// beginning of the next request, and again from there to the end of its headers. With TLS, a
     /// handshake has as long before.
     pub header_read_timeout: Duration,
-    /// The most bytes of a request's line and headers.
+    /// Maximum bytes of a request's line and headers.
     pub header_bytes_max: usize,
     /// The longest time for which a client may read almost nothing of its answers.
     pub write_timeout: Duration,
     /// The longest time for which a shutdown waits for requests under way.
     pub drain_timeout: Duration,
-    /// The places for connections.
+    /// The permits for connections.
     pub connections: Connections,
 }
 

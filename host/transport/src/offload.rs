@@ -3,8 +3,8 @@
 //!
 //! A few threads of low priority do it. A tenant has at most half of them, so that another tenant
 //! finds a free thread. Further work waits in the order of arrival. A job that has begun keeps its
-//! place until it ends, even if its client has left. So clients that leave cannot start more work
-//! than there are places.
+//! permit until it ends, even if its client has left. So clients that leave cannot start more work
+//! than there are permits.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -28,10 +28,10 @@ const THREADS_MIN: usize = 2;
 /// Threads for work on large messages. When this is dropped, they end after their work.
 pub struct Offload {
     jobs: Sender<Job>,
-    places: Arc<Semaphore>,
-    /// The number of places that each tenant has.
+    permits: Arc<Semaphore>,
+    /// The number of permits that each tenant has.
     of_tenant: usize,
-    /// The places of each tenant that has work. All other callers share the entry without a name.
+    /// The permits of each tenant that has work. All other callers share the entry without a name.
     tenants: Mutex<HashMap<Option<Name>, Weak<Semaphore>>>,
 }
 
@@ -48,8 +48,8 @@ impl Offload {
                 tracing::error!(%error, "cannot start a thread for large messages");
             }
         }
-        let (places, of_tenant) = (Arc::new(Semaphore::new(threads)), threads / 2);
-        Self { jobs, places, of_tenant, tenants: Mutex::default() }
+        let (permits, of_tenant) = (Arc::new(Semaphore::new(threads)), threads / 2);
+        Self { jobs, permits, of_tenant, tenants: Mutex::default() }
     }
 
     /// Do `work` for `tenant` on one of the threads, and return its result.
@@ -62,12 +62,12 @@ impl Offload {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let failed = || Problem::new(ErrorCode::Internal, "work on a large message failed");
-        let own = self.places_of(tenant).acquire_owned().await.map_err(|_| failed())?;
-        let any = self.places.clone().acquire_owned().await.map_err(|_| failed())?;
+        let tenant_permit = self.places_of(tenant).acquire_owned().await.map_err(|_| failed())?;
+        let any = self.permits.clone().acquire_owned().await.map_err(|_| failed())?;
         let (done, outcome) = oneshot::channel();
         let host = HostTime::current().unwrap_or_default();
         let job = move || {
-            let _places = (own, any);
+            let _places = (tenant_permit, any);
             // If the client left while its work waited, nobody needs the result.
             if !done.is_closed() {
                 let _ = done.send(host.turn(work));
@@ -79,13 +79,13 @@ impl Offload {
 
     fn places_of(&self, tenant: Option<&Name>) -> Arc<Semaphore> {
         let mut tenants = self.tenants.lock();
-        if let Some(places) = tenants.get(&tenant.cloned()).and_then(Weak::upgrade) {
-            return places;
+        if let Some(permits) = tenants.get(&tenant.cloned()).and_then(Weak::upgrade) {
+            return permits;
         }
-        tenants.retain(|_, places| places.strong_count() > 0);
-        let places = Arc::new(Semaphore::new(self.of_tenant));
-        tenants.insert(tenant.cloned(), Arc::downgrade(&places));
-        places
+        tenants.retain(|_, permits| permits.strong_count() > 0);
+        let permits = Arc::new(Semaphore::new(self.of_tenant));
+        tenants.insert(tenant.cloned(), Arc::downgrade(&permits));
+        permits
     }
 }
 

@@ -25,13 +25,13 @@ pub struct RequestIds {
 impl RequestIds {
     /// The client's own id if it is safe in a log line, otherwise a new one.
     pub fn of(&self, headers: &HeaderMap) -> String {
-        let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
-        self.of_text(own.unwrap_or_default())
+        let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        self.of_text(sent.unwrap_or_default())
     }
 
     /// The same for an id that came in another way than in the header.
-    pub fn of_text(&self, own: &str) -> String {
-        if is_sane(own) { own.to_owned() } else { self.new_id() }
+    pub fn of_text(&self, text: &str) -> String {
+        if is_sane(text) { text.to_owned() } else { self.new_id() }
     }
 
     fn new_id(&self) -> String {
@@ -62,13 +62,13 @@ mod tests {
     #[test]
     fn only_ids_that_can_stand_in_a_log_line_are_kept() {
         let ids = RequestIds::default();
-        for own in ["order-66", "a/b+c=:._", "x"] {
-            assert_eq!(ids.of_text(own), own);
+        for id in ["order-66", "a/b+c=:._", "x"] {
+            assert_eq!(ids.of_text(id), id);
         }
         let long = "x".repeat(129);
-        for own in ["", "a b", "a} ERROR x{b=c", "a\"b", "a,b", "ä", long.as_str()] {
-            let made = ids.of_text(own);
-            assert_eq!(made.len(), 20, "{own:?} became {made}");
+        for id in ["", "a b", "a} ERROR x{b=c", "a\"b", "a,b", "ä", long.as_str()] {
+            let made = ids.of_text(id);
+            assert_eq!(made.len(), 20, "{id:?} became {made}");
         }
     }
 

@@ -62,7 +62,7 @@ struct Taken {
 /// Why the server closes a connection that its client keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Close {
-    /// It waits for a request, and another connection needs its place.
+    /// It waits for a request, and another connection needs its permit.
     Evicted,
     /// Its client does not read its answers.
     Stalled,
@@ -195,16 +195,16 @@ mod tests {
         let mut closes = Box::pin(requests.closes(&connections, WRITE_TIMEOUT));
         let wait = || tokio::time::sleep(IDLE_INTERVAL * 60);
         let ongoing = requests.begin();
-        let _place = connections.place(CLIENT).await;
+        let _permit = connections.permit(CLIENT).await;
         tokio::select! {
             close = &mut closes => panic!("a request is under way: {close:?}"),
-            _ = connections.place(CLIENT) => panic!("there is no place"),
+            _ = connections.permit(CLIENT) => panic!("there is no permit"),
             () = wait() => {}
         }
         drop(ongoing);
         tokio::select! {
             close = &mut closes => assert_eq!(close, Close::Evicted),
-            _ = connections.place(CLIENT) => panic!("there is no place"),
+            _ = connections.permit(CLIENT) => panic!("there is no permit"),
         }
     }
 

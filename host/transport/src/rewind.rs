@@ -17,7 +17,7 @@ use crate::stream::{Stream, linger};
 
 /// The state that a hyper connection, its service and its driver share.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct ConnectionState {
     /// Whether hyper has something to write that is not written.
     unwritten: AtomicBool,
     /// Whether an answer closes the connection. Then a part of its request may be unread.
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) requests: Arc<Requests>,
 }
 
-impl Shared {
+impl ConnectionState {
     /// Note whether an answer says that it is the last of its connection.
     pub(crate) fn note_close(&self, answer: &HeaderMap) {
         if answer.get(CONNECTION).is_some_and(|option| option == "close") {
@@ -56,11 +56,11 @@ pub(crate) struct Rewind {
     stream: TokioIo<Stream>,
     /// Bytes that are read before those of the socket.
     before: Bytes,
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionState>,
 }
 
 impl Rewind {
-    pub(crate) fn new(stream: Stream, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(stream: Stream, shared: Arc<ConnectionState>) -> Self {
         Self { stream: TokioIo::new(stream), before: Bytes::new(), shared }
     }
 

@@ -1,7 +1,7 @@
 //! TLS on a listener: its certificate, which is replaced when its files change, and the handshakes.
 //!
 //! In reading order: `files` reads certificate and key and names their faults; `session` makes the
-//! settings of sessions from them; `current` has the settings of now; `watch` looks at the files
+//! settings of sessions from them; `current` has the current settings; `watch` polls the files
 //! every few seconds; `threads` compute handshakes, and `handshake` makes the session of one
 //! connection.
 //!
@@ -9,7 +9,7 @@
 //! - certificate, key and the authorities of clients are replaced together, and only if they fit
 //!   each other: a handshake sees one set of them;
 //! - a set with a fault never takes the place of one that works;
-//! - a handshake has its connection's place, a client has the time for a head for it, and it is
+//! - a handshake has its connection's permit, a client has the time for a head for it, and it is
 //!   computed by threads of low priority, so that no request waits for it;
 //! - no session is resumed across a replacement. So a client whose authority was removed needs
 //!   another certificate.
@@ -37,7 +37,7 @@ use crate::line_rate::LineRate;
 
 /// The TLS of one or several listeners; clones share everything.
 #[derive(Clone)]
-pub struct Tls(Arc<Shared>);
+pub struct Tls(Arc<TlsState>);
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ pub struct TlsReport {
     pub without_tls: u64,
 }
 
-struct Shared {
+struct TlsState {
     current: Arc<Current>,
     threads: Threads,
     counts: Counts,
@@ -95,12 +95,12 @@ impl Tls {
         let threads = Threads::start().map_err(TlsOpenError::Threads)?;
         threads.spawn(watch::watch(current.clone(), seen));
         let (counts, refusals) = (Counts::default(), Mutex::default());
-        Ok(Self(Arc::new(Shared { current, threads, counts, refusals })))
+        Ok(Self(Arc::new(TlsState { current, threads, counts, refusals })))
     }
 
     /// The state and the counts so far.
     pub fn report(&self) -> TlsReport {
-        let Shared { current, counts, .. } = &*self.0;
+        let TlsState { current, counts, .. } = &*self.0;
         TlsReport {
             not_after: current.sessions().ends(),
             loaded: current.loaded(),

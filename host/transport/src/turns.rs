@@ -1,4 +1,4 @@
-//! The tasks of a connection run in turns, whose processor time its requests are charged.
+//! The tasks of a connection run in turns, whose CPU time its requests are charged.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -27,8 +27,8 @@ impl<F: Future> Future for InTurns<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let own = self.project();
-        own.host.turn(|| own.future.poll(context))
+        let projected = self.project();
+        projected.host.turn(|| projected.future.poll(context))
     }
 }
 

@@ -12,7 +12,7 @@ use hyper::body::{Body, Incoming};
 
 use super::read::next;
 
-/// The most bytes of an unread body that are read so that the connection can be reused, and the
+/// Maximum bytes of an unread body that are read so that the connection can be reused, and the
 /// longest time for it.
 const DRAINED_BYTES_MAX: usize = 64 << 10;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

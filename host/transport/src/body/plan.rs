@@ -6,7 +6,7 @@ use gristmill_core::{BufferPool, ByteBudget, Deadline};
 
 /// Bounds on reading a body, and the memory for it.
 pub struct ReadPlan<'a> {
-    /// The most bytes of the body.
+    /// Maximum bytes of the body.
     pub bytes: usize,
     /// The time until which the body must have arrived.
     pub deadline: Deadline,

@@ -14,7 +14,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::hold::{HELD_BYTES_MIN, held};
 
-/// The most bytes that a connection gets at once. It takes the next ones when most of these are
+/// Maximum bytes that a connection gets at once. It takes the next ones when most of these are
 /// written, so that the end of a long body is near the time at which its client has it.
 const FRAME_BYTES_MAX: usize = 256 << 10;
 

@@ -5,7 +5,7 @@ use gristmill_core::{BufferMut, BufferPool, PromisedBytes};
 
 use super::plan::ReadPlan;
 
-/// The most memory that is reserved for the rest of a body before it comes.
+/// Maximum memory that is reserved for the rest of a body before it comes.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
 /// A body of known length and at least this many bytes is collected in a pooled buffer.

@@ -24,14 +24,14 @@ impl ClientCertVerifier for TrustedClients {
 
     fn verify_client_cert(
         &self,
-        own: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         others: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        match self.authorities.verify_client_cert(own, others, now) {
+        match self.authorities.verify_client_cert(certificate, others, now) {
             // The time was checked before: that it is an authority is what is left.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.named.iter().any(|named| named == own) =>
+                if self.named.iter().any(|named| named == certificate) =>
             {
                 Ok(ClientCertVerified::assertion())
             }
@@ -42,19 +42,19 @@ impl ClientCertVerifier for TrustedClients {
     fn verify_tls12_signature(
         &self,
         message: &[u8],
-        own: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls12_signature(message, own, signature)
+        self.authorities.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
-        own: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls13_signature(message, own, signature)
+        self.authorities.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

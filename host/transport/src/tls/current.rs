@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::files::TlsFiles;
 use super::session::Sessions;
 
-/// The settings of now, of one or several listeners.
+/// The current TLS configuration, shared by listeners.
 pub(super) struct Current {
     /// The name for log lines.
     pub(super) listener: &'static str,
@@ -22,10 +22,10 @@ pub(super) struct Current {
 impl Current {
     pub(super) fn new(listener: &'static str, files: TlsFiles, sessions: Sessions) -> Self {
         let sessions = ArcSwap::from_pointee(sessions);
-        let own =
+        let current =
             Self { listener, files, sessions, loaded: AtomicU64::new(1), fault: Mutex::default() };
-        own.warn();
-        own
+        current.warn();
+        current
     }
 
     pub(super) fn sessions(&self) -> Guard<Arc<Sessions>> {

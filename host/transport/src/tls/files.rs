@@ -19,7 +19,7 @@ use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore};
 
 use super::clients::TrustedClients;
 
-/// The most bytes of a file. A bundle of all public authorities has a quarter of it.
+/// Maximum bytes of a file. A bundle of all public authorities has a quarter of it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The permissions of people other than a key's owner and group.
@@ -163,7 +163,7 @@ impl TlsFiles {
         if let Err(fault) = self.check_pair(&provider, &chain, &key) {
             return Err(vec![fault]);
         }
-        let not_after = chain.first().and_then(|own| not_after(own, &provider));
+        let not_after = chain.first().and_then(|certificate| not_after(certificate, &provider));
         Ok(Loaded { provider, chain, key, client_verifier, not_after, key_is_open })
     }
 
@@ -175,10 +175,10 @@ impl TlsFiles {
     fn certificates(&self, file: TlsFile) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
         let read = || {
             let (text, _) = read(self.path(file))?;
-            let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
-            match found.map_err(TlsError::Pem)? {
-                found if found.is_empty() => Err(TlsError::NoCertificate),
-                found => Ok(found),
+            let certificates = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+            match certificates.map_err(TlsError::Pem)? {
+                certificates if certificates.is_empty() => Err(TlsError::NoCertificate),
+                certificates => Ok(certificates),
             }
         };
         read().map_err(|error| self.fault(file, error))

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::session::HTTP2;
-use super::{Shared, Tls};
+use super::{Tls, TlsState};
 use crate::listener::{ListenerConfig, Protocol};
 use crate::stream::linger;
 
@@ -45,7 +45,7 @@ pub(crate) struct Secured {
 }
 
 /// Why a handshake ended without a session.
-enum Ended {
+enum HandshakeEnd {
     /// The client left without a word.
     Silent,
     /// The client does not speak TLS.
@@ -89,11 +89,11 @@ impl Tls {
     }
 
     /// Count a handshake that made no session, and say so in the log.
-    async fn end(&self, client: IpAddr, ended: Ended) {
-        let Shared { counts, current, refusals, .. } = &*self.0;
+    async fn end(&self, client: IpAddr, ended: HandshakeEnd) {
+        let TlsState { counts, current, refusals, .. } = &*self.0;
         match ended {
-            Ended::Silent => {}
-            Ended::NoTls => {
+            HandshakeEnd::Silent => {}
+            HandshakeEnd::NoTls => {
                 counts.without_tls.fetch_add(1, Ordering::Relaxed);
                 let listener = current.listener;
                 let line = refusals.lock().take(Instant::now());
@@ -106,7 +106,7 @@ impl Tls {
                     );
                 }
             }
-            Ended::Failed(error, socket) => {
+            HandshakeEnd::Failed(error, socket) => {
                 counts.failed.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(%client, %error, "a handshake of TLS failed");
                 if let Some(mut socket) = socket {
@@ -122,12 +122,12 @@ impl Tls {
         socket: TcpStream,
         protocol: Protocol,
         patience: Duration,
-    ) -> Result<Box<TlsStream<TcpStream>>, Ended> {
-        let late = |late: Elapsed| Ended::Failed(late.into(), None);
+    ) -> Result<Box<TlsStream<TcpStream>>, HandshakeEnd> {
+        let late = |late: Elapsed| HandshakeEnd::Failed(late.into(), None);
         let mut first = [0];
         match timeout(patience, socket.peek(&mut first)).await.map_err(late)? {
-            Ok(0) | Err(_) => return Err(Ended::Silent),
-            Ok(_) if first != [HANDSHAKE] => return Err(Ended::NoTls),
+            Ok(0) | Err(_) => return Err(HandshakeEnd::Silent),
+            Ok(_) if first != [HANDSHAKE] => return Err(HandshakeEnd::NoTls),
             Ok(_) => {}
         }
         // Settings of now: those of a later change are for later handshakes.
@@ -137,12 +137,12 @@ impl Tls {
         // up because the threads are late.
         let accepting = async move {
             let accepted = timeout(patience, accepting).await.map_err(late)?;
-            let failed = |(error, socket)| Ended::Failed(error, Some(socket));
+            let failed = |(error, socket)| HandshakeEnd::Failed(error, Some(socket));
             accepted.map(Box::new).map_err(failed)
         };
         match AbortOnDropHandle::new(self.0.threads.spawn(accepting)).await {
             Ok(made) => made,
-            Err(error) => Err(Ended::Failed(error.into(), None)),
+            Err(error) => Err(HandshakeEnd::Failed(error.into(), None)),
         }
     }
 }

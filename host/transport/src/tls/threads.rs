@@ -23,7 +23,7 @@ impl Threads {
             .worker_threads((cores / 2).max(1))
             .thread_name("tls")
             .on_thread_start(|| Share::Long.take("handshakes"))
-            // For the looks at the files.
+            // For the polls of the files.
             .enable_time()
             .build()?;
         let handle = runtime.handle().clone();

@@ -1,7 +1,7 @@
-//! Looks at the files of a listener's TLS every few seconds, and takes them over when they change.
+//! Polls the files of a listener's TLS every few seconds, and takes them over when they change.
 //!
-//! Certificate and key are two files, so a look can see one of them new and the other one old. A
-//! fault is therefore told only if the next look finds it again. Files that change while they are
+//! Certificate and key are two files, so a poll can see one of them new and the other one old. A
+//! fault is therefore told only if the next poll finds it again. Files that change while they are
 //! read are read again.
 
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::current::Current;
 use super::files::{Seen, TlsFault};
 use super::session::Sessions;
 
-/// The interval of the looks.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// The interval of the polls.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Look for changes for as long as this is polled. `seen` are the files that serve.
 pub(super) async fn watch(current: Arc<Current>, seen: Seen) {
     let mut watch = Watch { serving: seen, faulty: None };
     loop {
-        sleep(LOOK_INTERVAL).await;
+        sleep(POLL_INTERVAL).await;
         let current = current.clone();
         // A file system may take its time.
-        let look = tokio::task::spawn_blocking(move || {
-            watch.look(&current);
+        let polling = tokio::task::spawn_blocking(move || {
+            watch.poll(&current);
             watch
         });
-        match look.await {
-            Ok(looked) => watch = looked,
+        match polling.await {
+            Ok(polled) => watch = polled,
             Err(error) => {
                 tracing::error!(%error, "changes of certificates are no longer seen");
                 return;
@@ -37,11 +37,11 @@ pub(super) async fn watch(current: Arc<Current>, seen: Seen) {
     }
 }
 
-/// What the looks so far have found.
+/// What the polls so far have found.
 struct Watch {
     /// The files that serve.
     serving: Seen,
-    /// The fault that the last look found.
+    /// The fault that the last poll found.
     faulty: Option<Faulty>,
 }
 
@@ -53,7 +53,7 @@ struct Faulty {
 /// What to do about a fault.
 #[derive(Debug, PartialEq, Eq)]
 enum Fault {
-    /// The next look may find the other file changed, too.
+    /// The next poll may find the other file changed, too.
     Wait,
     Tell,
     /// It was told before.
@@ -61,7 +61,7 @@ enum Fault {
 }
 
 impl Watch {
-    fn look(&mut self, current: &Arc<Current>) {
+    fn poll(&mut self, current: &Arc<Current>) {
         let seen = current.files.seen();
         if seen == self.serving {
             self.faulty = None;
@@ -80,7 +80,7 @@ impl Watch {
             }
             Err(faults) => {
                 let text = texts(&faults);
-                if self.found(&text) == Fault::Tell {
+                if self.judge(&text) == Fault::Tell {
                     let (listener, error) = (current.listener, located(&faults));
                     tracing::error!(
                         listener,
@@ -93,7 +93,7 @@ impl Watch {
         }
     }
 
-    fn found(&mut self, text: &str) -> Fault {
+    fn judge(&mut self, text: &str) -> Fault {
         match &mut self.faulty {
             Some(faulty) if faulty.text == text => {
                 let is_told = std::mem::replace(&mut faulty.is_told, true);
@@ -125,11 +125,11 @@ mod tests {
     use crate::tls::files::TlsFiles;
 
     #[test]
-    fn a_fault_is_told_once_when_a_second_look_finds_it() {
+    fn a_fault_is_told_once_when_a_second_poll_finds_it() {
         let files = TlsFiles { certificate: "a".into(), key: "b".into(), client_ca: None };
         let mut watch = Watch { serving: files.seen(), faulty: None };
-        let mut found = |text: &str| watch.found(text);
-        assert_eq!(["x", "x", "x"].map(&mut found), [Fault::Wait, Fault::Tell, Fault::Known]);
-        assert_eq!(["y", "x", "x"].map(&mut found), [Fault::Wait, Fault::Wait, Fault::Tell]);
+        let mut judged = |text: &str| watch.judge(text);
+        assert_eq!(["x", "x", "x"].map(&mut judged), [Fault::Wait, Fault::Tell, Fault::Known]);
+        assert_eq!(["y", "x", "x"].map(&mut judged), [Fault::Wait, Fault::Wait, Fault::Tell]);
     }
 }
