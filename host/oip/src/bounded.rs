@@ -13,17 +13,17 @@ use crate::limits::TEXT_BYTES_MAX;
 const ERROR_BYTES_MAX: usize = 1 << 10;
 
 /// An item of a list.
-pub(crate) trait Part {
-    /// The most items of a list.
+pub(crate) trait ListItem {
+    /// Maximum items of a list.
     const MAX: usize;
     /// The name of such items in messages.
     const WHAT: &'static str;
 }
 
-/// A list of at most [`Part::MAX`] items.
+/// A list of at most [`ListItem::MAX`] items.
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
-impl<'de, T: Part + Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: ListItem + Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(ListVisitor(PhantomData))
     }
@@ -31,7 +31,7 @@ impl<'de, T: Part + Deserialize<'de>> Deserialize<'de> for List<T> {
 
 struct ListVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Part + Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+impl<'de, T: ListItem + Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     type Value = List<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ use crate::room::{Reserved, Room};
 /// The classes that are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Classes<'a> {
-    /// The most classes of a row.
+    /// Maximum classes of a row.
     pub count: usize,
     /// Whether the output's first dimension is rows. If not, all of it is one row.
     pub has_rows: bool,

@@ -127,9 +127,9 @@ fn raw_shape(info: &TensorInfo, rows_are_open: bool, len: usize) -> Result<Shape
         let why = format!("input {:?} has more than one variable dimension", info.name);
         return Err(ParseError::Raw(why));
     }
-    let known = dims.iter().flatten().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
+    let product = dims.iter().flatten().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
     let row_bytes =
-        known.zip(info.dtype.size_bytes()).and_then(|(count, size)| count.checked_mul(size));
+        product.zip(info.dtype.size_bytes()).and_then(|(count, size)| count.checked_mul(size));
     let fits = row_bytes.filter(|bytes| *bytes > 0 && len.is_multiple_of(*bytes));
     let Some(row_bytes) = fits else {
         let why = format!("{len} bytes are not a {} of shape {}", info.dtype, info.shape_text());

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::bounded::{List, Part, Text};
+use crate::bounded::{List, ListItem, Text};
 use crate::limits::{DIMENSIONS_MAX, TENSORS_MAX};
 use crate::object::{Object, Whole};
 
@@ -45,12 +45,12 @@ pub(crate) struct WireInput<'a> {
     pub(crate) data: Option<&'a RawValue>,
 }
 
-impl Part for Object<WireInput<'_>> {
+impl ListItem for Object<WireInput<'_>> {
     const MAX: usize = TENSORS_MAX;
     const WHAT: &'static str = "inputs";
 }
 
-impl Part for Whole {
+impl ListItem for Whole {
     const MAX: usize = DIMENSIONS_MAX;
     const WHAT: &'static str = "dimensions";
 }
@@ -75,7 +75,7 @@ pub(crate) struct WireOutput<'a> {
     pub(crate) parameters: Option<Object<WireOutputParameters>>,
 }
 
-impl Part for Object<WireOutput<'_>> {
+impl ListItem for Object<WireOutput<'_>> {
     const MAX: usize = TENSORS_MAX;
     const WHAT: &'static str = "outputs";
 }

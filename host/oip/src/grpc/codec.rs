@@ -13,10 +13,10 @@ use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 use super::proto;
 use crate::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
 
-/// The most fields of a message and of its parts, taken together: parameters, for the most part.
+/// Maximum fields of a message and of its parts, taken together: parameters, for the most part.
 const FIELDS_MAX: usize = 16 << 10;
 
-/// The most parameters of a message and of its parts, taken together.
+/// Maximum parameters of a message and of its parts, taken together.
 const PARAMETERS_MAX: usize = 1024;
 
 /// The longest message of another kind than an inference request.
@@ -253,11 +253,11 @@ fn varints(packed: &[u8], most: usize) -> usize {
 /// Look at each field of a message.
 fn each(
     message: &[u8],
-    mut look: impl FnMut(u32, &[u8]) -> Result<(), String>,
+    mut visit: impl FnMut(u32, &[u8]) -> Result<(), String>,
 ) -> Result<(), String> {
     for field in Fields::of(message) {
         let Field { number, content, .. } = field.ok_or("the message cannot be read")?;
-        look(number, content)?;
+        visit(number, content)?;
     }
     Ok(())
 }

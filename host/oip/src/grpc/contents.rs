@@ -137,11 +137,11 @@ impl Typed<'_> {
     }
 
     /// Refuse the contents of another datatype.
-    fn check_other(&self, other: u32, own: u32) -> Result<(), ParseError> {
-        match (field_name(other), field_name(own)) {
-            (Some(other), Some(own)) => {
+    fn check_other(&self, other: u32, expected: u32) -> Result<(), ParseError> {
+        match (field_name(other), field_name(expected)) {
+            (Some(other), Some(expected)) => {
                 let datatype = self.datatype;
-                Err(self.wrong(format!("{other} are given, but {datatype} has {own}")))
+                Err(self.wrong(format!("{other} are given, but {datatype} has {expected}")))
             }
             _ => Ok(()),
         }

@@ -9,23 +9,23 @@ use super::proto::model_instance_group::Kind;
 use super::proto::model_queue_policy::TimeoutAction;
 
 pub(super) fn data_type<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
-    let known = DataType::try_from(*value).unwrap_or_default();
-    serializer.serialize_str(known.as_str_name())
+    let data_type = DataType::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(data_type.as_str_name())
 }
 
 pub(super) fn format<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
-    let known = Format::try_from(*value).unwrap_or_default();
-    serializer.serialize_str(known.as_str_name())
+    let format = Format::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(format.as_str_name())
 }
 
 pub(super) fn instance_kind<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
-    let known = Kind::try_from(*value).unwrap_or_default();
-    serializer.serialize_str(known.as_str_name())
+    let kind = Kind::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(kind.as_str_name())
 }
 
 pub(super) fn timeout_action<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
-    let known = TimeoutAction::try_from(*value).unwrap_or_default();
-    serializer.serialize_str(known.as_str_name())
+    let action = TimeoutAction::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(action.as_str_name())
 }
 
 /// The element type's number in model configurations.
