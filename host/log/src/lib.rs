@@ -82,8 +82,8 @@ pub fn check_filter(filter: &str) -> Result<(), ParseError> {
 
 /// Write log lines that pass `filter` to standard error, with the fields of their spans. Panics
 /// become log lines, too: an error, or a line for debugging where `is_of_input` says that the
-/// thread works on an input that may make it panic. Modules in `own` log only what requests cannot
-/// provoke at will; room in the queue is reserved for their lines. Call this once.
+/// thread works on an input that may make it panic. Modules in `own_modules` log only what
+/// requests cannot provoke at will; room in the queue is reserved for their lines. Call this once.
 ///
 /// # Errors
 /// The filter cannot be read, the writer's thread cannot be started, or there is a subscriber
@@ -91,14 +91,14 @@ pub fn check_filter(filter: &str) -> Result<(), ParseError> {
 pub fn init(
     filter: &str,
     format: LogFormat,
-    own: &'static [&'static str],
+    own_modules: &'static [&'static str],
     is_of_input: fn() -> bool,
 ) -> Result<Log, LogSetupError> {
     let filter = EnvFilter::try_new(filter)?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let coloured = format == LogFormat::Text && !plain && io::stderr().is_terminal();
     let queue = Queue::start(io::stderr())?;
-    let layer = LogLayer::new(format, coloured, own, queue.clone());
+    let layer = LogLayer::new(format, coloured, own_modules, queue.clone());
     let subscriber = tracing_subscriber::registry().with(filter).with(layer);
     subscriber.try_init()?;
     // The standard hook writes to standard error at once, which may block.

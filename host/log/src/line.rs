@@ -38,7 +38,7 @@ pub(crate) struct LogLayer {
     format: LogFormat,
     coloured: bool,
     /// The modules whose lines are the server's own.
-    own: &'static [&'static str],
+    own_modules: &'static [&'static str],
     queue: Arc<Queue>,
 }
 
@@ -49,10 +49,10 @@ impl LogLayer {
     pub(crate) fn new(
         format: LogFormat,
         coloured: bool,
-        own: &'static [&'static str],
+        own_modules: &'static [&'static str],
         queue: Arc<Queue>,
     ) -> Self {
-        Self { format, coloured, own, queue }
+        Self { format, coloured, own_modules, queue }
     }
 
     fn fields<'a>(&self, line: &'a mut String, is_plugins: bool) -> Fields<'a> {
@@ -66,7 +66,7 @@ impl LogLayer {
         };
         match target {
             PLUGIN_TARGET => Origin::Plugin,
-            _ if self.own.iter().any(within) => Origin::Own,
+            _ if self.own_modules.iter().any(within) => Origin::Own,
             _ => Origin::Client,
         }
     }
@@ -112,8 +112,8 @@ impl LogLayer {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         for span in context.event_scope(event).into_iter().flatten() {
-            if let Some(SpanFields(own)) = span.extensions().get() {
-                line.push_str(own);
+            if let Some(SpanFields(fields)) = span.extensions().get() {
+                line.push_str(fields);
             }
         }
     }
@@ -125,19 +125,19 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let mut own = String::new();
-        attributes.record(&mut self.fields(&mut own, false));
-        if !own.is_empty() {
-            span.extensions_mut().insert(SpanFields(own));
+        let mut fields = String::new();
+        attributes.record(&mut self.fields(&mut fields, false));
+        if !fields.is_empty() {
+            span.extensions_mut().insert(SpanFields(fields));
         }
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut extensions = span.extensions_mut();
-        let mut own = extensions.remove().map_or_else(String::new, |SpanFields(own)| own);
-        values.record(&mut self.fields(&mut own, false));
-        extensions.insert(SpanFields(own));
+        let mut fields = extensions.remove().map_or_else(String::new, |SpanFields(fields)| fields);
+        values.record(&mut self.fields(&mut fields, false));
+        extensions.insert(SpanFields(fields));
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
@@ -174,8 +174,8 @@ impl Fields<'_> {
                 let _ = write!(self.line, ",\"{name}\":");
                 // An inner span has this field already. Quotes within values are escaped, so this
                 // search finds names only.
-                let (before, own) = self.line.split_at(start);
-                if before.contains(&own[1..]) {
+                let (before, field) = self.line.split_at(start);
+                if before.contains(&field[1..]) {
                     self.line.truncate(start);
                     return false;
                 }

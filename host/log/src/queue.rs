@@ -12,23 +12,23 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The most bytes of lines that wait to be written.
+/// Maximum bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// The most memory of a written buffer that is kept for the next lines, in bytes.
+/// Maximum memory of a written buffer that is kept for the next lines, in bytes.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// The longest time that the end of the process waits for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     /// Signalled when lines have come or have been written.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct LogState {
     waiting: Vec<u8>,
     writing: bool,
     /// The number of dropped lines, and how many of them no line has reported yet.
@@ -48,7 +48,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// The most bytes in the buffer after such a line is added.
+    /// Maximum bytes in the buffer after such a line is added.
     fn bytes_max(self) -> usize {
         match self {
             Self::Own => WAITING_BYTES_MAX,
@@ -62,8 +62,10 @@ impl Queue {
     /// A queue with a thread that writes its lines to `output`.
     pub(crate) fn start(output: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let queue = Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
-        let own = queue.clone();
-        std::thread::Builder::new().name("log".into()).spawn(move || own.write_to(output))?;
+        let writer_queue = queue.clone();
+        std::thread::Builder::new()
+            .name("log".into())
+            .spawn(move || writer_queue.write_to(output))?;
         Ok(queue)
     }
 
@@ -90,14 +92,14 @@ impl Queue {
 
     /// Wait a moment until all lines are written.
     pub(crate) fn flush(&self) {
-        let busy = |state: &mut State| state.writing || !state.waiting.is_empty();
+        let busy = |state: &mut LogState| state.writing || !state.waiting.is_empty();
         self.changed.wait_while_for(&mut self.state.lock(), busy, FLUSH_TIMEOUT);
     }
 
     fn write_to(&self, mut output: impl Write) {
         let mut taken = Vec::new();
         loop {
-            let idle = |state: &mut State| state.waiting.is_empty();
+            let idle = |state: &mut LogState| state.waiting.is_empty();
             let mut state = self.state.lock();
             self.changed.wait_while(&mut state, idle);
             std::mem::swap(&mut state.waiting, &mut taken);

@@ -9,9 +9,9 @@ use super::*;
 
 /// A log that is kept in memory.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct MemoryLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for MemoryLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -23,7 +23,7 @@ impl Write for Kept {
 }
 
 fn logged(format: LogFormat, log: impl FnOnce()) -> String {
-    let kept = Kept::default();
+    let kept = MemoryLog::default();
     let queue = Queue::start(kept.clone()).unwrap();
     let layer = LogLayer::new(format, false, &[], queue.clone());
     tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
@@ -144,7 +144,7 @@ fn a_plugins_message_is_told_from_fields() {
 
 #[test]
 fn lines_of_the_servers_own_modules_are_its_own() {
-    let queue = Queue::start(Kept::default()).unwrap();
+    let queue = Queue::start(MemoryLog::default()).unwrap();
     let layer = LogLayer::new(LogFormat::Text, false, &["gristmill", "http::admin"], queue);
     for (target, origin) in [
         ("gristmill", Origin::Own),
