@@ -86,9 +86,9 @@ impl NativeMemory {
 /// Whether native libraries of this process allocate through this module. A program that was linked
 /// in an unusual way may not export the functions.
 pub fn is_counted() -> bool {
-    let is_own = |name: &CStr, own: *const c_void| {
+    let is_own = |name: &CStr, function: *const c_void| {
         // SAFETY: the name ends with a zero byte; the address found is compared, never called.
-        ptr::eq(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }, own)
+        ptr::eq(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }, function)
     };
     is_own(c"posix_memalign", posix_memalign as *const c_void)
         && is_own(c"aligned_alloc", aligned_alloc as *const c_void)

@@ -30,12 +30,12 @@ impl Share {
     ///
     /// The kernel refuses, for example because a sandbox around the process forbids the call.
     pub fn apply(self) -> io::Result<()> {
-        let own = rustix::process::getpriority_process(None)?;
+        let priority = rustix::process::getpriority_process(None)?;
         let (policy, nice, slice) = match self {
-            Self::Serving => (libc::SCHED_OTHER, own, SHORT_SLICE),
-            Self::Ordinary => (libc::SCHED_OTHER, own, LONG_SLICE),
-            Self::Long => (libc::SCHED_OTHER, own.saturating_add(10).min(NICEST), LONG_SLICE),
-            Self::Rest => (libc::SCHED_IDLE, own, LONG_SLICE),
+            Self::Serving => (libc::SCHED_OTHER, priority, SHORT_SLICE),
+            Self::Ordinary => (libc::SCHED_OTHER, priority, LONG_SLICE),
+            Self::Long => (libc::SCHED_OTHER, priority.saturating_add(10).min(NICEST), LONG_SLICE),
+            Self::Rest => (libc::SCHED_IDLE, priority, LONG_SLICE),
         };
         set(policy, nice, slice)
     }

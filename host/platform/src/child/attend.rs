@@ -14,16 +14,16 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::error::ChildError;
 use super::limits::ChildLimits;
 
-/// The most bytes of a child's standard error that are kept.
+/// Maximum bytes of a child's standard error that are kept.
 const SAID_BYTES_MAX: usize = 4 << 10;
 
 /// A child that can be killed from any thread, before its start and until it is reaped. Afterwards
 /// its number may belong to another process.
 #[derive(Clone, Default)]
-pub(crate) struct Victim(Arc<Mutex<State>>);
+pub(crate) struct Victim(Arc<Mutex<ChildState>>);
 
 #[derive(Default)]
-enum State {
+enum ChildState {
     #[default]
     NotStarted,
     Started(Child),
@@ -34,7 +34,7 @@ enum State {
 impl Victim {
     fn start(&self, mut command: Command) -> io::Result<Pipes> {
         let mut state = self.0.lock();
-        if matches!(*state, State::Over) {
+        if matches!(*state, ChildState::Over) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         // In its own process group, so that processes that it starts are killed with it. If one
@@ -45,16 +45,16 @@ impl Victim {
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
         };
-        *state = State::Started(child);
+        *state = ChildState::Started(child);
         Ok(pipes)
     }
 
     pub(crate) fn kill(&self) {
         let mut state = self.0.lock();
         let killed = match &mut *state {
-            State::Started(child) => kill_process_group(Pid::from_child(child), Signal::KILL),
-            State::NotStarted | State::Over => {
-                *state = State::Over;
+            ChildState::Started(child) => kill_process_group(Pid::from_child(child), Signal::KILL),
+            ChildState::NotStarted | ChildState::Over => {
+                *state = ChildState::Over;
                 Ok(())
             }
         };
@@ -65,7 +65,7 @@ impl Victim {
 
     fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
         let mut state = self.0.lock();
-        let State::Started(child) = &mut *state else {
+        let ChildState::Started(child) = &mut *state else {
             return Err(io::ErrorKind::Interrupted.into());
         };
         let pid = Pid::from_child(child);
@@ -77,7 +77,7 @@ impl Victim {
         // started end with it.
         let _ = kill_process_group(pid, Signal::KILL);
         let status = child.try_wait()?;
-        *state = State::Over;
+        *state = ChildState::Over;
         Ok(status)
     }
 }
@@ -97,22 +97,22 @@ pub(crate) fn attend(
     limits: &ChildLimits,
 ) -> Result<Vec<u8>, ChildError> {
     let Pipes { stdin, stdout, stderr } = child.start(command)?;
-    let (answer, said, status) = std::thread::scope(|scope| {
+    let (answer, stderr, status) = std::thread::scope(|scope| {
         let feeding = stdin.map(|stdin| scope.spawn(move || feed(stdin, input)));
         let reading = stdout.map(|stdout| scope.spawn(|| read_answer(child, stdout, limits)));
-        let said = stderr.map(read_said).unwrap_or_default();
+        let stderr = stderr.map(read_said).unwrap_or_default();
         let status = reap(child);
         // Standard input stays open until here: a child that reads its end ends itself.
         drop(feeding.map(|feeding| feeding.join()));
         let answer = reading.map(|reading| reading.join());
-        (answer, said, status)
+        (answer, stderr, status)
     });
     let answer = match answer {
         Some(Ok(answer)) => answer?,
         Some(Err(_)) => return Err(io::Error::other("the thread that reads it panicked").into()),
         None => Vec::new(),
     };
-    verdict(status?, said, limits).map(|()| answer)
+    verdict(status?, stderr, limits).map(|()| answer)
 }
 
 /// The pipe stays open for as long as the result is held. A child may end before it has read all.
@@ -138,20 +138,20 @@ fn read_answer(
 
 /// Read all of the child's text until it ends, and keep its beginning, on one line.
 fn read_said(mut stderr: impl Read) -> String {
-    let (mut said, mut buffer) = (Vec::new(), [0; 4 << 10]);
+    let (mut text, mut buffer) = (Vec::new(), [0; 4 << 10]);
     loop {
         match stderr.read(&mut buffer) {
             Ok(0) => break,
             Ok(len) => {
-                let room = SAID_BYTES_MAX - said.len();
-                said.extend_from_slice(&buffer[..len.min(room)]);
+                let room = SAID_BYTES_MAX - text.len();
+                text.extend_from_slice(&buffer[..len.min(room)]);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
-    let said = String::from_utf8_lossy(&said);
-    said.trim().replace(|c: char| c.is_control(), " ")
+    let text = String::from_utf8_lossy(&text);
+    text.trim().replace(|c: char| c.is_control(), " ")
 }
 
 /// Wait for the end without holding the lock, so that the child can be killed.
@@ -167,10 +167,10 @@ fn reap(child: &Victim) -> io::Result<ExitStatus> {
     }
 }
 
-fn verdict(status: ExitStatus, said: String, limits: &ChildLimits) -> Result<(), ChildError> {
+fn verdict(status: ExitStatus, stderr: String, limits: &ChildLimits) -> Result<(), ChildError> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
-        (Some(status), _) => Err(ChildError::Failed { status, said }),
+        (Some(status), _) => Err(ChildError::Failed { status, stderr }),
         (None, signal) => {
             let signal = signal.unwrap_or_default();
             if signal == Signal::XCPU.as_raw() {
@@ -179,17 +179,17 @@ fn verdict(status: ExitStatus, said: String, limits: &ChildLimits) -> Result<(),
             if signal == Signal::XFSZ.as_raw() {
                 return Err(ChildError::TooMuchOutput(limits.output_bytes));
             }
-            if signal == Signal::ABORT.as_raw() && lacked_memory(&said) {
-                return Err(ChildError::OutOfMemory { limit: limits.memory_bytes, said });
+            if signal == Signal::ABORT.as_raw() && lacked_memory(&stderr) {
+                return Err(ChildError::OutOfMemory { limit: limits.memory_bytes, stderr });
             }
-            Err(ChildError::Killed { signal, said })
+            Err(ChildError::Killed { signal, stderr })
         }
     }
 }
 
 /// Whether a process that aborted said that an allocation had failed. Abort has no code of its own
 /// for that, so the words of Rust's and of C++'s library are looked for, here only.
-fn lacked_memory(said: &str) -> bool {
-    let rust = said.contains("memory allocation of ") && said.contains(" bytes failed");
-    rust || said.contains("std::bad_alloc")
+fn lacked_memory(stderr: &str) -> bool {
+    let rust = stderr.contains("memory allocation of ") && stderr.contains(" bytes failed");
+    rust || stderr.contains("std::bad_alloc")
 }

@@ -20,36 +20,36 @@ pub enum ChildError {
     /// It ran over its time by the clock.
     #[error("it took longer than {} s", .0.as_secs_f64())]
     TimedOut(Duration),
-    /// It used up its processor time.
+    /// It used up its CPU time.
     #[error("it used up its {} s of processor time", .0.as_secs_f64())]
     OutOfTime(Duration),
     /// It answered with more bytes than it may.
     #[error("its answer is over the limit of {0} bytes")]
     TooMuchOutput(u64),
     /// It needed more memory than it may have.
-    #[error("it went over its limit of {limit} bytes of memory{}", reason(.said))]
+    #[error("it went over its limit of {limit} bytes of memory{}", reason(.stderr))]
     OutOfMemory {
         /// The limit.
         limit: u64,
         /// The beginning of its standard error.
-        said: String,
+        stderr: String,
     },
     /// It crashed, or something outside ended it. SIGABRT is also how Rust ends a process whose
     /// stack is at its end.
-    #[error("{} ended it{}", name_of(*.signal), reason(.said))]
+    #[error("{} ended it{}", name_of(*.signal), reason(.stderr))]
     Killed {
         /// The signal.
         signal: i32,
         /// The beginning of its standard error.
-        said: String,
+        stderr: String,
     },
     /// It ended by itself and reported a failure.
-    #[error("it failed with exit status {status}{}", reason(.said))]
+    #[error("it failed with exit status {status}{}", reason(.stderr))]
     Failed {
         /// Its exit status.
         status: i32,
         /// The beginning of its standard error.
-        said: String,
+        stderr: String,
     },
 }
 
@@ -77,12 +77,12 @@ fn name_of(signal: i32) -> String {
         (Signal::SEGV, "SIGSEGV"),
         (Signal::TERM, "SIGTERM"),
     ];
-    match names.iter().find(|(known, _)| known.as_raw() == signal) {
+    match names.iter().find(|(other, _)| other.as_raw() == signal) {
         Some((_, name)) => format!("signal {signal} ({name})"),
         None => format!("signal {signal}"),
     }
 }
 
-fn reason(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+fn reason(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!(": {stderr}") }
 }

@@ -14,13 +14,13 @@ const FILES: u64 = 256;
 pub struct ChildLimits {
     /// From its start to its end. Kept by the parent.
     pub wall: Duration,
-    /// Processor time of all its threads, in whole seconds.
+    /// CPU time of all its threads, in whole seconds.
     pub cpu: Duration,
     /// Memory that it can write to: heap, stacks, and private mappings.
     pub memory_bytes: u64,
     /// Address space, if it is bounded. CUDA, for example, reserves far more than it uses.
     pub address_bytes: Option<u64>,
-    /// The most bytes of its answer, and of a file that it writes.
+    /// Maximum bytes of its answer, and of a file that it writes.
     pub output_bytes: u64,
 }
 
@@ -29,8 +29,9 @@ impl ChildLimits {
     pub(crate) fn apply(&self) -> io::Result<()> {
         let bind = |resource, soft: u64, hard: u64| {
             // No limit can be raised over the parent's own limit.
-            let own = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-            let limit = Rlimit { current: Some(soft.min(own)), maximum: Some(hard.min(own)) };
+            let inherited = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+            let limit =
+                Rlimit { current: Some(soft.min(inherited)), maximum: Some(hard.min(inherited)) };
             setrlimit(resource, limit).map_err(io::Error::from)
         };
         bind(Resource::Core, 0, 0)?;

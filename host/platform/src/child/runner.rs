@@ -203,7 +203,7 @@ impl ChildRunner {
         self.jobs.lock().values().filter(|entry| entry.started.is_none()).count()
     }
 
-    fn enqueue(&self, job: &Job) -> Result<Place<'_>, ChildError> {
+    fn enqueue(&self, job: &Job) -> Result<JobEntry<'_>, ChildError> {
         let (came, started) = (Instant::now(), None);
         let entry = Entry { job: job.job, subject: job.subject.clone(), came, started };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -212,7 +212,7 @@ impl ChildRunner {
             return Err(ChildError::Busy(jobs.len()));
         }
         jobs.insert(number, entry);
-        Ok(Place { runner: self, number })
+        Ok(JobEntry { runner: self, number })
     }
 }
 
@@ -223,12 +223,12 @@ impl Drop for ChildRunner {
 }
 
 /// A job's line in the status.
-struct Place<'a> {
+struct JobEntry<'a> {
     runner: &'a ChildRunner,
     number: u64,
 }
 
-impl Place<'_> {
+impl JobEntry<'_> {
     fn begin(&self) {
         if let Some(entry) = self.runner.jobs.lock().get_mut(&self.number) {
             entry.started = Some(Instant::now());
@@ -236,7 +236,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for JobEntry<'_> {
     fn drop(&mut self) {
         self.runner.jobs.lock().remove(&self.number);
     }
