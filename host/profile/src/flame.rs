@@ -1,4 +1,4 @@
-//! A profile as a picture: a flame graph.
+//! A profile as an image: a flame graph.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use crate::names::Named;
 use crate::record::Profile;
 
-/// The picture's width, the height of a row, and the margin around all rows, in pixels.
+/// The image's width, the height of a row, and the margin around all rows, in pixels.
 const WIDTH: f64 = 1400.0;
 const ROW: f64 = 17.0;
 const MARGIN: f64 = 10.0;
 /// The place for the title.
 const HEAD: f64 = 30.0;
 
-/// A function that would be narrower, in pixels, is left out. This bounds the picture.
+/// A function that would be narrower, in pixels, is left out. This bounds the image.
 const NARROWEST: f64 = 0.4;
 
 /// The width of a letter, in pixels.
@@ -41,7 +41,7 @@ struct Drawing {
 
 impl Profile {
     /// The flame graph, as SVG without a script: threads at the bottom, and the functions that
-    /// they called above them, as wide as the processor time that they took. A function's title
+    /// they called above them, as wide as the CPU time that they took. A function's title
     /// has its whole name, its file and its share. Functions of one file have one colour.
     pub fn flame_graph(&self) -> String {
         let mut root = Node::default();
@@ -170,7 +170,7 @@ mod tests {
             |function: &str| Named { function: function.into(), object: "acme/plugin".into() };
         let stack = |functions: &[&str], count| Stack {
             thread: "serving".into(),
-            functions: functions.iter().map(|own| named(own)).collect(),
+            functions: functions.iter().map(|function| named(function)).collect(),
             count,
         };
         let mut profile = Profile {
@@ -181,11 +181,11 @@ mod tests {
             lost: 2,
             _turn: None,
         };
-        let picture = profile.flame_graph();
-        assert!(picture.contains("4 samples in 1.0 s") && picture.contains("; 2 lost"));
-        assert!(!picture.contains("<script>"), "{picture}");
-        let title = |text: &str| picture.find(&format!("<title>{text}")).unwrap();
-        let widths = |at: usize| picture[at..].split("width=\"").nth(1).unwrap()[..6].to_owned();
+        let svg = profile.flame_graph();
+        assert!(svg.contains("4 samples in 1.0 s") && svg.contains("; 2 lost"));
+        assert!(!svg.contains("<script>"), "{svg}");
+        let title = |text: &str| svg.find(&format!("<title>{text}")).unwrap();
+        let widths = |at: usize| svg[at..].split("width=\"").nth(1).unwrap()[..6].to_owned();
         assert_eq!(widths(title("serving (thread): 4 samples, 100.0 %")), "1380.0");
         assert_eq!(widths(title("&lt;script&gt;")), "1035.0");
         profile.stacks.clear();

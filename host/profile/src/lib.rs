@@ -1,4 +1,4 @@
-//! Where the process spends its processor time, on demand: samples of all threads' stacks, as a
+//! Where the process spends its CPU time, on demand: samples of all threads' stacks, as a
 //! flame graph and in pprof's format.
 //!
 //! In reading order: `ring` holds the samples that were taken and not yet read, `signal` takes

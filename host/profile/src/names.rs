@@ -9,7 +9,7 @@ use gristmill_core::{Code, Function};
 
 use crate::objects::LoadedObject;
 
-/// The most bytes of a name: plugins choose theirs, and a short mangled name can stand for a very
+/// Maximum bytes of a name: plugins choose theirs, and a short mangled name can stand for a very
 /// long one.
 const NAME_BYTES_MAX: usize = 120;
 
@@ -36,8 +36,8 @@ pub(crate) fn names_of(
     let unknown = Named { function: unknown.clone(), object: unknown };
     let mut names: HashMap<u64, Named> =
         addresses.iter().map(|address| (*address, unknown.clone())).collect();
-    let mut add = |name: &str, own: &Range<u64>, functions: &Show<'_>| {
-        let seen: Vec<u64> = addresses.range(own.clone()).copied().collect();
+    let mut add = |name: &str, range: &Range<u64>, functions: &Show<'_>| {
+        let seen: Vec<u64> = addresses.range(range.clone()).copied().collect();
         if seen.is_empty() {
             return;
         }

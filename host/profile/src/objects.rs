@@ -37,11 +37,12 @@ impl LoadedObject {
         let Ok(file) = object::File::parse(&cache) else { return };
         // A stripped file still names what it exports.
         let symbols = file.symbols().chain(file.dynamic_symbols());
-        let defined = symbols.filter(|own| own.kind() == SymbolKind::Text && own.address() != 0);
-        for own in defined {
-            let Ok(name) = own.name() else { continue };
-            let from = own.address().wrapping_add(self.bias);
-            let addresses = from..from.saturating_add(own.size());
+        let defined =
+            symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() != 0);
+        for symbol in defined {
+            let Ok(name) = symbol.name() else { continue };
+            let from = symbol.address().wrapping_add(self.bias);
+            let addresses = from..from.saturating_add(symbol.size());
             show(Function { addresses, name: name.to_owned() });
         }
     }

@@ -142,7 +142,7 @@ impl Profile {
             sample.push(Sample { location_id, value: vec![count, count * period], label });
         }
         let line = |id| vec![Line { function_id: id }];
-        let location = function.iter().map(|own| Location { id: own.id, line: line(own.id) });
+        let location = function.iter().map(|entry| Location { id: entry.id, line: line(entry.id) });
         let message = ProfileMessage {
             sample_type,
             sample,

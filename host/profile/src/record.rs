@@ -12,7 +12,7 @@ use crate::ring::Turn;
 use crate::signal::{Sampling, cpu_time};
 use crate::stacks::{Addresses, Stacks};
 
-/// Samples in each second of processor time. Not 100, so that work that is done at round times is
+/// Samples in each second of CPU time. Not 100, so that work that is done at round times is
 /// not seen too often.
 const PER_SECOND: u32 = 199;
 
@@ -38,7 +38,7 @@ pub struct Profile {
     pub began: SystemTime,
     /// How long it took.
     pub took: Duration,
-    /// The processor time for which a sample stands: what the process used, over all samples. The
+    /// The CPU time for which a sample stands: what the process used, over all samples. The
     /// system may take fewer than were asked for.
     pub period: Duration,
     /// The stacks that were seen.
@@ -60,7 +60,7 @@ pub struct Stack {
     pub count: u64,
 }
 
-/// Record where the process spends its processor time, for `time` or until `stops` says so. `code`
+/// Record where the process spends its CPU time, for `time` or until `stops` says so. `code`
 /// is asked for the code that is in no file, at the begin and at the end. This takes the calling
 /// thread.
 ///
@@ -74,7 +74,7 @@ pub fn record(
     let mut turn = Turn::take().ok_or(ProfileError::Busy)?;
     let mut objects = objects::loaded();
     let mut stacks = Stacks::new(&mut objects);
-    let mut known = code();
+    let mut functions = code();
     let sampling = Sampling::start(&mut turn, PER_SECOND);
     let mut sampling = sampling.map_err(ProfileError::System)?;
     let (began, from, cpu) = (SystemTime::now(), Instant::now(), cpu_time());
@@ -86,15 +86,15 @@ pub fn record(
     let lost = sampling.take_lost() + stacks.lost;
     drop(sampling);
     // What was loaded meanwhile. The code of the begin is still there, because `known` holds it.
-    let old: HashSet<_> = known.iter().map(|own| own.addresses.clone()).collect();
-    known.extend(code().into_iter().filter(|own| !old.contains(&own.addresses)));
+    let old: HashSet<_> = functions.iter().map(|function| function.addresses.clone()).collect();
+    functions.extend(code().into_iter().filter(|function| !old.contains(&function.addresses)));
     let samples = stacks.counts.values().sum::<u64>() + lost;
     let period = match u32::try_from(samples) {
         Ok(samples) if samples > 0 => cpu / samples,
         _ => Duration::from_secs(1) / PER_SECOND,
     };
-    let all = stacks.counts.keys().flat_map(|own| own.addresses.iter().copied());
-    let names = names_of(&all.collect::<BTreeSet<_>>(), &objects, &known);
+    let all = stacks.counts.keys().flat_map(|stack| stack.addresses.iter().copied());
+    let names = names_of(&all.collect::<BTreeSet<_>>(), &objects, &functions);
     Ok(Profile {
         began,
         took,
@@ -164,7 +164,7 @@ mod tests {
                 let is_seen = |stack: &Stack| {
                     let mut functions = stack.functions.iter();
                     stack.thread == "sums"
-                        && functions.any(|own| own.function.contains("busy_with_sums"))
+                        && functions.any(|frame| frame.function.contains("busy_with_sums"))
                 };
                 profile.stacks.iter().any(is_seen).then_some(profile)
             });

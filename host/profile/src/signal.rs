@@ -1,4 +1,4 @@
-//! Taking samples: a timer of the processor time that the process uses, and the handler of its
+//! Taking samples: a timer of the CPU time that the process uses, and the handler of its
 //! signal.
 
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) struct Sampling<'a> {
 }
 
 impl<'a> Sampling<'a> {
-    /// Take so many samples in each second of processor time.
+    /// Take so many samples in each second of CPU time.
     ///
     /// # Errors
     /// The system refuses the timer or the handler.
@@ -75,7 +75,7 @@ impl Drop for Sampling<'_> {
     }
 }
 
-/// The processor time that the process has used.
+/// The CPU time that the process has used.
 pub(crate) fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is valid for the call. If it fails, the time stays 0.
@@ -86,7 +86,7 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Let the signal come each time that the process has used so much processor time; 0 ends it.
+/// Let the signal come each time that the process has used so much CPU time; 0 ends it.
 #[expect(unsafe_code)]
 fn set_timer(micros: i64) -> io::Result<()> {
     let interval = libc::timeval { tv_sec: micros / 1_000_000, tv_usec: micros % 1_000_000 };

@@ -16,10 +16,10 @@ type Native = UnwinderAarch64<Vec<u8>>;
 #[cfg(target_arch = "x86_64")]
 type Native = UnwinderX86_64<Vec<u8>>;
 
-/// The most functions of one stack, from the innermost on.
+/// Maximum functions of one stack, from the innermost on.
 const DEPTH_MAX: usize = 128;
 
-/// The most addresses in all different stacks that are kept; further ones count as lost.
+/// Maximum addresses in all different stacks that are kept; further ones count as lost.
 const ADDRESSES_MAX: usize = 400_000;
 
 /// A thread and the addresses on its stack, the innermost first.
@@ -45,12 +45,12 @@ impl Stacks {
     pub(crate) fn new(objects: &mut [LoadedObject]) -> Self {
         let mut unwinder = Native::new();
         for object in objects {
-            let own = std::mem::take(&mut object.unwinding);
-            let (eh_frame_svma, eh_frame) = own.eh_frame.unzip();
-            let (eh_frame_hdr_svma, eh_frame_hdr) = own.eh_frame_hdr.unzip();
+            let unwinding = std::mem::take(&mut object.unwinding);
+            let (eh_frame_svma, eh_frame) = unwinding.eh_frame.unzip();
+            let (eh_frame_hdr_svma, eh_frame_hdr) = unwinding.eh_frame_hdr.unzip();
             let sections = ExplicitModuleSectionInfo {
-                text_svma: own.text,
-                got_svma: own.got,
+                text_svma: unwinding.text,
+                got_svma: unwinding.got,
                 eh_frame_svma,
                 eh_frame,
                 eh_frame_hdr_svma,
