@@ -88,10 +88,10 @@ impl Address {
 impl FromStr for Address {
     type Err = AddressError;
 
-    fn from_str(given: &str) -> Result<Self, AddressError> {
-        let url = match given.trim() {
-            given if given.contains("://") => given.to_owned(),
-            given => format!("http://{given}"),
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let url = match text.trim() {
+            text if text.contains("://") => text.to_owned(),
+            text => format!("http://{text}"),
         };
         let uri: Uri = url.parse()?;
         let (Some(scheme), Some(host), Some(authority)) =
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_scheme_the_port_and_a_last_slash_may_be_left_out() {
-        for (given, url, target) in [
+        for (text, url, target) in [
             ("127.0.0.1:8081", "http://127.0.0.1:8081", "127.0.0.1:8081"),
             ("localhost:8081/", "http://localhost:8081", "localhost:8081"),
             ("http://[::1]:8081", "http://[::1]:8081", "[::1]:8081"),
@@ -142,7 +142,7 @@ mod tests {
             ("https://gristmill.example", "https://gristmill.example", "gristmill.example:443"),
             ("https://[::1]:8081/", "https://[::1]:8081", "[::1]:8081"),
         ] {
-            let address: Address = given.parse().unwrap();
+            let address: Address = text.parse().unwrap();
             assert_eq!((address.to_string().as_str(), address.target()), (url, target));
         }
     }
@@ -150,6 +150,6 @@ mod tests {
     #[test]
     fn other_schemes_are_refused_by_name() {
         let refused = "ftp://gristmill.example".parse::<Address>().unwrap_err();
-        assert!(matches!(&refused, AddressError::Scheme(given) if given == "ftp"), "{refused}");
+        assert!(matches!(&refused, AddressError::Scheme(scheme) if scheme == "ftp"), "{refused}");
     }
 }

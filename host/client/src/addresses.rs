@@ -113,12 +113,12 @@ mod tests {
 
     fn read_again(addresses: &Addresses) {
         assert_eq!(addresses.grpc_authority(), "127.0.0.1:2");
-        for said in [addresses.to_text("1.2.3"), addresses.to_json("1.2.3")] {
+        for printed in [addresses.to_text("1.2.3"), addresses.to_json("1.2.3")] {
             let mut lines = Vec::new();
-            let output = format!("admin token abc (shown only this once)\n{said}and more\n");
+            let output = format!("admin token abc (shown only this once)\n{printed}and more\n");
             let read = Addresses::read(&mut output.as_bytes(), &mut lines).unwrap();
             assert_eq!(read.as_ref(), Some(addresses));
-            assert_eq!(lines.len(), 1 + said.lines().count());
+            assert_eq!(lines.len(), 1 + printed.lines().count());
         }
     }
 }

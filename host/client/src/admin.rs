@@ -71,8 +71,9 @@ impl AdminClient {
     pub async fn get_file(&self, path: &str, media_type: &str) -> Result<Bytes, AdminError> {
         let request = Request::get(url(path)).body(Bytes::new()).map_err(ClientError::from)?;
         let answer = self.client.send(request).await?;
-        let own = answer.headers.get(CONTENT_TYPE);
-        let is_file = own.is_some_and(|own| own.as_bytes() == media_type.as_bytes());
+        let content_type = answer.headers.get(CONTENT_TYPE);
+        let is_file = content_type
+            .is_some_and(|content_type| content_type.as_bytes() == media_type.as_bytes());
         if answer.status.is_success() && is_file { Ok(answer.body) } else { Err(refusal(&answer)) }
     }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-/// The most bytes of a body that an error shows.
+/// Maximum bytes of a body that an error shows.
 const SHOWN_BYTES_MAX: usize = 1 << 10;
 
 /// A whole answer.

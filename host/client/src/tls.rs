@@ -71,9 +71,9 @@ impl Tls {
         let mut config = match &files.own {
             None => builder.with_no_client_auth(),
             Some(OwnFiles { certificate, key }) => {
-                let (chain, own) = (certificates(certificate)?, private_key(key)?);
+                let (chain, key) = (certificates(certificate)?, private_key(key)?);
                 let unusable = |source| TlsError::Unusable { path: certificate.clone(), source };
-                builder.with_client_auth_cert(chain, own).map_err(unusable)?
+                builder.with_client_auth_cert(chain, key).map_err(unusable)?
             }
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -108,8 +108,8 @@ impl TlsRefusal {
             // An `io::Error` shows the source of what it holds, not what it holds.
             let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
             let held = held.and_then(|held| held.downcast_ref::<Error>());
-            if let Some(found) = held.or_else(|| error.downcast_ref::<Error>()) {
-                return Self::of_library(found);
+            if let Some(error) = held.or_else(|| error.downcast_ref::<Error>()) {
+                return Self::of_library(error);
             }
             cause = error.source();
         }

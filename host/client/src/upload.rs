@@ -54,7 +54,7 @@ impl From<ClientError> for UploadError {
 
 /// What the server has of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum UploadState {
     Whole,
     /// So many bytes.
     Part(u64),
@@ -107,8 +107,8 @@ impl<F: Read + Seek> Upload<'_, F> {
                 Some(at) => self.send_part(at).await,
             };
             match outcome {
-                Ok(State::Whole) => return Ok(self.has_sent),
-                Ok(State::Part(bytes)) => {
+                Ok(UploadState::Whole) => return Ok(self.has_sent),
+                Ok(UploadState::Part(bytes)) => {
                     if let Some((_, error)) = refused.take_if(|(at, _)| *at == bytes) {
                         return Err(error);
                     }
@@ -141,25 +141,27 @@ impl<F: Read + Seek> Upload<'_, F> {
     }
 
     /// Ask the server what it has.
-    async fn ask(&self) -> Result<State, UploadError> {
+    async fn ask(&self) -> Result<UploadState, UploadError> {
         match self.admin.get(&self.path()).await {
             Ok(document) => {
                 let state = state_of(&document);
-                if matches!(state, State::Part(bytes) if bytes > self.blob.bytes) {
+                if matches!(state, UploadState::Part(bytes) if bytes > self.blob.bytes) {
                     // Parts of another file under this name.
                     let dropped = Request::delete(url(&self.path())).body(Bytes::new());
                     self.admin.call(dropped).await?;
-                    return Ok(State::Part(0));
+                    return Ok(UploadState::Part(0));
                 }
                 Ok(state)
             }
-            Err(AdminError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(State::Part(0)),
+            Err(AdminError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
+                Ok(UploadState::Part(0))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Send the part that follows `offset` bytes.
-    async fn send_part(&mut self, offset: u64) -> Result<State, UploadError> {
+    async fn send_part(&mut self, offset: u64) -> Result<UploadState, UploadError> {
         let rest = self.blob.bytes.saturating_sub(offset);
         let bytes = rest.min(self.size.bytes() as u64);
         let mut part = vec![0; usize::try_from(bytes).unwrap_or(self.size.bytes())];
@@ -194,10 +196,10 @@ impl<F: Read + Seek> Upload<'_, F> {
     }
 }
 
-fn state_of(document: &Value) -> State {
+fn state_of(document: &Value) -> UploadState {
     match document["complete"].as_bool() {
-        Some(true) => State::Whole,
-        _ => State::Part(document["bytes"].as_u64().unwrap_or_default()),
+        Some(true) => UploadState::Whole,
+        _ => UploadState::Part(document["bytes"].as_u64().unwrap_or_default()),
     }
 }
 

@@ -53,9 +53,9 @@ pub enum TlsError {
 
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = read(path)?;
-    let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
+    let certificates = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    match certificates {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
         other => {
             let source = other.err().unwrap_or(pem::Error::NoItemsFound);
             Err(TlsError::Pem { path: path.to_owned(), wanted: "certificate", source })

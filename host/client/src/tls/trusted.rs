@@ -60,18 +60,18 @@ impl TrustedServers {
 impl ServerCertVerifier for TrustedServers {
     fn verify_server_cert(
         &self,
-        own: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         others: &[CertificateDer<'_>],
         server: &ServerName<'_>,
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.authorities.verify_server_cert(own, others, server, ocsp, now) {
+        match self.authorities.verify_server_cert(certificate, others, server, ocsp, now) {
             // The time was checked before: that it is an authority is what is left.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.named.iter().any(|named| named == own) =>
+                if self.named.iter().any(|named| named == certificate) =>
             {
-                verify_server_name(&ParsedCertificate::try_from(own)?, server)?;
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, server)?;
                 Ok(ServerCertVerified::assertion())
             }
             verified => verified,
@@ -81,19 +81,19 @@ impl ServerCertVerifier for TrustedServers {
     fn verify_tls12_signature(
         &self,
         message: &[u8],
-        own: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls12_signature(message, own, signature)
+        self.authorities.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
-        own: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.verify_tls13_signature(message, own, signature)
+        self.authorities.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
