@@ -31,7 +31,7 @@ mod tracer;
 pub use self::collector::{Collector, OtlpProtocol};
 pub use self::context::TraceContext;
 pub use self::export::{TraceConfig, TraceSetupError};
-pub use self::message::Source;
+pub use self::message::MetricSource;
 pub use self::push::push;
 pub use self::sender::{PushError, Sender};
 pub use self::spans::{EndedRequest, LogEvent};

@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 
 /// The server whose metrics they are.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct MetricSource {
     /// The version of the program.
     pub version: &'static str,
     /// The name of the server among several.
@@ -27,7 +27,7 @@ pub struct Source {
 
 /// The message with these values, of `now`.
 pub(crate) fn message(
-    source: &Source,
+    source: &MetricSource,
     collected: &Collected,
     now: SystemTime,
 ) -> ExportMetricsServiceRequest {
@@ -62,7 +62,10 @@ fn metric(family: &Family, points: &[Point], times: (u64, u64)) -> Metric {
         }),
         Kind::Gauge => Data::Gauge(Gauge { data_points: numbers() }),
         Kind::Histogram => Data::Histogram(Histogram {
-            data_points: points.iter().filter_map(|own| histogram(family, own, times)).collect(),
+            data_points: points
+                .iter()
+                .filter_map(|point| histogram(family, point, times))
+                .collect(),
             aggregation_temporality: temporality,
         }),
     };
@@ -138,14 +141,15 @@ mod tests {
         let mut swaps = Distribution::of(&[0.1, 1.0]);
         swaps.add(0.05, 2);
         collected.add(family::SWAP_DURATION, &[], swaps);
-        let source = Source { version: "1.2.3", instance: "a".into(), since: UNIX_EPOCH };
+        let source = MetricSource { version: "1.2.3", instance: "a".into(), since: UNIX_EPOCH };
         let message = message(&source, &collected, SystemTime::now());
         let metrics = &message.resource_metrics[0].scope_metrics[0].metrics;
         let [counter, gauge, histogram] =
             ["gristmill.requests", "gristmill.release", "gristmill.release.swap.duration"]
                 .map(|name| metrics.iter().find(|metric| metric.name == name).unwrap());
         let Some(Data::Sum(sum)) = &counter.data else { panic!("{counter:?}") };
-        let keys: Vec<_> = sum.data_points[0].attributes.iter().map(|own| &*own.key).collect();
+        let keys: Vec<_> =
+            sum.data_points[0].attributes.iter().map(|attribute| &*attribute.key).collect();
         assert_eq!(keys, ["gristmill.tenant", "gristmill.pipeline", "gristmill.outcome"]);
         assert!(sum.is_monotonic && sum.data_points[0].value == Some(Number::AsDouble(7.0)));
         assert!(matches!(&gauge.data, Some(Data::Gauge(_))));

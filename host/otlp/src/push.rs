@@ -7,14 +7,14 @@ use gristmill_metrics::Collected;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use crate::message::{Source, message};
+use crate::message::{MetricSource, message};
 use crate::sender::Sender;
 
 /// Send the values that `collect` returns at each interval, until this is dropped. `collect` runs
 /// on a thread for blocking work.
 pub async fn push(
     sender: Sender,
-    source: Source,
+    source: MetricSource,
     every: Duration,
     collect: Arc<dyn Fn() -> Collected + Send + Sync>,
 ) {
@@ -23,8 +23,8 @@ pub async fn push(
     let mut away_since: Option<Instant> = None;
     loop {
         ticks.tick().await;
-        let (collect, own) = (collect.clone(), source.clone());
-        let making = spawn_blocking(move || message(&own, &collect(), SystemTime::now()));
+        let (collect, source) = (collect.clone(), source.clone());
+        let making = spawn_blocking(move || message(&source, &collect(), SystemTime::now()));
         // A panic was logged.
         let Ok(message) = making.await else { continue };
         match (sender.send(message).await, away_since) {

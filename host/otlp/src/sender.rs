@@ -116,12 +116,12 @@ mod tests {
 
     #[test]
     fn headers_are_read_as_opentelemetry_says() {
-        let found = headers("api-key=a%20b, x-other = c,,=d,bad name=e");
-        assert_eq!(found.len(), 2);
+        let headers = headers("api-key=a%20b, x-other = c,,=d,bad name=e");
+        assert_eq!(headers.len(), 2);
         assert_eq!(
-            (&found["api-key"], &found["x-other"]),
+            (&headers["api-key"], &headers["x-other"]),
             (&"a b".parse().unwrap(), &"c".parse().unwrap())
         );
-        assert!(!format!("{found:?}").contains("a b"), "a secret is not shown");
+        assert!(!format!("{headers:?}").contains("a b"), "a secret is not shown");
     }
 }

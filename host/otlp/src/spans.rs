@@ -14,8 +14,8 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEve
 
 use crate::context::TraceContext;
 
-/// The most lines of a plugin that become events of a span, and the most bytes of them: what waits
-/// to be sent belongs to no tenant's budget.
+/// Maximum lines of a plugin that become events of a span, and their maximum bytes: what waits to
+/// be sent belongs to no tenant's budget.
 const EVENTS_MAX: usize = 32;
 const EVENT_BYTES_MAX: usize = 4 << 10;
 
@@ -59,7 +59,7 @@ pub(crate) struct Spans {
 }
 
 /// The parts of a span that differ.
-struct Parts {
+struct SpanParts {
     span_id: SpanId,
     parent: SpanId,
     is_remote: bool,
@@ -93,7 +93,7 @@ impl Spans {
         let began = time_of(record.arrived);
         let mut root = self.span(
             context,
-            Parts {
+            SpanParts {
                 span_id: context.span_id,
                 parent: context.parent.unwrap_or(SpanId::INVALID),
                 is_remote: context.parent.is_some(),
@@ -119,7 +119,7 @@ impl Spans {
             };
             let mut span = self.span(
                 context,
-                Parts {
+                SpanParts {
                     span_id,
                     parent: context.span_id,
                     is_remote: false,
@@ -153,7 +153,7 @@ impl Spans {
         };
         let mut span = self.span(
             &context,
-            Parts {
+            SpanParts {
                 span_id: context.span_id,
                 parent: SpanId::INVALID,
                 is_remote: false,
@@ -173,8 +173,8 @@ impl Spans {
         span
     }
 
-    fn span(&self, context: &TraceContext, parts: Parts) -> SpanData {
-        let Parts { span_id, parent, is_remote, kind, name, time: (start, end), attributes } =
+    fn span(&self, context: &TraceContext, parts: SpanParts) -> SpanData {
+        let SpanParts { span_id, parent, is_remote, kind, name, time: (start, end), attributes } =
             parts;
         let is_root = span_id == context.span_id;
         let state = if is_root { context.state.clone() } else { TraceState::NONE };
@@ -238,15 +238,15 @@ fn stage_attributes(stage: Stage, part: Option<&Part>) -> Vec<KeyValue> {
 }
 
 fn events_of(stage: Stage, request: &EndedRequest<'_>) -> SpanEvents {
-    let own = request.events.iter().filter(|event| event.stage == stage);
+    let stage_events = request.events.iter().filter(|event| event.stage == stage);
     let mut events = SpanEvents::default();
-    let all = own.clone().count();
+    let all = stage_events.clone().count();
     let mut bytes = 0;
     let fits = |event: &&LogEvent| {
         bytes += event.message.len();
         bytes <= EVENT_BYTES_MAX
     };
-    for event in own.take(EVENTS_MAX).take_while(fits) {
+    for event in stage_events.take(EVENTS_MAX).take_while(fits) {
         let time = humantime::parse_rfc3339(&event.time).unwrap_or_else(|_| SystemTime::now());
         let attributes = vec![
             KeyValue::new("level", event.level.clone()),

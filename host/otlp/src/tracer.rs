@@ -15,13 +15,13 @@ use crate::context::TraceContext;
 use crate::export::{TraceConfig, TraceSetupError, processor};
 use crate::spans::{EndedRequest, Spans};
 
-/// The most traces of one tenant that are kept: of requests that were slow or failed, and of those
+/// Maximum traces of one tenant that are kept: of requests that were slow or failed, and of those
 /// that their clients sampled. A client that provokes failures, or samples all of its requests,
 /// does not displace the traces of others.
 const REMARKABLE: RateLimit = RateLimit { tokens: 20, every: Duration::from_secs(1), burst: 50 };
 const SAMPLED: RateLimit = RateLimit { tokens: 500, every: Duration::from_secs(1), burst: 1000 };
 
-/// The most tenants whose rates are remembered.
+/// Maximum tenants whose rates are remembered.
 const TENANTS_MAX: usize = 4096;
 
 /// The rates of one tenant.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use gristmill_admin::observe::Observer;
-use gristmill_otlp::{Sender, Source, push};
+use gristmill_otlp::{MetricSource, Sender, push};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
@@ -26,7 +26,7 @@ pub(super) async fn start(
     };
     // Its connections live on the threads on which it is made.
     let sender = threads.spawn(async move { Sender::new(&collector) }).await??;
-    let source = Source {
+    let source = MetricSource {
         version: env!("CARGO_PKG_VERSION"),
         instance: instance.to_owned(),
         since: SystemTime::now(),
