@@ -2,7 +2,7 @@
 //! example).
 //!
 //! Blocks come in size classes: powers of two from 4 KiB on, and from 32 MiB on eight steps to each
-//! power of two, so that a large picture takes about as much as it has. All of them are aligned to
+//! power of two, so that a large image takes about as much as it has. All of them are aligned to
 //! [`ALIGNMENT`].
 
 /// Alignment of every buffer, in bytes: a cache line. ONNX Runtime's kernels are fastest with it.

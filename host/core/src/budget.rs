@@ -39,7 +39,7 @@ pub struct PromisedBytes {
 pub struct OverBudget {
     /// The bytes that would be held.
     pub wanted: usize,
-    /// The most bytes that may be held.
+    /// Maximum bytes that may be held.
     pub max: usize,
 }
 
@@ -119,13 +119,13 @@ impl HeldBytes {
 
     /// Give back `bytes` of those held, or all where fewer are held.
     pub fn give_back(&self, bytes: usize) {
-        let mut given = 0;
+        let mut released = 0;
         let less = |held: usize| {
-            given = bytes.min(held);
-            Some(held - given)
+            released = bytes.min(held);
+            Some(held - released)
         };
         let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        self.budget.held.fetch_sub(given, Ordering::Relaxed);
+        self.budget.held.fetch_sub(released, Ordering::Relaxed);
     }
 
     /// Give all bytes back.

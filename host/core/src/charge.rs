@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 pub struct Charge {
     /// Rows that the model ran.
     pub rows: u64,
-    /// Processor time of its plugin calls, in microseconds.
+    /// CPU time of its plugin calls, in microseconds.
     pub plugin_cpu_us: u64,
     /// Its share of its batches, by rows, in microseconds: [`ModelUse::time`].
     pub model_us: u64,
-    /// The host's own processor time for it, in microseconds.
+    /// The host's own CPU time for it, in microseconds.
     pub host_cpu_us: u64,
     /// Its time in the model's queue, in microseconds.
     pub queue_us: u64,
@@ -30,7 +30,7 @@ pub struct Charge {
 pub struct ModelUse {
     /// Rows that ran.
     pub rows: usize,
-    /// Their share of their batches, by rows: of the processor time of a batch if one thread ran
+    /// Their share of their batches, by rows: of the CPU time of a batch if one thread ran
     /// it, else of the time that it took.
     pub time: Duration,
 }

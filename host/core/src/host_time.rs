@@ -1,4 +1,4 @@
-//! The processor time that the host itself takes for requests, besides their plugin calls and their
+//! The CPU time that the host itself takes for requests, besides their plugin calls and their
 //! model: reading, finding tenants, checking, writing.
 //!
 //! The tasks of a connection run in turns ([`HostTime::turn`]). Work for it on other threads is a
@@ -34,7 +34,7 @@ pub struct HostTime {
 
 /// A turn under way.
 struct UnderWay {
-    own: HostTime,
+    connection: HostTime,
     begun: Turn,
     /// [`Ledger::elsewhere`] at its begin.
     elsewhere: u64,
@@ -66,7 +66,7 @@ thread_local! {
 impl HostTime {
     /// Of the connection that has its turn on this thread, if one has.
     pub fn current() -> Option<Self> {
-        TURN.with_borrow(|turn| turn.as_ref().map(|turn| turn.own.clone()))
+        TURN.with_borrow(|turn| turn.as_ref().map(|turn| turn.connection.clone()))
     }
 
     /// Do this work in a turn.
@@ -75,8 +75,8 @@ impl HostTime {
         let mut ledger = LEDGER.get();
         let correction = ledger.compare(Sample::last());
         LEDGER.set(ledger);
-        let (own, elsewhere) = (self.clone(), ledger.elsewhere);
-        let turn = UnderWay { own, begun, elsewhere, correction };
+        let (connection, elsewhere) = (self.clone(), ledger.elsewhere);
+        let turn = UnderWay { connection, begun, elsewhere, correction };
         // Ends also if the work panics. There is none within another.
         let _ends = Ends;
         TURN.replace(Some(turn));
@@ -90,7 +90,7 @@ struct Ends;
 impl Drop for Ends {
     fn drop(&mut self) {
         if let Some(turn) = TURN.take() {
-            turn.own.waiting.fetch_add(turn.charge(), Relaxed);
+            turn.connection.waiting.fetch_add(turn.charge(), Relaxed);
         }
     }
 }
@@ -112,12 +112,12 @@ impl UnderWay {
     fn charge(&self) -> u64 {
         let mut ledger = LEDGER.get();
         let elsewhere = ledger.elsewhere.wrapping_sub(self.elsewhere);
-        let own = self.begun.took() as i64 - elsewhere as i64 + self.correction;
+        let charged = self.begun.took() as i64 - elsewhere as i64 + self.correction;
         // A rest below 0 comes to light at the next comparison.
-        let own = own.max(0) as u64;
-        ledger.turns = ledger.turns.wrapping_add(own);
+        let charged = charged.max(0) as u64;
+        ledger.turns = ledger.turns.wrapping_add(charged);
         LEDGER.set(ledger);
-        own
+        charged
     }
 }
 
@@ -125,7 +125,7 @@ impl UnderWay {
 pub(crate) fn take() -> Duration {
     TURN.with_borrow_mut(|turn| {
         let Some(turn) = turn else { return Duration::ZERO };
-        let took = turn.charge() + turn.own.waiting.swap(0, Relaxed);
+        let took = turn.charge() + turn.connection.waiting.swap(0, Relaxed);
         (turn.begun, turn.elsewhere) = (Turn::begin_with(SAMPLE_AGE), LEDGER.get().elsewhere);
         turn.correction = 0;
         Duration::from_nanos(took)

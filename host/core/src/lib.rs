@@ -64,7 +64,7 @@ pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};
 pub use opaque::Opaque;
 pub use pool::BufferPool;
-pub use rate::{Empty, Left, Rate, RateLimit};
+pub use rate::{Exhausted, Rate, RateLimit, Remaining};
 pub use receipt::{Outcome, Receipt, Record, Sink, Subject};
 pub use requests::{Progress, Requests, Tracked, Underway};
 pub use shards::Shards;

@@ -9,7 +9,7 @@ pub struct PluginLimits {
     pub memory_bytes: usize,
     /// CPU time, in the guest and in native work done for it.
     pub cpu: Duration,
-    /// The same for a call that decodes a picture. A photo of a phone takes longer than all else
+    /// The same for a call that decodes an image. A photo of a phone takes longer than all else
     /// that most plugins do.
     pub cpu_decoding: Duration,
     /// Elements, summed over all tables of the call.
@@ -23,9 +23,9 @@ pub struct PluginLimits {
     /// The largest tensor that a plugin may make, in bytes. Must be less than `hostcall_bytes`,
     /// because a tensor crosses the border in one call.
     pub tensor_bytes: usize,
-    /// The bytes of all tensors, pictures and blobs that a call makes, taken together.
+    /// The bytes of all tensors, images and blobs that a call makes, taken together.
     pub host_memory_bytes: usize,
-    /// Pixels in a picture it decodes or makes.
+    /// Pixels in an image it decodes or makes.
     pub pixels: u64,
     /// A response's body, and a preprocessor's state.
     pub response_bytes: usize,

@@ -35,7 +35,7 @@ pub trait Model: Send {
         None
     }
 
-    /// Whether the last batch was run by the calling thread alone. Then the thread's processor time
+    /// Whether the last batch was run by the calling thread alone. Then the thread's CPU time
     /// is that of the batch.
     fn ran_on_caller(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The most characters of a model's name.
+/// Maximum characters of a model's name.
 const MODEL_LEN_MAX: usize = 128;
 
 /// The name of a tenant, plugin, model or pipeline. Cheap to clone.

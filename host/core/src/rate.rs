@@ -20,7 +20,7 @@ pub struct RateLimit {
     pub tokens: u64,
     /// The period.
     pub every: Duration,
-    /// The most tokens that there are at a time; at least 1.
+    /// Maximum tokens that there are at a time; at least 1.
     pub burst: u64,
 }
 
@@ -40,7 +40,7 @@ pub struct Rate {
 
 /// What a bucket has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Remaining {
     /// Whole tokens.
     pub tokens: u64,
     /// After this time it is full again.
@@ -49,7 +49,7 @@ pub struct Left {
 
 /// A bucket does not have enough. It will have after `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Empty {
+pub struct Exhausted {
     /// The time until then.
     pub after: Duration,
     /// After this time it is full again.
@@ -96,8 +96,8 @@ impl Rate {
     /// Take so many tokens, if there are as many. None if there is no limit.
     ///
     /// # Errors
-    /// [`Empty`]. Nothing is taken then.
-    pub fn take(&self, tokens: u64, now: Instant) -> Result<Option<Left>, Empty> {
+    /// [`Exhausted`]. Nothing is taken then.
+    pub fn take(&self, tokens: u64, now: Instant) -> Result<Option<Remaining>, Exhausted> {
         let refill = self.refill.load(Ordering::Acquire);
         if refill == 0 {
             return Ok(None);
@@ -110,9 +110,9 @@ impl Rate {
             Ok(before) => {
                 let full_at = taken_until(before);
                 let tokens = product_of(limit - full_at, 1 << FRACTION_BITS, refill);
-                Ok(Some(Left { tokens, full_after: Duration::from_nanos(full_at - now) }))
+                Ok(Some(Remaining { tokens, full_after: Duration::from_nanos(full_at - now) }))
             }
-            Err(full_at) => Err(Empty {
+            Err(full_at) => Err(Exhausted {
                 after: Duration::from_nanos(taken_until(full_at) - limit),
                 full_after: Duration::from_nanos(full_at.saturating_sub(now)),
             }),
@@ -133,22 +133,22 @@ impl Rate {
     /// Give back tokens that were taken and not used. The bucket never has more than its burst.
     pub fn give_back(&self, tokens: u64) {
         let refill = self.refill.load(Ordering::Relaxed);
-        let given = |full_at: u64| Some(full_at.saturating_sub(scaled(tokens, refill)));
-        let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given);
+        let refilled = |full_at: u64| Some(full_at.saturating_sub(scaled(tokens, refill)));
+        let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, refilled);
     }
 
     /// Check that the bucket is not in debt.
     ///
     /// # Errors
-    /// [`Empty`]
-    pub fn check(&self, now: Instant) -> Result<(), Empty> {
+    /// [`Exhausted`]
+    pub fn check(&self, now: Instant) -> Result<(), Exhausted> {
         if !self.is_limited() {
             return Ok(());
         }
         let full_after = self.full_at.load(Ordering::Relaxed).saturating_sub(self.nanos(now));
         match full_after.saturating_sub(self.window.load(Ordering::Relaxed)) {
             0 => Ok(()),
-            after => Err(Empty {
+            after => Err(Exhausted {
                 after: Duration::from_nanos(after),
                 full_after: Duration::from_nanos(full_after),
             }),

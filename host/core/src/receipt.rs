@@ -44,13 +44,13 @@ pub struct Record {
     pub read: Option<Duration>,
     /// Its calls of plugins and its runs of models, in the order in which they ended.
     pub spans: SmallVec<[Span; 3]>,
-    /// The host's own processor time for it. Set when it has ended.
+    /// The host's own CPU time for it. Set when it has ended.
     pub host_time: Duration,
     /// Bytes of the request's body.
     pub request_bytes: usize,
     /// Bytes of the answer's body.
     pub response_bytes: usize,
-    /// The tenant, once its caller was admitted, if the request is logged or traced.
+    /// The tenant; set after authentication if access log or traces are on.
     pub tenant: Option<Name>,
     /// Its pipeline or model. Set when it has ended.
     pub subject: Option<Subject>,
@@ -154,7 +154,7 @@ impl Record {
         self.runs().map(|run| run.batch_rows).max().unwrap_or_default()
     }
 
-    /// The most tenants with requests in one of its batches.
+    /// Peak number of tenants with requests in one of its batches.
     pub fn batch_tenants(&self) -> usize {
         self.runs().map(|run| run.batch_tenants).max().unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! The requests that are under way, for operators: each has a place that says what the request is
+//! The requests that are under way, for operators: each has a slot that says what the request is
 //! and which stage it has reached.
 //!
 //! Invariant: a request waits for another thread here only if that thread takes or gives back a
-//! place of the same list, or reads this very request, in that moment. Places are made as they are
+//! slot of the same list, or reads this very request, in that moment. Slots are made as they are
 //! needed and live as long as the process. Each goes back to the list that it came from, so a list
 //! has as many as it had requests at the same time.
 
@@ -17,19 +17,19 @@ use crate::named::{Named, SinkNames};
 use crate::stages::Stage;
 use crate::{Name, Shards};
 
-/// The most bytes of a request's id that are kept.
+/// Maximum bytes of a request's id that are kept.
 const ID_BYTES_MAX: usize = 128;
 
 /// The requests that are under way.
 #[derive(Default)]
 pub struct Requests {
     free: Shards<FreeList>,
-    all: Mutex<Vec<&'static Place>>,
+    all: Mutex<Vec<&'static RequestSlot>>,
 }
 
-/// The place of one request.
-struct Place {
-    /// The number of requests that had this place, and in the lowest byte the stage.
+/// The slot of one request.
+struct RequestSlot {
+    /// The number of requests that had this slot, and in the lowest byte the stage.
     state: AtomicU64,
     about: Mutex<About>,
 }
@@ -37,18 +37,18 @@ struct Place {
 #[derive(Default)]
 struct About {
     id: String,
-    /// None while the place is free.
+    /// None while the slot is free.
     arrived: Option<Instant>,
     /// Knows the names of the request's pipeline and model.
     sink: Option<Arc<dyn Named>>,
 }
 
-/// A list of places without a request.
-type FreeList = Mutex<Vec<&'static Place>>;
+/// A list of slots without a request.
+type FreeList = Mutex<Vec<&'static RequestSlot>>;
 
 /// A request that is under way. Dropping it ends that.
 pub struct Tracked {
-    /// Where its place is from.
+    /// Where its slot is from.
     home: &'static FreeList,
     progress: Progress,
 }
@@ -56,7 +56,7 @@ pub struct Tracked {
 /// The stage of a request. It does nothing once the request has ended.
 #[derive(Clone, Copy)]
 pub struct Progress {
-    place: &'static Place,
+    slot: &'static RequestSlot,
     turn: u64,
 }
 
@@ -86,33 +86,33 @@ impl fmt::Debug for Requests {
 impl Requests {
     /// Track a request with this id.
     pub fn track(&'static self, id: &str, arrived: Instant) -> Tracked {
-        let home = self.free.own();
+        let home = self.free.local();
         let free = home.lock().pop();
-        let place = free.unwrap_or_else(|| {
+        let slot = free.unwrap_or_else(|| {
             let about = Mutex::new(About::default());
-            let place = &*Box::leak(Box::new(Place { state: AtomicU64::new(0), about }));
-            self.all.lock().push(place);
-            place
+            let slot = &*Box::leak(Box::new(RequestSlot { state: AtomicU64::new(0), about }));
+            self.all.lock().push(slot);
+            slot
         });
         {
-            let mut about = place.about.lock();
+            let mut about = slot.about.lock();
             about.id.clear();
             about.id.push_str(&id[..id.floor_char_boundary(ID_BYTES_MAX)]);
             about.arrived = Some(arrived);
         }
-        let turn = place.state.load(Relaxed) >> 8;
-        Tracked { home, progress: Progress { place, turn } }
+        let turn = slot.state.load(Relaxed) >> 8;
+        Tracked { home, progress: Progress { slot, turn } }
     }
 
     /// The requests that are under way, in no order.
     pub fn underway(&self) -> Vec<Underway> {
-        // Not held while places are read.
+        // Not held while slots are read.
         let all = self.all.lock().clone();
-        all.into_iter().filter_map(Place::underway).collect()
+        all.into_iter().filter_map(RequestSlot::underway).collect()
     }
 }
 
-impl Place {
+impl RequestSlot {
     fn underway(&'static self) -> Option<Underway> {
         let about = self.about.lock();
         let stage = (self.state.load(Relaxed) & 0xff) as usize;
@@ -137,7 +137,7 @@ impl Tracked {
 
     /// Note the sink that knows the names of its pipeline and model, unless it has one.
     pub(crate) fn charged_to(&self, sink: Arc<dyn Named>) {
-        self.progress.place.about.lock().sink.get_or_insert(sink);
+        self.progress.slot.about.lock().sink.get_or_insert(sink);
     }
 }
 
@@ -145,8 +145,8 @@ impl Progress {
     /// The request begins this stage.
     pub fn enters(self, stage: Stage) {
         let next = self.turn << 8 | stage as u64;
-        let state = &self.place.state;
-        // Another request may have the place by now.
+        let state = &self.slot.state;
+        // Another request may have the slot by now.
         let is_own = |state: u64| (state >> 8 == self.turn).then_some(next);
         let _ = state.fetch_update(Relaxed, Relaxed, is_own);
     }
@@ -154,16 +154,16 @@ impl Progress {
 
 impl Drop for Tracked {
     fn drop(&mut self) {
-        let Progress { place, turn } = self.progress;
+        let Progress { slot, turn } = self.progress;
         let sink = {
-            let mut about = place.about.lock();
+            let mut about = slot.about.lock();
             about.arrived = None;
-            place.state.store((turn + 1) << 8, Relaxed);
+            slot.state.store((turn + 1) << 8, Relaxed);
             about.sink.take()
         };
         // What this may free, it frees without the lock.
         drop(sink);
-        self.home.lock().push(place);
+        self.home.lock().push(slot);
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
         let late = receipt.follow().progress.unwrap();
         drop(receipt);
         assert_eq!(requests.underway(), []);
-        // The next request takes its place, and is not changed by what still follows the first.
+        // The next request takes its slot, and is not changed by what still follows the first.
         let next = requests.track("two", arrived);
         late.enters(Stage::Infer);
         let seen = requests.underway();

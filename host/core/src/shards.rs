@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The most copies.
+/// Maximum copies.
 const SHARDS_MAX: usize = 8;
 
 /// One copy for each of several groups of threads.
@@ -24,7 +24,7 @@ impl<T: Default> Default for Shards<T> {
 
 impl<T> Shards<T> {
     /// The copy of the calling thread.
-    pub fn own(&self) -> &T {
+    pub fn local(&self) -> &T {
         // The number of copies is a power of two.
         &self.0[thread() & (self.0.len() - 1)].0
     }
@@ -47,10 +47,10 @@ fn thread() -> usize {
     thread_local! {
         static OWN: Cell<usize> = const { Cell::new(usize::MAX) };
     }
-    OWN.with(|own| {
-        if own.get() == usize::MAX {
-            own.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    OWN.with(|number| {
+        if number.get() == usize::MAX {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
         }
-        own.get()
+        number.get()
     })
 }

@@ -13,11 +13,11 @@ use crate::{BatchRecord, Name};
 pub struct CallUsage {
     /// CPU time, in the guest and in native work done for it.
     pub cpu: Duration,
-    /// The CPU time that it may take. It is more if the call decodes a picture.
+    /// The CPU time that it may take. It is more if the call decodes an image.
     pub cpu_limit: Duration,
     /// The linear memory of its instance, in bytes.
     pub memory_bytes: usize,
-    /// The most bytes of tensors and pictures that it held.
+    /// Peak bytes of tensors and images that it held.
     pub host_memory_bytes: usize,
 }
 

@@ -109,7 +109,7 @@ impl Tensor {
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
-    /// The most bytes that a backend holds for a tensor of `bytes` bytes during a run, besides the
+    /// Maximum bytes that a backend holds for a tensor of `bytes` bytes during a run, besides the
     /// tensor itself. For texts these are one copy and the descriptions; for other elements 0.
     pub fn run_bytes(dtype: Dtype, shape: &[usize], bytes: usize) -> usize {
         if dtype != Dtype::String {

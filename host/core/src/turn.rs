@@ -1,4 +1,4 @@
-//! The processor time of a short turn of work on a thread, without the time for which the thread
+//! The CPU time of a short turn of work on a thread, without the time for which the thread
 //! waited on a busy machine.
 //!
 //! Reading the thread's CPU clock is a system call, which takes as long as a short turn. So the

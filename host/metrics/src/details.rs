@@ -86,7 +86,7 @@ impl Details {
 
     /// Add a request that has ended.
     pub(crate) fn add(&self, record: &Record) {
-        let shard = self.shards.own();
+        let shard = self.shards.local();
         shard.add_use(record.used());
         let outcome = match record.outcome {
             Outcome::Answered => ANSWERED,
@@ -120,7 +120,7 @@ impl Details {
 
     /// Add the use of a model.
     pub(crate) fn add_use(&self, used: ModelUse) {
-        self.shards.own().add_use(used);
+        self.shards.local().add_use(used);
     }
 
     /// Add the values for the targets that have no details of their own.

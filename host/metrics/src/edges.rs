@@ -46,12 +46,12 @@ impl EdgeFigures {
     /// Count an answer, with its error code if it is an error.
     pub fn answered(&self, edge: Edge, code: Option<ErrorCode>) {
         let at = code.map_or(OK, |code| code as usize);
-        self.0.own()[edge as usize].codes[at].fetch_add(1, Relaxed);
+        self.0.local()[edge as usize].codes[at].fetch_add(1, Relaxed);
     }
 
     /// Count the time that it took to write the body of an answer.
     pub fn written(&self, edge: Edge, took: Duration) {
-        self.0.own()[edge as usize].writes.add(took);
+        self.0.local()[edge as usize].writes.add(took);
     }
 
     /// Add the values to `collected`.

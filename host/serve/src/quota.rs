@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{ClientError, Empty, ErrorCode, Left, RateLimit};
+use gristmill_core::{ClientError, ErrorCode, Exhausted, RateLimit, Remaining};
 use gristmill_snapshot::{HeldRows, TenantQuota, TooManyRows};
 
 use crate::access::NamedTenant;
@@ -91,17 +91,17 @@ impl NamedTenant<'_> {
         let (limits, own) = (&self.tenant.limits, &*self.tenant.quota);
         if let Some(limit) = limits.plugin_cpu {
             let checked = own.calls.cpu().check(now);
-            checked.map_err(|Empty { after, .. }| {
+            checked.map_err(|Exhausted { after, .. }| {
                 refused(own, QuotaError::PluginCpu { limit, after })
             })?;
         }
         let Some(limit) = limits.requests else { return Ok(()) };
         match own.requests.take(1, now) {
             Ok(None) => {}
-            Ok(Some(Left { tokens: left, full_after })) => {
+            Ok(Some(Remaining { tokens: left, full_after })) => {
                 *quota = Some(RequestQuota { limit, left, full_after });
             }
-            Err(Empty { after, full_after }) => {
+            Err(Exhausted { after, full_after }) => {
                 *quota = Some(RequestQuota { limit, left: 0, full_after });
                 return Err(refused(own, QuotaError::Requests { limit, after }));
             }

@@ -6,7 +6,7 @@ use super::{EqualDims, ModelInfo, NamedTensor, TensorInfo};
 use crate::dtype::Dtype;
 use crate::tensor::Tensor;
 
-/// The most inputs with defaults that an error names.
+/// Maximum inputs with defaults that an error names.
 const OPTIONAL_SHOWN: usize = 8;
 
 /// Inputs that do not fit a model. This error has no code, because only its caller knows whether a
@@ -177,7 +177,9 @@ pub fn rows_of(inputs: &[NamedTensor]) -> Result<usize, InputError> {
     for input in inputs {
         let expected = match input.tensor.rows() {
             0 => ExpectedRows::Any,
-            own if own != rows => ExpectedRows::As { input: inputs[0].name.to_string(), rows },
+            other_rows if other_rows != rows => {
+                ExpectedRows::As { input: inputs[0].name.to_string(), rows }
+            }
             _ => continue,
         };
         let (name, actual) = (input.name.to_string(), input.tensor.rows());

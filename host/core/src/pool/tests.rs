@@ -31,8 +31,8 @@ fn adopted_bytes_stay_where_they_are_unless_misaligned() {
     }
     let aligned = pool.adopt(From(bytes.clone(), 8), 8);
     let misaligned = pool.adopt(From(bytes.clone(), 1), 8);
-    let own = pool.adopt(From(bytes, 0), 8);
-    assert_eq!(own.as_bytes().as_ptr() as usize, address);
+    let adopted = pool.adopt(From(bytes, 0), 8);
+    assert_eq!(adopted.as_bytes().as_ptr() as usize, address);
     assert_eq!(aligned.as_bytes().len(), 792);
     assert_eq!(misaligned.as_bytes().as_ptr() as usize % ALIGNMENT, 0);
     assert_eq!(misaligned.as_bytes().len(), 799);
@@ -153,8 +153,8 @@ struct Two(AtomicUsize);
 
 impl MemorySource for Two {
     fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>> {
-        let given = self.0.fetch_add(1, Ordering::Relaxed);
-        let lines = if given < 2 { len / ALIGNMENT } else { 1 };
+        let blocks_before = self.0.fetch_add(1, Ordering::Relaxed);
+        let lines = if blocks_before < 2 { len / ALIGNMENT } else { 1 };
         Some(Box::new(Given(vec![Line([0; ALIGNMENT]); lines])))
     }
 }

@@ -40,7 +40,7 @@ fn a_burst_is_there_at_once_and_refills_at_the_rate() {
     let (rate, begun) = limited(per_second(10, 20));
     assert_eq!(rate.take(1, begun), Ok(Some(left(19, 100))));
     assert_eq!(takes(&rate, begun), 19);
-    let empty = Empty { after: millis(100), full_after: millis(2000) };
+    let empty = Exhausted { after: millis(100), full_after: millis(2000) };
     assert_eq!(rate.take(1, begun), Err(empty));
     assert_eq!(takes(&rate, begun + millis(99)), 0);
     assert_eq!(takes(&rate, begun + millis(100)), 1);
@@ -53,14 +53,14 @@ fn a_burst_is_there_at_once_and_refills_at_the_rate() {
 
 #[test]
 fn a_debt_is_paid_before_anything_more_is_let_through() {
-    // Two seconds of processor time in each minute, in nanoseconds.
+    // Two seconds of CPU time in each minute, in nanoseconds.
     let second = 1_000_000_000;
     let minute = RateLimit { tokens: 2 * second, every: secs(60), burst: 2 * second };
     let (rate, begun) = limited(Some(minute));
     rate.spend(2 * second, begun);
     assert_eq!(rate.check(begun), Ok(()), "all of it is used, and nothing owed");
     rate.spend(3 * second, begun);
-    assert_eq!(rate.check(begun), Err(Empty { after: secs(90), full_after: secs(150) }));
+    assert_eq!(rate.check(begun), Err(Exhausted { after: secs(90), full_after: secs(150) }));
     assert_eq!(rate.check(begun + secs(89)).map_err(|empty| empty.after), Err(secs(1)));
     assert_eq!(rate.check(begun + secs(90)), Ok(()));
 }
@@ -130,8 +130,8 @@ proptest! {
     }
 }
 
-fn left(tokens: u64, full_after_ms: u64) -> Left {
-    Left { tokens, full_after: millis(full_after_ms) }
+fn left(tokens: u64, full_after_ms: u64) -> Remaining {
+    Remaining { tokens, full_after: millis(full_after_ms) }
 }
 
 fn millis(millis: u64) -> Duration {
