@@ -32,7 +32,7 @@ use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_imaging::is_decoding;
 use gristmill_log::{Log, LogFormat};
-use gristmill_metrics::Places;
+use gristmill_metrics::LabelSlots;
 use gristmill_platform::Share;
 use gristmill_transport::Shutdown;
 use gristmill_transport::credentials::KeyHasher;
@@ -178,7 +178,7 @@ async fn run_server(
         progress: progress.clone(),
         children: children.clone(),
         figures: FigureParts {
-            places: Places::new(config.metrics.metrics_pipelines_max).into(),
+            places: LabelSlots::new(config.metrics.metrics_pipelines_max).into(),
             book: book.clone(),
         },
         hash_key,

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
-use gristmill_metrics::usage::{Book, Counter, Key};
-use gristmill_metrics::{Places, RequestFigures, Target};
+use gristmill_metrics::usage::{Counter, Key, UsageStore};
+use gristmill_metrics::{LabelSlots, RequestFigures, RequestTarget};
 use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE};
 use gristmill_snapshot::TenantQuota;
 use gristmill_state::{CandidateSpec, Desired};
@@ -65,15 +65,15 @@ pub(crate) struct Accounts {
 #[derive(Clone)]
 pub struct FigureParts {
     /// The places for figures in all detail.
-    pub places: Arc<Places>,
+    pub places: Arc<LabelSlots>,
     /// The usage of all tenants.
-    pub book: Arc<Book>,
+    pub book: Arc<UsageStore>,
 }
 
 /// What one tenant has.
 struct Own {
     quota: Arc<TenantQuota>,
-    figures: HashMap<Target, Arc<RequestFigures>>,
+    figures: HashMap<RequestTarget, Arc<RequestFigures>>,
     shadows: Option<Shadows>,
 }
 
@@ -133,7 +133,7 @@ impl Accounts {
 
     /// The figures of a tenant's requests to a pipeline or a model. They stay when the pipeline's
     /// plugins or its model change.
-    pub(crate) fn figures(&self, tenant: &TenantId, target: Target) -> Arc<RequestFigures> {
+    pub(crate) fn figures(&self, tenant: &TenantId, target: RequestTarget) -> Arc<RequestFigures> {
         let new = || self.figures.places.figures(tenant.0.clone(), target.clone()).into();
         self.own(tenant, |own| own.figures.entry(target.clone()).or_insert_with(new).clone())
     }
@@ -200,8 +200,8 @@ impl Accounts {
                     if let Some(Own { quota, figures, .. }) = all.get_mut(id) {
                         quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
                         figures.retain(|target, _| match target {
-                            Target::Pipeline(name) => own.pipelines.contains_key(name),
-                            Target::Model(name) => own.spec.models.contains(name),
+                            RequestTarget::Pipeline(name) => own.pipelines.contains_key(name),
+                            RequestTarget::Model(name) => own.spec.models.contains(name),
                         });
                     }
                 }

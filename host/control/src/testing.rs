@@ -117,6 +117,7 @@ impl SampleRunner for NoSamples {
 /// One place for figures, and usage that is not kept.
 pub(crate) fn figure_parts() -> FigureParts {
     let folder = tempfile::tempdir().unwrap();
-    let book = gristmill_metrics::usage::Book::open(folder.path(), 1, std::time::SystemTime::now());
-    FigureParts { places: gristmill_metrics::Places::new(1).into(), book: book.unwrap().into() }
+    let book =
+        gristmill_metrics::usage::UsageStore::open(folder.path(), 1, std::time::SystemTime::now());
+    FigureParts { places: gristmill_metrics::LabelSlots::new(1).into(), book: book.unwrap().into() }
 }

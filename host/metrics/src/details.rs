@@ -15,11 +15,11 @@ use crate::histogram::{DURATION_BOUNDS_S, Durations, nanos};
 /// name of any tenant.
 const OTHER: &str = "_other";
 
-/// A place that is taken until this is dropped.
+/// A slot that is taken until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(pub(crate) Arc<AtomicUsize>);
+pub(crate) struct LabelSlot(pub(crate) Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for LabelSlot {
     fn drop(&mut self) {
         self.0.fetch_add(1, Relaxed);
     }
@@ -29,8 +29,8 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(crate) struct Details {
     shards: Shards<Shard>,
-    /// The place that these figures take, if they belong to one target alone.
-    place: Option<Place>,
+    /// The slot that these figures take, if they belong to one target alone.
+    slot: Option<LabelSlot>,
 }
 
 /// The number of outcomes: the codes, answered, abandoned.
@@ -80,8 +80,8 @@ impl Default for Shard {
 }
 
 impl Details {
-    pub(crate) fn new(place: Option<Place>) -> Self {
-        Self { shards: Shards::default(), place }
+    pub(crate) fn new(slot: Option<LabelSlot>) -> Self {
+        Self { shards: Shards::default(), slot }
     }
 
     /// Add a request that has ended.
@@ -129,8 +129,8 @@ impl Details {
     }
 
     /// Whether they belong to one target alone.
-    pub(crate) fn has_place(&self) -> bool {
-        self.place.is_some()
+    pub(crate) fn has_slot(&self) -> bool {
+        self.slot.is_some()
     }
 
     /// Add the values of the tenant, pipeline and model in `whose`.

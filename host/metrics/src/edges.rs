@@ -57,16 +57,16 @@ impl EdgeFigures {
     /// Add the values to `collected`.
     pub fn collect(&self, collected: &mut Collected) {
         for (edge, protocol) in EDGES {
-            let own = || self.0.all().map(|edges| &edges[edge as usize]);
+            let shards = || self.0.all().map(|edges| &edges[edge as usize]);
             for at in 0..=OK {
-                let count: u64 = own().map(|edge| edge.codes[at].load(Relaxed)).sum();
+                let count: u64 = shards().map(|edge| edge.codes[at].load(Relaxed)).sum();
                 if count > 0 {
                     let code = ErrorCode::ALL.get(at).map_or("ok", |code| code.as_str());
                     collected.add(family::RESPONSES, &[protocol, code], count);
                 }
             }
             let mut writes = Durations::default().get();
-            own().for_each(|edge| edge.writes.add_to(&mut writes));
+            shards().for_each(|edge| edge.writes.add_to(&mut writes));
             if writes.count() > 0 {
                 collected.add(family::WRITE_DURATION, &[protocol], writes);
             }

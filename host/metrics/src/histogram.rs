@@ -48,8 +48,8 @@ impl Durations {
 
     /// Add the counts so far to `sum`, which has the same ranges.
     pub(crate) fn add_to(&self, sum: &mut Distribution) {
-        for (sum, own) in sum.counts.iter_mut().zip(&self.counts) {
-            *sum += own.load(Relaxed);
+        for (sum, count) in sum.counts.iter_mut().zip(&self.counts) {
+            *sum += count.load(Relaxed);
         }
         sum.sum += self.sum_ns.load(Relaxed) as f64 / 1e9;
     }

@@ -2,9 +2,9 @@
 //!
 //! In reading order: `family` has the list with names, units and attributes; `request` has the
 //! figures that requests add to, with `details` and the `histogram`s in them, and `edges` those of
-//! all answers; `places` bounds the pipelines that have details of their own; `collected` holds the
-//! values of one moment, and `text` writes them for Prometheus. [`usage`] sums what is charged, by
-//! the hour, and keeps it on disk.
+//! all answers; `label_slots` bounds the pipelines that have their own details; `collected` holds
+//! the values of one moment, and `text` writes them for Prometheus. [`usage`] sums what is charged,
+//! by the hour, and keeps it on disk.
 //!
 //! Refuses to know tenants' documents, models and connections: `admin::observe` asks their owners.
 //!
@@ -23,7 +23,7 @@ mod details;
 mod edges;
 pub mod family;
 mod histogram;
-mod places;
+mod label_slots;
 mod request;
 mod text;
 pub mod usage;
@@ -32,6 +32,6 @@ pub use self::collected::{Collected, Distribution, Point, Value};
 pub use self::edges::{Edge, EdgeFigures};
 pub use self::family::{Family, Kind};
 pub use self::histogram::{DURATION_BOUNDS_S, Durations};
-pub use self::places::Places;
-pub use self::request::{RequestFigures, Target, Totals};
+pub use self::label_slots::LabelSlots;
+pub use self::request::{RequestFigures, RequestTarget, Totals};
 pub use self::text::{CONTENT_TYPE, to_text};

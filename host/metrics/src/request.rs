@@ -2,7 +2,7 @@
 //!
 //! [`Totals`] are kept for each of them; they are exact, and small. The figures with all stages and
 //! outcomes are [`Details`]: a bounded number of pipelines has details of their own, all others add
-//! to the same ones (`places`).
+//! to the same ones (`label_slots`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,14 +17,14 @@ use crate::histogram::nanos;
 
 /// The pipeline or model that requests go to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum RequestTarget {
     /// A pipeline, by its name.
     Pipeline(Name),
     /// A model that the tenant calls itself, by its name.
     Model(Name),
 }
 
-impl Target {
+impl RequestTarget {
     /// The attributes `pipeline` and `model`. The one that does not apply is empty.
     fn attributes(&self) -> [&str; 2] {
         match self {
@@ -38,10 +38,10 @@ impl Target {
 #[derive(Debug)]
 pub struct RequestFigures {
     tenant: Name,
-    target: Target,
+    target: RequestTarget,
     totals: AtomicTotals,
     details: ArcSwap<Details>,
-    /// The requests that had ended when the places were last given out.
+    /// The requests that had ended when the slots were last given out.
     pub(crate) seen: AtomicU64,
 }
 
@@ -85,7 +85,7 @@ struct AtomicTotals {
 
 impl RequestFigures {
     /// No requests yet. They will add to these details.
-    pub(crate) fn new(tenant: Name, target: Target, details: Arc<Details>) -> Self {
+    pub(crate) fn new(tenant: Name, target: RequestTarget, details: Arc<Details>) -> Self {
         Self {
             tenant,
             target,
@@ -119,8 +119,8 @@ impl RequestFigures {
     }
 
     /// Whether it has details of its own.
-    pub fn has_place(&self) -> bool {
-        self.details.load().has_place()
+    pub fn has_slot(&self) -> bool {
+        self.details.load().has_slot()
     }
 
     /// Add to these details from now on. Requests that end just now may add to those before.
@@ -131,7 +131,7 @@ impl RequestFigures {
     /// Add the values of its own details to `collected`, if it has some and any request ended.
     pub fn collect(&self, collected: &mut Collected) {
         let details = self.details.load();
-        if details.has_place() {
+        if details.has_slot() {
             let [pipeline, model] = self.target.attributes();
             details.collect([self.tenant.as_str(), pipeline, model], collected);
         }
@@ -188,12 +188,12 @@ mod tests {
     use super::*;
     use crate::collected::Value;
     use crate::family;
-    use crate::places::Places;
+    use crate::label_slots::LabelSlots;
 
-    fn figures(places: &Places) -> Arc<RequestFigures> {
+    fn figures(slots: &LabelSlots) -> Arc<RequestFigures> {
         let tenant = "acme".parse().unwrap();
-        let target = Target::Pipeline("digits".parse().unwrap());
-        Arc::new(places.figures(tenant, target))
+        let target = RequestTarget::Pipeline("digits".parse().unwrap());
+        Arc::new(slots.figures(tenant, target))
     }
 
     fn open(figures: &Arc<RequestFigures>) -> Receipt {
@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn each_outcome_counts_once_in_totals_and_details() {
-        let places = Places::new(1);
-        let figures = figures(&places);
+        let slots = LabelSlots::new(1);
+        let figures = figures(&slots);
         let mut receipt = open(&figures);
         let record = receipt.note();
         let used = CallUsage {
@@ -231,14 +231,14 @@ mod tests {
 
         let mut collected = Collected::default();
         figures.collect(&mut collected);
-        places.collect_other(&mut collected);
+        slots.collect_other(&mut collected);
         let value = |family, attributes: &[&str]| {
-            let found = collected.families().find(|(known, _)| *known == family).unwrap().1;
+            let points = collected.families().find(|(other, _)| *other == family).unwrap().1;
             let is_it = |point: &&crate::Point| {
-                let own = point.attributes.iter().map(|text| &**text);
-                own.collect::<Vec<_>>() == attributes
+                let point_attributes = point.attributes.iter().map(|text| &**text);
+                point_attributes.collect::<Vec<_>>() == attributes
             };
-            found.iter().find(is_it).unwrap().value.clone()
+            points.iter().find(is_it).unwrap().value.clone()
         };
         for outcome in ["answered", "abandoned", "model_failed"] {
             let attributes = ["acme", "digits", "", outcome];

@@ -46,8 +46,8 @@ fn add_histogram(text: &mut String, name: &str, labels: &str, distribution: &Dis
     let comma = if labels.is_empty() { "" } else { "," };
     let mut count = 0;
     let bounds = distribution.bounds.iter().map(Some).chain([None]);
-    for (bound, own) in bounds.zip(&distribution.counts) {
-        count += own;
+    for (bound, bucket_count) in bounds.zip(&distribution.counts) {
+        count += bucket_count;
         let _ = write!(text, "{name}_bucket{{{labels}{comma}le=\"");
         let _ = match bound {
             Some(bound) => write!(text, "{bound}"),

@@ -1,7 +1,7 @@
 //! What each tenant used: sums of the charges of its requests, by hour, pipeline and model.
 //!
 //! In reading order: `counter` is what requests add to, `hour` names the hours, `file` keeps the
-//! sums of one hour on disk, `book` brings them together.
+//! sums of one hour on disk, `store` brings them together.
 //!
 //! Refuses to know prices, and who may see the sums.
 //!
@@ -10,12 +10,12 @@
 //! - counting takes no lock;
 //! - what was written stays written: a file is replaced as a whole.
 
-mod book;
 mod counter;
 mod file;
 mod hour;
+mod store;
 
-pub use self::book::{Book, Filter, Row, Rows};
 pub use self::counter::{Counter, Key, Use};
 pub use self::file::UsageError;
 pub use self::hour::{Hour, InvalidHour};
+pub use self::store::{Filter, Row, Rows, UsageStore};

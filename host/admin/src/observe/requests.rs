@@ -29,7 +29,7 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
         .collect();
     let figures: Vec<&RequestFigures> = all.iter().flat_map(|(.., own)| own).copied().collect();
     let places = parts.control.places();
-    places.look(&figures, Instant::now());
+    places.reassign(&figures, Instant::now());
     for own in &figures {
         own.collect(collected);
     }
@@ -48,7 +48,7 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
 
     // Tenants have labels of their own if one of their pipelines has.
     let with_place =
-        |(.., own): &&(_, _, Vec<&RequestFigures>)| own.iter().any(|figures| figures.has_place());
+        |(.., own): &&(_, _, Vec<&RequestFigures>)| own.iter().any(|figures| figures.has_slot());
     let named: BTreeSet<&Name> = all.iter().filter(with_place).map(|(name, ..)| *name).collect();
     let mut other = Use::default();
     for (name, tenant, _) in &all {

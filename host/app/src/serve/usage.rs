@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use gristmill_metrics::usage::Book;
+use gristmill_metrics::usage::UsageStore;
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
@@ -16,14 +16,14 @@ const FOLDER: &str = "usage";
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// The book of usage in the data directory.
-pub(super) fn open(config: &Config) -> Result<Arc<Book>> {
+pub(super) fn open(config: &Config) -> Result<Arc<UsageStore>> {
     let hours = config.metrics.keep_usage_days * 24;
     let folder = config.data.data_dir.join(FOLDER);
-    Ok(Arc::new(Book::open(&folder, hours, SystemTime::now())?))
+    Ok(Arc::new(UsageStore::open(&folder, hours, SystemTime::now())?))
 }
 
 /// Write what was used, now and then, until this is dropped.
-pub(super) async fn keep(book: Arc<Book>) {
+pub(super) async fn keep(book: Arc<UsageStore>) {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let book = book.clone();
@@ -33,7 +33,7 @@ pub(super) async fn keep(book: Arc<Book>) {
 }
 
 /// Write what was used. What cannot be written now stays in memory for the next time.
-pub(super) fn keep_once(book: &Book) {
+pub(super) fn keep_once(book: &UsageStore) {
     if let Err(error) = book.keep(SystemTime::now()) {
         tracing::error!(%error, "the usage of tenants cannot be written");
     }

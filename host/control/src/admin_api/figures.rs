@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_metrics::usage::Book;
-use gristmill_metrics::{Distribution, Places};
+use gristmill_metrics::usage::UsageStore;
+use gristmill_metrics::{Distribution, LabelSlots};
 use gristmill_sandbox::Instances;
 
 use crate::admin_api::Control;
@@ -43,12 +43,12 @@ impl Control {
     }
 
     /// The places for figures of pipelines in all detail.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &LabelSlots {
         &self.figures.places
     }
 
     /// The usage of all tenants.
-    pub fn usage(&self) -> &Arc<Book> {
+    pub fn usage(&self) -> &Arc<UsageStore> {
         &self.figures.book
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_metrics::Target;
+use gristmill_metrics::RequestTarget;
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{
     Access, Candidate, Capture, Direct, Evaluation, KeptVersion, ModelState, Pair, Pipeline,
@@ -91,7 +91,7 @@ impl TenantBuilder<'_> {
         let direct = |name: &Name| Direct {
             tenant: self.id.0.clone(),
             model: name.clone(),
-            figures: self.accounts.figures(self.id, Target::Model(name.clone())),
+            figures: self.accounts.figures(self.id, RequestTarget::Model(name.clone())),
             usage: self.accounts.usage(self.id, None, name),
         };
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
@@ -243,7 +243,7 @@ impl TenantBuilder<'_> {
                 priority: spec.priority,
                 limits,
                 quota: quota.clone(),
-                figures: self.accounts.figures(self.id, Target::Pipeline(name.clone())),
+                figures: self.accounts.figures(self.id, RequestTarget::Pipeline(name.clone())),
                 usage: self.accounts.usage(self.id, Some(name), &spec.model.name),
                 capture: None,
                 candidate: None,

@@ -67,8 +67,8 @@ mod tests {
         assert_eq!(hour.before(15).to_string(), "2026-11-24T23");
         assert_eq!(hour.before(2).count_to(hour), 3);
         for bad in ["", "2026-11-25", "2026-11-25T24", "2026-11-25T14:30", "x", "2026-11-25T1"] {
-            let said = bad.parse::<Hour>().unwrap_err().to_string();
-            assert!(said.starts_with(&format!("{bad:?} is not an hour such as")), "{said}");
+            let error = bad.parse::<Hour>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{bad:?} is not an hour such as")), "{error}");
         }
     }
 }

@@ -1,6 +1,6 @@
 use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{BufferPool, Digest, ModelInfo};
-use gristmill_metrics::Places;
+use gristmill_metrics::LabelSlots;
 use gristmill_snapshot::{Access, Direct, KeptVersion, Tenant};
 
 use super::*;
@@ -53,8 +53,8 @@ fn snapshot() -> Snapshot {
     snapshot.models.insert(name("multiple"), multiple);
     let mut acme = tenant(Access::Open);
     let granted = |model: &str| {
-        let target = gristmill_metrics::Target::Model(name(model));
-        let figures = Places::new(0).figures(name("acme"), target);
+        let target = gristmill_metrics::RequestTarget::Model(name(model));
+        let figures = LabelSlots::new(0).figures(name("acme"), target);
         let (model, figures) = (name(model), figures.into());
         (
             model.clone(),

@@ -27,8 +27,8 @@ use gristmill_http::{
     DataPlane, Inference, InferenceConfig, ModelChange, ModelRepository, ObserverConfig,
 };
 use gristmill_log::Log;
-use gristmill_metrics::Places;
-use gristmill_metrics::usage::Book;
+use gristmill_metrics::LabelSlots;
+use gristmill_metrics::usage::UsageStore;
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_snapshot::Operator;
@@ -235,7 +235,7 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
 
 async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Control {
     let sandbox = SandboxConfig::new(directory.join("compiled"));
-    let book = Book::open(&directory.join("usage"), 1, SystemTime::now()).unwrap();
+    let book = UsageStore::open(&directory.join("usage"), 1, SystemTime::now()).unwrap();
     let parts = ControlParts {
         store: Arc::new(Store::open_local(&directory.join("store")).unwrap()),
         sandbox: Sandbox::new(&sandbox, pool.clone()).unwrap(),
@@ -255,7 +255,7 @@ async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Con
         sample_runner: Arc::new(NoSamples),
         samples_timeout: TIMEOUT,
         progress: Progress::default(),
-        figures: FigureParts { places: Places::new(1).into(), book: book.into() },
+        figures: FigureParts { places: LabelSlots::new(1).into(), book: book.into() },
         following: None,
     };
     Control::open(parts).await.unwrap()

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch, LoadedModel, RowProof};
 use gristmill_batch::{Lane, LaneParts};
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
-use gristmill_metrics::{Places, Target};
+use gristmill_metrics::{LabelSlots, RequestTarget};
 use gristmill_sandbox::{
     Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
 };
@@ -117,8 +117,8 @@ impl Host {
             let (pipeline, kept) = (pre_name.clone(), quota.lines.clone());
             Arc::new(LineSource { plugin, pipeline, call, kept })
         };
-        let target = Target::Pipeline(pre_name.clone());
-        let figures = Places::new(0).figures("test".parse()?, target);
+        let target = RequestTarget::Pipeline(pre_name.clone());
+        let figures = LabelSlots::new(0).figures("test".parse()?, target);
         Ok(Arc::new(Route {
             tenant: "test".parse()?,
             pipeline: pre_name.clone(),

@@ -25,10 +25,10 @@ fn end(counter: &Arc<Counter>, rows: usize) {
     };
 }
 
-fn all(book: &Book, by_hour: bool) -> Vec<(Option<String>, String, u64, u64)> {
+fn all(store: &UsageStore, by_hour: bool) -> Vec<(Option<String>, String, u64, u64)> {
     let (from, to) = (Hour::of(UNIX_EPOCH), Hour::of(UNIX_EPOCH + 10_000 * HOUR));
     let filter = Filter { from, to, by_hour, limit: 100, after: None };
-    let rows = book.rows(&filter, |key| key.tenant.as_str() != "secret");
+    let rows = store.rows(&filter, |key| key.tenant.as_str() != "secret");
     let row = |row: Row| {
         let hour = row.hour.map(|hour| hour.to_string());
         (hour, row.key.tenant.to_string(), row.used.requests, row.used.rows)
@@ -40,71 +40,71 @@ fn all(book: &Book, by_hour: bool) -> Vec<(Option<String>, String, u64, u64)> {
 fn usage_is_summed_by_hour_and_survives() {
     let folder = tempfile::tempdir().unwrap();
     let time = UNIX_EPOCH + 100 * HOUR;
-    let book = Book::open(folder.path(), 2, time).unwrap();
-    let (acme, secret) = (book.counter(&key("acme")), book.counter(&key("secret")));
+    let store = UsageStore::open(folder.path(), 2, time).unwrap();
+    let (acme, secret) = (store.counter(&key("acme")), store.counter(&key("secret")));
     end(&acme, 3);
     end(&acme, 0);
     end(&secret, 5);
-    assert_eq!(all(&book, false), [(None, "acme".into(), 2, 3)]);
-    book.keep(time).unwrap();
+    assert_eq!(all(&store, false), [(None, "acme".into(), 2, 3)]);
+    store.keep(time).unwrap();
     end(&acme, 1);
-    book.keep(time + HOUR).unwrap();
+    store.keep(time + HOUR).unwrap();
     end(&acme, 2);
     drop((acme, secret));
-    book.keep(time + HOUR).unwrap();
-    assert_eq!(book.counters.lock().len(), 0, "counters of what is gone are forgotten");
-    drop(book);
+    store.keep(time + HOUR).unwrap();
+    assert_eq!(store.counters.lock().len(), 0, "counters of what is gone are forgotten");
+    drop(store);
 
-    let book = Book::open(folder.path(), 2, time + HOUR).unwrap();
+    let store = UsageStore::open(folder.path(), 2, time + HOUR).unwrap();
     let hours = [("1970-01-05T04", 3, 4), ("1970-01-05T05", 1, 2)];
     let expected =
         hours.map(|(hour, requests, rows)| (Some(hour.into()), "acme".into(), requests, rows));
-    assert_eq!(all(&book, true), expected);
-    assert_eq!(all(&book, false), [(None, "acme".into(), 4, 6)]);
+    assert_eq!(all(&store, true), expected);
+    assert_eq!(all(&store, false), [(None, "acme".into(), 4, 6)]);
     // Charges are whole microseconds each, so sums of them are exact.
     let (from, to) = (Hour::of(time), Hour::of(time + HOUR));
     let filter = Filter { from, to, by_hour: false, limit: 100, after: None };
-    let rows = book.rows(&filter, |_| true).unwrap().rows;
+    let rows = store.rows(&filter, |_| true).unwrap().rows;
     assert_eq!(rows[0].used.model_us, 8);
     assert_eq!((rows[0].used.failed, rows[0].used.sent_bytes), (1, 30));
 
-    book.keep(time + 2 * HOUR).unwrap();
-    book.keep(time + 3 * HOUR).unwrap();
-    let kept = all(&book, true);
+    store.keep(time + 2 * HOUR).unwrap();
+    store.keep(time + 3 * HOUR).unwrap();
+    let kept = all(&store, true);
     assert_eq!(kept.len(), 1, "the first hour is not kept any more: {kept:?}");
     // A clock that was set back adds to the hour that it shows.
-    let late = book.counter(&key("late"));
-    book.keep(time + 2 * HOUR).unwrap();
+    let late = store.counter(&key("late"));
+    store.keep(time + 2 * HOUR).unwrap();
     end(&late, 1);
-    book.keep(time + 2 * HOUR).unwrap();
-    let hours: Vec<_> = all(&book, true).into_iter().map(|(hour, ..)| hour.unwrap()).collect();
+    store.keep(time + 2 * HOUR).unwrap();
+    let hours: Vec<_> = all(&store, true).into_iter().map(|(hour, ..)| hour.unwrap()).collect();
     assert_eq!(hours, ["1970-01-05T05", "1970-01-05T06"]);
     // One that jumps far ahead removes nothing.
-    book.keep(time + 1000 * HOUR).unwrap();
-    book.keep(time + 2 * HOUR).unwrap();
-    assert_eq!(all(&book, true).len(), 2);
+    store.keep(time + 1000 * HOUR).unwrap();
+    store.keep(time + 2 * HOUR).unwrap();
+    assert_eq!(all(&store, true).len(), 2);
 }
 
 #[test]
 fn rows_come_in_pages() {
     let folder = tempfile::tempdir().unwrap();
     let time = UNIX_EPOCH + 100 * HOUR;
-    let book = Book::open(folder.path(), 9, time).unwrap();
+    let store = UsageStore::open(folder.path(), 9, time).unwrap();
     for hour in 0..3 {
         for tenant in ["a", "a-b", "b"] {
-            end(&book.counter(&key(tenant)), 1);
+            end(&store.counter(&key(tenant)), 1);
         }
-        book.keep(time + (hour + 1) * HOUR).unwrap();
+        store.keep(time + (hour + 1) * HOUR).unwrap();
     }
     for by_hour in [true, false] {
         let (from, to) = (Hour::of(time), Hour::of(time + 5 * HOUR));
         let mut filter = Filter { from, to, by_hour, limit: 100, after: None };
-        let whole = book.rows(&filter, |_| true).unwrap();
+        let whole = store.rows(&filter, |_| true).unwrap();
         assert_eq!((whole.rows.len(), whole.next), (if by_hour { 9 } else { 3 }, None));
         filter.limit = 2;
         let mut pages = Vec::new();
         loop {
-            let page = book.rows(&filter, |_| true).unwrap();
+            let page = store.rows(&filter, |_| true).unwrap();
             assert!(page.rows.len() <= 2);
             pages.extend(page.rows);
             filter.after = page.next;
@@ -121,30 +121,30 @@ fn hours_that_cannot_be_written_are_written_later() {
     let folder = tempfile::tempdir().unwrap();
     let (usage, away) = (folder.path().join("usage"), folder.path().join("away"));
     let time = UNIX_EPOCH + 100 * HOUR;
-    let book = Book::open(&usage, 9, time).unwrap();
+    let store = UsageStore::open(&usage, 9, time).unwrap();
     fs::rename(&usage, &away).unwrap();
-    end(&book.counter(&key("acme")), 1);
-    assert!(book.keep(time + HOUR).is_err());
-    end(&book.counter(&key("acme")), 1);
-    assert!(book.keep(time + HOUR).is_err());
-    assert_eq!(all(&book, true).len(), 2, "each in its own hour");
+    end(&store.counter(&key("acme")), 1);
+    assert!(store.keep(time + HOUR).is_err());
+    end(&store.counter(&key("acme")), 1);
+    assert!(store.keep(time + HOUR).is_err());
+    assert_eq!(all(&store, true).len(), 2, "each in its own hour");
     fs::rename(&away, &usage).unwrap();
-    book.keep(time + HOUR).unwrap();
-    let read = Book::open(&usage, 9, time + HOUR).unwrap();
-    assert_eq!(all(&read, true), all(&book, true));
+    store.keep(time + HOUR).unwrap();
+    let read = UsageStore::open(&usage, 9, time + HOUR).unwrap();
+    assert_eq!(all(&read, true), all(&store, true));
 }
 
 #[test]
 fn a_damaged_line_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let time = UNIX_EPOCH + 100 * HOUR;
-    let book = Book::open(folder.path(), 2, time).unwrap();
-    end(&book.counter(&key("acme")), 3);
-    book.keep(time).unwrap();
+    let store = UsageStore::open(folder.path(), 2, time).unwrap();
+    end(&store.counter(&key("acme")), 3);
+    store.keep(time).unwrap();
     let path = folder.path().join("1970-01-05T04.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let damaged = [b"{\"tenant\": \"acme\"\n\xff\n", text.as_bytes()].concat();
     fs::write(&path, damaged).unwrap();
-    let book = Book::open(folder.path(), 2, time).unwrap();
-    assert_eq!(all(&book, false), [(None, "acme".into(), 1, 3)]);
+    let store = UsageStore::open(folder.path(), 2, time).unwrap();
+    assert_eq!(all(&store, false), [(None, "acme".into(), 1, 3)]);
 }

@@ -13,28 +13,28 @@ use super::counter::{Counter, Key, Use};
 use super::file::{self, Sums, UsageError};
 use super::hour::Hour;
 
-/// The most hours between two looks at the clock after which old files are removed. A clock that
+/// Maximum hours between two readings of the clock after which old files are removed. A clock that
 /// jumps further is probably wrong, and must not remove what is not old.
 const JUMP_MAX: u64 = 48;
 
 /// The usage of all tenants of one server.
-pub struct Book {
+pub struct UsageStore {
     folder: PathBuf,
-    /// The hours that are kept, besides the one of now.
+    /// Retention in hours, without the current one.
     keep_hours: u64,
     counters: Mutex<HashMap<Key, Arc<Counter>>>,
-    now: Mutex<Now>,
+    current: Mutex<CurrentHour>,
 }
 
-struct Now {
+struct CurrentHour {
     hour: Hour,
     /// The sums of the hour, and those of earlier hours that could not be written.
-    sums: BTreeMap<Hour, Kept>,
+    sums: BTreeMap<Hour, HourTotals>,
 }
 
-/// The sums of an hour.
+/// The totals of an hour.
 #[derive(Clone, Default)]
-struct Kept {
+struct HourTotals {
     sums: Sums,
     /// Whether the file lacks some of them.
     is_changed: bool,
@@ -49,7 +49,7 @@ pub struct Filter {
     pub to: Hour,
     /// Whether each hour has rows of its own. Otherwise all hours are summed.
     pub by_hour: bool,
-    /// The most rows.
+    /// Maximum rows.
     pub limit: usize,
     /// The place of the row before the first one.
     pub after: Option<String>,
@@ -75,8 +75,8 @@ pub struct Rows {
     pub next: Option<String>,
 }
 
-impl Book {
-    /// The book in this folder, which is made if it is missing. Sums of the hour of now are read.
+impl UsageStore {
+    /// The store in this folder, which is made if it is missing. Sums of the current hour are read.
     ///
     /// # Errors
     /// The folder cannot be made or read.
@@ -84,10 +84,10 @@ impl Book {
         fs::create_dir_all(folder).map_err(UsageError::at(folder))?;
         file::remove_temporary(folder)?;
         let hour = Hour::of(time);
-        let kept = Kept { sums: file::read(folder, hour)?, is_changed: false };
-        let now = Mutex::new(Now { hour, sums: BTreeMap::from([(hour, kept)]) });
+        let totals = HourTotals { sums: file::read(folder, hour)?, is_changed: false };
+        let current = Mutex::new(CurrentHour { hour, sums: BTreeMap::from([(hour, totals)]) });
         let counters = Mutex::default();
-        Ok(Self { folder: folder.to_owned(), keep_hours, counters, now })
+        Ok(Self { folder: folder.to_owned(), keep_hours, counters, current })
     }
 
     /// The counter of this tenant, pipeline and model.
@@ -102,24 +102,24 @@ impl Book {
     /// # Errors
     /// Something cannot be written or read. Nothing is lost: the next call tries again.
     pub fn keep(&self, time: SystemTime) -> Result<(), UsageError> {
-        let mut now = self.now.lock();
-        self.collect(&mut now);
-        let (hour, before) = (Hour::of(time), now.hour);
+        let mut current = self.current.lock();
+        self.collect(&mut current);
+        let (hour, before) = (Hour::of(time), current.hour);
         if hour != before {
-            if let Entry::Vacant(vacant) = now.sums.entry(hour) {
+            if let Entry::Vacant(vacant) = current.sums.entry(hour) {
                 let sums = file::read(&self.folder, hour)?;
-                vacant.insert(Kept { sums, is_changed: false });
+                vacant.insert(HourTotals { sums, is_changed: false });
             }
-            now.hour = hour;
+            current.hour = hour;
         }
-        for (hour, kept) in &mut now.sums {
-            if kept.is_changed {
-                file::write(&self.folder, *hour, &kept.sums)?;
-                kept.is_changed = false;
+        for (hour, totals) in &mut current.sums {
+            if totals.is_changed {
+                file::write(&self.folder, *hour, &totals.sums)?;
+                totals.is_changed = false;
             }
         }
-        now.sums.retain(|own, _| *own == hour);
-        drop(now);
+        current.sums.retain(|kept_hour, _| *kept_hour == hour);
+        drop(current);
         if hour > before && before.count_to(hour) <= JUMP_MAX {
             file::remove_before(&self.folder, hour.before(self.keep_hours))?;
         }
@@ -138,22 +138,22 @@ impl Book {
     ) -> Result<Rows, UsageError> {
         let Filter { from, to, by_hour, limit, after } = filter;
         let unwritten = {
-            let mut now = self.now.lock();
-            self.collect(&mut now);
-            now.sums.clone()
+            let mut current = self.current.lock();
+            self.collect(&mut current);
+            current.sums.clone()
         };
         let is_later = |row: &Row| after.as_ref().is_none_or(|after| row.place() > *after);
         let mut rows: BTreeMap<(Option<Hour>, Key), Use> = BTreeMap::new();
         for hour in from.to(*to) {
             let sums = match unwritten.get(&hour) {
-                Some(kept) => kept.sums.clone(),
+                Some(totals) => totals.sums.clone(),
                 None => file::read(&self.folder, hour)?,
             };
             for (key, used) in sums.into_iter().filter(|(key, _)| is_seen(key)) {
-                let own = by_hour.then_some(hour);
-                let row = Row { hour: own, key, used };
+                let row_hour = by_hour.then_some(hour);
+                let row = Row { hour: row_hour, key, used };
                 if !*by_hour || is_later(&row) {
-                    rows.entry((own, row.key)).or_default().add(&row.used);
+                    rows.entry((row_hour, row.key)).or_default().add(&row.used);
                 }
             }
             // One more, to see that there are more.
@@ -169,15 +169,15 @@ impl Book {
         Ok(Rows { rows: shown, next })
     }
 
-    /// Add what was counted to the sums of now.
-    fn collect(&self, now: &mut Now) {
-        let kept = now.sums.entry(now.hour).or_default();
+    /// Add what was counted to the sums of the current hour.
+    fn collect(&self, current: &mut CurrentHour) {
+        let totals = current.sums.entry(current.hour).or_default();
         self.counters.lock().retain(|key, counter| {
             let is_held = Arc::strong_count(counter) > 1;
             let used = counter.take();
             if used != Use::default() {
-                kept.sums.entry(key.clone()).or_default().add(&used);
-                kept.is_changed = true;
+                totals.sums.entry(key.clone()).or_default().add(&used);
+                totals.is_changed = true;
             }
             is_held
         });
