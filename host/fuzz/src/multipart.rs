@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 use futures_util::stream;
-use gristmill_sandbox::Part;
+use gristmill_sandbox::FormPart;
 use multer::Multipart;
 
 use super::form::split;
@@ -53,8 +53,8 @@ struct Field {
 }
 
 impl Field {
-    fn of(part: &Part) -> Self {
-        let Part { name, filename, content_type, body } = part.clone();
+    fn of(part: &FormPart) -> Self {
+        let FormPart { name, filename, content_type, body } = part.clone();
         Self { name, filename, content_type, body }
     }
 

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use gristmill_sandbox::{CallError, Part, PluginPair, Request};
+use gristmill_sandbox::{CallError, FormPart, PluginPair, Request};
 
 use super::guest;
 use super::sandboxed::Sandboxed;
@@ -47,7 +47,7 @@ impl Guest {
 fn request_with(program: &[u8]) -> Request {
     let text = |text: &str| text.to_owned();
     let body = Bytes::copy_from_slice(program);
-    let part = Part {
+    let part = FormPart {
         name: text("part"),
         filename: Some(text("file")),
         content_type: None,

@@ -85,7 +85,7 @@ impl ArtifactCache {
             }
         };
         match self.map(engine, wanted, &file) {
-            Ok(found) => Some(found),
+            Ok(cached) => Some(cached),
             Err(error) => {
                 // A damaged disk, or a file that another host made.
                 let why = error.in_full();
@@ -135,7 +135,7 @@ impl ArtifactCache {
     pub(crate) fn retain(&self, is_needed: impl Fn(Digest) -> bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
-            let is_code = path.extension().is_some_and(|found| found == EXTENSION);
+            let is_code = path.extension().is_some_and(|extension| extension == EXTENSION);
             if is_code && !digest_in(&path).is_some_and(&is_needed) {
                 remove(&path);
             }
@@ -265,8 +265,8 @@ fn use_directory(directory: &Path) -> io::Result<File> {
         }
         lock.lock_shared()?;
         let named = fs::metadata(directory.join(LOCK));
-        let own = lock.metadata()?;
-        if named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino())) {
+        let locked = lock.metadata()?;
+        if named.is_ok_and(|named| (named.dev(), named.ino()) == (locked.dev(), locked.ino())) {
             return Ok(lock);
         }
     }
@@ -283,11 +283,11 @@ fn remove_leftovers(directory: &Path) {
 }
 
 /// Remove the directories of engines that no process uses.
-fn remove_other_engines(root: &Path, own: &Path) {
+fn remove_other_engines(root: &Path, engine_directory: &Path) {
     for path in entries(root) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_engines = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if path == own || !is_engines || !path.is_dir() {
+        if path == engine_directory || !is_engines || !path.is_dir() {
             continue;
         }
         let Ok(lock) = lock_file(&path) else { continue };
@@ -306,8 +306,8 @@ fn key_in(root: &Path, directory: &Path) -> io::Result<[u8; 32]> {
     let path = root.join("key");
     loop {
         match fs::read(&path) {
-            Ok(found) => {
-                if let Ok(key) = found.try_into() {
+            Ok(bytes) => {
+                if let Ok(key) = bytes.try_into() {
                     return Ok(key);
                 }
                 tracing::warn!("the key of the compiled code is damaged: compiling anew");

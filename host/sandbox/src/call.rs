@@ -19,7 +19,7 @@ use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
 use crate::request::{Request, SharedContext};
 
-/// The most bytes that a host function copies, or elements that it reads, on a serving thread:
+/// Maximum bytes that a host function copies, or elements that it reads, on a serving thread:
 /// about half a millisecond of work.
 const INLINE_BYTES_MAX: usize = 1 << 20;
 
@@ -82,7 +82,7 @@ impl<S> CallState<S> {
         self.states.renew(grant);
     }
 
-    /// Whether an instance that stays keeps tensors, pictures or blobs of calls that have ended.
+    /// Whether an instance that stays keeps tensors, images or blobs of calls that have ended.
     pub(crate) fn keeps_resources(&self) -> bool {
         !self.table.is_empty()
     }

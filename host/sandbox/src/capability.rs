@@ -1,7 +1,7 @@
 //! The capabilities of plugins: one module for each interface of `wit/`.
 //!
 //! A capability owns its interface in three phases. `link` adds its functions to the linker, once
-//! in a process. Its `State`, if it has one, is made for each call from the call's grant
+//! in a process. Its `CapabilityState`, if it has one, is made for each call from the call's grant
 //! ([`PerCall`]). Its functions use that state, and the state that all capabilities share
 //! ([`CallState`]), while the call runs. It refuses to know other capabilities, except those whose
 //! types its interface uses.
@@ -44,12 +44,12 @@ macro_rules! capabilities {
 
         /// Whether a plugin may import this interface.
         pub(crate) fn is_provided(import: &str) -> bool {
-            interfaces().any(|known| wasi::is_named(import, known)) || refused::is_refused(import)
+            interfaces().any(|interface| wasi::is_named(import, interface)) || refused::is_refused(import)
         }
 
         /// The per-call state of each capability that has one.
         pub(crate) struct States {
-            $($name: $name::State,)*
+            $($name: $name::CapabilityState,)*
         }
 
         impl PerCall for States {
@@ -66,8 +66,8 @@ macro_rules! capabilities {
             }
         }
 
-        $(impl AsMut<$name::State> for States {
-            fn as_mut(&mut self) -> &mut $name::State {
+        $(impl AsMut<$name::CapabilityState> for States {
+            fn as_mut(&mut self) -> &mut $name::CapabilityState {
                 &mut self.$name
             }
         })*

@@ -22,7 +22,7 @@ use crate::init;
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::worlds::{Contract, Roles};
 
-/// The most code of one function, in bytes. A function of that size without a loop runs for some
+/// Maximum code of one function, in bytes. A function of that size without a loop runs for some
 /// milliseconds without an interruption.
 const FUNCTION_BYTES_MAX: usize = 1 << 20;
 
@@ -110,14 +110,14 @@ pub(crate) fn check_within(
         return Err(ComponentError::RefusedWasi(unknown));
     }
     if !unknown.is_empty() {
-        let known = interfaces().map(str::to_owned).collect();
-        return Err(ComponentError::UnknownImports { unknown, known });
+        let allowed = interfaces().map(str::to_owned).collect();
+        return Err(ComponentError::UnknownImports { unknown, allowed });
     }
     Contract::of_imports(&imports).ok_or(ComponentError::SeveralContracts)?;
     let Some(roles) = Roles::of_exports(&exports) else {
-        let found =
+        let exported =
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
-        return Err(ComponentError::NoWorld(found));
+        return Err(ComponentError::NoWorld(exported));
     };
     let needs = needs_of(&component)?;
     check_needs(&needs, bounds)?;
@@ -131,9 +131,9 @@ fn check_needs(needs: &Needs, bounds: &Bounds) -> Result<(), ComponentError> {
         ("memories", needs.memories, bounds.memories, ""),
         ("tables", needs.tables, bounds.tables, ""),
     ];
-    match compared.into_iter().find(|(_, found, limit, _)| found > limit) {
-        Some((what, found, limit, setting)) => {
-            Err(ComponentError::TooMany { what, found, limit, setting })
+    match compared.into_iter().find(|(_, count, limit, _)| count > limit) {
+        Some((what, count, limit, setting)) => {
+            Err(ComponentError::TooMany { what, count, limit, setting })
         }
         None => Ok(()),
     }
@@ -145,8 +145,8 @@ fn check_code(component: &[u8]) -> Result<(), ComponentError> {
     for payload in Parser::new(0).parse_all(component) {
         match payload? {
             Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
-                let (found, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
-                return Err(ComponentError::LongFunction { found, limit });
+                let (bytes, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
+                return Err(ComponentError::LongFunction { bytes, limit });
             }
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {

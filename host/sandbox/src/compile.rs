@@ -34,7 +34,7 @@ const VERDICT_BYTES_MAX: u64 = 64 << 10;
 /// The maximum of machine code of one plugin, ten times that of an interpreter in WebAssembly.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
-/// The seconds of real time that a child has for each second of processor time. On a busy machine a
+/// The seconds of real time that a child has for each second of CPU time. On a busy machine a
 /// child gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
@@ -155,9 +155,12 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     // Uses one core, at low priority: the other cores serve requests.
     config.parallel_compilation(false);
     let engine = Engine::new(&config).map_err(LoadError::Compile)?;
-    let own = hash_of(&engine);
-    if own != request.engine {
-        let why = format!("the child compiles for engine {own}, the server is {}", request.engine);
+    let child_engine = hash_of(&engine);
+    if child_engine != request.engine {
+        let why = format!(
+            "the child compiles for engine {child_engine}, the server is {}",
+            request.engine
+        );
         return Err(io::Error::other(why).into());
     }
     if has_init {
@@ -260,8 +263,8 @@ pub(crate) fn read_answer(
             if about.digest != wanted.digest || about.engine != wanted.engine {
                 return Err(wrong("compiled code is of another component or for another engine"));
             }
-            let known = |import: &String| is_provided(import);
-            if !about.imports.iter().all(known) || !(about.pre || about.post) {
+            let is_known = |import: &String| is_provided(import);
+            if !about.imports.iter().all(is_known) || !(about.pre || about.post) {
                 return Err(wrong("compiled code names imports or exports that no plugin has"));
             }
             Ok(about)

@@ -10,7 +10,7 @@ use crate::compile::Compiler;
 /// The size of the pool.
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
-    /// The most calls at the same time. Further calls wait.
+    /// Maximum calls at the same time. Further calls wait.
     pub concurrent_calls: u32,
     /// The largest linear memory of any plugin, in bytes.
     pub memory_bytes_max: usize,
@@ -19,10 +19,10 @@ pub struct SandboxConfig {
     /// The bytes of a memory that are reset by writing zeros and not by giving pages back. This
     /// should be at least a guest's initial memory, or each call pays for page faults.
     pub keep_resident_bytes: usize,
-    /// The most bytes that the memories of instances that ended may keep together, for later ones.
+    /// Maximum bytes that the memories of instances that ended may keep together, for later ones.
     /// With fewer than `keep_resident_bytes` for each place of the pool, each keeps less.
     pub retained_bytes: usize,
-    /// The most core modules that an instance of a plugin may have.
+    /// Maximum core modules that an instance of a plugin may have.
     pub instances_max: u32,
     /// Where compiled code is cached.
     pub cache_directory: PathBuf,

@@ -107,15 +107,15 @@ fn follow(stack: &mut [Frame], alias: &ComponentAlias<'_>) {
     match *alias {
         ComponentAlias::Outer { kind: ComponentOuterAliasKind::CoreModule, count, index } => {
             let needs = outer(count).map_or(Needs::UNKNOWN_MODULE, |frame| frame.module(index));
-            stack.iter_mut().next_back().into_iter().for_each(|own| own.modules.push(needs));
+            stack.iter_mut().next_back().into_iter().for_each(|frame| frame.modules.push(needs));
         }
         ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
-            let found = outer(count).map(|frame| frame.component(index));
-            let needs = found.unwrap_or(Needs::UNKNOWN_COMPONENT);
-            stack.iter_mut().next_back().into_iter().for_each(|own| own.components.push(needs));
+            let needs = outer(count).map(|frame| frame.component(index));
+            let needs = needs.unwrap_or(Needs::UNKNOWN_COMPONENT);
+            stack.iter_mut().next_back().into_iter().for_each(|frame| frame.components.push(needs));
         }
         ComponentAlias::InstanceExport { kind, .. } => {
-            stack.iter_mut().next_back().into_iter().for_each(|own| own.name(kind, |_| None));
+            stack.iter_mut().next_back().into_iter().for_each(|frame| frame.name(kind, |_| None));
         }
         _ => {}
     }
@@ -143,12 +143,12 @@ fn read(frame: &mut Frame, payload: Payload<'_>) -> Result<(), BinaryReaderError
         Payload::ComponentExportSection(section) => {
             for export in section {
                 let export = export?;
-                let own = |frame: &Frame| match export.kind {
+                let needs = |frame: &Frame| match export.kind {
                     ComponentExternalKind::Module => Some(frame.module(export.index)),
                     _ => Some(frame.component(export.index)),
                 };
                 // An export is another name for the thing that it exports.
-                frame.name(export.kind, own);
+                frame.name(export.kind, needs);
             }
         }
         Payload::InstanceSection(section) => {

@@ -146,12 +146,12 @@ mod tests {
     use crate::meter::Meter;
 
     /// Looks at the state of a call with the default limits.
-    fn with_state(look: impl FnOnce(&CallState<()>)) {
+    fn with_state(work: impl FnOnce(&CallState<()>)) {
         let limits = PluginLimits::default();
         let account = Account::new(1, 1, ByteBudget::new(1));
         let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
         let meter = Arc::new(Meter::new(limits.cpu));
-        look(&CallState::new(grant, meter, BufferPool::new(0), ()));
+        work(&CallState::new(grant, meter, BufferPool::new(0), ()));
     }
 
     #[test]
@@ -160,19 +160,19 @@ mod tests {
     }
 
     fn limits_are_told(state: &CallState<()>) {
-        let told = |error: wasmtime::Error| trap(&error, state).to_string();
+        let text = |error: wasmtime::Error| trap(&error, state).to_string();
         let late = "plugin used up its 250 ms of CPU time (limits.cpu_ms of the pipeline)";
-        assert_eq!(told(CpuExhausted.into()), late);
+        assert_eq!(text(CpuExhausted.into()), late);
         state.meter.raise_limit(state.limits.cpu_decoding);
-        assert_eq!(told(CpuExhausted.into()), late.replace("250", "3000"));
-        let limited = told(Limited::Call(CallLimit::Memory(7)).into());
+        assert_eq!(text(CpuExhausted.into()), late.replace("250", "3000"));
+        let limited = text(Limited::Call(CallLimit::Memory(7)).into());
         let memory = "plugin went over its limit of 7 bytes of memory (limits.memory_bytes of the \
                       pipeline, up to the server's plugin_memory_bytes)";
         assert_eq!(limited, memory);
         let handles = "plugin went over its limit of 10000 handles";
-        assert_eq!(told(ResourceTableError::Full.into()), handles);
+        assert_eq!(text(ResourceTableError::Full.into()), handles);
         assert!(matches!(trap(&Trap::UnreachableCodeReached.into(), state), CallError::Trapped(_)));
-        assert!(told(Trap::MemoryOutOfBounds.into()).contains("a stack that overflows"));
+        assert!(text(Trap::MemoryOutOfBounds.into()).contains("a stack that overflows"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use wasmtime::{
     PoolingAllocationConfig, Store, StoreContextMut, UpdateDeadline,
 };
 
-use crate::account::{Account, Places, RestPlace, Resting};
+use crate::account::{Account, CallPermits, RestPermit, Resting};
 use crate::call::CallState;
 use crate::capability::{self, States, StoreData};
 use crate::compile::compile_config;
@@ -98,11 +98,11 @@ impl PluginEngine {
         let resting = Resting::new(config.concurrent_calls as usize);
         let (config, long_calls, idle) = (config.clone(), LongCalls::new()?, Mutex::default());
         let (engine, linker) = (Opaque::new(engine), Opaque::new(linker));
-        let own =
+        let plugin_engine =
             Self { config, engine, linker, pool, permits, resting, idle, long_calls, ticking };
-        let own = Arc::new(own);
-        own.long_calls.handle().spawn(drop_expired(Arc::downgrade(&own)));
-        Ok(own)
+        let plugin_engine = Arc::new(plugin_engine);
+        plugin_engine.long_calls.handle().spawn(drop_expired(Arc::downgrade(&plugin_engine)));
+        Ok(plugin_engine)
     }
 
     /// The idle guests of a plugin in a pipeline whose calls count against `account`.
@@ -117,7 +117,7 @@ impl PluginEngine {
     /// The instances now.
     pub(crate) fn instances(&self) -> Instances {
         let max = self.config.concurrent_calls as usize;
-        let taken = |places: &Semaphore| max.saturating_sub(places.available_permits());
+        let taken = |permits: &Semaphore| max.saturating_sub(permits.available_permits());
         let Resting { waiting, idle } = &self.resting;
         Instances { busy: taken(&self.permits), waiting: taken(waiting), idle: taken(idle), max }
     }
@@ -142,14 +142,14 @@ impl PluginEngine {
         &self.linker
     }
 
-    /// Wait for the places of a call of `account`, and for one of its guest if it rests.
-    pub(crate) async fn places(
+    /// Wait for the permits of a call of `account`, and for one of its guest if it rests.
+    pub(crate) async fn permits(
         &self,
         account: &Account,
         wanted: Wanted,
         export: &Round,
-    ) -> Result<(Places, Option<RestPlace>), CallError> {
-        account.places(wanted, export, &self.permits, &self.resting).await
+    ) -> Result<(CallPermits, Option<RestPermit>), CallError> {
+        account.permits(wanted, export, &self.permits, &self.resting).await
     }
 
     /// The threads that run long calls.
@@ -217,12 +217,12 @@ async fn drop_expired(engine: Weak<PluginEngine>) {
     loop {
         tokio::time::sleep(EXPIRY_INTERVAL).await;
         let Some(engine) = engine.upgrade() else { return };
-        let known: Vec<_> = {
+        let owners_guests: Vec<_> = {
             let mut idle = engine.idle.lock();
             idle.retain(|guests| guests.strong_count() > 0);
             idle.iter().filter_map(Weak::upgrade).collect()
         };
-        known.iter().for_each(|guests| guests.drop_expired());
+        owners_guests.iter().for_each(|guests| guests.drop_expired());
     }
 }
 

@@ -32,12 +32,12 @@ pub enum ComponentError {
     #[error("cannot encode the core module as a component: {0}")]
     Encode(String),
     /// It imports interfaces that the host does not have.
-    #[error("unknown imports: {}; a plugin may import only {}", .unknown.join(", "), .known.join(", "))]
+    #[error("unknown imports: {}; a plugin may import only {}", .unknown.join(", "), .allowed.join(", "))]
     UnknownImports {
         /// The imports that the host does not have.
         unknown: Vec<String>,
         /// The interfaces that a plugin may import.
-        known: Vec<String>,
+        allowed: Vec<String>,
     },
     /// It imports interfaces of several versions of the contract.
     #[error("imports interfaces of several versions of gristmill:plugin: build it against one")]
@@ -46,12 +46,12 @@ pub enum ComponentError {
     #[error("it imports {}, which plugins do not get. {CURE}", shortened(.0))]
     RefusedWasi(Vec<String>),
     /// An instance of it needs more than a place of the pool has.
-    #[error("one instance has {found} {what}; the limit is {limit}{setting}")]
+    #[error("one instance has {count} {what}; the limit is {limit}{setting}")]
     TooMany {
         /// The kind of things that are counted.
         what: &'static str,
         /// How many it has.
-        found: u64,
+        count: u64,
         /// How many it may have.
         limit: u64,
         /// The server's setting for the limit, in brackets; empty if there is none.
@@ -59,13 +59,13 @@ pub enum ComponentError {
     },
     /// One of its functions is too long to be interrupted in time.
     #[error(
-        "one function has {found} bytes of code; the limit is {limit}, because a call can be \
+        "one function has {bytes} bytes of code; the limit is {limit}, because a call can be \
          interrupted only where a function begins or a loop repeats"
     )]
     LongFunction {
         /// The function's code, in bytes.
-        found: usize,
-        /// The most code of a function, in bytes.
+        bytes: usize,
+        /// Maximum code of a function, in bytes.
         limit: usize,
     },
     /// It passes strings in UTF-16.

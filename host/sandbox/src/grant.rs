@@ -7,7 +7,7 @@ use gristmill_core::{CallUsage, PluginLimits};
 use crate::account::Account;
 use crate::lines::Lines;
 
-/// State that a capability keeps for one call. An instance that serves another call gets it anew.
+/// State that a capability keeps for one call. A reused instance gets a new state for each call.
 pub(crate) trait PerCall: Sized {
     /// The state of an instance's first call.
     fn grant(grant: &Grant<'_>) -> Self;
@@ -26,7 +26,7 @@ pub(crate) trait PerCall: Sized {
 pub struct Grant<'a> {
     /// The limits of this call.
     pub limits: &'a PluginLimits,
-    /// The owner's account, which the call's places and memory count against.
+    /// The owner's account, which the permits and the memory of the call count against.
     pub account: &'a Account,
     /// Where the call's lines go, besides the host's log.
     pub lines: Option<Lines<'a>>,

@@ -44,8 +44,8 @@ impl Guest {
         plugin: &InstancePre<StoreData>,
         index: &ComponentExportIndex,
     ) -> wasmtime::Result<Function<W>> {
-        let known = |function: &Box<dyn Any + Send>| function.downcast_ref().copied();
-        if let Some(function) = self.functions.iter().find_map(known) {
+        let typed = |function: &Box<dyn Any + Send>| function.downcast_ref().copied();
+        if let Some(function) = self.functions.iter().find_map(typed) {
             return Ok(function);
         }
         let instance = match self.instance {

@@ -2,7 +2,7 @@
 //! their tenant.
 //!
 //! Invariants:
-//! - a guest that stays has a place of its own, apart from the places of calls that run, and its
+//! - a guest that stays has its own permit, apart from the permits of calls that run, and its
 //!   memory counts against its owner's budget;
 //! - a guest with much memory is dropped on the threads for long calls.
 
@@ -15,17 +15,17 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::account::{Account, RestPlace, Resting};
+use crate::account::{Account, RestPermit, Resting};
 use crate::guest::Guest;
 
 /// How the guests of a tenant are used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantReuse {
-    /// The most calls that one instance serves.
+    /// Maximum calls that one instance serves.
     pub max_count: u32,
     /// The time after which an instance that serves no call is dropped.
     pub idle: Duration,
-    /// The most instances of one plugin that are kept while they serve no call.
+    /// Maximum instances of one plugin that are kept while they serve no call.
     pub max_idle: usize,
 }
 
@@ -61,10 +61,10 @@ impl Keep {
         matches!(self, Self::ForRequest(_))
     }
 
-    /// The place in which it waits.
-    pub(crate) fn set_place(&self, place: RestPlace) {
+    /// The permit with which it waits.
+    pub(crate) fn set_permit(&self, permit: RestPermit) {
         if let Self::ForRequest(one) = self {
-            one.place.lock().replace(place);
+            one.permit.lock().replace(permit);
         }
     }
 
@@ -89,22 +89,22 @@ pub(crate) struct OneGuest {
     guest: Mutex<Option<Guest>>,
     long: Handle,
     /// None until its first call begins.
-    place: Mutex<Option<RestPlace>>,
+    permit: Mutex<Option<RestPermit>>,
 }
 
-/// A place for a guest that stays: among its owner's and among all.
-type Place = [OwnedSemaphorePermit; 2];
+/// A permit for a guest that stays: among its owner's and among all.
+type RestPermits = [OwnedSemaphorePermit; 2];
 
 impl OneGuest {
     pub(crate) fn new(long: Handle) -> Self {
-        Self { guest: Mutex::new(None), long, place: Mutex::new(None) }
+        Self { guest: Mutex::new(None), long, permit: Mutex::new(None) }
     }
 }
 
 impl Drop for OneGuest {
     fn drop(&mut self) {
         if let Some(guest) = self.guest.get_mut().take() {
-            discard(guest, self.place.get_mut().take(), &self.long);
+            discard(guest, self.permit.get_mut().take(), &self.long);
         }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) struct IdleGuests {
 struct Idle {
     guest: Guest,
     since: Instant,
-    place: Place,
+    permit: RestPermits,
 }
 
 impl IdleGuests {
@@ -136,11 +136,11 @@ impl IdleGuests {
 
     /// The guest that served a call last.
     fn take(&self) -> Option<Guest> {
-        let Idle { guest, since, place } = self.idle.lock().pop_back()?;
+        let Idle { guest, since, permit } = self.idle.lock().pop_back()?;
         if since.elapsed() < self.reuse.idle {
             return Some(guest);
         }
-        discard(guest, place, &self.long);
+        discard(guest, permit, &self.long);
         None
     }
 
@@ -150,12 +150,12 @@ impl IdleGuests {
         if is_spent || self.account.bytes.is_half_used() {
             return Some(guest);
         }
-        let Some(place) = self.account.idle_place(&self.resting) else { return Some(guest) };
+        let Some(permit) = self.account.idle_permit(&self.resting) else { return Some(guest) };
         let mut idle = self.idle.lock();
         if idle.len() >= self.reuse.max_idle {
             return Some(guest);
         }
-        idle.push_back(Idle { guest, since: Instant::now(), place });
+        idle.push_back(Idle { guest, since: Instant::now(), permit });
         None
     }
 
@@ -173,18 +173,18 @@ impl IdleGuests {
 
 impl Drop for IdleGuests {
     fn drop(&mut self) {
-        for Idle { guest, place, .. } in self.idle.get_mut().drain(..) {
-            discard(guest, place, &self.long);
+        for Idle { guest, permit, .. } in self.idle.get_mut().drain(..) {
+            discard(guest, permit, &self.long);
         }
     }
 }
 
-/// Drop a guest and then give its place back, away from the serving threads if it has much memory.
-fn discard(guest: Guest, place: impl Send + 'static, long: &Handle) {
+/// Drop a guest and then give its permit back, away from the serving threads if it has much memory.
+fn discard(guest: Guest, permit: impl Send + 'static, long: &Handle) {
     let is_large = guest.is_large();
     let discarding = move || {
         drop(guest);
-        drop(place);
+        drop(permit);
     };
     if is_large {
         long.spawn(async move { discarding() });

@@ -156,8 +156,8 @@ struct Clock {
 
 impl Clock {
     fn start(engine: &Engine) -> std::io::Result<Self> {
-        let own = Self { stopped: Arc::default(), over: Arc::default() };
-        let (engine, stopped, over) = (engine.clone(), own.stopped.clone(), own.over.clone());
+        let timer = Self { stopped: Arc::default(), over: Arc::default() };
+        let (engine, stopped, over) = (engine.clone(), timer.stopped.clone(), timer.over.clone());
         let begun = cpu_time();
         let watch = move || {
             while !stopped.load(Ordering::Relaxed) {
@@ -170,7 +170,7 @@ impl Clock {
             }
         };
         std::thread::Builder::new().name("init-clock".into()).spawn(watch)?;
-        Ok(own)
+        Ok(timer)
     }
 
     /// Whether the time was over.

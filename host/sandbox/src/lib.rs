@@ -10,7 +10,7 @@
 //! `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
 //! called, `guest` is a store with its instance, `call` is the state of one call, `capability` has
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
-//! CPU time, [`Account`] has the places and the memory that the calls of one owner share,
+//! CPU time, [`Account`] has the permits and the memory that the calls of one owner share,
 //! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer,
 //! `lines` keeps the last lines that plugins logged.
 //!
@@ -67,9 +67,9 @@ pub use grant::Grant;
 pub use gristmill_platform::child::JobStatus;
 pub use idle::TenantReuse;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
-pub use pair::{Kept, PluginPair, Reuse};
+pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;
-pub use request::{Context, Part, Prepared, Request, Response, Results};
+pub use request::{Context, FormPart, Prepared, Request, Response, Results};
 pub use sandbox::Sandbox;
 pub use sources::{add_sources, sources_of};
 pub use worlds::Roles;

@@ -19,11 +19,11 @@ const LARGE_MEMORY_BYTES: usize = 8 << 20;
 /// write to all of it. It cannot be interrupted and takes about 10 ms if the pages are new.
 const HUGE_MEMORY_BYTES: usize = 24 << 20;
 
-/// The most memories of a plugin's instance. This and the number of tables are not settings: each
+/// Maximum memories of a plugin's instance. This and the number of tables are not settings: each
 /// memory reserves address space in every place of the pool, and toolchains make only one.
 pub(crate) const MEMORIES_PER_CALL: u32 = 2;
 
-/// The most tables of a plugin's instance.
+/// Maximum tables of a plugin's instance.
 pub(crate) const TABLES_PER_CALL: u32 = 8;
 
 /// The call reached a limit on what the host holds for it. Ends the guest like a trap.

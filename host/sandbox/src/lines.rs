@@ -95,19 +95,23 @@ pub struct Lines<'a> {
     /// The id of the request.
     pub request_id: &'a Arc<str>,
     /// The request's own lines, if they are collected.
-    pub own: Option<&'a Arc<OwnLines>>,
+    pub own_lines: Option<&'a Arc<OwnLines>>,
 }
 
 /// The same, for a call under way.
 pub(crate) struct CallLines {
     source: Arc<LineSource>,
     request_id: Arc<str>,
-    own: Option<Arc<OwnLines>>,
+    own_lines: Option<Arc<OwnLines>>,
 }
 
 impl From<Lines<'_>> for CallLines {
-    fn from(Lines { source, request_id, own }: Lines<'_>) -> Self {
-        Self { source: source.clone(), request_id: request_id.clone(), own: own.cloned() }
+    fn from(Lines { source, request_id, own_lines }: Lines<'_>) -> Self {
+        Self {
+            source: source.clone(),
+            request_id: request_id.clone(),
+            own_lines: own_lines.cloned(),
+        }
     }
 }
 
@@ -120,8 +124,8 @@ impl CallLines {
     pub(crate) fn push(&self, level: Level, message: &str, fields: Option<&str>) {
         let mut line = self.source.line(&self.request_id, level, message);
         line.fields = fields.and_then(|fields| RawValue::from_string(fields.into()).ok());
-        if let Some(own) = &self.own {
-            own.ring.lock().push((0, line.clone().into()), OWN);
+        if let Some(own_lines) = &self.own_lines {
+            own_lines.ring.lock().push((0, line.clone().into()), OWN);
         }
         self.source.kept.push(line);
     }
@@ -138,15 +142,15 @@ mod tests {
     #[test]
     fn a_requests_own_lines_are_counted_before_they_come() {
         let budget = ByteBudget::new(OWN.bytes);
-        let own = OwnLines::hold(&budget).unwrap();
+        let own_lines = OwnLines::hold(&budget).unwrap();
         assert_eq!(budget.held(), OWN.bytes);
         assert!(OwnLines::hold(&budget).is_err());
         let (plugin, pipeline) = (name("plugin"), name("pipeline"));
         let source = LineSource { plugin, pipeline, call: "postprocess", kept: Arc::default() };
         let (source, request_id) = (Arc::new(source), "id".into());
-        let lines = Lines { source: &source, request_id: &request_id, own: Some(&own) };
+        let lines = Lines { source: &source, request_id: &request_id, own_lines: Some(&own_lines) };
         CallLines::from(lines).push(Level::WARN, "read", Some(r#"{"rows":"2"}"#));
-        let taken = own.take();
+        let taken = own_lines.take();
         assert_eq!((taken.len(), source.kept.last(&source.plugin, 9).len()), (1, 1));
         let mut line = serde_json::to_value(&taken[0]).unwrap();
         let time = line["time"].take();
@@ -157,7 +161,7 @@ mod tests {
             "fields": { "rows": "2" },
         });
         assert_eq!(line, expected);
-        drop(own);
+        drop(own_lines);
         assert_eq!(budget.held(), 0);
     }
 }

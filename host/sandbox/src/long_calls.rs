@@ -11,7 +11,7 @@
 //! Invariants:
 //! - calls that are not tiny run on at most half of the serving threads at the same time, those of
 //!   all owners together. On the others a request never waits for a guest of another one;
-//! - a call's places are given back only when its instance is gone, even if its request has left
+//! - a call's permits are given back only when its instance is gone, even if its request has left
 //!   long before;
 //! - memory of large guests is reset on the threads for long calls.
 
@@ -31,12 +31,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::account::{Account, BACKGROUND_CALLS_PER_CORE, Places};
+use crate::account::{Account, BACKGROUND_CALLS_PER_CORE, CallPermits};
 use crate::error::{CallError, HostFault};
 use crate::guest::Guest;
 use crate::idle::Keep;
 use crate::meter::Meter;
-use crate::pace::{Export, Now};
+use crate::pace::{Export, Moment};
 use crate::queue::Half;
 
 /// The threads for long calls.
@@ -62,7 +62,7 @@ pub(crate) struct NewCall<'a, T> {
     pub(crate) account: &'a Account,
     /// Whether it begins on the threads for long calls.
     pub(crate) begins_long: bool,
-    pub(crate) places: Places,
+    pub(crate) permits: CallPermits,
     /// What becomes of the guest.
     pub(crate) keep: Keep,
 }
@@ -91,11 +91,11 @@ impl LongCalls {
         &self.handle
     }
 
-    fn now(&self) -> Now {
-        Now { time: self.started.elapsed(), threads: self.threads }
+    fn now(&self) -> Moment {
+        Moment { time: self.started.elapsed(), threads: self.threads }
     }
 
-    /// Whether a call of this export, which is still to get its places, begins on these threads.
+    /// Whether a call of this export, which is still to get its permits, begins on these threads.
     pub(crate) fn begins(&self, export: &Export, account: &Account, half: Half) -> bool {
         let serving = Serving { calls: self, export, account };
         // A short call does not wait behind its owner's long ones.
@@ -105,10 +105,10 @@ impl LongCalls {
 
     /// Run a call to its end. Dropping the returned future abandons the call.
     pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
-        let NewCall { call, meter, export, account, begins_long, mut places, keep } = new;
+        let NewCall { call, meter, export, account, begins_long, mut permits, keep } = new;
         let long = self.handle.clone();
-        let place = places.long.take();
-        let instance = Some((call, places));
+        let permit = permits.long.take();
+        let instance = Some((call, permits));
         let cpu = account.cpu().is_limited().then(|| account.cpu().clone());
         let mut noted = Noted { export, meter: meter.clone(), has_ended: false };
         let mut call = MovableCall { instance, meter: meter.clone(), cpu, long, keep };
@@ -119,19 +119,19 @@ impl LongCalls {
                 return outcome;
             }
         }
-        let place = match place {
-            Some(place) => place,
-            None => account.queue.long_place(export.round()).await?,
+        let permit = match permit {
+            Some(permit) => permit,
+            None => account.queue.long_permit(export.round()).await?,
         };
         meter.set_long();
         let running = async move {
             let outcome = poll_fn(|task| call.turn(task)).await;
-            drop((call, place));
+            drop((call, permit));
             outcome
         };
         // In the request's span, so that the guest's log lines have its fields.
         let running = self.handle.spawn(running.in_current_span());
-        let mut waiting = Waiting { running, meter };
+        let mut waiting = PendingCall { running, meter };
         let outcome = (&mut waiting.running).await;
         noted.has_ended = true;
         match outcome {
@@ -197,12 +197,12 @@ impl Drop for LongCalls {
 }
 
 /// A request that waits for its long call.
-struct Waiting<T> {
+struct PendingCall<T> {
     running: JoinHandle<Result<T, CallError>>,
     meter: Arc<Meter>,
 }
 
-impl<T> Drop for Waiting<T> {
+impl<T> Drop for PendingCall<T> {
     fn drop(&mut self) {
         // Stops native work at its next check.
         self.meter.abandon();
@@ -213,7 +213,7 @@ impl<T> Drop for Waiting<T> {
 
 /// A call under way, which can move to another thread.
 struct MovableCall<T: 'static> {
-    instance: Option<(CallFuture<T>, Places)>,
+    instance: Option<(CallFuture<T>, CallPermits)>,
     meter: Arc<Meter>,
     /// The owner's rate of CPU time, if it has a limit.
     cpu: Option<Arc<Rate>>,
@@ -277,20 +277,20 @@ impl<T> Drop for MovableCall<T> {
 }
 
 impl<T: 'static> MovableCall<T> {
-    /// Drop the call and its `guest`, then give its places back. If its memory is large, this
+    /// Drop the call and its `guest`, then give its permits back. If its memory is large, this
     /// happens off the serving threads.
     fn give_back(&mut self, guest: impl Send + 'static) {
-        let Some((call, places)) = self.instance.take() else { return };
+        let Some((call, permits)) = self.instance.take() else { return };
         if self.meter.is_large() && !self.meter.is_long() {
             let giving_back = async move {
                 drop((call, guest));
-                drop(places);
+                drop(permits);
             };
             // In the request's span, where a line that has begun is logged.
             self.long.spawn(giving_back.in_current_span());
         } else {
             drop((call, guest));
-            drop(places);
+            drop(permits);
         }
     }
 }

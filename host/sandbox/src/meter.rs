@@ -45,7 +45,7 @@ pub(crate) struct Meter {
     abandoned: AtomicBool,
     /// The linear memory of the call's instance, in bytes.
     memory_bytes: AtomicUsize,
-    /// The most bytes that the host has held for the call.
+    /// Peak bytes that the host has held for the call.
     host_memory_bytes: AtomicUsize,
 }
 

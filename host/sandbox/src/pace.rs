@@ -24,7 +24,7 @@ use crate::queue::Round;
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
-/// A call that takes less than this runs where it began. At most as many as the owner has places
+/// A call that takes less than this runs where it began. At most as many as the owner has permits
 /// wait for one another.
 const TINY: Duration = Duration::from_micros(100);
 
@@ -73,7 +73,7 @@ impl Debt {
 
 /// A moment, and the threads that serve.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
+pub(crate) struct Moment {
     /// The time since the sandbox started.
     pub(crate) time: Duration,
     /// The number of serving threads.
@@ -90,7 +90,7 @@ pub(crate) struct Pace {
 impl Pace {
     /// Whether a call of this export that has used `spent` so far is to run on the threads for long
     /// calls.
-    pub(crate) fn is_long(&self, export: &Export, spent: Duration, now: Now) -> bool {
+    pub(crate) fn is_long(&self, export: &Export, spent: Duration, now: Moment) -> bool {
         if spent > LONG_AFTER || export.mean.get() > LONG_AFTER {
             return true;
         }
@@ -102,7 +102,7 @@ impl Pace {
     }
 
     /// A call that has used `spent` in all used the last `turn` of it on a serving thread.
-    pub(crate) fn took(&self, turn: Duration, spent: Duration, export: &Export, now: Now) {
+    pub(crate) fn took(&self, turn: Duration, spent: Duration, export: &Export, now: Moment) {
         self.all.add(now.comes_back(turn), now.time);
         if spent > LONG_AFTER {
             self.long.add(spent * SHARE_OF_LONG, now.time);
@@ -111,7 +111,7 @@ impl Pace {
     }
 }
 
-impl Now {
+impl Moment {
     /// The time in which so much CPU time comes back to an owner.
     fn comes_back(self, used: Duration) -> Duration {
         used * SHARE_OF_ALL / self.threads.max(1)
@@ -185,8 +185,8 @@ fn nanos(time: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn at(time: Duration) -> Now {
-        Now { time, threads: 2 }
+    fn at(time: Duration) -> Moment {
+        Moment { time, threads: 2 }
     }
 
     fn ms(ms: u64) -> Duration {

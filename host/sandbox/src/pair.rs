@@ -51,7 +51,7 @@ enum Mode {
 }
 
 /// A request between its two calls: its instance, if it stays.
-pub struct Kept {
+pub struct KeptInstance {
     keep: Keep,
     took: Took,
 }
@@ -89,7 +89,7 @@ impl PluginPair {
         context: Arc<Context>,
         request: Request,
         grant: Grant<'_>,
-    ) -> Result<(Prepared, Kept), CallError> {
+    ) -> Result<(Prepared, KeptInstance), CallError> {
         let keep = match &self.mode {
             Mode::None => Keep::Never,
             Mode::Request => Keep::ForRequest(Arc::new(OneGuest::new(self.pre.long_calls()))),
@@ -104,7 +104,7 @@ impl PluginPair {
             began: Some(&took.began),
         };
         let prepared = self.pre.preprocess(context, request, grant, placing).await?;
-        Ok((prepared, Kept { keep, took }))
+        Ok((prepared, KeptInstance { keep, took }))
     }
 
     /// Call `postprocess` for the request whose `preprocess` returned `kept`.
@@ -113,12 +113,12 @@ impl PluginPair {
     /// As for [`preprocess`](Self::preprocess).
     pub async fn postprocess(
         &self,
-        kept: Kept,
+        kept: KeptInstance,
         context: Arc<Context>,
         results: Results,
         grant: Grant<'_>,
     ) -> Result<Response, CallError> {
-        let Kept { keep, took } = kept;
+        let KeptInstance { keep, took } = kept;
         let keep = match &self.mode {
             Mode::Tenant { post, .. } => Keep::ForTenant(post.clone()),
             Mode::None | Mode::Request => keep,

@@ -153,11 +153,11 @@ impl Plugin {
         let begin = text.as_ptr() as u64;
         let (plugin, prefix) = (self.clone(), name.clone());
         let functions: Functions = Box::new(move |show| {
-            for own in plugin.instance.component().functions() {
-                let from = begin + own.offset as u64;
-                let number = || format!("{prefix}[{}]", own.index.as_u32());
-                let addresses = from..from + own.len as u64;
-                show(Function { addresses, name: own.name.unwrap_or_else(number) });
+            for function in plugin.instance.component().functions() {
+                let from = begin + function.offset as u64;
+                let number = || format!("{prefix}[{}]", function.index.as_u32());
+                let addresses = from..from + function.len as u64;
+                show(Function { addresses, name: function.name.unwrap_or_else(number) });
             }
         });
         let addresses = begin..begin + text.len() as u64;
@@ -243,12 +243,12 @@ impl Plugin {
         let is_long = self.engine.long_calls().begins(export, account, half);
         let rests = half == Half::First && keep.rests();
         let wanted = Wanted { half, is_long, rests, latest };
-        let (places, rest) = self.engine.places(account, wanted, export.round()).await?;
+        let (permits, rest) = self.engine.permits(account, wanted, export.round()).await?;
         if let Some(began) = began {
             let _ = began.set(Instant::now());
         }
         if let Some(rest) = rest {
-            keep.set_place(rest);
+            keep.set_permit(rest);
         }
         let meter = Arc::new(Meter::new(limits.cpu));
         let guest = match keep.take() {
@@ -265,7 +265,7 @@ impl Plugin {
             export,
             account,
             begins_long: is_long,
-            places,
+            permits,
             keep,
         };
         let _told = usage.map(|usage| ToldAtTheEnd { usage, meter });

@@ -1,18 +1,18 @@
-//! The queue of one owner's calls: which one begins when a place is free, and which request is
+//! The queue of one owner's calls: which one begins when a permit is free, and which request is
 //! refused because it cannot be answered in time.
 //!
-//! A call that waits holds nothing. It gets all places that it needs at once, so no two calls wait
+//! A call that waits holds nothing. It gets all permits that it needs at once, so no two calls wait
 //! for one another.
 //!
 //! Invariants:
 //! - calls that have begun go first, then the second calls of requests, then the first ones. So
 //!   work that was done for a request is not lost;
-//! - among calls that need the same places the exports take turns (`line`), and the calls of one
+//! - among calls that need the same permits the exports take turns (`line`), and the calls of one
 //!   export begin in the order in which they came. So a pipeline does not wait for all calls of
 //!   another that are of the same precedence;
-//! - a call waits only for places that it needs: a short one does not wait for a long one;
+//! - a call waits only for permits that it needs: a short one does not wait for a long one;
 //! - a request that waits and cannot be answered before its deadline is refused before any of its
-//!   calls begins. As many as there are places may wait in any case, so that the estimate stays
+//!   calls begins. As many as there are permits may wait in any case, so that the estimate stays
 //!   true.
 
 mod line;
@@ -27,7 +27,7 @@ pub(crate) use self::line::Round;
 use self::line::{LINES, Line};
 use crate::error::{CallError, HostFault, TooBusy};
 
-/// The kinds of places.
+/// The kinds of permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Of a call that has an instance.
@@ -60,49 +60,49 @@ pub(crate) struct Wanted {
     pub(crate) latest: Option<Instant>,
 }
 
-/// The places of a call, by their kind.
+/// The permits of a call, by their kind.
 #[derive(Debug)]
-pub(crate) struct Granted([Option<Place>; KINDS]);
+pub(crate) struct Granted([Option<Permit>; KINDS]);
 
-/// A place, until it is dropped.
+/// A permit, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Permit {
     queue: Arc<Queue>,
     kind: Kind,
 }
 
-/// The places of one owner, and its calls that wait for them.
+/// The permits of one owner, and its calls that wait for them.
 #[derive(Debug)]
-pub(crate) struct Queue(Mutex<State>);
+pub(crate) struct Queue(Mutex<QueueState>);
 
 #[derive(Debug)]
-struct State {
+struct QueueState {
     max: [usize; KINDS],
     free: [usize; KINDS],
-    lines: [Line<Waiting>; LINES],
+    lines: [Line<Waiter>; LINES],
     /// The number of the next call that waits.
     next: u64,
 }
 
-/// The line of calls that have begun and need a place for long calls. The lines are in the order of
-/// their precedence.
+/// The line of calls that have begun and need a permit for long calls. The lines are in the order
+/// of their precedence.
 const BEGUN: usize = 0;
 
 /// The lines of equal precedence.
 const PRECEDENCE: [std::ops::Range<usize>; 3] = [0..1, 1..3, 3..LINES];
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiter {
     latest: Option<Instant>,
-    sender: oneshot::Sender<Answer>,
+    sender: oneshot::Sender<Admission>,
 }
 
-type Answer = Result<Granted, TooBusy>;
+type Admission = Result<Granted, TooBusy>;
 
 /// A call that has waited, and is answered now.
 struct Next {
     line: usize,
-    sender: oneshot::Sender<Answer>,
+    sender: oneshot::Sender<Admission>,
     refused: Option<TooBusy>,
 }
 
@@ -112,12 +112,12 @@ struct Ticket<'a> {
     line: usize,
     export: Round,
     number: u64,
-    receiver: oneshot::Receiver<Answer>,
+    receiver: oneshot::Receiver<Admission>,
 }
 
 impl Granted {
-    /// Take out the place of this kind, if there is one.
-    pub(crate) fn take(&mut self, kind: Kind) -> Option<Place> {
+    /// Take out the permit of this kind, if there is one.
+    pub(crate) fn take(&mut self, kind: Kind) -> Option<Permit> {
         self.0[kind as usize].take()
     }
 }
@@ -132,7 +132,7 @@ impl Wanted {
     }
 }
 
-/// The places that the calls of a line need, by [`Kind`].
+/// The permits that the calls of a line need, by [`Kind`].
 fn needs(line: usize) -> [bool; KINDS] {
     match line {
         BEGUN => [false, true, false],
@@ -142,13 +142,13 @@ fn needs(line: usize) -> [bool; KINDS] {
 }
 
 impl Queue {
-    /// The queue of an owner with so many places for calls and for long calls.
+    /// The queue of an owner with so many permits for calls and for long calls.
     pub(crate) fn new(calls: usize, long_calls: usize) -> Arc<Self> {
         let max = [calls, long_calls, calls];
-        Arc::new(Self(Mutex::new(State::new(max))))
+        Arc::new(Self(Mutex::new(QueueState::new(max))))
     }
 
-    /// The places of this kind that are taken.
+    /// The permits of this kind that are taken.
     pub(crate) fn taken(&self, kind: Kind) -> usize {
         let state = self.0.lock();
         state.max[kind as usize] - state.free[kind as usize]
@@ -173,10 +173,10 @@ impl Queue {
         self.wait(wanted.line(), wanted.latest, export).await
     }
 
-    /// Wait for a place for long calls, for a call that has begun.
-    pub(crate) async fn long_place(self: &Arc<Self>, export: &Round) -> Result<Place, CallError> {
-        let place = self.wait(BEGUN, None, export).await?.take(Kind::Long);
-        place.ok_or(CallError::Host(HostFault::Ended))
+    /// Wait for a permit for long calls, for a call that has begun.
+    pub(crate) async fn long_permit(self: &Arc<Self>, export: &Round) -> Result<Permit, CallError> {
+        let permit = self.wait(BEGUN, None, export).await?.take(Kind::Long);
+        permit.ok_or(CallError::Host(HostFault::Ended))
     }
 
     async fn wait(
@@ -193,7 +193,7 @@ impl Queue {
                 return Ok(self.granted(line));
             }
             let (sender, receiver) = oneshot::channel();
-            let waiting = Waiting { latest, sender };
+            let waiting = Waiter { latest, sender };
             let number = state.add(line, waiting, export, Instant::now());
             let number = number.map_err(CallError::TooBusy)?;
             Ticket { queue: self, line, export: export.clone(), number, receiver }
@@ -204,11 +204,11 @@ impl Queue {
         }
     }
 
-    /// The places of a call of this line, which are taken already.
+    /// The permits of a call of this line, which are taken already.
     fn granted(self: &Arc<Self>, line: usize) -> Granted {
         let needs = needs(line);
-        let place = |kind| Place { queue: self.clone(), kind };
-        Granted(ALL_KINDS.map(|kind| needs[kind as usize].then(|| place(kind))))
+        let permit = |kind| Permit { queue: self.clone(), kind };
+        Granted(ALL_KINDS.map(|kind| needs[kind as usize].then(|| permit(kind))))
     }
 
     fn give_back(self: &Arc<Self>, kind: Kind) {
@@ -217,13 +217,13 @@ impl Queue {
         loop {
             let next = self.0.lock().next_answer(now);
             let Some(Next { line, sender, refused }) = next else { return };
-            // Outside of the lock: if the call is gone, its places are given back here.
+            // Outside of the lock: if the call is gone, its permits are given back here.
             let _ = sender.send(refused.map_or_else(|| Ok(self.granted(line)), Err));
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.queue.give_back(self.kind);
     }
@@ -235,7 +235,7 @@ impl Drop for Ticket<'_> {
     }
 }
 
-impl State {
+impl QueueState {
     fn new(max: [usize; KINDS]) -> Self {
         Self { max, free: max, lines: std::array::from_fn(Line::new), next: 0 }
     }
@@ -254,15 +254,15 @@ impl State {
     fn add(
         &mut self,
         line: usize,
-        waiting: Waiting,
+        waiting: Waiter,
         export: &Round,
         now: Instant,
     ) -> Result<u64, TooBusy> {
         let needed = needs(line).into_iter().zip(self.max).filter(|(needed, _)| *needed);
-        let places = needed.map(|(_, max)| max).min().unwrap_or(0);
+        let permits = needed.map(|(_, max)| max).min().unwrap_or(0);
         let line = &mut self.lines[line];
         let ahead = line.ahead(export);
-        if let Some(latest) = waiting.latest.filter(|_| ahead >= places) {
+        if let Some(latest) = waiting.latest.filter(|_| ahead >= permits) {
             let expected = line.expected(ahead + 1);
             let left = latest.saturating_duration_since(now);
             if expected > left {
@@ -275,7 +275,7 @@ impl State {
         Ok(number)
     }
 
-    /// The next call that can have its places, which are taken then, or that is refused.
+    /// The next call that can have its permits, which are taken then, or that is refused.
     fn next_answer(&mut self, now: Instant) -> Option<Next> {
         for lines in PRECEDENCE {
             let first = |line: usize| {
@@ -288,12 +288,12 @@ impl State {
             };
             let entries = &mut self.lines[line];
             if latest.is_some_and(|latest| now > latest) {
-                let Waiting { sender, .. } = entries.refuse(turn)?;
+                let Waiter { sender, .. } = entries.refuse(turn)?;
                 let expected = entries.expected(entries.len() + 1);
                 let refused = Some(TooBusy { expected, left: Duration::ZERO });
                 return Some(Next { line, sender, refused });
             }
-            let Waiting { sender, .. } = entries.begin(turn, now)?;
+            let Waiter { sender, .. } = entries.begin(turn, now)?;
             self.take(line);
             return Some(Next { line, sender, refused: None });
         }

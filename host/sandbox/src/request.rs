@@ -37,7 +37,7 @@ pub struct Request {
     /// The whole body; empty for a multipart request.
     pub body: Bytes,
     /// The parts of a multipart request, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<FormPart>,
 }
 
 /// The headers that a plugin may see, besides those with [`OWN_PREFIX`].
@@ -61,7 +61,7 @@ impl Request {
 
 /// A part of a multipart request.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct FormPart {
     /// The form field's name; empty if the part has none.
     pub name: String,
     /// The file's name, if the part has one.
@@ -72,7 +72,7 @@ pub struct Part {
     pub body: Bytes,
 }
 
-impl Part {
+impl FormPart {
     /// The bytes that its texts and its description take.
     pub(crate) fn head_bytes(&self) -> usize {
         let texts = [&self.filename, &self.content_type];

@@ -290,7 +290,7 @@ impl PipelineRun<'_> {
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, usage| {
-            let lines = Some(Lines { source, request_id: &context.request_id, own });
+            let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
             Grant { limits, account, lines, usage: Some(usage) }
         };
         let failed = |stage| {

@@ -10,8 +10,8 @@ fn the_checksum_is_hmac_sha_256() {
     // RFC 4231, test case 1: HMAC fills a shorter key up with zeros.
     let mut key = [0; 32];
     key[..20].fill(0x0b);
-    let found = hmac(&key, &mut &b"Hi There"[..], 8).unwrap().finalize().into_bytes();
-    let hex = found.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let checksum = hmac(&key, &mut &b"Hi There"[..], 8).unwrap().finalize().into_bytes();
+    let hex = checksum.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(hex, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
     assert!(hmac(&key, &mut &b"Hi"[..], 8).is_err(), "shorter than it was");
 }
@@ -75,8 +75,8 @@ fn what_was_kept_is_found_again() {
     let request = fixture.request(1);
     assert!(fixture.cache().get(&fixture.engine, &request).is_none());
     fixture.keep(&request, &fixture.answer(&request, |_| ())).unwrap();
-    let found = fixture.cache().get(&fixture.engine, &request).unwrap();
-    assert!(found.about.pre && !found.about.post);
+    let cached = fixture.cache().get(&fixture.engine, &request).unwrap();
+    assert!(cached.about.pre && !cached.about.post);
     assert!(fixture.cache().get(&fixture.engine, &fixture.request(2)).is_none());
 }
 
@@ -142,11 +142,11 @@ fn every_flipped_bit_is_found() {
 #[test]
 fn a_directory_in_use_is_left_alone() {
     let fixture = Fixture::new();
-    let own = fixture.cache();
-    let temporary = own.temporary().unwrap();
+    let first = fixture.cache();
+    let temporary = first.temporary().unwrap();
     let second = fixture.cache();
     assert!(temporary.path().exists(), "the first one writes it still");
-    assert_eq!(own.key, second.key);
+    assert_eq!(first.key, second.key);
     let free = fixture.root.path().join("0123456789abcdef");
     let used = fixture.root.path().join("fedcba9876543210");
     fs::create_dir(&free).unwrap();
@@ -156,7 +156,7 @@ fn a_directory_in_use_is_left_alone() {
     drop(lock);
     // The leftover of a process that was killed.
     let temporary = temporary.into_temp_path().keep().unwrap();
-    drop((own, second));
+    drop((first, second));
     drop(fixture.cache());
     assert!(!temporary.exists() && !used.exists());
 }

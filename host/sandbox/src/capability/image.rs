@@ -1,4 +1,4 @@
-//! `image`: native work on pictures. Before it begins, its memory is counted and its time is
+//! `image`: native work on images. Before it begins, its memory is counted and its time is
 //! estimated.
 
 mod bindings;
@@ -127,7 +127,7 @@ impl<S: Send> CallState<S> {
         Ok(self.table.get(pixels)?.clone())
     }
 
-    fn picture_limits(&self) -> Limits {
+    fn image_limits(&self) -> Limits {
         Limits::of_pixels(self.limits.pixels)
     }
 
@@ -137,7 +137,7 @@ impl<S: Send> CallState<S> {
         target: Size,
         filter: wit::Filter,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        let (filter, limits) = (filter_of(filter), self.picture_limits());
+        let (filter, limits) = (filter_of(filter), self.image_limits());
         let cost = pixels.resize_cost(target, filter, limits);
         self.native(RESIZING, cost, |work| pixels.resize(work, target, filter, limits)).await
     }
@@ -180,22 +180,22 @@ impl<S: Send> CallState<S> {
             gray: options.color == wit::Color::Gray,
             upright: options.upright,
             lenient,
-            limits: self.picture_limits(),
+            limits: self.image_limits(),
         };
         // A serving thread reads only the beginning of a header.
-        let picture = match Encoded::read(&data, options, &|| Err(Stopped)) {
+        let image = match Encoded::read(&data, options, &|| Err(Stopped)) {
             Err(ImageError::Stopped(_)) => {
                 self.meter.off_serving_threads().await;
                 let meter = self.meter.clone();
                 Encoded::read(&data, options, &|| meter.check())
             }
-            picture => picture,
+            image => image,
         };
-        match picture {
-            Ok(picture) => {
-                let Size { width, height } = picture.size();
+        match image {
+            Ok(image) => {
+                let Size { width, height } = image.size();
                 let what = format!("decoding {width}x{height} pixels");
-                self.native(&what, Ok(picture.cost()), |work| picture.decode(work)).await
+                self.native(&what, Ok(image.cost()), |work| image.decode(work)).await
             }
             Err(error) => Ok(Err(refused(error)?)),
         }
@@ -210,18 +210,18 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         color: wit::Color,
         data: Vec<u8>,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        let (size, gray, given) = (Size { width, height }, color == wit::Color::Gray, data.len());
-        self.before_looking_at(given).await?;
-        if let Err(error) = self.picture_limits().check(size) {
+        let (size, gray, bytes) = (Size { width, height }, color == wit::Color::Gray, data.len());
+        self.before_looking_at(bytes).await?;
+        if let Err(error) = self.image_limits().check(size) {
             return Ok(Err(refused(error)?));
         }
         let expected = size.pixels() * if gray { 1 } else { 3 };
-        if given as u64 != expected || expected == 0 {
+        if bytes as u64 != expected || expected == 0 {
             let why =
-                format!("{given} bytes are given, but {width}x{height} pixels need {expected}");
+                format!("{bytes} bytes are given, but {width}x{height} pixels need {expected}");
             return Ok(Err(wit::ImageError::InvalidArgument(why)));
         }
-        self.hold(BufferPool::bytes_taken(given))?;
+        self.hold(BufferPool::bytes_taken(bytes))?;
         match Pixels::new(size, gray, self.pool.copy_from(&data)) {
             Ok(pixels) => Ok(Ok(self.table.push(pixels)?)),
             Err(error) => Ok(Err(refused(error)?)),
@@ -283,7 +283,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         border: wit::Border,
         fill: Vec<u8>,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        let (pixels, limits) = (self.pixels(&pixels)?, self.picture_limits());
+        let (pixels, limits) = (self.pixels(&pixels)?, self.image_limits());
         let wit::Border { left, top, right, bottom } = border;
         let border = imaging::Border { left, top, right, bottom };
         let cost = pixels.pad_cost(border, &fill, limits);
@@ -299,7 +299,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         fill: Vec<u8>,
     ) -> wasmtime::Result<Result<wit::Letterboxed, wit::ImageError>> {
         self.meter.take_turns().await?;
-        let (pixels, limits) = (self.pixels(&pixels)?, self.picture_limits());
+        let (pixels, limits) = (self.pixels(&pixels)?, self.image_limits());
         let Size { width: own_width, height: own_height } = pixels.size();
         let frame = Size { width, height };
         if width == 0 || height == 0 {
@@ -377,8 +377,8 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Vec<wit::ChannelStatistics>> {
         let pixels = self.pixels(&pixels)?;
         self.before_looking_at(pixels.data().len()).await?;
-        let found = pixels.statistics(&|| self.meter.check()).map_err(|_| CpuExhausted)?;
-        Ok(found.into_iter().map(statistics_of).collect())
+        let channels = pixels.statistics(&|| self.meter.check()).map_err(|_| CpuExhausted)?;
+        Ok(channels.into_iter().map(statistics_of).collect())
     }
 
     async fn data(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<Vec<u8>> {

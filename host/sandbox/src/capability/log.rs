@@ -49,11 +49,11 @@ const ASIDE_BYTES_MAX: usize = 1 << 20;
 /// The bytes that the host reads of one field's name and value together; a longer field is dropped.
 const FIELD_FUEL: usize = 64 << 10;
 
-/// The most fields of a line. Further ones are dropped.
+/// Maximum fields of a line. Further ones are dropped.
 const FIELDS_MAX: usize = 32;
 
 /// The log of a call: its own, or shared with the call's standard output and standard error.
-pub(crate) enum State {
+pub(crate) enum CapabilityState {
     Own(Log),
     Shared(Arc<Mutex<Log>>),
 }
@@ -88,7 +88,7 @@ struct Field {
 }
 
 /// The call's log budget is that of its limits.
-impl PerCall for State {
+impl PerCall for CapabilityState {
     fn grant(grant: &Grant<'_>) -> Self {
         Self::Own(Log::new(grant.lines.map(CallLines::from), grant.limits.log_bytes))
     }
@@ -108,7 +108,7 @@ impl PerCall for State {
     }
 }
 
-pub(crate) fn link<S: AsMut<State> + Send + 'static>(
+pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     linker: &mut Linker<CallState<S>>,
 ) -> wasmtime::Result<()> {
     link_as(INTERFACE, linker)
@@ -116,7 +116,7 @@ pub(crate) fn link<S: AsMut<State> + Send + 'static>(
 
 /// Link `write` under the name `interface`. This is done by hand, so that it reads only as much of
 /// the guest's memory as it logs.
-pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
+pub(super) fn link_as<S: AsMut<CapabilityState> + Send + 'static>(
     interface: &str,
     linker: &mut Linker<CallState<S>>,
 ) -> wasmtime::Result<()> {
@@ -185,7 +185,7 @@ fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-impl State {
+impl CapabilityState {
     fn with<R>(&mut self, use_log: impl FnOnce(&mut Log) -> R) -> R {
         match self {
             Self::Own(log) => use_log(log),

@@ -4,7 +4,7 @@ use wasmtime::component::Linker;
 
 use crate::call::CallState;
 
-/// Link functions by hand in place of those that are linked already.
+/// Replace linked functions by hand-written ones.
 pub(super) fn link_instead<S: 'static>(
     linker: &mut Linker<CallState<S>>,
     link: impl FnOnce(&mut Linker<CallState<S>>) -> wasmtime::Result<()>,

@@ -14,7 +14,7 @@ struct Refused;
 
 /// Whether an import is such an interface.
 pub(crate) fn is_refused(import: &str) -> bool {
-    INTERFACES.iter().any(|known| is_named(import, known))
+    INTERFACES.iter().any(|interface| is_named(import, interface))
 }
 
 /// Link these interfaces as `component` imports them.
@@ -34,7 +34,7 @@ pub(crate) fn link<T: 'static>(
         _ => None,
     });
     let (refused, others): (Vec<_>, Vec<_>) = imports.partition(|(name, _)| is_refused(name));
-    let mut known: Vec<_> =
+    let mut defined: Vec<_> =
         others.iter().flat_map(|(_, instance)| resources(instance, engine)).collect();
     for (name, instance) in refused {
         let mut interface = linker.instance(name)?;
@@ -46,10 +46,10 @@ pub(crate) fn link<T: 'static>(
                         bail!("plugin called `{called}`, which plugins may not use")
                     })?;
                 }
-                ComponentItem::Resource(resource) if !known.contains(&resource) => {
-                    known.push(resource);
-                    let own = ResourceType::host::<Refused>();
-                    interface.resource(export, own, |_, _| Ok(()))?;
+                ComponentItem::Resource(resource) if !defined.contains(&resource) => {
+                    defined.push(resource);
+                    let refused_type = ResourceType::host::<Refused>();
+                    interface.resource(export, refused_type, |_, _| Ok(()))?;
                 }
                 _ => {}
             }

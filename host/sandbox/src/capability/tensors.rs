@@ -19,7 +19,7 @@ use crate::call::{CallState, window};
 
 pub use self::bindings::wit;
 use self::cast::Cast;
-use self::join::{Joined, Part};
+use self::join::{Joined, TensorPart};
 use self::rows::{Rows, largest};
 
 const INTERFACE: &str = "gristmill:plugin/tensors@0.3.0";
@@ -27,7 +27,7 @@ const INTERFACE: &str = "gristmill:plugin/tensors@0.3.0";
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
-/// The most dimensions of a tensor.
+/// Maximum dimensions of a tensor.
 const DIMENSIONS_MAX: usize = 32;
 
 type Created = Result<Resource<Tensor>, wit::TensorError>;
@@ -159,8 +159,8 @@ impl<S: Send> CallState<S> {
         self.meter.take_turns().await?;
         // A list may name the same tensor again and again.
         if tensors.len() > self.limits.handles {
-            let (given, limit) = (tensors.len(), self.limits.handles);
-            let why = format!("{given} tensors are given; the limit is {limit}");
+            let (count, limit) = (tensors.len(), self.limits.handles);
+            let why = format!("{count} tensors are given; the limit is {limit}");
             return Ok(Err(wit::TensorError::InvalidArgument(why)));
         }
         let parts = tensors.iter().map(|tensor| Ok(self.table.get(tensor)?.clone()));
@@ -276,7 +276,7 @@ impl<S: Send> wit::HostTensor for CallState<S> {
     ) -> wasmtime::Result<Created> {
         let tensor = self.table.get(&tensor)?.clone();
         let (axis, range) = (axis as usize, start as usize..end as usize);
-        let part = match Part::of(&tensor, axis, range.clone()) {
+        let part = match TensorPart::of(&tensor, axis, range.clone()) {
             Ok(part) => part,
             Err(why) => return Ok(Err(wit::TensorError::InvalidArgument(why))),
         };

@@ -13,7 +13,7 @@ use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 pub use self::bindings::wit;
 use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
-use crate::request::{Context, Part, Request, SharedContext};
+use crate::request::{Context, FormPart, Request, SharedContext};
 
 /// What a field takes besides its texts, in bytes.
 const FIELD_BYTES: usize = size_of::<wit::Field>();
@@ -104,7 +104,7 @@ impl<S: Send> wit::HostRequest for CallState<S> {
 
     async fn parts(&mut self, _: Resource<Request>) -> wasmtime::Result<Vec<wit::Part>> {
         self.has_read_parts = true;
-        let bytes = self.own_request()?.parts.iter().map(Part::head_bytes).sum();
+        let bytes = self.own_request()?.parts.iter().map(FormPart::head_bytes).sum();
         self.before_copying(bytes).await?;
         let parts = self.own_request()?.parts.clone();
         parts.into_iter().map(|part| Ok(part_of(self, part)?)).collect()
@@ -118,9 +118,9 @@ impl<S: Send> wit::HostRequest for CallState<S> {
 /// The part of a form, with its bytes as a blob in the call's table.
 pub(crate) fn part_of<S>(
     state: &mut CallState<S>,
-    part: Part,
+    part: FormPart,
 ) -> Result<wit::Part, ResourceTableError> {
-    let Part { name, filename, content_type, body } = part;
+    let FormPart { name, filename, content_type, body } = part;
     Ok(wit::Part { name, filename, content_type, body: state.table.push(body)? })
 }
 

@@ -70,7 +70,7 @@ impl From<tensors::TensorError> for TensorError {
 
 pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
-    S: AsMut<log::State> + Send + 'static,
+    S: AsMut<log::CapabilityState> + Send + 'static,
 {
     link_as::<S, TensorError>(linker, &NAMES)
 }
@@ -81,7 +81,7 @@ pub(super) fn link_as<S, E>(
     names: &Names,
 ) -> wasmtime::Result<()>
 where
-    S: AsMut<log::State> + Send + 'static,
+    S: AsMut<log::CapabilityState> + Send + 'static,
     E: From<tensors::TensorError> + ComponentType + Lower + Send + Sync + 'static,
 {
     log::link_as(names.log, linker)?;

@@ -33,7 +33,7 @@ pub(crate) const INTERFACES: &[&str] = &NAMES.all();
 
 pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
-    S: AsMut<log::State> + Send + 'static,
+    S: AsMut<log::CapabilityState> + Send + 'static,
 {
     v0_1::link_as::<S, tensors::TensorError>(linker, &NAMES)?;
     link_types(linker)?;

@@ -69,10 +69,10 @@ pub(crate) const INTERFACES: &[&str] = &[
 
 /// Whether an import is the interface `known`. Of those of WASI, any third number of the version
 /// is.
-pub(crate) fn is_named(import: &str, known: &str) -> bool {
+pub(crate) fn is_named(import: &str, interface: &str) -> bool {
     import
-        .strip_prefix(known)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && is_wasi(known))
+        .strip_prefix(interface)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && is_wasi(interface))
 }
 
 /// Whether an import is an interface of WASI.
@@ -89,14 +89,14 @@ const RANDOM: [(&str, &str); 2] = [
     ("wasi:random/insecure@0.2.12", "get-insecure-random-bytes"),
 ];
 
-/// The most events that a call waits for at a time.
+/// Maximum events that a call waits for at a time.
 const POLLED_MAX: usize = 1024;
 
 /// Random bytes that are made between two questions whether to go on.
 const RANDOM_BYTES_PER_PART: usize = 64 << 10;
 
 /// What an instance has of WASI.
-pub(crate) struct State {
+pub(crate) struct CapabilityState {
     /// Made at its first use.
     used: Option<Box<Used>>,
     /// The owner's calls that wait.
@@ -111,7 +111,7 @@ struct Used {
     outputs: [Output; 2],
 }
 
-impl PerCall for State {
+impl PerCall for CapabilityState {
     fn grant(grant: &Grant<'_>) -> Self {
         Self { used: None, sleepers: grant.account.sleepers.clone() }
     }
@@ -126,22 +126,25 @@ impl PerCall for State {
     fn renew(&mut self, _: &Grant<'_>) {}
 }
 
-impl<S: AsMut<State> + AsMut<log::State> + Send> WasiView for CallState<S> {
+impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> WasiView for CallState<S> {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let used = match AsMut::<State>::as_mut(&mut self.states).used.take() {
+        let used = match AsMut::<CapabilityState>::as_mut(&mut self.states).used.take() {
             Some(used) => used,
             None => {
                 let handles = self.limits.handles;
-                Box::new(Used::new(AsMut::<log::State>::as_mut(&mut self.states), handles))
+                Box::new(Used::new(
+                    AsMut::<log::CapabilityState>::as_mut(&mut self.states),
+                    handles,
+                ))
             }
         };
-        let used = AsMut::<State>::as_mut(&mut self.states).used.insert(used);
+        let used = AsMut::<CapabilityState>::as_mut(&mut self.states).used.insert(used);
         WasiCtxView { ctx: &mut used.context, table: &mut used.table }
     }
 }
 
 impl Used {
-    fn new(log: &mut log::State, handles: usize) -> Self {
+    fn new(log: &mut log::CapabilityState, handles: usize) -> Self {
         let lines = log.share();
         let outputs = [Output::new(Level::Info, lines.clone()), Output::new(Level::Warn, lines)];
         let [stdout, stderr] = outputs.clone();
@@ -156,7 +159,7 @@ impl Used {
 
 pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
-    S: AsMut<State> + AsMut<log::State> + Send + 'static,
+    S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send + 'static,
 {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
     link_instead(linker, |linker| {
@@ -193,7 +196,7 @@ where
 /// that waits keeps its instance. Some more wait for their turn to wait.
 fn link_poll<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
-    S: AsMut<State> + AsMut<log::State> + Send + 'static,
+    S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send + 'static,
 {
     type Polled = (WasmList<Resource<DynPollable>>,);
     let mut poll = linker.instance(POLL)?;
@@ -211,7 +214,8 @@ where
                 let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = AsMut::<State>::as_mut(&mut state.states).place_to_sleep().await?;
+                let _permit =
+                    AsMut::<CapabilityState>::as_mut(&mut state.states).permit_to_sleep().await?;
                 Ok((state.ctx().table.poll(pollables).await?,))
             })
         },
@@ -222,18 +226,19 @@ where
             Box::new(async move {
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = AsMut::<State>::as_mut(&mut state.states).place_to_sleep().await?;
+                let _permit =
+                    AsMut::<CapabilityState>::as_mut(&mut state.states).permit_to_sleep().await?;
                 state.ctx().table.block(pollable).await
             })
         },
     )
 }
 
-impl State {
+impl CapabilityState {
     /// Wait until this call may wait.
-    fn place_to_sleep(&self) -> impl Future<Output = Result<impl Send + use<>, Limited>> + use<> {
+    fn permit_to_sleep(&self) -> impl Future<Output = Result<impl Send + use<>, Limited>> + use<> {
         let sleepers = self.sleepers.clone();
-        async move { sleepers.place().await.map_err(Limited::Waiting) }
+        async move { sleepers.permit().await.map_err(Limited::Waiting) }
     }
 }
 

@@ -76,10 +76,13 @@ fn exports_give_a_component_its_roles() {
         assert!(imports.is_empty());
     }
     let error = Made { exports: &["process"], ..Made::default() }.checked().unwrap_err();
-    assert!(matches!(&error, ComponentError::NoWorld(found) if found == "process"), "{error}");
+    assert!(
+        matches!(&error, ComponentError::NoWorld(exported) if exported == "process"),
+        "{error}"
+    );
     let error = Made::default().checked().unwrap_err();
     assert!(
-        matches!(&error, ComponentError::NoWorld(found) if found == "it exports nothing"),
+        matches!(&error, ComponentError::NoWorld(exported) if exported == "it exports nothing"),
         "{error}"
     );
 }
@@ -98,9 +101,9 @@ fn only_interfaces_of_the_host_can_be_imported() {
     assert_eq!(checked.imports, full);
     let imports = &["gristmill:plugin/log@0.3.0", "acme:store/keys@1.0.0"];
     match (Made { imports, exports, ..Made::default() }).checked().unwrap_err() {
-        ComponentError::UnknownImports { unknown, known } => {
+        ComponentError::UnknownImports { unknown, allowed } => {
             assert_eq!(unknown, ["acme:store/keys@1.0.0"]);
-            assert!(known.iter().map(String::as_str).eq(interfaces()));
+            assert!(allowed.iter().map(String::as_str).eq(interfaces()));
         }
         error => panic!("{error}"),
     }
@@ -156,8 +159,8 @@ fn code_that_would_hold_a_serving_thread_is_refused() {
     assert!(matches!(error, ComponentError::NotUtf8), "{error}");
     let none = Bounds { instances: 0, ..BOUNDS };
     match check_within(&made.file(), &none).unwrap_err() {
-        ComponentError::TooMany { found, limit, setting, .. } => {
-            assert_eq!((found, limit, setting), (1, 0, " (plugin_instances)"));
+        ComponentError::TooMany { count, limit, setting, .. } => {
+            assert_eq!((count, limit, setting), (1, 0, " (plugin_instances)"));
         }
         error => panic!("{error}"),
     }

@@ -95,6 +95,6 @@ fn a_tower_of_components_is_counted_without_being_built() {
         outer.instantiate(None, inner, NO_ITEMS);
         tower = outer;
     }
-    let found = needs_of(&tower.finish()).unwrap();
-    assert_eq!((found.instances, found.memories), (u64::MAX, u64::MAX));
+    let needs = needs_of(&tower.finish()).unwrap();
+    assert_eq!((needs.instances, needs.memories), (u64::MAX, u64::MAX));
 }

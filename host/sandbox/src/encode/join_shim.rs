@@ -15,11 +15,11 @@ mod main_module;
 mod parts;
 
 use self::component::Joined;
-use self::parts::Parts;
+use self::parts::ShimParts;
 
 /// The same component with the shim in its main module. None if it does not have the expected form.
 pub(super) fn join_shim(component: &[u8]) -> Option<Vec<u8>> {
-    let parts = Parts::of(component)?;
+    let parts = ShimParts::of(component)?;
     Joined::new(&parts)?.encode(component)
 }
 

@@ -35,8 +35,8 @@ async fn thread_of_export(
     });
     let begins_long = engine.long_calls().begins(export, account, Half::First);
     let wanted = Wanted { half: Half::First, is_long: begins_long, rests: false, latest: None };
-    let (places, _) = engine.places(account, wanted, export.round()).await.unwrap();
-    let new = NewCall { call, meter, export, account, begins_long, places, keep: Keep::Never };
+    let (permits, _) = engine.permits(account, wanted, export.round()).await.unwrap();
+    let new = NewCall { call, meter, export, account, begins_long, permits, keep: Keep::Never };
     engine.long_calls().run(new).await.unwrap()
 }
 

@@ -15,10 +15,10 @@ use parking_lot::Mutex;
 
 use super::line::{Bounds, Line, Ring};
 
-/// The most lines that are kept of one plugin.
+/// Maximum lines that are kept of one plugin.
 pub const KEPT_LINES_MAX: usize = 256;
 
-/// The most lines of one plugin, and the most bytes that they take.
+/// Maximum lines of one plugin, and the most bytes that they take.
 pub(super) const KEPT: Bounds = Bounds { lines: KEPT_LINES_MAX, bytes: 64 << 10 };
 
 /// The plugins of one owner of which lines are kept. If another one logs, the plugin that has been
@@ -125,7 +125,7 @@ impl KeptLines {
     /// The last lines of a plugin, at most `most` of them, in the order in which they came.
     pub fn last(&self, plugin: &Name, most: usize) -> Vec<Line> {
         let rings = self.rings.lock();
-        let ring = rings.all.iter().find(|(own, _)| own == plugin);
+        let ring = rings.all.iter().find(|(name, _)| name == plugin);
         let lines = ring.map(|(_, ring)| &ring.lines).into_iter().flatten();
         let surplus = ring.map_or(0, |(_, ring)| ring.lines.len().saturating_sub(most));
         lines.skip(surplus).map(|(_, line)| Line::clone(line)).collect()
@@ -144,7 +144,7 @@ impl KeptLines {
         // Nothing is copied or sorted under the lock: serving threads wait for it.
         let (mut lines, last): (Vec<(u64, Arc<Line>)>, u64) = {
             let rings = self.rings.lock();
-            let is_asked = |(own, _): &&(Name, Ring)| plugin.is_none_or(|plugin| plugin == own);
+            let is_asked = |(name, _): &&(Name, Ring)| plugin.is_none_or(|plugin| plugin == name);
             let lines = rings.all.iter().filter(is_asked).flat_map(|(_, ring)| &ring.lines);
             (lines.filter(|(number, _)| is_later(*number)).cloned().collect(), rings.last)
         };

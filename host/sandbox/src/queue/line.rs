@@ -1,4 +1,4 @@
-//! The calls that wait for the same places: whose turn it is, and how long a newcomer waits.
+//! The calls that wait for the same permits: whose turn it is, and how long a newcomer waits.
 //!
 //! The exports take turns, as in start-time fair queueing (Goyal, Vin and Cheng, 1996). In each
 //! round, one call of each export that waits begins. A long call counts as much as a short one. An
@@ -18,7 +18,7 @@ pub(super) const LINES: usize = 7;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round(Arc<[AtomicU64; LINES]>);
 
-/// A line has calls that need the same places; `W` is what is kept of one that waits.
+/// A line has calls that need the same permits; `W` is what is kept of one that waits.
 #[derive(Debug)]
 pub(super) struct Line<W> {
     /// Its index among the lines.

@@ -6,18 +6,18 @@ fn wanted(half: Half, is_long: bool) -> Wanted {
     Wanted { half, is_long, rests: false, latest: None }
 }
 
-/// A queue whose two places, one of them for long calls, are taken; and calls that wait.
+/// A queue whose two permits, one of them for long calls, are taken; and calls that wait.
 struct Full {
-    state: State,
+    state: QueueState,
     /// The calls are of this one.
     export: Round,
     now: Instant,
-    receivers: Vec<oneshot::Receiver<Answer>>,
+    receivers: Vec<oneshot::Receiver<Admission>>,
 }
 
 impl Full {
     fn new() -> Self {
-        let state = State { free: [0, 0, 2], ..State::new([2, 1, 2]) };
+        let state = QueueState { free: [0, 0, 2], ..QueueState::new([2, 1, 2]) };
         Self { state, export: Round::default(), now: Instant::now(), receivers: Vec::new() }
     }
 
@@ -34,12 +34,12 @@ impl Full {
     ) -> Result<u64, TooBusy> {
         let (sender, receiver) = oneshot::channel();
         let latest = within.map(|within| self.now + within);
-        let added = self.state.add(line, Waiting { latest, sender }, export, self.now);
+        let added = self.state.add(line, Waiter { latest, sender }, export, self.now);
         self.receivers.push(receiver);
         added
     }
 
-    /// Give places back. Returns the lines of the calls that begin then, and of those refused.
+    /// Give permits back. Returns the lines of the calls that begin then, and of those refused.
     fn free(&mut self, kinds: &[Kind]) -> Vec<(usize, bool)> {
         kinds.iter().for_each(|kind| self.state.free[*kind as usize] += 1);
         let next = || self.state.next_answer(self.now);
@@ -98,7 +98,7 @@ fn calls_of_equal_precedence_begin_in_their_order() {
     assert_eq!(freed, [(FIRST_LONG, true), (FIRST_SHORT, true)]);
 }
 
-/// The exports of the calls that begin when one place after the other comes back.
+/// The exports of the calls that begin when one permit after the other comes back.
 fn exports_in_turn(full: &mut Full, exports: &[&Round], count: usize) -> Vec<usize> {
     let free = |_| {
         let before: Vec<_> = exports.iter().map(|export| export.of(FIRST_LONG)).collect();
@@ -198,7 +198,7 @@ fn a_newcomer_that_would_begin_too_late_is_refused_at_once() {
     assert_eq!(refused, TooBusy { expected, left: 3 * SECOND });
     assert_eq!(refused.retry_after(), Duration::from_millis(750));
     full.add(FIRST_LONG, Some(4 * SECOND)).unwrap();
-    // Those who wait for other places are not concerned.
+    // Those who wait for other permits are not concerned.
     full.add(FIRST_SHORT, Some(Duration::ZERO)).unwrap();
     full.add(SECOND_LONG, Some(Duration::ZERO)).unwrap();
 }
@@ -259,11 +259,11 @@ async fn places_come_back_whatever_becomes_of_a_call() {
     waiting.abort();
     drop(waiting.await);
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (0, 0));
-    // A call that has begun takes a place for long calls beside its own.
+    // A call that has begun takes a permit for long calls beside its own.
     let mut begun = queue.enter(wanted(Half::Second, false), &Round::default()).await.unwrap();
     let call = begun.take(Kind::Call);
-    let place = queue.long_place(&Round::default()).await.unwrap();
+    let permit = queue.long_permit(&Round::default()).await.unwrap();
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (1, 1));
-    drop((place, call));
+    drop((permit, call));
     assert_eq!((queue.taken(Kind::Call), queue.taken(Kind::Long)), (0, 0));
 }

@@ -12,10 +12,10 @@ use crate::diagnose;
 use crate::error::{AnswerFault, CallError};
 use crate::request::{Context, Prepared, Request};
 
-/// The most inputs that a preprocessor may give a model.
+/// Maximum inputs that a preprocessor may give a model.
 const INPUTS_MAX: usize = 1024;
 
-/// The most bytes of an input's name.
+/// Maximum bytes of an input's name.
 const INPUT_NAME_MAX: usize = 1024;
 
 /// The export of the worlds `preprocessor` and `processor`.

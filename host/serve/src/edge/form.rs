@@ -9,7 +9,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures_util::stream;
 use gristmill_core::ErrorCode;
-use gristmill_sandbox::Part;
+use gristmill_sandbox::FormPart;
 use gristmill_transport::Problem;
 use gristmill_transport::body::Turns;
 use memchr::memmem::Finder;
@@ -30,7 +30,7 @@ const BLANK_LINE: &[u8] = b"\r\n\r\n";
 ///
 /// # Errors
 /// The content type has no boundary, or the body is not such a form.
-pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, Problem> {
+pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<FormPart>, Problem> {
     let boundary = multer::parse_boundary(content_type).map_err(unreadable)?;
     let places = places(&body, &boundary).await?;
     let mut headers = Vec::new();
@@ -47,7 +47,7 @@ pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, 
     for Place { data, .. } in places {
         let part = form.next_field().await.map_err(unreadable)?;
         let part = part.ok_or_else(|| unreadable("a part has no header"))?;
-        parts.push(Part {
+        parts.push(FormPart {
             name: part.name().unwrap_or_default().to_owned(),
             filename: part.file_name().map(str::to_owned),
             content_type: part.content_type().map(|mime| mime.essence_str().to_owned()),
@@ -124,7 +124,7 @@ mod tests {
 
     const TYPE: &str = "multipart/form-data; boundary=b";
 
-    async fn parts(body: impl AsRef<[u8]>) -> Result<Vec<Part>, String> {
+    async fn parts(body: impl AsRef<[u8]>) -> Result<Vec<FormPart>, String> {
         let body = Bytes::copy_from_slice(body.as_ref());
         split(TYPE, body).await.map_err(|problem| problem.detail)
     }

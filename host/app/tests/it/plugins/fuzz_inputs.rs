@@ -29,10 +29,13 @@ mod targets {
     mod form {
         use bytes::Bytes;
         use gristmill_client::http::Request;
-        use gristmill_sandbox::Part;
+        use gristmill_sandbox::FormPart;
 
         /// The parts of a form, as the data plane finds them.
-        pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, String> {
+        pub(super) async fn split(
+            content_type: &str,
+            body: Bytes,
+        ) -> Result<Vec<FormPart>, String> {
             let head = Request::post("/").header("content-type", content_type).body(());
             let (head, ()) = head.map_err(|error| error.to_string())?.into_parts();
             let request = gristmill_serve::edge::request_for_plugin(&head, body).await;

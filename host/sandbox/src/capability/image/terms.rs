@@ -33,8 +33,8 @@ pub(super) fn options_of(options: wit::TensorOptions) -> imaging::TensorOptions 
     }
 }
 
-pub(super) fn statistics_of(found: imaging::ChannelStatistics) -> wit::ChannelStatistics {
-    let imaging::ChannelStatistics { min, max, mean } = found;
+pub(super) fn statistics_of(channel: imaging::ChannelStatistics) -> wit::ChannelStatistics {
+    let imaging::ChannelStatistics { min, max, mean } = channel;
     wit::ChannelStatistics { min, max, mean }
 }
 

@@ -32,9 +32,9 @@ macro_rules! elements {
 
             #[inline]
             fn read(bytes: &[u8]) -> Number {
-                let mut own = [0; Self::BYTES];
-                own.copy_from_slice(bytes);
-                $read(Self::from_le_bytes(own).into())
+                let mut element = [0; Self::BYTES];
+                element.copy_from_slice(bytes);
+                $read(Self::from_le_bytes(element).into())
             }
 
             #[inline]

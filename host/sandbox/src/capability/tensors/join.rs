@@ -102,14 +102,14 @@ impl Joined {
 }
 
 /// A part of a tensor along one dimension. Not for strings.
-pub(super) struct Part {
+pub(super) struct TensorPart {
     pub(super) shape: Shape,
     outer: usize,
     /// The part of each block, in bytes.
     range: Range<usize>,
 }
 
-impl Part {
+impl TensorPart {
     pub(super) fn of(tensor: &Tensor, axis: usize, range: Range<usize>) -> Result<Self, String> {
         let rank = tensor.shape().len();
         let Some(size) = tensor.shape().get(axis) else {
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn dimensions_beside_an_empty_one_may_be_huge() {
         let huge = tensor(&[0, usize::MAX, usize::MAX], &[]);
-        let part = Part::of(&huge, 0, 0..0).unwrap();
+        let part = TensorPart::of(&huge, 0, 0..0).unwrap();
         assert_eq!(part.bytes(), 0);
         let joined = Joined::concat(&[huge.clone(), huge.clone()], 0).unwrap();
         assert_eq!((joined.bytes, joined.shape[0]), (0, 0));
@@ -224,20 +224,20 @@ mod tests {
     #[test]
     fn tensors_that_do_not_fit_are_refused_by_name() {
         let parts = [tensor(&[2, 2], &[0; 4]), tensor(&[1, 2], &[0; 2])];
-        let told = |joined: Result<Joined, String>| joined.unwrap_err();
+        let refusal = |joined: Result<Joined, String>| joined.unwrap_err();
         let unlike = "tensor 1 has shape [1, 2], which does not fit [2, 2] of tensor 0";
-        assert_eq!(told(Joined::concat(&parts, 1)), unlike);
-        assert_eq!(told(Joined::stack(&parts, 0)), unlike);
+        assert_eq!(refusal(Joined::concat(&parts, 1)), unlike);
+        assert_eq!(refusal(Joined::stack(&parts, 0)), unlike);
         let axis = "axis is 2, but the tensors have 2 dimensions";
-        assert_eq!(told(Joined::concat(&parts, 2)), axis);
-        assert!(told(Joined::concat(&[], 0)).contains("at least one"));
+        assert_eq!(refusal(Joined::concat(&parts, 2)), axis);
+        assert!(refusal(Joined::concat(&[], 0)).contains("at least one"));
     }
 
     #[test]
     fn a_part_is_taken_along_any_axis() {
         let whole = tensor(&[2, 3], &[1, 2, 3, 4, 5, 6]);
         let taken = |axis, range| {
-            let part = Part::of(&whole, axis, range).unwrap();
+            let part = TensorPart::of(&whole, axis, range).unwrap();
             let buffer = part.copy(&whole, &BufferPool::new(0), go_on).unwrap();
             assert_eq!(buffer.as_bytes().len(), part.bytes());
             (part.shape.to_vec(), buffer.as_bytes().to_vec())
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(taken(1, 1..3), (vec![2, 2], vec![2, 3, 5, 6]));
         assert_eq!(taken(0, 1..2), (vec![1, 3], vec![4, 5, 6]));
         assert_eq!(taken(0, 2..2), (vec![0, 3], vec![]));
-        let outside = Part::of(&whole, 1, 2..4).err().unwrap();
+        let outside = TensorPart::of(&whole, 1, 2..4).err().unwrap();
         assert_eq!(outside, "2 to 4 is not within dimension 1, of size 3");
     }
 }

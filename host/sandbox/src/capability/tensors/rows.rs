@@ -37,7 +37,7 @@ impl<'a> Rows<'a> {
         &self,
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<Vec<Scored>, E> {
-        let mut found = Vec::with_capacity(self.values.len() / self.width);
+        let mut indices = Vec::with_capacity(self.values.len() / self.width);
         let mut seen = 0;
         for row in self.values.chunks_exact(self.width) {
             let mut best = Scored { index: 0, value: row[0] };
@@ -54,9 +54,9 @@ impl<'a> Rows<'a> {
                     may_go_on()?;
                 }
             }
-            found.push(best);
+            indices.push(best);
         }
-        Ok(found)
+        Ok(indices)
     }
 
     /// Write the softmax over each row to `target`, which has as many elements.
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn the_largest_come_first_and_of_equals_the_first() {
         let row = [1.0, 3.0, 2.0, 3.0, -1.0];
-        let found = pairs(largest(&row, 3, go_on).unwrap());
-        assert_eq!(found, [(1, 3.0), (3, 3.0), (2, 2.0)]);
+        let best = pairs(largest(&row, 3, go_on).unwrap());
+        assert_eq!(best, [(1, 3.0), (3, 3.0), (2, 2.0)]);
         assert_eq!(pairs(largest(&row, 5, go_on).unwrap()).last(), Some(&(4, -1.0)));
         assert!(largest(&row, 0, go_on).unwrap().is_empty());
     }

@@ -32,7 +32,7 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// The most bytes that a text of `length` bytes can stand for.
+/// Maximum bytes that a text of `length` bytes can stand for.
 pub(super) fn bytes_max(length: usize) -> usize {
     length / 4 * 3 + 3
 }

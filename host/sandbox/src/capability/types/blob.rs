@@ -59,8 +59,8 @@ impl<S> CallState<S> {
     }
 
     /// Prepare to make a blob of at most `bytes` bytes out of `given` bytes.
-    async fn before_making(&mut self, given: usize, bytes: usize) -> wasmtime::Result<()> {
-        self.before_looking_at(given).await?;
+    async fn before_making(&mut self, read_bytes: usize, bytes: usize) -> wasmtime::Result<()> {
+        self.before_looking_at(read_bytes).await?;
         Ok(self.hold(bytes)?)
     }
 

@@ -11,11 +11,11 @@ use wasmparser::{
 
 use super::fixup;
 use super::main_module::MainModule;
-use super::parts::{FIXUP, MAIN, Parts, SHIM, SHIM_INSTANCE, TABLE};
+use super::parts::{FIXUP, MAIN, SHIM, SHIM_INSTANCE, ShimParts, TABLE};
 
 /// Reads the component and writes it anew.
 pub(super) struct Joined<'a> {
-    parts: &'a Parts<'a>,
+    parts: &'a ShimParts<'a>,
     main: MainModule<'a>,
     /// The number of modules so far.
     modules: u32,
@@ -31,7 +31,7 @@ pub(super) struct OtherForm;
 type Outcome = Result<(), Error<OtherForm>>;
 
 impl<'a> Joined<'a> {
-    pub(super) fn new(parts: &'a Parts<'a>) -> Option<Self> {
+    pub(super) fn new(parts: &'a ShimParts<'a>) -> Option<Self> {
         Some(Self { parts, main: MainModule::new(parts)?, modules: 0, instances: 0 })
     }
 

@@ -6,10 +6,10 @@ use wasm_encoder::{
 use wasmparser::{Parser, Payload, TypeRef};
 
 use super::main_module::MainModule;
-use super::parts::{Parts, TABLE};
+use super::parts::{ShimParts, TABLE};
 
 /// The module `fixup` for the table of `main`. None if it does not have the expected form.
-pub(super) fn encode(fixup: &[u8], parts: &Parts<'_>, main: &MainModule<'_>) -> Option<Module> {
+pub(super) fn encode(fixup: &[u8], parts: &ShimParts<'_>, main: &MainModule<'_>) -> Option<Module> {
     let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
     let mut functions = 0;
     for payload in Parser::new(0).parse_all(fixup) {

@@ -16,7 +16,7 @@ use wasmparser::{
     TypeRef,
 };
 
-use super::parts::{Parts, TABLE};
+use super::parts::{ShimParts, TABLE};
 
 /// A function that the main module imports from the shim.
 struct Import {
@@ -32,7 +32,7 @@ struct Import {
 
 /// The changes of the main module.
 pub(super) struct MainModule<'a> {
-    parts: &'a Parts<'a>,
+    parts: &'a ShimParts<'a>,
     /// In order of their indices.
     imports: Vec<Import>,
     /// The number of all functions that it imports.
@@ -45,7 +45,7 @@ pub(super) struct MainModule<'a> {
 
 impl<'a> MainModule<'a> {
     /// None if the module cannot take the shim's functions.
-    pub(super) fn new(parts: &'a Parts<'a>) -> Option<Self> {
+    pub(super) fn new(parts: &'a ShimParts<'a>) -> Option<Self> {
         let (mut parameters, mut imports, mut imported) = (Vec::new(), Vec::new(), 0);
         let mut table = None;
         for payload in Parser::new(0).parse_all(parts.main) {
@@ -68,10 +68,10 @@ impl<'a> MainModule<'a> {
                     }
                 }
                 Payload::TableSection(section) => {
-                    for own in section {
-                        let own = own.ok()?;
-                        let is_empty = matches!(own.init, TableInit::RefNull);
-                        if !is_empty || table.replace(own.ty).is_some() {
+                    for defined in section {
+                        let defined = defined.ok()?;
+                        let is_empty = matches!(defined.init, TableInit::RefNull);
+                        if !is_empty || table.replace(defined.ty).is_some() {
                             return None;
                         }
                     }

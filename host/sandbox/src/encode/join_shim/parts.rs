@@ -20,7 +20,7 @@ pub(super) const TABLE: &str = "$imports";
 pub(super) const SHIM_INSTANCE: u32 = 0;
 
 /// The parts that are joined.
-pub(super) struct Parts<'a> {
+pub(super) struct ShimParts<'a> {
     /// The main module.
     pub(super) main: &'a [u8],
     /// The number of the shim's functions. Each has an entry of the table, with the same number.
@@ -47,7 +47,7 @@ struct Read<'a> {
     has_table: bool,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ShimParts<'a> {
     pub(super) fn of(component: &'a [u8]) -> Option<Self> {
         let read = Read::of(component)?;
         let [main, shim, _] = &read.modules[..] else { return None };
@@ -145,9 +145,9 @@ impl<'a> Read<'a> {
             let Instance::Instantiate { module_index, .. } = instance else { return false };
             *module_index == module
         };
-        let mut places = (0..).zip(&self.instances).filter(|(_, own)| is_its(own));
-        let (place, _) = places.next()?;
-        places.next().is_none().then_some(place)
+        let mut indices = (0..).zip(&self.instances).filter(|(_, instance)| is_its(instance));
+        let (index, _) = indices.next()?;
+        indices.next().is_none().then_some(index)
     }
 }
 
