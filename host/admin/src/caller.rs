@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use gristmill_core::{ErrorCode, KeyHash, KeyHashes, Name};
 use gristmill_snapshot::same_key;
-use gristmill_state::{Desired, ROOT, Reach, Role, TokenUse};
+use gristmill_state::{Desired, ROOT, Role, TokenScope, TokenUse};
 use gristmill_transport::Problem;
 use gristmill_transport::credentials::{self, KeyHasher};
 use http::HeaderMap;
@@ -123,12 +123,12 @@ impl Caller {
     }
 
     /// The part of the server that the caller sees, and changes if the role allows changes.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn token_scope(&self) -> TokenScope {
         match (&self.token, self.role) {
             (Some(TokenUse { name, .. }), Role::Deploy) => {
-                Reach::Tenants { token: name.clone(), tenants: self.tenants.clone() }
+                TokenScope::Tenants { token: name.clone(), tenants: self.tenants.clone() }
             }
-            _ => Reach::Server,
+            _ => TokenScope::Server,
         }
     }
 
@@ -197,10 +197,13 @@ mod tests {
         };
         let ci = caller(Some(&secret), 4999).unwrap();
         assert_eq!((ci.name(), ci.role, ci.guest()), ("ci", Role::Deploy, Some(&name)));
-        assert_eq!(ci.reach(), Reach::Tenants { token: name.clone(), tenants });
+        assert_eq!(ci.token_scope(), TokenScope::Tenants { token: name.clone(), tenants });
         assert_eq!(caller(Some(&secret), 5000), Err(NoCaller::Ended(name)));
         let root = caller(Some("the-root-token-1"), 9999).unwrap();
-        assert_eq!((root.name(), root.role, root.reach()), ("admin", Role::Admin, Reach::Server));
+        assert_eq!(
+            (root.name(), root.role, root.token_scope()),
+            ("admin", Role::Admin, TokenScope::Server)
+        );
         assert_eq!(caller(Some("another-token-12"), 0), Err(NoCaller::Wrong));
         assert_eq!(caller(Some(""), 0), Err(NoCaller::Missing));
         assert_eq!(caller(None, 0), Err(NoCaller::Missing));

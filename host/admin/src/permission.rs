@@ -65,7 +65,7 @@ impl Permission<'_> {
             (Self::SeeTenant(tenant) | Self::ChangeTenant(tenant), Role::Deploy) => {
                 caller.tenants.contains(tenant)
             }
-            (Self::SeeModel(model), Role::Deploy) => caller.reach().has_model(desired, model),
+            (Self::SeeModel(model), Role::Deploy) => caller.token_scope().has_model(desired, model),
             (
                 Self::Upload | Self::ChangeTenant(_) | Self::ChangeNamed | Self::Administer,
                 Role::Read,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use gristmill_control::{ControlError, Part, Received as File};
 use gristmill_core::ErrorCode;
-use gristmill_state::{Subject, Terms};
+use gristmill_state::{ChangeOptions, Subject};
 use gristmill_transport::Problem;
 use gristmill_transport::body::Lent;
 use http::HeaderMap;
@@ -54,7 +54,7 @@ pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) caller: &'a Caller,
-    pub(crate) terms: Terms,
+    pub(crate) terms: ChangeOptions,
     pub(crate) body: Lent,
 }
 
@@ -72,7 +72,7 @@ impl Received<'_> {
         subject: Option<Subject>,
     ) -> Result<File, Problem> {
         let is_plugin = matches!(subject, Some(Subject::Plugin { .. }));
-        let may_be_model = !is_plugin && self.caller.reach().is_server();
+        let may_be_model = !is_plugin && self.caller.token_scope().is_server();
         let checked = subject.map(|subject| state.control.check(&subject, &self.terms.conditions));
         if let Some(Err(unmet)) = checked {
             drop_some(self.body).await;

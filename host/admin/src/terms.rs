@@ -1,7 +1,7 @@
 //! Reading what comes with a change besides its content: the conditions, and the message.
 
 use gristmill_core::ErrorCode;
-use gristmill_state::{ReleaseNote, Terms};
+use gristmill_state::{ChangeOptions, ReleaseNote};
 use gristmill_transport::Problem;
 use http::HeaderMap;
 
@@ -18,7 +18,7 @@ pub(crate) const MESSAGE_CHARS_MAX: usize = 1000;
 ///
 /// # Errors
 /// A condition is not a list of tags, or the message is not one.
-pub(crate) fn terms(headers: &HeaderMap, caller: &Caller) -> Result<Terms, Problem> {
+pub(crate) fn terms(headers: &HeaderMap, caller: &Caller) -> Result<ChangeOptions, Problem> {
     let invalid = |why| Problem::new(ErrorCode::InvalidRequest, format!("Gristmill-Message {why}"));
     let message = match headers.get(MESSAGE) {
         None => None,
@@ -30,9 +30,9 @@ pub(crate) fn terms(headers: &HeaderMap, caller: &Caller) -> Result<Terms, Probl
         }
     };
     let note = ReleaseNote { by: Some(caller.name().into()), message };
-    let (conditions, reach) = (conditions(headers)?, caller.reach());
+    let (conditions, token_scope) = (conditions(headers)?, caller.token_scope());
     let token = caller.token().cloned();
-    Ok(Terms { conditions, note, reach, token, skips_samples: false })
+    Ok(ChangeOptions { conditions, note, token_scope, token, skips_samples: false })
 }
 
 /// Check the text of a message. The error says what it must be.

@@ -27,8 +27,9 @@ use gristmill_metrics::Durations;
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_state::{
-    AskedChange, Change, Conditions, Desired, Faults, PipelineDocument, PipelineSpec, PutPipeline,
-    Reach, Serving, StateError, Subject, TenantDocument, Terms, tenant_refusal,
+    AskedChange, Change, ChangeOptions, Conditions, Desired, Faults, PipelineDocument,
+    PipelineSpec, PutPipeline, Serving, StateError, Subject, TenantDocument, TokenScope,
+    tenant_refusal,
 };
 use gristmill_store::{Incoming, Outgoing, Store, StoreError};
 use serde_json::{Map, Value};
@@ -183,9 +184,9 @@ impl Control {
     }
 
     /// The holder of an uploaded file, for an author with this reach.
-    pub fn holder(&self, reach: &Reach, digest: Digest) -> Holder {
-        let token = reach.token().cloned();
-        Holder { token, sees_others: reach.has_file(&self.desired(), digest) }
+    pub fn holder(&self, token_scope: &TokenScope, digest: Digest) -> Holder {
+        let token = token_scope.token().cloned();
+        Holder { token, sees_others: token_scope.has_file(&self.desired(), digest) }
     }
 
     /// The backends that can serve, best first.
@@ -210,7 +211,7 @@ impl Control {
         tenant: &Name,
         document: TenantDocument,
         faults: Faults,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<Published, ControlError> {
         if !faults.is_empty() {
             return Err(tenant_refusal(&self.desired(), tenant, &document, faults).into());
@@ -229,15 +230,20 @@ impl Control {
         tenant: &Name,
         pipeline: &Name,
         document: Map<String, Value>,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<Published, ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(StateError::not_found("tenant", tenant).into());
         }
         let limits = &self.releases.limits;
-        let reach = terms.reach.clone();
-        let put =
-            || PutPipeline { tenant, pipeline, serving: self.serving(), reach: &reach, limits };
+        let token_scope = terms.token_scope.clone();
+        let put = || PutPipeline {
+            tenant,
+            pipeline,
+            serving: self.serving(),
+            token_scope: &token_scope,
+            limits,
+        };
         let document = PipelineDocument::read(document, limits);
         let spec = document.into_spec().map_err(|faulty| put().faulty(*faulty))?;
         let (own, name) = (tenant.clone(), pipeline.clone());
@@ -266,7 +272,7 @@ impl Control {
         &self,
         change: Change,
         cascade: bool,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<Published, ControlError> {
         self.run(ChangeRequest { cascade, ..ChangeRequest::one(change, terms) }).await
     }
@@ -278,7 +284,7 @@ impl Control {
     pub async fn change(
         &self,
         change: impl Into<AskedChange>,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<Published, ControlError> {
         self.run(ChangeRequest::one(change, terms)).await
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gristmill_snapshot::Pipeline;
-use gristmill_state::{AskedChange, ReleaseNote, Serving, Terms};
+use gristmill_state::{AskedChange, ChangeOptions, ReleaseNote, Serving};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
@@ -113,7 +113,7 @@ fn message_of(aborted: &[Aborted]) -> String {
 async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(), ControlError> {
     let note = ReleaseNote { by: Some(AUTHOR.into()), message: Some(message_of(aborted)) };
     // The pipeline itself has served all the time, so its samples need not run.
-    let terms = Terms { note, skips_samples: true, ..Terms::default() };
+    let terms = ChangeOptions { note, skips_samples: true, ..ChangeOptions::default() };
     let abort = |Aborted { tenant, pipeline, candidate, .. }: &Aborted| AskedChange::Abort {
         tenant: tenant.clone(),
         pipeline: pipeline.clone(),

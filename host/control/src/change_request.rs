@@ -2,7 +2,8 @@
 
 use gristmill_core::Name;
 use gristmill_state::{
-    AskedChange, Desired, Plan, Reach, Scope, StateError, Subject, Terms, check_size, plan, restore,
+    AskedChange, ChangeOptions, Desired, Plan, Scope, StateError, Subject, TokenScope, check_size,
+    plan, restore,
 };
 
 use crate::error::ControlError;
@@ -21,7 +22,7 @@ pub(crate) enum Asked {
 /// The request for a release.
 pub(crate) struct ChangeRequest {
     pub(crate) asked: Asked,
-    pub(crate) terms: Terms,
+    pub(crate) terms: ChangeOptions,
     /// The release that must serve when this one is made.
     pub(crate) expected_release: Option<u64>,
     /// Whether the users of a thing may be deleted with it.
@@ -36,14 +37,14 @@ pub(crate) struct ChangeRequest {
 
 impl ChangeRequest {
     /// These changes, without `cascade` and `force`.
-    pub(crate) fn of(asked: Asked, terms: Terms) -> Self {
+    pub(crate) fn of(asked: Asked, terms: ChangeOptions) -> Self {
         let (expected_release, _uploads) = (None, Vec::new());
         let (cascade, force, is_dry_run) = (false, false, false);
         Self { asked, terms, expected_release, cascade, force, is_dry_run, _uploads }
     }
 
     /// One change, without `cascade` and `force`.
-    pub(crate) fn one(change: impl Into<AskedChange>, terms: Terms) -> Self {
+    pub(crate) fn one(change: impl Into<AskedChange>, terms: ChangeOptions) -> Self {
         Self::of(Asked::One(Box::new(change.into())), terms)
     }
 
@@ -60,15 +61,15 @@ impl ChangeRequest {
     /// # Errors
     /// A change is refused.
     pub(crate) fn plan(&self, desired: &Desired, number: u64) -> Result<Plan, ControlError> {
-        let reach = &self.terms.reach;
-        self.asked.check(reach)?;
+        let token_scope = &self.terms.token_scope;
+        self.asked.check(token_scope)?;
         let plan = self.asked.plan(desired, number, self.cascade)?;
         // A caller who may change the whole server may also bring back all of it.
-        if matches!(self.asked, Asked::Restore { .. }) && !reach.is_server() {
+        if matches!(self.asked, Asked::Restore { .. }) && !token_scope.is_server() {
             check_size(&plan.changes)?;
         }
-        reach.check_planned(desired, &plan.changes)?;
-        reach.check_pins(desired, &plan.desired)?;
+        token_scope.check_planned(desired, &plan.changes)?;
+        token_scope.check_pins(desired, &plan.desired)?;
         Ok(plan)
     }
 
@@ -127,15 +128,15 @@ impl Asked {
     /// Check that the author may ask for it.
     ///
     /// # Errors
-    /// [`StateError::OutOfReach`]
-    pub(crate) fn check(&self, reach: &Reach) -> Result<(), ControlError> {
+    /// [`StateError::OutOfScope`]
+    pub(crate) fn check(&self, token_scope: &TokenScope) -> Result<(), ControlError> {
         match self {
-            Self::One(change) => Ok(reach.check_asked(change)?),
+            Self::One(change) => Ok(token_scope.check_asked(change)?),
             Self::List(changes) => changes.iter().enumerate().try_for_each(|(index, change)| {
-                let checked = reach.check_asked(change);
+                let checked = token_scope.check_asked(change);
                 checked.map_err(|error| at(index, error))
             }),
-            Self::Restore { scope, .. } => Ok(reach.check_scope(scope)?),
+            Self::Restore { scope, .. } => Ok(token_scope.check_scope(scope)?),
         }
     }
 

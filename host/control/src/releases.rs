@@ -125,14 +125,14 @@ impl Releases {
         request: &Arc<ChangeRequest>,
     ) -> Result<Published, ControlError> {
         let (mut ready, mut samples_time) = (Ready::default(), self.samples.timeout);
-        let reach = &request.terms.reach;
+        let token_scope = &request.terms.token_scope;
         for _ in 0..ROUNDS_MAX {
             let (step, brought) = self.step(request, ready).await;
             ready = brought;
             match step? {
                 Step::Made(published) => return Ok(published),
                 Step::Load(desired, unloaded) => {
-                    let _turn = self.turns.turn(reach).await;
+                    let _turn = self.turns.turn(token_scope).await;
                     let tenants = self.publisher.serving().may_change(&desired);
                     ready.at_hand.load(&self.loader, &desired, &tenants).await;
                     ready.at_hand.prove(&self.loader, unloaded).await;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use gristmill_core::Name;
-use gristmill_state::Reach;
+use gristmill_state::TokenScope;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
@@ -23,8 +23,8 @@ pub(crate) struct Turn {
 
 impl Turns {
     /// Wait for a turn. Those of a token come in the order in which they were asked for.
-    pub(crate) async fn turn(&self, reach: &Reach) -> Turn {
-        let Some(token) = reach.token() else { return Turn { _held: None } };
+    pub(crate) async fn turn(&self, token_scope: &TokenScope) -> Turn {
+        let Some(token) = token_scope.token() else { return Turn { _held: None } };
         let turns = self.of(token);
         Turn { _held: Some(turns.lock_owned().await) }
     }
@@ -51,13 +51,14 @@ mod tests {
     #[tokio::test]
     async fn a_token_has_one_turn_and_others_do_not_wait_for_it() {
         let turns = Turns::default();
-        let reach = |token: &str| Reach::Tenants { token: name(token), tenants: [].into() };
-        let (ci, other) = (reach("ci"), reach("other"));
+        let token_scope =
+            |token: &str| TokenScope::Tenants { token: name(token), tenants: [].into() };
+        let (ci, other) = (token_scope("ci"), token_scope("other"));
         let first = turns.turn(&ci).await;
         let mut second = Box::pin(turns.turn(&ci));
         assert!((&mut second).now_or_never().is_none());
-        let _others = [turns.turn(&other).await, turns.turn(&Reach::Server).await];
-        let _another = turns.turn(&Reach::Server).await;
+        let _others = [turns.turn(&other).await, turns.turn(&TokenScope::Server).await];
+        let _another = turns.turn(&TokenScope::Server).await;
         drop(first);
         drop(second.await);
         assert!(turns.turn(&ci).now_or_never().is_some());

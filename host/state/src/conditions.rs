@@ -7,7 +7,7 @@ use gristmill_core::Digest;
 
 use crate::fault::Subject;
 
-/// The most bytes of the given tags that an error shows.
+/// Maximum bytes of the given tags that an error shows.
 const SHOWN_BYTES_MAX: usize = 200;
 
 /// The conditions of one request. Without any, every change is made.
@@ -39,12 +39,12 @@ pub struct Tag {
 
 /// Why a condition does not hold.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} {}, but {header} is {given}{advice}", shown(*.current))]
+#[error("{what} {}, but {header} is {condition}{advice}", shown(*.current))]
 pub struct Unmet {
     what: String,
     header: &'static str,
     current: Option<Digest>,
-    given: String,
+    condition: String,
     advice: &'static str,
 }
 
@@ -63,9 +63,9 @@ impl Conditions {
         self.check_match(subject, current)?;
         match &self.matches_none {
             Some(tags) if tags.match_weakly(current) => {
-                let (what, given) = (subject.to_string(), tags.to_string());
+                let (what, condition) = (subject.to_string(), tags.to_string());
                 let header = "If-None-Match";
-                Err(Unmet { what, header, current, given, advice: "" })
+                Err(Unmet { what, header, current, condition, advice: "" })
             }
             _ => Ok(()),
         }
@@ -84,9 +84,9 @@ impl Conditions {
     fn check_match(&self, what: impl fmt::Display, current: Option<Digest>) -> Result<(), Unmet> {
         match &self.matches {
             Some(tags) if !tags.match_strongly(current) => {
-                let (what, given) = (what.to_string(), tags.to_string());
+                let (what, condition) = (what.to_string(), tags.to_string());
                 let advice = ": read it again, and change what is there now";
-                Err(Unmet { what, header: "If-Match", current, given, advice })
+                Err(Unmet { what, header: "If-Match", current, condition, advice })
             }
             _ => Ok(()),
         }
@@ -190,15 +190,18 @@ mod tests {
         let text = |text: &str| Tag { text: text.into(), is_weak: true };
         let matches = Some(Tags::OneOf(vec![text("mine"), tag(1)]));
         let conditions = Conditions { matches, ..<_>::default() };
-        let (current, given) = (digest(2).hex(), digest(1).hex());
+        let (current, mine) = (digest(2).hex(), digest(1).hex());
         let expected = format!(
-            "model \"m\" has the tag \"{current}\", but If-Match is W/\"mine\", \"{given}\": read \
+            "model \"m\" has the tag \"{current}\", but If-Match is W/\"mine\", \"{mine}\": read \
              it again, and change what is there now"
         );
         assert_eq!(check(&conditions, Some(2)).unwrap_err(), expected);
         let many = Tags::OneOf(vec![text("ä"); 1000]);
         let conditions = Conditions { matches: Some(many), ..<_>::default() };
-        let said = check(&conditions, None).unwrap_err();
-        assert!(said.starts_with("model \"m\" does not exist, but") && said.len() < 400, "{said}");
+        let error = check(&conditions, None).unwrap_err();
+        assert!(
+            error.starts_with("model \"m\" does not exist, but") && error.len() < 400,
+            "{error}"
+        );
     }
 }

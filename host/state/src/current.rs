@@ -115,8 +115,8 @@ impl Serving {
     /// [`StateError::NotFound`]
     pub fn tenant(&self, tenant: &Name) -> Result<&Tenant, StateError> {
         let tenants = &self.desired.tenants;
-        let own = tenants.get(tenant).map(|own| &**own);
-        own.ok_or_else(|| StateError::not_found("tenant", tenant))
+        let entry = tenants.get(tenant).map(|tenant| &**tenant);
+        entry.ok_or_else(|| StateError::not_found("tenant", tenant))
     }
 
     /// A plugin of the desired state.
@@ -149,7 +149,7 @@ impl Serving {
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, StateError> {
         let Plugin { digest, version, .. } = *self.plugin(tenant, plugin)?;
-        let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
+        let state = self.snapshot.tenants.get(tenant).and_then(|tenant| tenant.plugins.get(plugin));
         let loaded = state.and_then(|state| state.plugin.as_ref().ok());
         Ok(serde_json::to_value(PluginDescription {
             name: plugin,
@@ -191,7 +191,7 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
         document["api_keys"] = spec.keys.keys().map(name).collect();
     }
     if !spec.quota.is_empty() {
-        document["quota"] = given(&spec.quota)?.into();
+        document["quota"] = without_nulls(&spec.quota)?.into();
     }
     if !spec.plugin_version_policy.is_default() {
         document["plugin_version_policy"] = serde_json::to_value(&spec.plugin_version_policy)?;
@@ -201,7 +201,7 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
 
 /// The document of a pipeline.
 pub fn pipeline_document(spec: &PipelineSpec) -> Result<Value, StateError> {
-    let mut document = given(spec)?;
+    let mut document = without_nulls(spec)?;
     if let Some(Value::Object(limits)) = document.get_mut("limits") {
         limits.retain(|_, limit| !limit.is_null());
     }
@@ -210,11 +210,11 @@ pub fn pipeline_document(spec: &PipelineSpec) -> Result<Value, StateError> {
 
 /// The document of a model's configuration.
 pub fn config_document(config: &ModelConfig) -> Result<Value, StateError> {
-    Ok(given(config)?.into())
+    Ok(without_nulls(config)?.into())
 }
 
 /// The document without keys that were not given.
-fn given(document: &impl Serialize) -> Result<Map<String, Value>, StateError> {
+fn without_nulls(document: &impl Serialize) -> Result<Map<String, Value>, StateError> {
     let Value::Object(mut keys) = serde_json::to_value(document)? else { return Ok(Map::new()) };
     keys.retain(|_, value| !value.is_null());
     Ok(keys)

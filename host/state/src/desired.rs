@@ -46,7 +46,7 @@ impl PartialEq for Desired {
         self.models == other.models
             && self.tokens == other.tokens
             && self.tenants.size() == other.tenants.size()
-            && tenants.all(|(name, own)| tenant::is_same(Some(own), other.tenants.get(name)))
+            && tenants.all(|(name, tenant)| tenant::is_same(Some(tenant), other.tenants.get(name)))
     }
 }
 
@@ -93,7 +93,7 @@ impl Model {
 
     /// The file of a version. None if the version does not stay.
     pub fn file(&self, version: u64) -> Option<Digest> {
-        self.versions().find(|(own, _)| *own == version).map(|(_, file)| file)
+        self.versions().find(|(number, _)| *number == version).map(|(_, file)| file)
     }
 
     /// Take new content, which release `number` brings, as the version `chosen`. The content of a
@@ -154,10 +154,10 @@ impl Desired {
         // The versions of a tenant's plugins depend on nothing but the tenant.
         let changed: BTreeSet<_> = changes.iter().filter_map(Change::tenant).collect();
         for name in changed {
-            let Some(own) = tenants.get(name) else { continue };
-            let Some(plugins) = own.pruned() else { continue };
-            let before = Held::of(Some(&**own));
-            let pruned = Tenant { plugins, ..(**own).clone() };
+            let Some(tenant) = tenants.get(name) else { continue };
+            let Some(plugins) = tenant.pruned() else { continue };
+            let before = Held::of(Some(&**tenant));
+            let pruned = Tenant { plugins, ..(**tenant).clone() };
             index.follow(name, before, Held::of(Some(&pruned)));
             tenants.insert_mut(name.clone(), pruned.into());
         }
@@ -182,8 +182,9 @@ impl Desired {
             change
         {
             let pins = |state: &Self| {
-                let own = state.tenants.get(tenant).and_then(|own| own.pipelines.get(pipeline));
-                own.map(|own| pins_of(own)).unwrap_or_default()
+                let spec =
+                    state.tenants.get(tenant).and_then(|tenant| tenant.pipelines.get(pipeline));
+                spec.map(|spec| pins_of(spec)).unwrap_or_default()
             };
             let before = pins(self);
             self.make(number, change)?;
@@ -193,7 +194,7 @@ impl Desired {
             return Ok(());
         }
         // Not the tenant itself: a tenant with two holders is copied when it changes.
-        let held = |state: &Self| Held::of(state.tenants.get(tenant).map(|own| &**own));
+        let held = |state: &Self| Held::of(state.tenants.get(tenant).map(|tenant| &**tenant));
         let before = held(self);
         self.make(number, change)?;
         let after = held(self);
@@ -230,16 +231,16 @@ impl Desired {
             Change::PutPlugin { tenant, plugin, digest } => {
                 let plugins = &mut self.tenant(tenant)?.plugins;
                 match plugins.get_mut(plugin) {
-                    Some(known) => known.put(number, *digest),
+                    Some(plugin) => plugin.put(number, *digest),
                     None => {
                         plugins.insert(plugin.clone(), Plugin::new(*digest, number));
                     }
                 }
             }
             Change::PutPluginVersion { tenant, plugin, version, digest } => {
-                let known = self.tenant(tenant)?.plugins.get_mut(plugin);
-                let known = known.ok_or_else(|| StateError::not_found("plugin", plugin))?;
-                known.put_version(*version, *digest);
+                let entry = self.tenant(tenant)?.plugins.get_mut(plugin);
+                let entry = entry.ok_or_else(|| StateError::not_found("plugin", plugin))?;
+                entry.put_version(*version, *digest);
             }
             Change::DeletePlugin { tenant, plugin } => {
                 let removed = self.tenant(tenant)?.plugins.remove(plugin);
@@ -253,7 +254,7 @@ impl Desired {
                 removed.ok_or_else(|| StateError::not_found("pipeline", pipeline))?;
             }
             Change::PutModel { model, digest, version } => match self.models.get_mut(model) {
-                Some(known) => known.put(number, *digest, *version),
+                Some(model) => model.put(number, *digest, *version),
                 None => {
                     let new = Model::new(*digest, version.unwrap_or(number));
                     self.models.insert(model.clone(), new);
@@ -275,8 +276,8 @@ impl Desired {
             Change::LoadModel { model } => self.model(model)?.unloaded = false,
             Change::UnloadModel { model } => self.model(model)?.unloaded = true,
             Change::PutToken { token, spec } => {
-                let known = self.tokens.get(token).filter(|known| known.spec.hash == spec.hash);
-                let version = known.map_or(number, |known| known.version);
+                let before = self.tokens.get(token).filter(|token| token.spec.hash == spec.hash);
+                let version = before.map_or(number, |token| token.version);
                 let new = Token { spec: spec.clone(), version };
                 Arc::make_mut(&mut self.tokens).insert(token.clone(), new);
             }
@@ -348,7 +349,7 @@ impl Desired {
 
     /// The names of the secrets with which hashes of keys and tokens were made.
     pub fn hash_keys(&self) -> BTreeSet<HashKeyId> {
-        let keys = self.tenants.values().flat_map(|own| own.spec.keys.values());
+        let keys = self.tenants.values().flat_map(|tenant| tenant.spec.keys.values());
         let tokens = self.tokens.values().map(|token| &token.spec.hash);
         keys.chain(tokens).filter_map(KeyHash::hash_key).collect()
     }

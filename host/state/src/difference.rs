@@ -27,14 +27,14 @@ pub struct Difference {
 /// # Errors
 /// A document cannot be written as JSON.
 pub fn differences(before: &Serving, after: &Serving) -> Result<Vec<Difference>, StateError> {
-    let mut found = Vec::new();
+    let mut differences = Vec::new();
     for subject in changed(before, after) {
         let [before, after] = [before.document(&subject)?, after.document(&subject)?];
         if before != after {
-            found.push(Difference { subject, before, after });
+            differences.push(Difference { subject, before, after });
         }
     }
-    Ok(found)
+    Ok(differences)
 }
 
 /// The things that may differ.
@@ -54,12 +54,17 @@ fn changed(before: &Serving, after: &Serving) -> Vec<Subject> {
         }
         subjects.push(Subject::Tenant(tenant.clone()));
         let of = || tenant.clone();
-        let keys = names(before.map(|own| &own.key_versions), after.map(|own| &own.key_versions));
+        let keys = names(
+            before.map(|tenant| &tenant.key_versions),
+            after.map(|tenant| &tenant.key_versions),
+        );
         subjects.extend(keys.into_iter().map(|key| Subject::Key { tenant: of(), key }));
-        let plugins = names(before.map(|own| &own.plugins), after.map(|own| &own.plugins));
+        let plugins =
+            names(before.map(|tenant| &tenant.plugins), after.map(|tenant| &tenant.plugins));
         let plugins = plugins.into_iter().map(|plugin| Subject::Plugin { tenant: of(), plugin });
         subjects.extend(plugins);
-        let pipelines = names(before.map(|own| &own.pipelines), after.map(|own| &own.pipelines));
+        let pipelines =
+            names(before.map(|tenant| &tenant.pipelines), after.map(|tenant| &tenant.pipelines));
         let pipelines = pipelines.into_iter();
         subjects.extend(pipelines.map(|pipeline| Subject::Pipeline { tenant: of(), pipeline }));
     }

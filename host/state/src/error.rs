@@ -48,7 +48,7 @@ pub enum StateError {
     },
     /// The author of the request may not do this, whether or not what it names exists.
     #[error("the token does not allow this: it is for plugins, pipelines and keys of its tenants")]
-    OutOfReach,
+    OutOfScope,
     /// The token of the request was deleted, rotated or changed, or it ended, before the change.
     #[error("the token of this call was changed or has ended meanwhile: the change is not made")]
     TokenChanged,
@@ -120,7 +120,7 @@ impl ClientError for StateError {
         match self {
             Self::NotFound { .. } | Self::NotThen { .. } => ErrorCode::NotFound,
             Self::Invalid(_) | Self::Document { .. } => ErrorCode::Unprocessable,
-            Self::OutOfReach | Self::TokenChanged => ErrorCode::Forbidden,
+            Self::OutOfScope | Self::TokenChanged => ErrorCode::Forbidden,
             Self::InUse(_)
             | Self::TooManyUsers
             | Self::Key(_)

@@ -118,11 +118,11 @@ impl Fault {
 /// are left out.
 pub fn refusing(
     faults: Vec<Fault>,
-    known: &BTreeSet<FaultyPart>,
+    faulty_before: &BTreeSet<FaultyPart>,
     changed: &[Subject],
 ) -> Vec<Fault> {
     let is_own = |fault: &Fault| fault.version.is_none() && changed.contains(&fault.subject);
-    let is_new = |fault: &Fault| !known.contains(&fault.part()) || is_own(fault);
+    let is_new = |fault: &Fault| !faulty_before.contains(&fault.part()) || is_own(fault);
     let mut new: Vec<_> = faults.into_iter().filter(is_new).collect();
     if new.iter().any(|fault| !fault.is_consequence()) {
         new.retain(|fault| !fault.is_consequence());
@@ -145,27 +145,27 @@ mod tests {
 
     #[test]
     fn a_known_fault_refuses_nothing_although_its_reason_is_another() {
-        let known = [pipeline("a", "missing file 1").part()].into();
-        assert_eq!(refusing(vec![pipeline("a", "missing file 2")], &known, &[]), []);
+        let faulty = [pipeline("a", "missing file 1").part()].into();
+        assert_eq!(refusing(vec![pipeline("a", "missing file 2")], &faulty, &[]), []);
         let both = vec![pipeline("a", "x"), pipeline("b", "y"), pipeline("c", "z")];
-        assert_eq!(refusing(both, &known, &[]), [pipeline("b", "y"), pipeline("c", "z")]);
+        assert_eq!(refusing(both, &faulty, &[]), [pipeline("b", "y"), pipeline("c", "z")]);
     }
 
     #[test]
     fn what_a_change_is_about_must_be_whole() {
-        let own = [pipeline("a", "x").subject];
-        let known = [pipeline("a", "x").part()].into();
-        assert_eq!(refusing(vec![pipeline("a", "x")], &known, &own), [pipeline("a", "x")]);
+        let subjects = [pipeline("a", "x").subject];
+        let faulty = [pipeline("a", "x").part()].into();
+        assert_eq!(refusing(vec![pipeline("a", "x")], &faulty, &subjects), [pipeline("a", "x")]);
     }
 
     #[test]
     fn an_earlier_version_that_fails_already_refuses_no_new_one() {
         let earlier = Fault { version: Some(14), ..model("m") };
         assert_eq!(earlier.to_string(), "model \"m\", version 14: broken");
-        let (known, own) = ([earlier.part()].into(), [model("m").subject]);
-        assert_eq!(refusing(vec![earlier.clone()], &known, &own), []);
-        assert_eq!(refusing(vec![model("m"), earlier.clone()], &known, &own), [model("m")]);
-        assert_eq!(refusing(vec![earlier.clone()], &BTreeSet::new(), &own), [earlier]);
+        let (faulty, subjects) = ([earlier.part()].into(), [model("m").subject]);
+        assert_eq!(refusing(vec![earlier.clone()], &faulty, &subjects), []);
+        assert_eq!(refusing(vec![model("m"), earlier.clone()], &faulty, &subjects), [model("m")]);
+        assert_eq!(refusing(vec![earlier.clone()], &BTreeSet::new(), &subjects), [earlier]);
     }
 
     #[test]

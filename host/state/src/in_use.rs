@@ -90,7 +90,7 @@ impl Uses {
 /// "the pipelines digits, ranker and the plugins digits".
 fn owned(pipelines: &[Name], plugins: &[Name]) -> String {
     let kinds = [("pipelines", pipelines), ("plugins", plugins)];
-    let own = kinds.into_iter().filter(|(_, names)| !names.is_empty());
-    let own: Vec<_> = own.map(|(kind, names)| format!("the {kind} {}", list(names))).collect();
-    own.join(" and ")
+    let named = kinds.into_iter().filter(|(_, names)| !names.is_empty());
+    let parts: Vec<_> = named.map(|(kind, names)| format!("the {kind} {}", list(names))).collect();
+    parts.join(" and ")
 }

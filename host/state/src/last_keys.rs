@@ -17,7 +17,8 @@ pub struct LastKeys(BTreeMap<Name, BTreeMap<Name, KeyHash>>);
 impl LastKeys {
     /// The keys of all tenants that have some.
     pub fn of(desired: &Desired) -> Self {
-        let keys = desired.tenants.iter().map(|(name, own)| (name.clone(), own.spec.keys.clone()));
+        let keys =
+            desired.tenants.iter().map(|(name, tenant)| (name.clone(), tenant.spec.keys.clone()));
         Self(keys.filter(|(_, keys)| !keys.is_empty()).collect())
     }
 
@@ -46,10 +47,11 @@ impl LastKeys {
     /// Give the tenants of `desired`, a state after release `number`, these keys.
     pub fn put_into(self, desired: &mut Desired, number: u64) -> Result<(), StateError> {
         for (tenant, keys) in self.0 {
-            let Some(own) = desired.tenants.get(&tenant).filter(|own| own.spec.keys != keys) else {
+            let Some(entry) = desired.tenants.get(&tenant).filter(|entry| entry.spec.keys != keys)
+            else {
                 continue;
             };
-            let mut spec = own.spec.clone();
+            let mut spec = entry.spec.clone();
             spec.keys = keys;
             desired.apply(number, &[Change::PutTenant { tenant, spec }])?;
         }

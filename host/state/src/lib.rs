@@ -7,8 +7,8 @@
 //! - `release` defines the content of the log and the documents that people write; `desired` is the
 //!   resulting state, and `serving` that state with the snapshot that was built from it;
 //! - `plan` turns the changes that are `asked` for into those of a release, and the state into the
-//!   next one. `reach` is the part of the server that the author of a change may see and change,
-//!   and `terms` what comes with a change, such as its `conditions`;
+//!   next one. `token_scope` is the part of the server that the author of a change may see and
+//!   change, and `change_options` what comes with a change, such as its `conditions`;
 //! - `current` has the documents and the tags of what serves, `description` the types of some of
 //!   them, `schema` parts of the schemas of documents, `difference` what a release changes, and
 //!   `verdict` whether the answer to a sample is as expected;
@@ -21,6 +21,7 @@
 #![deny(missing_docs)]
 
 mod asked;
+mod change_options;
 mod conditions;
 mod current;
 mod description;
@@ -32,17 +33,17 @@ mod in_use;
 mod key_conflict;
 mod last_keys;
 mod plan;
-mod reach;
 mod release;
 mod schema;
 mod serving;
-mod terms;
 #[cfg(test)]
 mod testing;
+mod token_scope;
 mod too_many_versions;
 mod verdict;
 
 pub use asked::AskedChange;
+pub use change_options::{ChangeOptions, TokenUse};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::{Current, config_document, pipeline_document, tenant_document};
 pub use description::{KeyDescription, ModelDescription, PluginDescription};
@@ -61,7 +62,6 @@ pub use plan::restore::{Scope, restore};
 pub use plan::signature::check_users;
 pub use plan::tenant::tenant_refusal;
 pub use plan::{Plan, Refused, check_size, plan, subjects};
-pub use reach::Reach;
 pub use release::candidate::{AbortSpec, CandidateSpec};
 pub use release::capture::CaptureSpec;
 pub use release::change::{Change, Release, ReleaseNote};
@@ -86,6 +86,6 @@ pub use schema::{
     add as add_schema,
 };
 pub use serving::Serving;
-pub use terms::{Terms, TokenUse};
+pub use token_scope::TokenScope;
 pub use too_many_versions::TooManyVersions;
 pub use verdict::{SampleAnswer, SampleFailure};

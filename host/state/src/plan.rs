@@ -43,7 +43,7 @@ use crate::release::change::Change;
 use crate::release::document::Faults;
 use crate::release::token::TokenSpec;
 
-/// The most names in the changes of a release that only follow from others, or from the documents
+/// Maximum names in the changes of a release that only follow from others, or from the documents
 /// that are there.
 const NAMES_MAX: usize = 1 << 20;
 
@@ -153,16 +153,17 @@ impl Plan {
                 Change::PutToken { token: token.clone(), spec }
             }
             AskedChange::RotateToken { token, hash } => {
-                let known = self.desired.tokens.get(token);
-                let known = known.ok_or_else(|| StateError::not_found("token", token))?;
-                let spec = TokenSpec { hash: *hash, ..known.spec.clone() };
+                let before = self.desired.tokens.get(token);
+                let before = before.ok_or_else(|| StateError::not_found("token", token))?;
+                let spec = TokenSpec { hash: *hash, ..before.spec.clone() };
                 Change::PutToken { token: token.clone(), spec }
             }
         };
         versions::check_chosen(&self.desired, &change)?;
         let mut changes = changes_before(&self.desired, &change, cascade)?;
-        let own = matches!(asked, AskedChange::Promote { .. } | AskedChange::Abort { .. });
-        let from_known = changes.iter().chain(own.then_some(&change));
+        let ends_candidate =
+            matches!(asked, AskedChange::Promote { .. } | AskedChange::Abort { .. });
+        let from_known = changes.iter().chain(ends_candidate.then_some(&change));
         self.names += from_known.map(names_in).sum::<usize>();
         if self.names > NAMES_MAX {
             return Err(StateError::TooManyUsers);
@@ -221,8 +222,8 @@ fn changes_before(
             Users::of_tenant(desired, tenant)
         }
         Change::DeleteToken { token } => {
-            let known = desired.tokens.contains_key(token);
-            known.then_some(()).ok_or_else(|| StateError::not_found("token", token))?;
+            let exists = desired.tokens.contains_key(token);
+            exists.then_some(()).ok_or_else(|| StateError::not_found("token", token))?;
             Users::default()
         }
         Change::DeleteKey { tenant, key } => {
@@ -231,19 +232,19 @@ fn changes_before(
         }
         Change::DeletePlugin { tenant, plugin } => {
             let owner = find(desired, tenant)?;
-            let known = owner.plugins.contains_key(plugin);
-            known.then_some(()).ok_or_else(|| StateError::not_found("plugin", plugin))?;
+            let exists = owner.plugins.contains_key(plugin);
+            exists.then_some(()).ok_or_else(|| StateError::not_found("plugin", plugin))?;
             Users::of_plugin(desired, tenant, plugin)
         }
         Change::DeletePipeline { tenant, pipeline } => {
             let owner = find(desired, tenant)?;
-            let known = owner.pipelines.contains_key(pipeline);
-            known.then_some(()).ok_or_else(|| StateError::not_found("pipeline", pipeline))?;
+            let exists = owner.pipelines.contains_key(pipeline);
+            exists.then_some(()).ok_or_else(|| StateError::not_found("pipeline", pipeline))?;
             Users::of_pipeline(tenant, owner, pipeline)
         }
         Change::DeleteModel { model } => {
-            let known = desired.models.contains_key(model);
-            known.then_some(()).ok_or_else(|| StateError::not_found("model", model))?;
+            let exists = desired.models.contains_key(model);
+            exists.then_some(()).ok_or_else(|| StateError::not_found("model", model))?;
             Users::of_model(desired, model)
         }
         Change::PutModel { model, .. } => {
@@ -281,8 +282,8 @@ pub fn subjects(changes: &[Change]) -> Vec<Subject> {
         Subject::Key { tenant, .. } => vec![Subject::Tenant(tenant)],
         Subject::ModelConfig(model) => vec![Subject::Model(model)],
         Subject::Pipeline { tenant, pipeline } => {
-            let (of, own) = (tenant.clone(), pipeline.clone());
-            let candidate = Subject::Candidate { tenant: of, pipeline: own };
+            let (of, name) = (tenant.clone(), pipeline.clone());
+            let candidate = Subject::Candidate { tenant: of, pipeline: name };
             vec![Subject::Pipeline { tenant, pipeline }, candidate]
         }
         target => vec![target],
@@ -303,8 +304,8 @@ fn check_alike(desired: &Desired, model: &Name) -> Result<(), StateError> {
 }
 
 fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, StateError> {
-    let own = desired.tenants.get(tenant).map(|own| &**own);
-    own.ok_or_else(|| StateError::not_found("tenant", tenant))
+    let entry = desired.tenants.get(tenant).map(|tenant| &**tenant);
+    entry.ok_or_else(|| StateError::not_found("tenant", tenant))
 }
 
 /// The kind and the name of the thing that a change deletes and that others can use.

@@ -30,12 +30,14 @@ impl Serving {
         let Snapshot { models, tenants, .. } = &*self.snapshot;
         let is_ok = match &fault.subject {
             Subject::Model(model) => {
-                let known = models.get(model).and_then(|own| own.of_version(Some(version)));
-                known.map(|served| served.is_ok())
+                let served = models.get(model).and_then(|model| model.of_version(Some(version)));
+                served.map(|served| served.is_ok())
             }
             Subject::Plugin { tenant, plugin } => {
-                let own = tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
-                own.and_then(|own| own.of_version(Some(version))).map(|loaded| loaded.is_ok())
+                let state = tenants.get(tenant).and_then(|tenant| tenant.plugins.get(plugin));
+                state
+                    .and_then(|plugin| plugin.of_version(Some(version)))
+                    .map(|loaded| loaded.is_ok())
             }
             _ => Some(true),
         };

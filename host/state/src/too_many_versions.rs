@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The most pipelines that the refusal names.
+/// Maximum pipelines that the refusal names.
 const PINS_SHOWN: usize = 10;
 
 /// A release after which too many versions of one plugin or model would be loaded.

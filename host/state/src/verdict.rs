@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::release::expectation::Expectation;
 use crate::release::sample::Sample;
 
-/// The most bytes of a sample's answer that is compared as JSON. As a document it takes many times
+/// Maximum bytes of a sample's answer that is compared as JSON. As a document it takes many times
 /// as much memory.
 const JSON_BYTES_MAX: usize = 1 << 20;
 
@@ -114,9 +114,9 @@ impl Expectation {
     }
 
     fn compare_failure(&self, failure: &SampleFailure, mismatches: &mut Mismatches) {
-        let found = failure.code.as_str();
-        if let Some(code) = self.code.as_deref().filter(|code| *code != found) {
-            mismatches.add("code", code, found);
+        let actual = failure.code.as_str();
+        if let Some(code) = self.code.as_deref().filter(|code| *code != actual) {
+            mismatches.add("code", code, actual);
         }
         if let Some(detail) = &self.detail
             && *detail != failure.detail
@@ -134,43 +134,43 @@ impl Expectation {
         if let Some(expected) = self.body_sha256 {
             let digest = Digest::of(body);
             if expected != digest {
-                let found = format!("{digest} ({} bytes)", body.len());
-                mismatches.add("body_sha256", expected.to_string(), found);
+                let actual = format!("{digest} ({} bytes)", body.len());
+                mismatches.add("body_sha256", expected.to_string(), actual);
             }
         }
         if self.json.is_none() && self.at.is_empty() {
             return;
         }
-        let found = match serde_json::from_slice(body) {
-            Ok(found) => found,
+        let actual = match serde_json::from_slice(body) {
+            Ok(actual) => actual,
             Err(error) => {
                 let start = &body[..body.len().min(60)];
-                let found = format!("{:?}, which is not JSON: {error}", lossy(start));
+                let text = format!("{:?}, which is not JSON: {error}", lossy(start));
                 let expected = self.json.as_ref().map_or("JSON".into(), Value::to_string);
-                return mismatches.add("$", expected, found);
+                return mismatches.add("$", expected, text);
             }
         };
         if let Some(expected) = &self.json {
-            mismatches.add_json(expected, &found, tolerance);
+            mismatches.add_json(expected, &actual, tolerance);
         }
         for (pointer, expected) in &self.at {
-            mismatches.add_at(pointer, expected, &found, tolerance);
+            mismatches.add_at(pointer, expected, &actual, tolerance);
         }
     }
 }
 
 /// The first line that differs.
-fn compare_texts(expected: &str, found: &str, mismatches: &mut Mismatches) {
-    let (mut one, mut other) = (expected.split('\n'), found.split('\n'));
+fn compare_texts(expected: &str, actual: &str, mismatches: &mut Mismatches) {
+    let (mut one, mut other) = (expected.split('\n'), actual.split('\n'));
     for number in 1_usize.. {
         match (one.next(), other.next()) {
             (None, None) => return,
-            (expected, found) if expected == found => {}
-            (expected, found) => {
+            (expected, actual) if expected == actual => {}
+            (expected, actual) => {
                 let shown =
                     |line: Option<&str>| line.map_or("nothing".into(), |line| format!("{line:?}"));
                 let line = format!("text, line {number}");
-                return mismatches.add(line, shown(expected), shown(found));
+                return mismatches.add(line, shown(expected), shown(actual));
             }
         }
     }

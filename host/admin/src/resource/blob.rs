@@ -104,8 +104,8 @@ impl Resource for Blob {
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         let digest = none(received.query).and_then(|()| self.digest());
         let blobs = state.control.blobs();
-        let reach = received.caller.reach();
-        let holder = |digest| state.control.holder(&reach, digest);
+        let token_scope = received.caller.token_scope();
+        let holder = |digest| state.control.holder(&token_scope, digest);
         match *method {
             Method::PUT => {
                 let file = received.upload(state, None).await?;

@@ -148,11 +148,11 @@ impl Resource for List {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let page = Page::read(received.query)?;
         let serving = state.control.serving();
-        let reach = received.caller.reach();
+        let token_scope = received.caller.token_scope();
         match self {
             Self::Tenants => {
                 page.answer(serving.desired.tenants.range(page.range()), |name, tenant| {
-                    reach.has_tenant(name.as_str()).then(|| TenantItem {
+                    token_scope.has_tenant(name.as_str()).then(|| TenantItem {
                         name,
                         open: tenant.spec.open,
                         weight: tenant.spec.weight,
@@ -164,7 +164,7 @@ impl Resource for List {
             }
             Self::Models => {
                 page.answer(serving.desired.models.range(page.range()), |name, model| {
-                    let is_seen = reach.has_model(&serving.desired, name.as_str());
+                    let is_seen = token_scope.has_model(&serving.desired, name.as_str());
                     is_seen.then_some(ModelItem {
                         name,
                         digest: model.digest,

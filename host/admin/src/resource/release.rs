@@ -51,6 +51,6 @@ impl Resource for Release {
         let number = self.0.parse().map_err(|_| {
             invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
         })?;
-        Answer::digested(&state.control.past_release(number, &received.caller.reach()).await?)
+        Answer::digested(&state.control.past_release(number, &received.caller.token_scope()).await?)
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use gristmill_control::{NewRelease, Published, ReleaseSummary};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_state::{
-    AskedChange, Difference, Document, ModelNameText, NameText, StateError, Subject, Terms,
+    AskedChange, ChangeOptions, Difference, Document, ModelNameText, NameText, StateError, Subject,
 };
 use gristmill_transport::{Allowed, Problem};
 use http::{HeaderValue, Method};
@@ -143,8 +143,8 @@ async fn list(state: &State, received: &Received<'_>) -> Outcome {
     let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
     let wrong = |text: &str| invalid(format!("before is {text:?}: must be a release's number"));
     let before = before.map(|text| number(text).ok_or_else(|| wrong(text))).transpose()?;
-    let reach = received.caller.reach();
-    let (items, next) = state.control.past_releases(before, limit, &reach).await?;
+    let token_scope = received.caller.token_scope();
+    let (items, next) = state.control.past_releases(before, limit, &token_scope).await?;
     let answer = Answer::digested(&PageDocument { items, next })?;
     let Some(next) = next else { return Ok(answer) };
     let link = format!("<?limit={limit}&before={next}>; rel=\"next\"");
@@ -184,7 +184,7 @@ impl AskedRelease {
 }
 
 /// Refuse conditions on one thing: a whole release has `expected_release` in place of them.
-pub(super) fn no_conditions(terms: &Terms) -> Result<(), Problem> {
+pub(super) fn no_conditions(terms: &ChangeOptions) -> Result<(), Problem> {
     match terms.conditions.are_none() {
         true => Ok(()),
         false => Err(invalid(

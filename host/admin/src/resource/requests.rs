@@ -88,10 +88,11 @@ impl Resource for Requests {
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let limit = count("limit", received.query, LIMIT_MAX)?;
-        let reach = received.caller.reach();
+        let token_scope = received.caller.token_scope();
         let is_seen = |request: &Underway| {
             let tenant = request.tenant.as_ref();
-            reach.is_server() || tenant.is_some_and(|tenant| reach.has_tenant(tenant.as_str()))
+            token_scope.is_server()
+                || tenant.is_some_and(|tenant| token_scope.has_tenant(tenant.as_str()))
         };
         let mut all = state.scrapes.observer().requests();
         all.retain(is_seen);

@@ -100,7 +100,7 @@ impl Resource for Rollback {
             AskedRollback::read(keys)?;
         terms.note.message = message.or(terms.note.message);
         let scope = match (tenant, model) {
-            (Some(tenant), _) if terms.reach.is_server() => Scope::Tenant(tenant),
+            (Some(tenant), _) if terms.token_scope.is_server() => Scope::Tenant(tenant),
             (Some(tenant), _) => Scope::PartsOf(tenant),
             (None, Some(model)) => Scope::Model(model),
             (None, None) => Scope::Everything,

@@ -42,31 +42,32 @@ impl Resource for Status {
     }
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
-        let replicas = match received.caller.reach().is_server() {
+        let replicas = match received.caller.token_scope().is_server() {
             true => replicas::of(state).await,
             false => None,
         };
         let serving = state.control.serving();
         let (snapshot, desired) = (&serving.snapshot, &serving.desired);
-        let reach = received.caller.reach();
-        let is_seen = |name: &Name| reach.has_model(desired, name.as_str());
+        let token_scope = received.caller.token_scope();
+        let is_seen = |name: &Name| token_scope.has_model(desired, name.as_str());
         let models = snapshot.models.iter().filter(|(name, _)| is_seen(name));
         let models = models.map(|(name, model)| {
-            let document = match reach.is_server() {
+            let document = match token_scope.is_server() {
                 true => {
                     let config = desired.models.get(name).map(|model| &model.config);
                     ModelDocument::of(model, config)
                 }
-                false => ModelDocument::described(model, &reach),
+                false => ModelDocument::described(model, &token_scope),
             };
             (name, document)
         });
-        let tenants = snapshot.tenants.iter().filter(|(name, _)| reach.has_tenant(name.as_str()));
+        let tenants =
+            snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
         let jobs = state.control.jobs();
         Answer::of(&StatusDocument {
             version: env!("CARGO_PKG_VERSION"),
             release: snapshot.release,
-            server: reach.is_server().then(|| ServerDocument {
+            server: token_scope.is_server().then(|| ServerDocument {
                 process: ProcessDocument::of(&state.scrapes.observer().process()),
                 memory: state.scrapes.observer().memory().into(),
                 requests: RequestsSummary::of(&state.scrapes.observer().requests()),

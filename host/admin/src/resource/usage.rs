@@ -200,13 +200,13 @@ impl Resource for Usage {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let asked = Asked::read(received.query, Hour::of(SystemTime::now()))?;
         let Asked { from, to, by_hour, tenant, limit, after } = asked;
-        let (reach, desired) = (received.caller.reach(), state.control.desired());
+        let (token_scope, desired) = (received.caller.token_scope(), state.control.desired());
         // A tenant's own people see nothing of an earlier tenant of the same name.
         let is_own = move |key: &Key| {
             let now = desired.tenants.get(&key.tenant);
-            reach.is_server()
+            token_scope.is_server()
                 || now.is_some_and(|now| now.since == key.since)
-                    && reach.has_tenant(key.tenant.as_str())
+                    && token_scope.has_tenant(key.tenant.as_str())
         };
         let is_seen = move |key: &Key| {
             tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant) && is_own(key)

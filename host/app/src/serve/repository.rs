@@ -7,7 +7,9 @@ use gristmill_control::{Control, ControlError, NewModel, joined};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_http::{ModelChange, ModelFile, ModelRepository};
 use gristmill_snapshot::Operator;
-use gristmill_state::{Change, ModelConfig, ROOT, Reach, ReleaseNote, Terms, TokenUse};
+use gristmill_state::{
+    Change, ChangeOptions, ModelConfig, ROOT, ReleaseNote, TokenScope, TokenUse,
+};
 use gristmill_transport::Problem;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
@@ -36,7 +38,12 @@ impl ModelRepository for Repository {
             name: name.clone(),
             version: *version,
         });
-        let terms = Terms { note, token, reach: Reach::Server, ..Terms::default() };
+        let terms = ChangeOptions {
+            note,
+            token,
+            token_scope: TokenScope::Server,
+            ..ChangeOptions::default()
+        };
         let is_load = matches!(change, ModelChange::Load { .. });
         let (control, name) = (self.control.clone(), model.clone());
         let changing = self.threads.spawn(async move {
@@ -78,7 +85,7 @@ async fn put_file(
     model: &Name,
     file: ModelFile,
     config: Option<ModelConfig>,
-    terms: Terms,
+    terms: ChangeOptions,
 ) -> Result<(), ControlError> {
     let mut incoming = control.receive().await?;
     let ModelFile { version, mut content } = file;
@@ -101,7 +108,7 @@ async fn load(
     control: &Control,
     model: &Name,
     config: Option<ModelConfig>,
-    terms: Terms,
+    terms: ChangeOptions,
 ) -> Result<(), ControlError> {
     if let Some(config) = config {
         control.put_model_config(model, config, terms.clone()).await?;

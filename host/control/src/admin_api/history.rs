@@ -1,7 +1,7 @@
 //! Releases of many changes, the releases of the past, and going back to them.
 
 use futures_util::FutureExt;
-use gristmill_state::{AskedChange, Reach, Release, Scope, StateError, Terms};
+use gristmill_state::{AskedChange, ChangeOptions, Release, Scope, StateError, TokenScope};
 use gristmill_store::StoreError;
 use serde_json::Value;
 
@@ -55,35 +55,45 @@ impl Control {
     /// # Errors
     /// [`ControlError::Moved`], [`ControlError::At`] names the change that is refused,
     /// [`ControlError::Refused`] what would not be served; or the log cannot be written.
-    pub async fn release(&self, new: NewRelease, terms: Terms) -> Result<Published, ControlError> {
+    pub async fn release(
+        &self,
+        new: NewRelease,
+        terms: ChangeOptions,
+    ) -> Result<Published, ControlError> {
         let NewRelease { changes, expected_release, cascade, force, is_dry_run } = new;
-        let reach = terms.reach.clone();
+        let token_scope = terms.token_scope.clone();
         let asked = Asked::List(changes);
         // Before files are looked for: what is beyond the reach is refused as such.
-        asked.check(&reach)?;
+        asked.check(&token_scope)?;
         let uploads =
-            self.uploads_of(&asked, &reach).boxed().await.map_err(ControlError::logged)?;
+            self.uploads_of(&asked, &token_scope).boxed().await.map_err(ControlError::logged)?;
         let files: Vec<_> = uploads.iter().map(Upload::digest).collect();
         let request = ChangeRequest::of(asked, terms);
         let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
         let request = ChangeRequest { cascade, force, is_dry_run, ..request };
         let published = self.run(request).await?;
         if !is_dry_run {
-            self.blobs.settle(reach.token(), &files);
+            self.blobs.settle(token_scope.token(), &files);
         }
         Ok(published)
     }
 
     /// The files that the changes name, which then stay. An author whose reach is a few tenants can
     /// name only files that the same token has uploaded, or that plugins of these tenants have.
-    async fn uploads_of(&self, asked: &Asked, reach: &Reach) -> Result<Vec<Upload>, ControlError> {
+    async fn uploads_of(
+        &self,
+        asked: &Asked,
+        token_scope: &TokenScope,
+    ) -> Result<Vec<Upload>, ControlError> {
         let mut uploads = Vec::new();
         let Asked::List(changes) = asked else { return Ok(uploads) };
         let desired = self.desired();
         for (index, change) in changes.iter().enumerate() {
             let AskedChange::Known(change) = change else { continue };
             let Some(digest) = change.blob() else { continue };
-            if !reach.has_file(&desired, digest) && !self.blobs.has(reach.token(), digest) {
+            if !token_scope.has_file(&desired, digest)
+                && !self.blobs.has(token_scope.token(), digest)
+            {
                 let source = ControlError::NoFile(digest);
                 return Err(ControlError::At { index, source: source.into() });
             }
@@ -105,9 +115,13 @@ impl Control {
     /// # Errors
     /// [`StateError::NotFound`] for the release, [`StateError::NotThen`] for what it did not
     /// have; or as for [`Self::release`].
-    pub async fn roll_back(&self, back: Rollback, terms: Terms) -> Result<Published, ControlError> {
+    pub async fn roll_back(
+        &self,
+        back: Rollback,
+        terms: ChangeOptions,
+    ) -> Result<Published, ControlError> {
         let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
-        terms.reach.check_scope(&scope)?;
+        terms.token_scope.check_scope(&scope)?;
         // The past does not change, so it is read before the lock is taken.
         let then = self
             .releases
@@ -127,17 +141,21 @@ impl Control {
         self.run(ChangeRequest { expected_release, force, is_dry_run, ..request }).await
     }
 
-    /// The document of a release, as far as it can be seen from `reach`.
+    /// The document of a release, as far as it can be seen from `token_scope`.
     ///
     /// # Errors
     /// [`StateError::NotFound`], it cannot be read, or it is damaged.
-    pub async fn past_release(&self, number: u64, reach: &Reach) -> Result<Value, ControlError> {
-        let release = self.part_of_release(number, reach).boxed().await?;
+    pub async fn past_release(
+        &self,
+        number: u64,
+        token_scope: &TokenScope,
+    ) -> Result<Value, ControlError> {
+        let release = self.part_of_release(number, token_scope).boxed().await?;
         release_document(&release.ok_or_else(|| ControlError::no_release(number))?)
     }
 
     /// Short documents of the releases before `before`, the last ones first, as far as they can be
-    /// seen from `reach`; at most `limit`. Also returns the number before which the next page
+    /// seen from `token_scope`; at most `limit`. Also returns the number before which the next page
     /// begins, if there are earlier ones. The list ends where releases were removed meanwhile. One
     /// that is damaged is in the list of those who see the whole server.
     ///
@@ -147,14 +165,14 @@ impl Control {
         &self,
         before: Option<u64>,
         limit: usize,
-        reach: &Reach,
+        token_scope: &TokenScope,
     ) -> Result<(Vec<ReleaseSummary>, Option<u64>), ControlError> {
         let end = self.serving().snapshot.release.saturating_add(1);
         let end = before.map_or(end, |before| before.min(end));
         let mut documents = Vec::new();
         let first = self.releases.log.base() + 1;
         for number in (first..end).rev().take(LOOKED_AT) {
-            match self.part_of_release(number, reach).boxed().await {
+            match self.part_of_release(number, token_scope).boxed().await {
                 Ok(release) => {
                     let summary = release.map(|release| release_summary(&release, SUMMARY_CHANGES));
                     documents.extend(summary);
@@ -164,7 +182,8 @@ impl Control {
                     error @ (ControlError::Log { .. }
                     | ControlError::State(StateError::NotFound { .. })),
                 ) => {
-                    let summary = reach.is_server().then(|| unreadable_summary(number, &error));
+                    let summary =
+                        token_scope.is_server().then(|| unreadable_summary(number, &error));
                     documents.extend(summary);
                 }
                 Err(error) => return Err(error),
@@ -180,9 +199,9 @@ impl Control {
     async fn part_of_release(
         &self,
         number: u64,
-        reach: &Reach,
+        token_scope: &TokenScope,
     ) -> Result<Option<Release>, ControlError> {
         let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
-        Ok(reach.part_of(release, &self.desired()))
+        Ok(token_scope.part_of(release, &self.desired()))
     }
 }

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::ServedModel;
-use gristmill_state::{AskedChange, Change, Model, ModelConfig, StateError, Terms};
+use gristmill_state::{AskedChange, Change, ChangeOptions, Model, ModelConfig, StateError};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
@@ -45,7 +45,7 @@ impl Control {
         model: &Name,
         file: Received,
         new: NewModel,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             return Err(ControlError::model(model, LoadError::Empty));
@@ -104,7 +104,7 @@ impl Control {
         &self,
         name: &Name,
         config: ModelConfig,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<PublishedModel, ControlError> {
         let faults = config.faults();
         if !faults.is_empty() {
@@ -125,7 +125,11 @@ impl Control {
     ///
     /// # Errors
     /// There is no such model, or it cannot be loaded; or as for [`Self::change`].
-    pub async fn load_model(&self, name: &Name, terms: Terms) -> Result<Published, ControlError> {
+    pub async fn load_model(
+        &self,
+        name: &Name,
+        terms: ChangeOptions,
+    ) -> Result<Published, ControlError> {
         let model = self.desired().models.get(name).cloned();
         let loaded = match model {
             Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).boxed().await,

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
-use gristmill_state::{Change, StateError, Terms};
+use gristmill_state::{Change, ChangeOptions, StateError};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
@@ -21,7 +21,7 @@ impl Control {
         tenant: &Name,
         plugin: &Name,
         file: Received,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<(Digest, Published), ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(StateError::not_found("tenant", tenant).into());
@@ -49,7 +49,7 @@ impl Control {
     ) -> Result<Published, ControlError> {
         // A file that is not a plugin is not even stored. A plugin is compiled before the lock is
         // taken, so that other changes need not wait, and is held until a release names it.
-        let turn = self.releases.turns.turn(&request.terms.reach).await;
+        let turn = self.releases.turns.turn(&request.terms.token_scope).await;
         let loaded = self.loader.plugins.new_file(&file).await;
         drop(turn);
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;

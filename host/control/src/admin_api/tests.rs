@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gristmill_core::{ClientError, Digest, ErrorCode, KeyHash, Name};
 use gristmill_state::{
-    Change, Reach, Role, Serving, StateError, TenantSpec, Terms, TokenSpec, TokenUse,
+    Change, ChangeOptions, Role, Serving, StateError, TenantSpec, TokenScope, TokenSpec, TokenUse,
 };
 use gristmill_store::Store;
 
@@ -31,13 +31,13 @@ fn put(tenant: &str) -> Vec<Change> {
 }
 
 async fn release(control: &Control, changes: Vec<Change>) -> Result<Published, ControlError> {
-    release_by(control, changes, Terms::default()).await
+    release_by(control, changes, ChangeOptions::default()).await
 }
 
 async fn release_by(
     control: &Control,
     changes: Vec<Change>,
-    terms: Terms,
+    terms: ChangeOptions,
 ) -> Result<Published, ControlError> {
     let changes = changes.into_iter().map(Into::into).collect();
     control.release(NewRelease { changes, ..NewRelease::default() }, terms).await
@@ -93,7 +93,8 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     let name: Name = "guest".parse().unwrap();
     let incoming = control.receive().await.unwrap().write(plugin.clone()).await.unwrap();
     let file = incoming.finish().await.unwrap();
-    let error = control.put_plugin(&acme(), &name, file, Terms::default()).await.unwrap_err();
+    let error =
+        control.put_plugin(&acme(), &name, file, ChangeOptions::default()).await.unwrap_err();
     assert_unconfirmed(&error, 2);
     assert!(store.blob(Digest::of(&plugin)).await.is_ok(), "the log names it");
     drop(control);
@@ -111,14 +112,14 @@ async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
     for tenant in [acme(), other.clone()] {
         let incoming = control.receive().await.unwrap().write(guest()).await.unwrap();
         let file = incoming.finish().await.unwrap();
-        control.put_plugin(&tenant, &guest_name, file, Terms::default()).await.unwrap();
+        control.put_plugin(&tenant, &guest_name, file, ChangeOptions::default()).await.unwrap();
     }
     let before = control.serving();
     control
         .delete(
             Change::DeletePlugin { tenant: acme(), plugin: guest_name },
             false,
-            Terms::default(),
+            ChangeOptions::default(),
         )
         .await
         .unwrap();
@@ -134,14 +135,14 @@ async fn together(
     control: &Arc<Control>,
     releases: impl IntoIterator<Item = Vec<Change>>,
 ) -> Vec<Result<Published, ControlError>> {
-    let by_anyone = |changes| (changes, Terms::default());
+    let by_anyone = |changes| (changes, ChangeOptions::default());
     together_by(control, releases.into_iter().map(by_anyone)).await
 }
 
 /// As [`together`], each on terms of its own.
 async fn together_by(
     control: &Arc<Control>,
-    releases: impl IntoIterator<Item = (Vec<Change>, Terms)>,
+    releases: impl IntoIterator<Item = (Vec<Change>, ChangeOptions)>,
 ) -> Vec<Result<Published, ControlError>> {
     let lock = control.releases.replayed.lock().await;
     let mut making = Vec::new();
@@ -216,16 +217,16 @@ async fn a_token_that_a_change_deletes_makes_none_of_those_that_arrive_with_it()
     let token = name("ci");
     let hash = KeyHash::Plain(digest(1));
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
-    let reach = Reach::of(&token, &spec);
+    let token_scope = TokenScope::of(&token, &spec);
     let created = vec![Change::PutToken { token: token.clone(), spec }];
     let version = release(&control, created).await.unwrap().release;
-    let terms = || Terms {
-        reach: reach.clone(),
+    let terms = || ChangeOptions {
+        token_scope: token_scope.clone(),
         token: Some(TokenUse { name: token.clone(), version }),
-        ..Terms::default()
+        ..ChangeOptions::default()
     };
     let deleted = vec![Change::DeleteToken { token: token.clone() }];
-    let changes = [(put("a"), terms()), (deleted, Terms::default()), (put("b"), terms())];
+    let changes = [(put("a"), terms()), (deleted, ChangeOptions::default()), (put("b"), terms())];
     let made = together_by(&control, changes).await;
     assert_eq!(made[0].as_ref().unwrap().release, 2);
     assert_eq!(made[1].as_ref().unwrap().release, 3);

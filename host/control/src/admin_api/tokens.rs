@@ -2,7 +2,7 @@
 //! caller.
 
 use gristmill_core::{KeyHash, Name};
-use gristmill_state::{AskedChange, Terms, TokenDocument};
+use gristmill_state::{AskedChange, ChangeOptions, TokenDocument};
 
 use crate::admin_api::Control;
 use crate::error::ControlError;
@@ -19,7 +19,7 @@ impl Control {
         token: &Name,
         document: TokenDocument,
         hash: KeyHash,
-        terms: Terms,
+        terms: ChangeOptions,
     ) -> Result<(Published, bool), ControlError> {
         let put = AskedChange::PutToken { token: token.clone(), document, hash };
         let published = self.change(put, terms).await?;

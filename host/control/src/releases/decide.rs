@@ -103,7 +103,7 @@ impl Releases {
         let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
         let mut faults = refusing(built.faults.clone(), &before.faulty, &put);
         faults.retain(|fault| {
-            before.served(fault) && request.terms.reach.has_subject(&fault.subject)
+            before.served(fault) && request.terms.token_scope.has_subject(&fault.subject)
         });
         if !faults.is_empty() {
             return Err(ControlError::Refused(faults));
@@ -112,7 +112,7 @@ impl Releases {
         if !request.terms.skips_samples {
             let mut unproven = unproven(before, &serving, proven);
             // The author neither runs nor sees the samples of tenants beyond its reach.
-            unproven.retain(|own| request.terms.reach.has_tenant(own.tenant.as_str()));
+            unproven.retain(|own| request.terms.token_scope.has_tenant(own.tenant.as_str()));
             if !unproven.is_empty() {
                 return step(Step::RunSamples(unproven));
             }
@@ -136,7 +136,7 @@ impl Releases {
 /// The token of a request whose releases have a pace.
 pub(super) fn paced(request: &ChangeRequest) -> Option<&TokenUse> {
     let token = request.terms.token.as_ref();
-    token.filter(|_| !request.terms.reach.is_server() && !request.is_dry_run)
+    token.filter(|_| !request.terms.token_scope.is_server() && !request.is_dry_run)
 }
 
 /// Check the conditions of the request.
@@ -178,6 +178,6 @@ fn made(
         None => (None, differences(before, after)?),
     };
     // A version of a model goes when the last pipeline stops to name it.
-    differences.retain(|own| request.terms.reach.has_subject(&own.subject));
+    differences.retain(|own| request.terms.token_scope.has_subject(&own.subject));
     Ok(Published { release, tag, differences })
 }

@@ -125,17 +125,17 @@ pub(super) struct Held {
 impl Held {
     /// What the tenant holds; nothing if there is none.
     pub(super) fn of(tenant: Option<&Tenant>) -> Self {
-        let Some(own) = tenant else { return Self::default() };
-        let keys = own.spec.keys.values().copied().collect();
-        let files = own.plugins.values().flat_map(Plugin::versions).map(|(_, file)| file);
-        let pins = own.pipelines.values().flat_map(|own| pins_of(own));
+        let Some(entry) = tenant else { return Self::default() };
+        let keys = entry.spec.keys.values().copied().collect();
+        let files = entry.plugins.values().flat_map(Plugin::versions).map(|(_, file)| file);
+        let pins = entry.pipelines.values().flat_map(|pipeline| pins_of(pipeline));
         Self { keys, files: files.collect(), pins: pins.collect() }
     }
 }
 
 /// The versions of models that a pipeline names.
 pub(super) fn pins_of(pipeline: &PipelineSpec) -> Vec<Pin> {
-    let pin = |own: &NamedVersion| Some((own.name.clone(), own.version?));
+    let pin = |named: &NamedVersion| Some((named.name.clone(), named.version?));
     pipeline.models().filter_map(pin).collect()
 }
 
@@ -197,26 +197,35 @@ mod tests {
             index.follow(&owner, Held::of(states[of].as_ref()), Held::of(after.as_ref()));
             states[of] = after;
             let all =
-                || states.iter().enumerate().filter_map(|(of, own)| Some((of, own.as_ref()?)));
+                || states.iter().enumerate().filter_map(|(of, state)| Some((of, state.as_ref()?)));
             for byte in 1..4 {
                 let key = KeyHash::Plain(digest(byte));
-                let has = |own: &Tenant| own.spec.keys.values().any(|own| *own == key);
+                let has = |tenant: &Tenant| tenant.spec.keys.values().any(|hash| *hash == key);
                 let owners: Vec<_> = all()
-                    .filter(|(_, own)| has(own))
+                    .filter(|(_, tenant)| has(tenant))
                     .map(|(of, _)| name(&format!("t{of}")))
                     .collect();
                 assert!(index.owners(key).eq(&owners), "key {byte} after {step}");
-                let has = |own: &Tenant| {
-                    let mut files = own.plugins.values().flat_map(Plugin::versions);
+                let has = |tenant: &Tenant| {
+                    let mut files = tenant.plugins.values().flat_map(Plugin::versions);
                     files.any(|(_, file)| file == digest(byte))
                 };
-                assert_eq!(index.has_plugin(digest(byte)), all().any(|(_, own)| has(own)));
+                assert_eq!(index.has_plugin(digest(byte)), all().any(|(_, tenant)| has(tenant)));
                 let model = NamedVersion { name: name("m"), version: Some(byte.into()) };
-                let has = |own: &Tenant| own.pipelines.values().any(|own| own.model == model);
+                let has = |tenant: &Tenant| {
+                    tenant.pipelines.values().any(|pipeline| pipeline.model == model)
+                };
                 let is_pinned = index.is_pinned(&name("m"), byte.into());
-                assert_eq!(is_pinned, all().any(|(_, own)| has(own)), "m@{byte} after {step}");
+                assert_eq!(
+                    is_pinned,
+                    all().any(|(_, tenant)| has(tenant)),
+                    "m@{byte} after {step}"
+                );
             }
-            assert_eq!(index.has_plain_keys(), all().any(|(_, own)| !own.spec.keys.is_empty()));
+            assert_eq!(
+                index.has_plain_keys(),
+                all().any(|(_, tenant)| !tenant.spec.keys.is_empty())
+            );
         }
     }
 

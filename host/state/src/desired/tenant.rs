@@ -55,7 +55,9 @@ impl Plugin {
     pub fn file(&self, version: Option<u64>) -> Option<Digest> {
         match version {
             None => Some(self.digest),
-            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, file)| file),
+            Some(asked) => {
+                self.versions().find(|(number, _)| *number == asked).map(|(_, file)| file)
+            }
         }
     }
 
@@ -92,8 +94,8 @@ impl Tenant {
     pub(super) fn put(&mut self, number: u64, spec: TenantSpec) {
         let version = |(name, hash): (&Name, &KeyHash)| {
             let stays = self.spec.keys.get(name) == Some(hash);
-            let known = self.key_versions.get(name).copied().filter(|_| stays);
-            (name.clone(), known.unwrap_or(number))
+            let version = self.key_versions.get(name).copied().filter(|_| stays);
+            (name.clone(), version.unwrap_or(number))
         };
         self.key_versions = spec.keys.iter().map(version).collect();
         self.spec = spec;
@@ -104,8 +106,9 @@ impl Tenant {
         if self.plugins.values().all(|plugin| plugin.kept.is_empty()) {
             return None;
         }
-        let named = self.pipelines.values().flat_map(|own| own.plugins());
-        let pins: HashSet<_> = named.filter_map(|own| Some((&own.name, own.version?))).collect();
+        let named = self.pipelines.values().flat_map(|pipeline| pipeline.plugins());
+        let pins: HashSet<_> =
+            named.filter_map(|named| Some((&named.name, named.version?))).collect();
         let mut plugins = self.plugins.clone();
         for (name, plugin) in &mut plugins {
             let is_pinned = |version| pins.contains(&(name, version));

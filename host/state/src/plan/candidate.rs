@@ -17,8 +17,8 @@ pub(super) fn promote(
     tenant: &Name,
     pipeline: &Name,
 ) -> Result<Change, StateError> {
-    let known = spec_of(desired, tenant, pipeline)?;
-    let spec = known.promoted().ok_or_else(|| none(pipeline))?;
+    let before = spec_of(desired, tenant, pipeline)?;
+    let spec = before.promoted().ok_or_else(|| none(pipeline))?;
     Ok(Change::PutPipeline {
         tenant: tenant.clone(),
         pipeline: pipeline.clone(),
@@ -37,18 +37,18 @@ pub(super) fn abort(
     pipeline: &Name,
     only: Option<&CandidateSpec>,
 ) -> Result<Option<Change>, StateError> {
-    let known = match spec_of(desired, tenant, pipeline) {
+    let before = match spec_of(desired, tenant, pipeline) {
         Err(_) if only.is_some() => return Ok(None),
-        known => known?,
+        before => before?,
     };
-    match (&known.candidate, only) {
+    match (&before.candidate, only) {
         (Some(candidate), Some(only)) if **candidate != *only => return Ok(None),
         (None, Some(_)) => return Ok(None),
         (None, None) => return Err(none(pipeline)),
         (Some(_), _) => {}
     }
     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-    Ok(Some(Change::PutPipeline { tenant, pipeline, spec: known.without_candidate().into() }))
+    Ok(Some(Change::PutPipeline { tenant, pipeline, spec: before.without_candidate().into() }))
 }
 
 fn spec_of<'a>(
@@ -56,10 +56,10 @@ fn spec_of<'a>(
     tenant: &Name,
     pipeline: &Name,
 ) -> Result<&'a PipelineSpec, StateError> {
-    let own = desired.tenants.get(tenant);
-    let own = own.ok_or_else(|| StateError::not_found("tenant", tenant))?;
-    let known = own.pipelines.get(pipeline).map(|own| &**own);
-    known.ok_or_else(|| StateError::not_found("pipeline", pipeline))
+    let entry = desired.tenants.get(tenant);
+    let entry = entry.ok_or_else(|| StateError::not_found("tenant", tenant))?;
+    let spec = entry.pipelines.get(pipeline).map(|spec| &**spec);
+    spec.ok_or_else(|| StateError::not_found("pipeline", pipeline))
 }
 
 fn none(pipeline: &Name) -> StateError {

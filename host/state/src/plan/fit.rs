@@ -53,7 +53,7 @@ impl Wanted<'_> {
     ) {
         for (role, named) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
             let Some(named) = named else { continue };
-            let (own, key) = (named.to_string(), role.as_str());
+            let (plugin_name, key) = (named.to_string(), role.as_str());
             let Some(state) = plugins.get(&named.name) else {
                 let name = named.name.as_str();
                 faults.add(key, format!("{key}: the tenant has no plugin {name:?}"));
@@ -64,12 +64,12 @@ impl Wanted<'_> {
                     let text = format!("{key}: plugin {}", no_version(named, state.versions()));
                     faults.add(key, text);
                 }
-                Some(Err(why)) => faults.add(key, format!("{key}: plugin {own:?}: {why}")),
-                Some(Ok(plugin)) => self.check_plugin(role, &own, plugin, faults),
+                Some(Err(why)) => faults.add(key, format!("{key}: plugin {plugin_name:?}: {why}")),
+                Some(Ok(plugin)) => self.check_plugin(role, &plugin_name, plugin, faults),
             }
         }
         if let Some(named) = self.model {
-            let own = named.to_string();
+            let model_name = named.to_string();
             let Some(state) = model(&named.name) else {
                 faults.add("model", format!("model: no model {:?}", named.name.as_str()));
                 return;
@@ -79,7 +79,7 @@ impl Wanted<'_> {
                     let text = format!("model: model {}", no_version(named, state.versions()));
                     faults.add("model", text);
                 }
-                Some(Err(why)) => faults.add("model", format!("model {own:?}: {why}")),
+                Some(Err(why)) => faults.add("model", format!("model {model_name:?}: {why}")),
                 Some(Ok(served)) => self.check_priority(&served.lane, faults),
             }
         }

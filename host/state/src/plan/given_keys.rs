@@ -24,11 +24,11 @@ struct Keys<'a> {
 pub(super) fn named(
     desired: &Desired,
     tenant: &Name,
-    given: &[GivenKey],
+    given_keys: &[GivenKey],
     faults: &mut Faults,
 ) -> BTreeMap<Name, KeyHash> {
     let mut keys = Keys { desired, tenant, named: BTreeMap::new(), unnamed: Vec::new() };
-    for (index, key) in given.iter().enumerate() {
+    for (index, key) in given_keys.iter().enumerate() {
         let at = format!("api_keys[{index}]");
         if let GivenKey::Unnamed(sent) | GivenKey::Named(_, sent) = key
             && is_taken(desired, tenant, sent)
@@ -46,17 +46,18 @@ pub(super) fn named(
 
 impl Keys<'_> {
     /// The keys that the tenant has now.
-    fn own(&self) -> impl Iterator<Item = (&Name, KeyHash)> {
-        let own = self.desired.tenants.get(self.tenant);
-        own.into_iter().flat_map(|own| &own.spec.keys).map(|(name, hash)| (name, *hash))
+    fn tenant_keys(&self) -> impl Iterator<Item = (&Name, KeyHash)> {
+        let tenant = self.desired.tenants.get(self.tenant);
+        tenant.into_iter().flat_map(|tenant| &tenant.spec.keys).map(|(name, hash)| (name, *hash))
     }
 
     /// The hash under which the key is kept: a key that stays keeps the hash that it has.
     fn kept(&self, name: Option<&Name>, hashes: &KeyHashes) -> KeyHash {
-        let mut own = self.own();
-        let known =
-            own.find(|(own, hash)| name.is_none_or(|name| name == *own) && hashes.include(hash));
-        known.map_or(hashes.keyed, |(_, hash)| hash)
+        let mut keys = self.tenant_keys();
+        let stays = keys.find(|(name_of_key, hash)| {
+            name.is_none_or(|name| name == *name_of_key) && hashes.include(hash)
+        });
+        stays.map_or(hashes.keyed, |(_, hash)| hash)
     }
 
     fn take(&mut self, key: &GivenKey) -> Result<(), String> {
@@ -67,7 +68,7 @@ impl Keys<'_> {
             }
             GivenKey::Named(name, sent) => (name, self.kept(Some(name), &sent.hashes)),
             GivenKey::Kept(name) => {
-                let kept = self.own().find(|(own, _)| *own == name);
+                let kept = self.tenant_keys().find(|(other, _)| *other == name);
                 let missing = || {
                     let name = name.as_str();
                     format!(
@@ -82,8 +83,7 @@ impl Keys<'_> {
         }
         // Keys that stay may be the same in an older log.
         if let GivenKey::Named(_, sent) = key
-            && let Some((other, _)) =
-                self.named.iter().find(|(_, known)| sent.hashes.include(known))
+            && let Some((other, _)) = self.named.iter().find(|(_, hash)| sent.hashes.include(hash))
         {
             return Err(format!(" is the key {:?}, too", other.as_str()));
         }
@@ -95,10 +95,11 @@ impl Keys<'_> {
     /// that these are not given to new ones.
     fn name_others(&mut self) {
         let unnamed = std::mem::take(&mut self.unnamed);
-        let (known, new): (Vec<_>, Vec<_>) =
-            unnamed.into_iter().partition(|key| self.own().any(|(_, own)| key.include(&own)));
-        for hashes in known.into_iter().chain(new) {
-            if self.named.values().any(|given| hashes.include(given)) {
+        let (staying, new): (Vec<_>, Vec<_>) = unnamed
+            .into_iter()
+            .partition(|key| self.tenant_keys().any(|(_, hash)| key.include(&hash)));
+        for hashes in staying.into_iter().chain(new) {
+            if self.named.values().any(|hash| hashes.include(hash)) {
                 continue;
             }
             let hash = self.kept(None, &hashes);
@@ -110,7 +111,7 @@ impl Keys<'_> {
     /// The name that the tenant's key has, or a free one.
     fn name_of(&self, hash: KeyHash) -> Option<Name> {
         let is_free = |name: &Name| !self.named.contains_key(name);
-        let kept = self.own().find(|(name, own)| *own == hash && is_free(name));
+        let kept = self.tenant_keys().find(|(name, other)| *other == hash && is_free(name));
         let free = || (1..).filter_map(numbered_name).find(is_free);
         kept.map(|(name, _)| name.clone()).or_else(free)
     }

@@ -31,7 +31,7 @@ pub(super) fn put(
         return Err(KeyConflict::TooMany(tenant.clone()).into());
     }
     // Otherwise deleting one of the names would leave the key valid.
-    let mut same = keys.iter().filter(|(name, known)| *name != key && hashes.include(known));
+    let mut same = keys.iter().filter(|(name, hash)| *name != key && hashes.include(hash));
     let subject = Subject::Key { tenant: tenant.clone(), key: key.clone() };
     let mut faults = Faults::default();
     if let Some((name, _)) = same.next() {
@@ -40,8 +40,8 @@ pub(super) fn put(
     } else if is_taken(desired, tenant, sent) {
         faults.add_secret("key", format!("it {TAKEN}"));
     } else {
-        let known = keys.get(key).filter(|known| hashes.include(known));
-        return Ok(*known.unwrap_or(&hashes.keyed));
+        let kept = keys.get(key).filter(|hash| hashes.include(hash));
+        return Ok(*kept.unwrap_or(&hashes.keyed));
     }
     Err(StateError::Document { subject, faults })
 }

@@ -34,7 +34,7 @@ impl<'a> Needs<'a> {
         Self { models: models.collect(), plugins }
     }
 
-    /// The most names that a message lists.
+    /// Maximum names that a message lists.
     pub fn names(&self) -> usize {
         self.models.len() + self.plugins.values().sum::<usize>()
     }

@@ -8,12 +8,12 @@ use gristmill_core::{Name, PipelineLimits};
 use crate::error::StateError;
 use crate::fault::Subject;
 use crate::plan::fit::Wanted;
-use crate::reach::Reach;
 use crate::release::candidate::CandidateSpec;
 use crate::release::document::Faults;
 use crate::release::limits::LimitsSpec;
 use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 use crate::serving::Serving;
+use crate::token_scope::TokenScope;
 
 /// A pipeline that is put, and what it is compared with.
 pub struct PutPipeline<'a> {
@@ -24,7 +24,7 @@ pub struct PutPipeline<'a> {
     /// What serves now.
     pub serving: Arc<Serving>,
     /// A model beyond it does not exist.
-    pub reach: &'a Reach,
+    pub token_scope: &'a TokenScope,
     /// What the host allows.
     pub limits: &'a PipelineLimits,
 }
@@ -65,12 +65,12 @@ impl PutPipeline<'_> {
     fn compare(&self, wanted: &Wanted<'_>, faults: &mut Faults) {
         let none = BTreeMap::new();
         let Serving { snapshot, desired, .. } = &*self.serving;
-        let own = snapshot.tenants.get(self.tenant).map_or(&none, |tenant| &tenant.plugins);
+        let plugins = snapshot.tenants.get(self.tenant).map_or(&none, |tenant| &tenant.plugins);
         let model = |name: &Name| {
             let model = snapshot.models.get(name);
-            model.filter(|_| self.reach.has_model(desired, name.as_str()))
+            model.filter(|_| self.token_scope.has_model(desired, name.as_str()))
         };
-        wanted.check(own, model, faults);
+        wanted.check(plugins, model, faults);
     }
 
     /// Compare what the candidate names itself.
@@ -83,9 +83,9 @@ impl PutPipeline<'_> {
     ) {
         let Some(CandidateSpec { pre, model, post, .. }) = candidate else { return };
         let (pre, model, post) = (pre.as_ref(), model.as_ref(), post.as_ref());
-        let mut own = Faults::default();
-        self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut own);
-        faults.add_all("candidate", own);
+        let mut candidate_faults = Faults::default();
+        self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut candidate_faults);
+        faults.add_all("candidate", candidate_faults);
     }
 
     fn error(&self, faults: Faults) -> StateError {

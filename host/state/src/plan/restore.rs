@@ -25,7 +25,7 @@ pub enum Scope {
     Everything,
     /// One tenant with its plugins and pipelines.
     Tenant(Name),
-    /// The plugins and pipelines of a tenant, with its default pipeline. Its other terms stay as
+    /// The plugins and pipelines of a tenant, with its default pipeline. Its other settings stay as
     /// they are, because the operator sets them.
     PartsOf(Name),
     /// One model with its configuration.
@@ -57,12 +57,12 @@ pub fn restore(
         }
         Scope::PartsOf(name) => {
             // A tenant that had the same name before is another one.
-            let own = now.tenants.get(name).filter(|own| own.since <= number);
-            let (Some(own), Some(tenant)) = (own, then.tenants.get(name)) else {
+            let current = now.tenants.get(name).filter(|entry| entry.since <= number);
+            let (Some(current), Some(tenant)) = (current, then.tenants.get(name)) else {
                 return Err(not_then("tenant", name));
             };
             let default_pipeline = tenant.spec.default_pipeline.clone();
-            let spec = TenantSpec { default_pipeline, ..own.spec.clone() };
+            let spec = TenantSpec { default_pipeline, ..current.spec.clone() };
             put_tenant(now, name, &Tenant { spec, ..(**tenant).clone() }, &mut changes);
         }
         Scope::Everything => {
@@ -88,23 +88,23 @@ pub fn restore(
 }
 
 fn put_model(now: &Desired, name: &Name, then: &Model, changes: &mut Vec<Change>) {
-    let own = now.models.get(name);
+    let current = now.models.get(name);
     let (model, digest, config) = (name.clone(), then.digest, then.config.clone());
-    if own.is_none_or(|own| own.digest != digest) {
+    if current.is_none_or(|model| model.digest != digest) {
         // A version whose content was replaced gets the earlier content back.
-        let version = own.map(|own| own.version).filter(|version| *version == then.version);
+        let version = current.map(|model| model.version).filter(|version| *version == then.version);
         changes.push(Change::PutModel { model: model.clone(), digest, version });
     }
     for version in config.version_policy.named() {
         let has = |model: &Model| model.file(version);
-        if let (None, Some(digest)) = (own.and_then(has), has(then)) {
+        if let (None, Some(digest)) = (current.and_then(has), has(then)) {
             changes.push(Change::PutModelVersion { model: model.clone(), version, digest });
         }
     }
-    if own.map_or_else(Default::default, |own| own.config.clone()) != config {
+    if current.map_or_else(Default::default, |model| model.config.clone()) != config {
         changes.push(Change::PutModelConfig { model: model.clone(), config: config.into() });
     }
-    if own.is_some_and(|own| own.unloaded) != then.unloaded {
+    if current.is_some_and(|model| model.unloaded) != then.unloaded {
         changes.push(match then.unloaded {
             true => Change::UnloadModel { model },
             false => Change::LoadModel { model },
@@ -121,7 +121,7 @@ fn put_model_versions<'a>(
     changes: &mut Vec<Change>,
 ) {
     let pipelines = tenants.into_iter().flat_map(|tenant| tenant.pipelines.values());
-    let named: BTreeSet<_> = pipelines.flat_map(|own| own.models()).collect();
+    let named: BTreeSet<_> = pipelines.flat_map(|pipeline| pipeline.models()).collect();
     for NamedVersion { name, version } in named {
         let Some(version) = version else { continue };
         let find = |state: &Desired| state.models.get(name)?.file(*version);
@@ -143,11 +143,11 @@ fn put_model_versions<'a>(
 /// Bring back the versions of a tenant's plugins that its pipelines or its policy name.
 fn put_plugin_versions(now: &Tenant, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
     for (plugin, old) in &then.plugins {
-        let named = then.pipelines.values().flat_map(|own| own.plugins());
-        let named = named.filter(|own| own.name == *plugin).filter_map(|own| own.version);
+        let named = then.pipelines.values().flat_map(|pipeline| pipeline.plugins());
+        let named = named.filter(|other| other.name == *plugin).filter_map(|other| other.version);
         let named: BTreeSet<_> = named.chain(then.spec.plugin_version_policy.named()).collect();
         for version in named {
-            let has = |own: &Plugin| own.file(Some(version));
+            let has = |plugin: &Plugin| plugin.file(Some(version));
             let (None, Some(digest)) = (now.plugins.get(plugin).and_then(has), has(old)) else {
                 continue;
             };
@@ -159,44 +159,44 @@ fn put_plugin_versions(now: &Tenant, name: &Name, then: &Tenant, changes: &mut V
 
 fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
     let none = Tenant::default();
-    let own = now.tenants.get(name);
+    let current = now.tenants.get(name);
     let mut spec = then.spec.clone();
-    match own {
+    match current {
         Some(_) if spec.open => spec.keys.clear(),
-        Some(own) if !own.spec.keys.is_empty() => spec.keys = own.spec.keys.clone(),
+        Some(tenant) if !tenant.spec.keys.is_empty() => spec.keys = tenant.spec.keys.clone(),
         _ => {}
     }
-    if own.is_none_or(|own| own.spec != spec) {
+    if current.is_none_or(|tenant| tenant.spec != spec) {
         changes.push(Change::PutTenant { tenant: name.clone(), spec });
     }
-    let own = own.map_or(&none, |own| &**own);
+    let current = current.map_or(&none, |tenant| &**tenant);
     for (plugin, then) in &then.plugins {
-        if own.plugins.get(plugin).is_none_or(|own| own.digest != then.digest) {
+        if current.plugins.get(plugin).is_none_or(|plugin| plugin.digest != then.digest) {
             let (tenant, plugin, digest) = (name.clone(), plugin.clone(), then.digest);
             changes.push(Change::PutPlugin { tenant, plugin, digest });
         }
     }
-    put_plugin_versions(own, name, then, changes);
+    put_plugin_versions(current, name, then, changes);
     for (pipeline, spec) in &then.pipelines {
-        if own.pipelines.get(pipeline) != Some(spec) {
+        if current.pipelines.get(pipeline) != Some(spec) {
             let (tenant, pipeline, spec) = (name.clone(), pipeline.clone(), spec.clone());
             changes.push(Change::PutPipeline { tenant, pipeline, spec });
         }
     }
     // Pipelines go before the plugins that they use.
-    let gone = own.pipelines.keys().filter(|own| !then.pipelines.contains_key(*own));
-    changes.extend(gone.map(|own| delete_pipeline(name, own)));
-    let gone = own.plugins.keys().filter(|own| !then.plugins.contains_key(*own));
-    changes.extend(gone.map(|own| delete_plugin(name, own)));
+    let gone = current.pipelines.keys().filter(|pipeline| !then.pipelines.contains_key(*pipeline));
+    changes.extend(gone.map(|pipeline| delete_pipeline(name, pipeline)));
+    let gone = current.plugins.keys().filter(|plugin| !then.plugins.contains_key(*plugin));
+    changes.extend(gone.map(|plugin| delete_plugin(name, plugin)));
 }
 
-fn delete_tenant(name: &Name, own: &Tenant, changes: &mut Vec<Change>) {
-    if own.spec.default_pipeline.is_some() {
-        let spec = TenantSpec { default_pipeline: None, ..own.spec.clone() };
+fn delete_tenant(name: &Name, tenant: &Tenant, changes: &mut Vec<Change>) {
+    if tenant.spec.default_pipeline.is_some() {
+        let spec = TenantSpec { default_pipeline: None, ..tenant.spec.clone() };
         changes.push(Change::PutTenant { tenant: name.clone(), spec });
     }
-    changes.extend(own.pipelines.keys().map(|own| delete_pipeline(name, own)));
-    changes.extend(own.plugins.keys().map(|own| delete_plugin(name, own)));
+    changes.extend(tenant.pipelines.keys().map(|pipeline| delete_pipeline(name, pipeline)));
+    changes.extend(tenant.plugins.keys().map(|plugin| delete_plugin(name, plugin)));
     changes.push(Change::DeleteTenant { tenant: name.clone() });
 }
 

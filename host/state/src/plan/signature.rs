@@ -41,7 +41,7 @@ fn misfits(old: &ModelInfo, new: &ModelInfo) -> Vec<String> {
         // It may have got a default.
         match named(&new.inputs, input).or_else(|| named(&new.optional, input)) {
             None => misfits.push(format!("it has no input {:?}", input.name)),
-            Some(own) => misfits.extend(changed("input", input, own, takes)),
+            Some(same) => misfits.extend(changed("input", input, same, takes)),
         }
     }
     for input in new.inputs.iter().filter(|input| named(&old.inputs, input).is_none()) {
@@ -50,7 +50,7 @@ fn misfits(old: &ModelInfo, new: &ModelInfo) -> Vec<String> {
     for output in &old.outputs {
         match named(&new.outputs, output) {
             None => misfits.push(format!("it has no output {:?}", output.name)),
-            Some(own) => misfits.extend(changed("output", output, own, gives)),
+            Some(same) => misfits.extend(changed("output", output, same, gives)),
         }
     }
     misfits
@@ -95,14 +95,17 @@ fn users(before: &Desired, desired: &Desired, model: &Name) -> Vec<String> {
         let content = |tenant: &Tenant, plugin: &NamedVersion| {
             tenant.plugins.get(&plugin.name)?.file(plugin.version)
         };
-        let is_same = |own: &Name, spec: &PipelineSpec| {
+        let is_same = |pipeline: &Name, spec: &PipelineSpec| {
             let same = |plugin: &NamedVersion| content(old, plugin) == content(tenant, plugin);
-            old.pipelines.get(own).is_some_and(|old| **old == *spec) && spec.plugins().all(same)
+            old.pipelines.get(pipeline).is_some_and(|old| **old == *spec)
+                && spec.plugins().all(same)
         };
-        let newest = |own: &NamedVersion| own.name == *model && own.version.is_none();
+        let newest = |named: &NamedVersion| named.name == *model && named.version.is_none();
         let pipelines = tenant.pipelines.iter().filter(|(_, spec)| spec.models().any(newest));
-        let pipelines = pipelines.filter(|(own, spec)| is_same(own, spec));
-        users.extend(pipelines.map(|(own, _)| format!("pipeline {name}/{}", own.as_str())));
+        let pipelines = pipelines.filter(|(pipeline, spec)| is_same(pipeline, spec));
+        users.extend(
+            pipelines.map(|(pipeline, _)| format!("pipeline {name}/{}", pipeline.as_str())),
+        );
         if [old, tenant].iter().all(|tenant| tenant.spec.models.contains(model)) {
             users.push(format!("tenant {name}, to which it is granted"));
         }

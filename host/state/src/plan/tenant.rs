@@ -82,12 +82,12 @@ pub fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec, faults
         }
     }
     if let Some(pipeline) = &spec.default_pipeline {
-        let own = desired.tenants.get(tenant).map(|tenant| &tenant.pipelines);
-        if !own.is_some_and(|own| own.contains_key(pipeline)) {
-            let own = list(own.into_iter().flat_map(|own| own.keys()));
-            let has = match own.is_empty() {
+        let pipelines = desired.tenants.get(tenant).map(|tenant| &tenant.pipelines);
+        if !pipelines.is_some_and(|pipelines| pipelines.contains_key(pipeline)) {
+            let names = list(pipelines.into_iter().flat_map(|pipelines| pipelines.keys()));
+            let has = match names.is_empty() {
                 true => "it has none yet: put the pipeline first".into(),
-                false => format!("it has {own}"),
+                false => format!("it has {names}"),
             };
             let pipeline = pipeline.as_str();
             let text = format!("default_pipeline: the tenant has no pipeline {pipeline:?}; {has}");

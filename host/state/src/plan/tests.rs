@@ -127,9 +127,9 @@ fn what_is_in_use_is_not_deleted_and_all_users_are_named() {
     let default = "pipeline \"main\" is the default pipeline of tenant \"acme\": change these \
                    first, or delete them as well with ?cascade=true";
     refused(delete_pipeline("main"), ErrorCode::Conflict, default);
-    let own = "tenant \"acme\" has the pipelines main, spare and the plugins both, idle: delete \
+    let message = "tenant \"acme\" has the pipelines main, spare and the plugins both, idle: delete \
                these first, or all of it with ?cascade=true";
-    refused(delete_tenant("acme"), ErrorCode::Conflict, own);
+    refused(delete_tenant("acme"), ErrorCode::Conflict, message);
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn every_fault_of_a_tenant_is_named() {
     let expected = "tenant \"new\": default_pipeline: the tenant has no pipeline \"main\"; it has \
                     none yet: put the pipeline first";
     refused(put_tenant("new", spec), ErrorCode::Unprocessable, expected);
-    let own = state().tenants["acme"].spec.clone();
-    assert!(plan(&state(), 2, &[put_tenant("acme", own)], false).is_ok());
+    let spec = state().tenants["acme"].spec.clone();
+    assert!(plan(&state(), 2, &[put_tenant("acme", spec)], false).is_ok());
 }
 
 #[test]
@@ -308,10 +308,10 @@ fn keys_of_a_document_keep_their_names() {
         Ok(keys.iter().map(|(name, byte)| ((*name).to_owned(), kept(*byte))).collect::<Vec<_>>())
     };
     // The new one comes first, and gets a name that no other key has.
-    let given = given_keys([9, 6, 1, 9].map(|byte| Unnamed(sent(byte))).to_vec());
-    assert_eq!(given, keys(&[("key-1", 1), ("key-2", 6), ("key-3", 9)]));
-    let given = given_keys(vec![Kept(name("ci")), Named(name("key-1"), sent(7)), Unnamed(sent(5))]);
-    assert_eq!(given, keys(&[("ci", 5), ("key-1", 7)]));
+    let named = given_keys([9, 6, 1, 9].map(|byte| Unnamed(sent(byte))).to_vec());
+    assert_eq!(named, keys(&[("key-1", 1), ("key-2", 6), ("key-3", 9)]));
+    let named = given_keys(vec![Kept(name("ci")), Named(name("key-1"), sent(7)), Unnamed(sent(5))]);
+    assert_eq!(named, keys(&[("ci", 5), ("key-1", 7)]));
     // Under another name it is another key.
     let renamed = given_keys(vec![Named(name("ci"), sent(6))]);
     assert_eq!(renamed, Ok(vec![("ci".into(), hashes(6).keyed)]));
@@ -464,12 +464,12 @@ fn the_parts_of_a_tenant_go_back_and_its_terms_stay() {
     let spec = TenantSpec { weight: 7, ..now.tenants["acme"].spec.clone() };
     now.apply(3, &[put_tenant("acme", TenantSpec { default_pipeline: None, ..spec })]).unwrap();
     let after = back(&now, &then, Scope::PartsOf(name("acme")));
-    let (own, before) = (&after.tenants["acme"], &now.tenants["acme"].spec);
-    assert_eq!((own.spec.weight, &own.spec.keys), (7, &before.keys));
-    assert_eq!(own.spec.models, before.models, "a grant that was taken away stays so");
-    assert_eq!(own.spec.default_pipeline, Some(name("main")));
-    assert_eq!(own.plugins.keys().collect::<Vec<_>>(), [&name("both"), &name("idle")]);
-    assert_eq!(own.pipelines, then.tenants["acme"].pipelines);
+    let (acme, before) = (&after.tenants["acme"], &now.tenants["acme"].spec);
+    assert_eq!((acme.spec.weight, &acme.spec.keys), (7, &before.keys));
+    assert_eq!(acme.spec.models, before.models, "a grant that was taken away stays so");
+    assert_eq!(acme.spec.default_pipeline, Some(name("main")));
+    assert_eq!(acme.plugins.keys().collect::<Vec<_>>(), [&name("both"), &name("idle")]);
+    assert_eq!(acme.pipelines, then.tenants["acme"].pipelines);
     // A tenant of the same name that was deleted since is another one.
     let spec = TenantSpec::default();
     now.apply(4, &[delete_tenant("acme"), put_tenant("acme", spec)]).unwrap();

@@ -20,7 +20,7 @@ pub(super) fn token_spec(
     document: &TokenDocument,
     hash: KeyHash,
 ) -> Result<TokenSpec, StateError> {
-    let known = desired.tokens.get(token);
+    let before = desired.tokens.get(token);
     let mut faults = Faults::default();
     if token.as_str() == ROOT {
         let text = format!("{ROOT:?} is the name of the token that the server is started with");
@@ -31,11 +31,11 @@ pub(super) fn token_spec(
     if !missing.is_empty() {
         faults.add("tenants", format!("tenants: there are no tenants {}", list(missing)));
     }
-    if known.is_none() && desired.tokens.len() >= TOKENS_MAX {
+    if before.is_none() && desired.tokens.len() >= TOKENS_MAX {
         faults.add("", format!("there are {TOKENS_MAX} tokens, the limit: delete one first"));
     }
     match faults.is_empty() {
-        true => Ok(document.clone().with(known.map_or(hash, |known| known.spec.hash))),
+        true => Ok(document.clone().with(before.map_or(hash, |token| token.spec.hash))),
         false => Err(StateError::Document { subject: Subject::Token(token.clone()), faults }),
     }
 }

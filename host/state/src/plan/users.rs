@@ -23,10 +23,10 @@ pub struct Users {
 
 impl Users {
     pub fn of_plugin(desired: &Desired, tenant: &Name, plugin: &Name) -> Self {
-        let uses = |pipeline: &PipelineSpec| pipeline.plugins().any(|own| own.name == *plugin);
-        let own = || desired.tenants.get_key_value(tenant);
-        let only_candidates = only_candidates(own(), uses);
-        let uses = Uses { pipelines: pipelines_where(own(), uses), ..Uses::default() };
+        let uses = |pipeline: &PipelineSpec| pipeline.plugins().any(|named| named.name == *plugin);
+        let entry = || desired.tenants.get_key_value(tenant);
+        let only_candidates = only_candidates(entry(), uses);
+        let uses = Uses { pipelines: pipelines_where(entry(), uses), ..Uses::default() };
         Self { uses, named: None, only_candidates }
     }
 
@@ -37,8 +37,9 @@ impl Users {
     }
 
     pub fn of_model(desired: &Desired, model: &Name) -> Self {
-        let granted = desired.tenants.iter().filter(|(_, own)| own.spec.models.contains(model));
-        let uses = |pipeline: &PipelineSpec| pipeline.models().any(|own| own.name == *model);
+        let granted =
+            desired.tenants.iter().filter(|(_, tenant)| tenant.spec.models.contains(model));
+        let uses = |pipeline: &PipelineSpec| pipeline.models().any(|named| named.name == *model);
         let only_candidates = only_candidates(&desired.tenants, uses);
         let uses = Uses {
             pipelines: pipelines_where(&desired.tenants, uses),
@@ -49,7 +50,7 @@ impl Users {
     }
 
     pub fn of_tenant(desired: &Desired, tenant: &Name) -> Self {
-        let tokens = desired.tokens.iter().filter(|(_, own)| own.spec.tenants.contains(tenant));
+        let tokens = desired.tokens.iter().filter(|(_, token)| token.spec.tenants.contains(tenant));
         let tokens = tokens.map(|(name, _)| name.clone()).collect();
         let uses = Uses { tokens, ..Uses::default() };
         Self { uses, named: Some(tenant.clone()), ..Self::default() }
@@ -60,8 +61,8 @@ impl Users {
         let Self { uses, named, only_candidates } = self;
         let mut specs = BTreeMap::new();
         let mut change = |tenant: &Name, change: &dyn Fn(&mut TenantSpec)| {
-            if let Some(own) = desired.tenants.get(tenant) {
-                change(specs.entry(tenant.clone()).or_insert_with(|| own.spec.clone()));
+            if let Some(entry) = desired.tenants.get(tenant) {
+                change(specs.entry(tenant.clone()).or_insert_with(|| entry.spec.clone()));
             }
         };
         if let Some(tenant) = &uses.default_of {
@@ -77,7 +78,7 @@ impl Users {
             change(tenant, &|spec| spec.models.retain(|model| Some(model) != named.as_ref()));
         }
         let is_new = |(tenant, spec): &(Name, TenantSpec)| {
-            desired.tenants.get(tenant).is_some_and(|own| own.spec != *spec)
+            desired.tenants.get(tenant).is_some_and(|entry| entry.spec != *spec)
         };
         let specs = specs.into_iter().filter(is_new);
         let specs = specs.map(|(tenant, spec)| Change::PutTenant { tenant, spec });
@@ -119,8 +120,8 @@ fn pipelines_where<'a>(
     uses: impl Fn(&PipelineSpec) -> bool,
 ) -> Vec<PipelineOf> {
     let mut pipelines = Vec::new();
-    for (tenant, own) in tenants {
-        let using = own.pipelines.iter().filter(|(_, pipeline)| uses(pipeline));
+    for (tenant, entry) in tenants {
+        let using = entry.pipelines.iter().filter(|(_, pipeline)| uses(pipeline));
         let of =
             |pipeline: &Name| PipelineOf { tenant: tenant.clone(), pipeline: pipeline.clone() };
         pipelines.extend(using.map(|(name, _)| of(name)));

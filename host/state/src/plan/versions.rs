@@ -41,7 +41,7 @@ pub(super) fn check(
             Change::PutModel { model, .. } | Change::PutModelVersion { model, .. },
         ) => check_model(after, model),
         AskedChange::Known(Change::PutModelConfig { model, .. }) => match after.models.get(model) {
-            Some(own) => check_model_policy(model, own),
+            Some(entry) => check_model_policy(model, entry),
             None => Ok(()),
         },
         // Going back brings back a policy whose versions may have gone with their plugin.
@@ -56,7 +56,7 @@ pub(super) fn check(
 /// It is lower than that of the newest version in `before`, or is not a version's number.
 pub(super) fn check_chosen(before: &Desired, change: &Change) -> Result<(), StateError> {
     let Change::PutModel { model, version: Some(version), .. } = change else { return Ok(()) };
-    let newest = before.models.get(model).map_or(1, |own| own.version);
+    let newest = before.models.get(model).map_or(1, |entry| entry.version);
     if (newest..=VERSION_MAX).contains(version) {
         return Ok(());
     }
@@ -72,30 +72,32 @@ pub(super) fn check_chosen(before: &Desired, change: &Change) -> Result<(), Stat
 }
 
 fn check_plugin(after: &Desired, tenant: &Name, plugin: &Name) -> Result<(), StateError> {
-    let Some(own) = after.tenants.get(tenant) else { return Ok(()) };
-    let count = own.plugins.get(plugin).map_or(0, |own| own.kept.len() + 1);
+    let Some(entry) = after.tenants.get(tenant) else { return Ok(()) };
+    let count = entry.plugins.get(plugin).map_or(0, |plugin| plugin.kept.len() + 1);
     if count <= PLUGIN_VERSIONS_MAX {
         return Ok(());
     }
-    let pipelines = own.pipelines.iter().map(|(name, spec)| (tenant, name, &**spec));
+    let pipelines = entry.pipelines.iter().map(|(name, spec)| (tenant, name, &**spec));
     Err(TooManyVersions {
         what: "plugin",
         name: plugin.to_string(),
         count,
         limit: PLUGIN_VERSIONS_MAX,
         policy: "the tenant's plugin_version_policy",
-        pins: pins(pipelines, |spec| spec.plugins().filter(|own| is_pin(own, plugin)).collect()),
+        pins: pins(pipelines, |spec| {
+            spec.plugins().filter(|named| is_pin(named, plugin)).collect()
+        }),
     }
     .into())
 }
 
 fn check_model(after: &Desired, model: &Name) -> Result<(), StateError> {
-    let count = after.models.get(model).map_or(0, |own| own.kept.len() + 1);
+    let count = after.models.get(model).map_or(0, |model| model.kept.len() + 1);
     if count <= MODEL_VERSIONS_MAX {
         return Ok(());
     }
-    let pipelines = after.tenants.iter().flat_map(|(tenant, own)| {
-        own.pipelines.iter().map(move |(name, spec)| (tenant, name, &**spec))
+    let pipelines = after.tenants.iter().flat_map(|(tenant, entry)| {
+        entry.pipelines.iter().map(move |(name, spec)| (tenant, name, &**spec))
     });
     Err(TooManyVersions {
         what: "model",
@@ -103,7 +105,7 @@ fn check_model(after: &Desired, model: &Name) -> Result<(), StateError> {
         count,
         limit: MODEL_VERSIONS_MAX,
         policy: "its version_policy",
-        pins: pins(pipelines, |spec| spec.models().filter(|own| is_pin(own, model)).collect()),
+        pins: pins(pipelines, |spec| spec.models().filter(|named| is_pin(named, model)).collect()),
     }
     .into())
 }
@@ -135,12 +137,14 @@ fn check_model_policy(name: &Name, model: &Model) -> Result<(), StateError> {
 }
 
 fn check_plugin_policy(before: &Desired, after: &Desired, tenant: &Name) -> Result<(), StateError> {
-    let Some(own) = after.tenants.get(tenant) else { return Ok(()) };
-    let known = before.tenants.get(tenant).map(|own| &own.spec.plugin_version_policy);
-    let is_known = |asked: u64| known.is_some_and(|known| known.named().any(|own| own == asked));
-    let versions = || own.plugins.values().flat_map(Plugin::versions).map(|(version, _)| version);
-    let is_missing = |asked: &u64| !is_known(*asked) && !versions().any(|own| own == *asked);
-    let missing = own.spec.plugin_version_policy.named().find(is_missing);
+    let Some(entry) = after.tenants.get(tenant) else { return Ok(()) };
+    let named_before = before.tenants.get(tenant).map(|before| &before.spec.plugin_version_policy);
+    let is_known =
+        |asked: u64| named_before.is_some_and(|policy| policy.named().any(|named| named == asked));
+    let versions = || entry.plugins.values().flat_map(Plugin::versions).map(|(version, _)| version);
+    let is_missing =
+        |asked: &u64| !is_known(*asked) && !versions().any(|version| version == *asked);
+    let missing = entry.spec.plugin_version_policy.named().find(is_missing);
     missing.map_or(Ok(()), |version| {
         let fault = format!(
             "plugin_version_policy: no plugin of the tenant has a version {version} any more"

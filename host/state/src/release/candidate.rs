@@ -118,7 +118,7 @@ impl CandidateSpec {
             latency_ms: document.whole("latency_ms"),
             difference_percent: document.number("difference_percent", &percent),
         });
-        let own = Self {
+        let spec = Self {
             pre,
             model,
             post,
@@ -129,8 +129,8 @@ impl CandidateSpec {
             tolerance,
             abort,
         };
-        own.check(document);
-        own
+        spec.check(document);
+        spec
     }
 
     /// Add a fault for each thing that does not fit the others. A value that could not be read has

@@ -19,11 +19,11 @@ pub use self::faults::Faults;
 use self::faults::{FAULTS_MAX, Fault};
 use crate::release::named_version::NamedVersion;
 
-/// The most levels of lists and objects in a value. The log and its checkpoint have such values
+/// Maximum levels of lists and objects in a value. The log and its checkpoint have such values
 /// inside of others, and parsers of JSON read 127 levels at most.
 const LEVELS_MAX: usize = 64;
 
-/// The most bytes of a wrong value that an error repeats.
+/// Maximum bytes of a wrong value that an error repeats.
 const VALUE_BYTES_MAX: usize = 60;
 
 /// A JSON object that is being read.
@@ -32,7 +32,7 @@ pub struct Document {
     /// The prefix of each key: empty, or the key whose value this document is, and a dot.
     at: String,
     keys: Map<String, Value>,
-    known: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
     faults: Faults,
 }
 
@@ -51,12 +51,12 @@ impl Document {
             }
             fits
         });
-        Self { at: String::new(), keys, known: Vec::new(), faults }
+        Self { at: String::new(), keys, known_keys: Vec::new(), faults }
     }
 
     /// The value of a key, if it is given.
     pub fn value(&mut self, key: &'static str) -> Option<Value> {
-        self.known.push(key);
+        self.known_keys.push(key);
         self.keys.remove(key).filter(|value| !value.is_null())
     }
 
@@ -124,8 +124,8 @@ impl Document {
     }
 
     /// The variant of `known` with the name that is given.
-    pub fn one_of<T: Copy>(&mut self, key: &'static str, known: &[(&str, T)]) -> Option<T> {
-        self.read(key, &one_of(known), |value| named(value, known))
+    pub fn one_of<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        self.read(key, &one_of(choices), |value| named(value, choices))
     }
 
     /// A name of a tenant, a plugin or a pipeline.
@@ -233,7 +233,7 @@ impl Document {
         keys: Map<String, Value>,
         read: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let mut inner = Self { at, keys, known: Vec::new(), faults: Faults::default() };
+        let mut inner = Self { at, keys, known_keys: Vec::new(), faults: Faults::default() };
         let value = read(&mut inner);
         inner.finish().into_list().into_iter().for_each(|fault| self.faults.push(fault));
         value
@@ -249,12 +249,12 @@ impl Document {
 
     /// All faults, including a fault for each key that the reader did not ask for.
     pub fn finish(mut self) -> Faults {
-        let known = self.known.join(", ");
+        let known_keys = self.known_keys.join(", ");
         let place = self.at.trim_end_matches('.');
         for name in self.keys.keys().take(FAULTS_MAX) {
             let shown = cut(format!("{name:?}"));
             let of = if place.is_empty() { String::new() } else { format!("{place}: ") };
-            let text = format!("{of}unknown key {shown}; known are {known}");
+            let text = format!("{of}unknown key {shown}; known are {known_keys}");
             let pointer = pointer::child(pointer::of_key(place), name);
             self.faults.push(Fault { key: format!("{}{shown}", self.at), pointer, text });
         }
@@ -273,14 +273,14 @@ pub fn whole_of(value: &Value) -> Option<u64> {
 }
 
 /// The variant of `known` with the value's name.
-pub fn named<T: Copy>(value: &Value, known: &[(&str, T)]) -> Option<T> {
+pub fn named<T: Copy>(value: &Value, choices: &[(&str, T)]) -> Option<T> {
     let text = value.as_str()?;
-    known.iter().find(|(name, _)| *name == text).map(|(_, known)| *known)
+    choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value)
 }
 
 /// "one of cuda, cpu".
-pub fn one_of<T>(known: &[(&str, T)]) -> String {
-    let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+pub fn one_of<T>(choices: &[(&str, T)]) -> String {
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
     format!("one of {}", names.join(", "))
 }
 

@@ -85,7 +85,7 @@ impl Expectation {
             document.member_fault("at", pointer, text);
         }
         let bodies = [self.json.is_some(), self.text.is_some(), self.body_sha256.is_some()];
-        let bodies = bodies.into_iter().filter(|given| *given).count();
+        let bodies = bodies.into_iter().filter(|is_given| *is_given).count();
         if bodies > 1 {
             document.fault("json", ": give one of json, text and body_sha256");
         }

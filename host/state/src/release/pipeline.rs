@@ -68,8 +68,8 @@ pub struct PipelineSpec {
 impl PipelineSpec {
     /// The plugins that it names.
     pub fn plugins(&self) -> impl Iterator<Item = &NamedVersion> {
-        let own = [&self.pre, &self.post].into_iter();
-        own.chain(self.candidate.iter().flat_map(|own| own.plugins()))
+        let pipeline_plugins = [&self.pre, &self.post].into_iter();
+        pipeline_plugins.chain(self.candidate.iter().flat_map(|candidate| candidate.plugins()))
     }
 
     /// The models that it names.
@@ -80,8 +80,11 @@ impl PipelineSpec {
 
     /// The plugins that run a request of its candidate. None if it has none.
     pub fn candidate_plugins(&self) -> Option<[&NamedVersion; 2]> {
-        let own = self.candidate.as_ref()?;
-        Some([own.pre.as_ref().unwrap_or(&self.pre), own.post.as_ref().unwrap_or(&self.post)])
+        let candidate = self.candidate.as_ref()?;
+        Some([
+            candidate.pre.as_ref().unwrap_or(&self.pre),
+            candidate.post.as_ref().unwrap_or(&self.post),
+        ])
     }
 
     /// The pipeline with the candidate in its place, and without a candidate. None if it has none.
@@ -152,7 +155,8 @@ impl PipelineDocument {
         let samples = sample::read(&mut document);
         let mut faults = document.finish();
         check_settings("settings", &settings, &mut faults);
-        if let Some(settings) = candidate.as_ref().and_then(|own| own.settings.as_ref()) {
+        if let Some(settings) = candidate.as_ref().and_then(|candidate| candidate.settings.as_ref())
+        {
             check_settings("candidate.settings", settings, &mut faults);
         }
         limits.check(host, &mut faults);

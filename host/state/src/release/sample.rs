@@ -138,7 +138,7 @@ impl SampleRequest {
                 .fault("query", " cannot be sent in a URL: blanks and the like are written %20");
         }
         let bodies = [self.body.is_some(), self.json.is_some(), self.base64.is_some()];
-        if bodies.into_iter().filter(|given| *given).count() > 1 {
+        if bodies.into_iter().filter(|is_given| *is_given).count() > 1 {
             document.fault("body", ": give one of body, json and base64");
         }
         if let Some(Err(error)) = self.base64.as_ref().map(|text| STANDARD.decode(text)) {

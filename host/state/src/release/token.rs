@@ -104,22 +104,22 @@ impl TokenDocument {
     pub fn read(
         keys: Map<String, Value>,
         now: SystemTime,
-        known: Option<u64>,
+        known_end: Option<u64>,
     ) -> Result<Self, Faults> {
         let mut document = Document::new(keys);
         let role = document.one_of("role", &ROLES);
         let role = document.require("role", role);
         let tenants = document.list("tenants", tenant);
-        let given = tenants.as_deref().map_or(0, <[_]>::len);
+        let count = tenants.as_deref().map_or(0, <[_]>::len);
         match role {
             Some(Role::Deploy) if tenants.is_none() => {
                 document.require::<()>("tenants", None);
             }
-            Some(Role::Deploy) if !(1..=TENANTS_MAX).contains(&given) => {
-                let text = format!(" has {given} names: must have 1 to {TENANTS_MAX}");
+            Some(Role::Deploy) if !(1..=TENANTS_MAX).contains(&count) => {
+                let text = format!(" has {count} names: must have 1 to {TENANTS_MAX}");
                 document.fault("tenants", text);
             }
-            Some(Role::Read | Role::Admin) if given > 0 => {
+            Some(Role::Read | Role::Admin) if count > 0 => {
                 document.fault(
                     "tenants",
                     " is given, but only tokens with the role deploy have tenants",
@@ -129,7 +129,7 @@ impl TokenDocument {
         }
         let expires = document.text("expires");
         let expires_at_ms = expires.and_then(|text| {
-            let end = end(&text, now, known);
+            let end = end(&text, now, known_end);
             end.map_err(|why| document.fault("expires", format_args!(" is {text:?}: {why}"))).ok()
         });
         let faults = document.finish();
@@ -153,11 +153,11 @@ fn tenant(item: &Value) -> Result<Name, String> {
 }
 
 /// The end of a token, in milliseconds. The error says what it must be.
-fn end(text: &str, now: SystemTime, known: Option<u64>) -> Result<u64, &'static str> {
+fn end(text: &str, now: SystemTime, known_end: Option<u64>) -> Result<u64, &'static str> {
     let end = parse_rfc3339(text).ok().filter(|end| *end >= UNIX_EPOCH);
     let end = end.ok_or("must be a time in UTC, such as 2027-01-01T00:00:00Z")?;
     match ms(end) {
-        end if known == Some(end) => Ok(end),
+        end if known_end == Some(end) => Ok(end),
         end if end <= ms(now) => Err("it must be in the future"),
         end if end > ms(now + EXPIRES_WITHIN) => Err("must be within ten years"),
         end => Ok(end),
@@ -185,8 +185,8 @@ mod tests {
     fn read(document: Value) -> Result<TokenDocument, String> {
         let Value::Object(keys) = document else { unreachable!() };
         let now = parse_rfc3339("2026-05-06T07:08:09Z").unwrap();
-        let known = Some(ms(parse_rfc3339("2020-01-01T00:00:00Z").unwrap()));
-        TokenDocument::read(keys, now, known).map_err(|faults| faults.into_texts().join("; "))
+        let known_end = Some(ms(parse_rfc3339("2020-01-01T00:00:00Z").unwrap()));
+        TokenDocument::read(keys, now, known_end).map_err(|faults| faults.into_texts().join("; "))
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
         };
         spec(json!({ "role": "admin" }));
         spec(json!({ "role": "read", "expires": "2026-05-06T07:08:09.001Z" }));
-        let known = spec(json!({ "role": "read", "expires": "2020-01-01T00:00:00Z" }));
-        assert!(known.has_ended(SystemTime::now()));
+        let expired = spec(json!({ "role": "read", "expires": "2020-01-01T00:00:00Z" }));
+        assert!(expired.has_ended(SystemTime::now()));
         let deploy = spec(json!({ "role": "deploy", "tenants": ["acme", "other"] }));
         assert_eq!(deploy.tenants, [name("acme"), name("other")].into());
         assert!(!deploy.has_ended(SystemTime::now()));

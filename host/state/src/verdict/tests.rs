@@ -14,8 +14,8 @@ fn failed(code: ErrorCode, detail: &str) -> SampleAnswer {
 
 fn mismatches(expectation: Value, answer: &SampleAnswer) -> Vec<String> {
     let expectation: Expectation = serde_json::from_value(expectation).unwrap();
-    let found = expectation.mismatches(answer, 1e-4).first;
-    found.iter().map(ToString::to_string).collect()
+    let mismatches = expectation.mismatches(answer, 1e-4).first;
+    mismatches.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -31,19 +31,19 @@ fn each_part_is_compared_and_named() {
         ]
     );
     let at = json!({ "at": { "/label": 4, "/top": 1 } });
-    let found = mismatches(at, &answer);
-    assert_eq!(found, ["$.label: expected 4, found 3", "$.top: expected 1, found nothing"]);
+    let texts = mismatches(at, &answer);
+    assert_eq!(texts, ["$.label: expected 4, found 3", "$.top: expected 1, found nothing"]);
     let text = response("text/plain", "one\ntwo");
     let line_2 = ["text, line 2: expected \"2\", found \"two\""];
     assert_eq!(mismatches(json!({ "text": "one\n2" }), &text), line_2);
     let gone = ["text, line 2: expected nothing, found \"two\""];
     assert_eq!(mismatches(json!({ "text": "one" }), &text), gone);
     for json in [json!({ "json": 1 }), json!({ "at": { "/a": 1 } })] {
-        let found = mismatches(json, &text);
-        assert!(found[0].starts_with("$: ") && found[0].contains("not JSON"), "{found:?}");
+        let texts = mismatches(json, &text);
+        assert!(texts[0].starts_with("$: ") && texts[0].contains("not JSON"), "{texts:?}");
     }
-    let found = mismatches(json!({ "body_sha256": Digest::of(b"one") }), &text);
-    assert!(found[0].starts_with("body_sha256: expected sha256:"), "{found:?}");
+    let texts = mismatches(json!({ "body_sha256": Digest::of(b"one") }), &text);
+    assert!(texts[0].starts_with("body_sha256: expected sha256:"), "{texts:?}");
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn a_sample_expects_success_unless_it_says_otherwise() {
 #[test]
 fn a_samples_answer_that_is_too_large_for_a_document_differs() {
     let answer = response("application/json", &format!("[{}]", " ".repeat(1 << 20)));
-    let found = of_sample(json!({ "json": [] }), &answer);
-    assert_eq!(found, ["$: expected at most 1048576 bytes of JSON, found 1048578 bytes"]);
+    let texts = of_sample(json!({ "json": [] }), &answer);
+    assert_eq!(texts, ["$: expected at most 1048576 bytes of JSON, found 1048578 bytes"]);
     assert!(of_sample(json!({ "status": 200 }), &answer).is_empty());
 }
 
@@ -86,10 +86,10 @@ fn an_answer_is_not_a_failure_and_another_failure_is_named() {
     assert!(mismatches(json!({ "status": 400 }), &refused).is_empty());
     let ok = json!({ "status": 200 });
     assert_eq!(mismatches(ok, &refused), ["status: expected 200, found 400"]);
-    let found = mismatches(expected.clone(), &answer);
-    assert_eq!(found, ["code: expected invalid_request, found an answer"]);
-    let found = mismatches(json!({ "text": "fine" }), &refused);
-    assert_eq!(found, ["code: expected an answer, found invalid_request"]);
+    let texts = mismatches(expected.clone(), &answer);
+    assert_eq!(texts, ["code: expected invalid_request, found an answer"]);
+    let texts = mismatches(json!({ "text": "fine" }), &refused);
+    assert_eq!(texts, ["code: expected an answer, found invalid_request"]);
     let other = failed(ErrorCode::Unprocessable, "no columns");
     assert_eq!(
         mismatches(expected, &other),

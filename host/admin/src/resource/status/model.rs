@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_batch::LaneStatistics;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{Certificate, Certified, ModelState, ProviderHealth, ServedModel, Sizing};
-use gristmill_state::{DigestText, ModelConfig, Reach};
+use gristmill_state::{DigestText, ModelConfig, TokenScope};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
@@ -75,12 +75,12 @@ impl<'a> ModelDocument<'a> {
         }
     }
 
-    /// The same without what shows how others use it, but with the use by the tenants in `reach`.
-    pub(super) fn described(model: &'a ModelState, reach: &Reach) -> Self {
-        Self::of(model, None).without_others(reach)
+    /// The same without what shows how others use it, but with the use by the tenants in `token_scope`.
+    pub(super) fn described(model: &'a ModelState, token_scope: &TokenScope) -> Self {
+        Self::of(model, None).without_others(token_scope)
     }
 
-    fn without_others(self, reach: &Reach) -> Self {
+    fn without_others(self, token_scope: &TokenScope) -> Self {
         let served = self.served.map(|served| ServedDocument {
             providers: None,
             memory_bytes: None,
@@ -88,11 +88,12 @@ impl<'a> ModelDocument<'a> {
         });
         let usage = self.statistics.map(|statistics| {
             let own = statistics.tenants.into_iter();
-            own.filter(|(tenant, _)| reach.has_tenant(tenant.as_str())).collect()
+            own.filter(|(tenant, _)| token_scope.has_tenant(tenant.as_str())).collect()
         });
         let kept_versions = self.kept_versions.into_iter();
-        let kept_versions =
-            kept_versions.map(|(version, own)| (version, own.without_others(reach))).collect();
+        let kept_versions = kept_versions
+            .map(|(version, own)| (version, own.without_others(token_scope)))
+            .collect();
         Self { served, usage, config: None, statistics: None, kept_versions, ..self }
     }
 }

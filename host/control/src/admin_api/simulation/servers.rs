@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use gristmill_core::{KeyHash, Name};
-use gristmill_state::{Change, ReleaseNote, Role, TenantSpec, Terms, TokenSpec};
+use gristmill_state::{Change, ChangeOptions, ReleaseNote, Role, TenantSpec, TokenSpec};
 use gristmill_store::Store;
 use gristmill_store::simulation::Objects;
 use parking_lot::Mutex;
@@ -174,7 +174,8 @@ impl World {
             };
             let note = ReleaseNote { by: None, message: Some(message(number)) };
             self.history.lock().ask(number);
-            let answer = life.control.release(new, Terms { note, ..Terms::default() }).await;
+            let answer =
+                life.control.release(new, ChangeOptions { note, ..ChangeOptions::default() }).await;
             let mut history = self.history.lock();
             history.answer(number, &answer);
             if let Ok(published) = &answer {

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gristmill_core::ErrorCode;
-use gristmill_state::{Change, ReleaseNote, TenantSpec, Terms};
+use gristmill_state::{Change, ChangeOptions, ReleaseNote, TenantSpec};
 use gristmill_store::Store;
 
 use crate::change_request::ChangeRequest;
@@ -35,7 +35,7 @@ impl Writer {
         let (mut head, mut desired) = (self.replayed.head.clone(), self.replayed.desired.clone());
         let draft = |tenant: &&str| {
             let change = Change::PutTenant { tenant: name(tenant), spec: TenantSpec::default() };
-            let request = ChangeRequest::one(change, Terms::default());
+            let request = ChangeRequest::one(change, ChangeOptions::default());
             let plan = request.plan(&desired, head.number + 1).unwrap();
             desired = plan.desired.clone();
             let draft = Draft::of(&head, ReleaseNote::default(), plan).unwrap();

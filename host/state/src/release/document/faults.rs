@@ -7,7 +7,7 @@ use gristmill_core::DocumentFault;
 
 use super::pointer;
 
-/// The most faults that are kept. More would not help a reader.
+/// Maximum faults that are kept. More would not help a reader.
 pub(super) const FAULTS_MAX: usize = 100;
 
 /// The faults of a document.
@@ -57,8 +57,8 @@ impl Faults {
     pub fn add_all(&mut self, key: &str, inner: Self) {
         self.meets_secret |= inner.meets_secret;
         let at = pointer::of_key(key);
-        for Fault { key: own, pointer, text } in inner.list {
-            let (key, text) = (format!("{key}.{own}"), format!("{key}: {text}"));
+        for Fault { key: inner_key, pointer, text } in inner.list {
+            let (key, text) = (format!("{key}.{inner_key}"), format!("{key}: {text}"));
             self.push(Fault { key, pointer: format!("{at}{pointer}"), text });
         }
     }

@@ -98,10 +98,10 @@ fn each_fault_has_a_place() {
         deep.member_fault("any", "x.y~", "any: no");
     });
     read.object("own");
-    let mut own = Faults::default();
-    own.add("", "all of it is wrong");
-    own.add("wrong[2].part", "wrong[2].part is wrong");
-    read.faults_of("own", own);
+    let mut faults = Faults::default();
+    faults.add("", "all of it is wrong");
+    faults.add("wrong[2].part", "wrong[2].part is wrong");
+    read.faults_of("own", faults);
     read.require::<u8>("missing", None);
     let faults = read.finish().placed("/at");
     let places: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
@@ -139,6 +139,6 @@ fn values_have_few_levels() {
     let mut read = document(json!({ "most": levels(64), "more": levels(65), "plain": 1 }));
     assert!(read.value("most").is_some() && read.value("plain").is_some());
     assert_eq!(read.value("more"), None);
-    let said = read.finish().into_texts();
-    assert_eq!(said, ["more has more than 64 levels of lists and objects"]);
+    let texts = read.finish().into_texts();
+    assert_eq!(texts, ["more has more than 64 levels of lists and objects"]);
 }

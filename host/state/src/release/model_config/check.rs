@@ -9,18 +9,18 @@ use crate::release::model_config::{
 };
 use crate::release::version_policy::MODEL_VERSIONS_MAX;
 
-/// The most priority levels.
+/// Maximum priority levels.
 const LEVELS_MAX: u32 = 64;
 
-/// The most rows of a batch, and the most rows and bytes in a queue.
+/// Maximum rows of a batch, and the most rows and bytes in a queue.
 const BATCH_SIZE_MAX: u64 = 65_536;
 const ROWS_MAX: u64 = 10_000_000;
 const BYTES_MAX: u64 = 1 << 40;
 
-/// The most batch sizes that instances run when they are loaded.
+/// Maximum batch sizes that instances run when they are loaded.
 const WARM_UP_MAX: usize = 16;
 
-/// The most allowed batch sizes.
+/// Maximum allowed batch sizes.
 const ALLOWED_MAX: usize = 64;
 
 impl ModelConfig {
@@ -117,12 +117,12 @@ impl ModelConfig {
         faults.within("max_queue_rows", rows, 1..=ROWS_MAX);
         faults.within("max_queue_bytes", bytes, 1..=BYTES_MAX);
         let rows_max = if faults.has("max_queue_rows") { ROWS_MAX } else { rows };
-        if let Some(own) = self.max_tenant_queue_rows {
-            faults.within("max_tenant_queue_rows", own as u64, 1..=rows_max);
+        if let Some(max) = self.max_tenant_queue_rows {
+            faults.within("max_tenant_queue_rows", max as u64, 1..=rows_max);
         }
         let bytes_max = if faults.has("max_queue_bytes") { BYTES_MAX } else { bytes };
-        if let Some(own) = self.max_tenant_queue_bytes {
-            faults.within("max_tenant_queue_bytes", own as u64, 1..=bytes_max);
+        if let Some(max) = self.max_tenant_queue_bytes {
+            faults.within("max_tenant_queue_bytes", max as u64, 1..=bytes_max);
         }
         let sound = !faults.has("max_batch_size") && !faults.has("max_queue_rows");
         if let Some(batch) = self.max_batch_size.fixed()

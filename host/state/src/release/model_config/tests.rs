@@ -12,8 +12,8 @@ fn keys(value: Value) -> Map<String, Value> {
 
 #[track_caller]
 fn assert_faults(document: Value, expected: &[&str]) {
-    let said = ModelConfig::read(keys(document)).unwrap_err().to_string();
-    let faults: Vec<_> = said.split("; ").collect();
+    let error = ModelConfig::read(keys(document)).unwrap_err().to_string();
+    let faults: Vec<_> = error.split("; ").collect();
     for named in expected {
         assert!(faults.iter().any(|fault| fault.starts_with(named)), "{named}: {faults:#?}");
     }
@@ -78,9 +78,9 @@ fn faults_of_inputs_and_outputs_are_named() {
         "input[3]: unknown key \"dims\"",
         "output[0].labels[1] is 7: must be text",
     ];
-    let said = ModelConfig::read(keys(document)).unwrap_err().to_string();
+    let error = ModelConfig::read(keys(document)).unwrap_err().to_string();
     for named in expected {
-        assert!(said.contains(named), "{named} is missing from {said}");
+        assert!(error.contains(named), "{named} is missing from {error}");
     }
     let long = "x".repeat(1025);
     assert_faults(
@@ -130,9 +130,9 @@ fn every_fault_is_named_at_once() {
         "version_policy.all is not offered",
         "unknown key \"threds\"",
     ];
-    let said = ModelConfig::read(keys(document)).unwrap_err().to_string();
+    let error = ModelConfig::read(keys(document)).unwrap_err().to_string();
     for named in expected {
-        assert!(said.contains(named), "{named} is missing from {said}");
+        assert!(error.contains(named), "{named} is missing from {error}");
     }
 }
 
@@ -175,8 +175,8 @@ fn a_lane_gets_what_the_configuration_says() {
 fn a_tenant_may_always_queue_what_fills_a_batch() {
     let lane = read(json!({ "max_batch_size": 80, "max_queue_rows": 100 })).lane();
     assert_eq!(lane.tenant_queue.rows, 80);
-    let own = json!({ "max_tenant_queue_rows": 7, "max_tenant_queue_bytes": 8 });
-    assert_eq!(read(own).lane().tenant_queue, QueueLimits { rows: 7, bytes: 8 });
+    let limits = json!({ "max_tenant_queue_rows": 7, "max_tenant_queue_bytes": 8 });
+    assert_eq!(read(limits).lane().tenant_queue, QueueLimits { rows: 7, bytes: 8 });
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn loading_depends_on_nothing_but_its_options() {
     let versions = read(json!({ "version_policy": { "latest": { "num_versions": 2 } } }));
     assert_eq!(versions.load_options(), usual);
     assert_eq!(versions.lane(), ModelConfig::default().lane());
-    for own in [
+    for options in [
         json!({ "instances": 2 }),
         json!({ "threads": 2 }),
         json!({ "inter_op_threads": 2 }),
@@ -197,6 +197,6 @@ fn loading_depends_on_nothing_but_its_options() {
         json!({ "memory_arena": false }),
         json!({ "memory_pattern": false }),
     ] {
-        assert_ne!(read(own.clone()).load_options(), usual, "{own}");
+        assert_ne!(read(options.clone()).load_options(), usual, "{options}");
     }
 }

@@ -224,8 +224,8 @@ fn read_inputs(read: &mut Document) -> Vec<InputSpec> {
         let (name, format) = (input.text("name"), input.one_of("format", &FORMATS));
         Some(InputSpec { name: input.require("name", name)?, format: format.unwrap_or_default() })
     });
-    let said = |input: &InputSpec| input.format != FormatSpec::None;
-    inputs.unwrap_or_default().into_iter().filter(said).collect()
+    let has_format = |input: &InputSpec| input.format != FormatSpec::None;
+    inputs.unwrap_or_default().into_iter().filter(has_format).collect()
 }
 
 fn read_outputs(read: &mut Document, files: &LabelFiles) -> Vec<OutputSpec> {
@@ -244,8 +244,8 @@ fn read_outputs(read: &mut Document, files: &LabelFiles) -> Vec<OutputSpec> {
         let name = output.require("name", name)?;
         Some(OutputSpec { name, labels: labels.unwrap_or_default() })
     });
-    let said = |output: &OutputSpec| !output.labels.0.is_empty();
-    outputs.unwrap_or_default().into_iter().filter(said).collect()
+    let has_labels = |output: &OutputSpec| !output.labels.0.is_empty();
+    outputs.unwrap_or_default().into_iter().filter(has_labels).collect()
 }
 
 #[cfg(test)]

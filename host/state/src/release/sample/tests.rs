@@ -77,11 +77,11 @@ fn samples_are_bounded_and_their_names_differ() {
     assert_eq!(samples(many(16).into()).unwrap().len(), 16);
     assert_eq!(samples(many(17).into()).unwrap_err(), ["samples has 17: the limit is 16"]);
     let twice = json!([sample("a".into(), "1"), sample("b".into(), "2"), sample("a".into(), "3")]);
-    let said = "samples[2].name is \"a\", which is the name of an earlier one";
-    assert_eq!(samples(twice).unwrap_err(), [said]);
+    let expected = "samples[2].name is \"a\", which is the name of an earlier one";
+    assert_eq!(samples(twice).unwrap_err(), [expected]);
     let large = |bytes: usize| json!([sample("a".into(), &"x".repeat(bytes))]);
     // All but the body takes 48 bytes.
     assert!(samples(large(SAMPLES_BYTES_MAX - 48)).is_ok());
-    let said = "samples take 262145 bytes as JSON: the limit is 262144";
-    assert_eq!(samples(large(SAMPLES_BYTES_MAX - 47)).unwrap_err(), [said]);
+    let expected = "samples take 262145 bytes as JSON: the limit is 262144";
+    assert_eq!(samples(large(SAMPLES_BYTES_MAX - 47)).unwrap_err(), [expected]);
 }

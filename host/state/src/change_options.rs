@@ -11,13 +11,13 @@ use gristmill_core::Name;
 use crate::conditions::Conditions;
 use crate::desired::{Desired, Token};
 use crate::error::StateError;
-use crate::reach::Reach;
 use crate::release::change::ReleaseNote;
 use crate::release::token::Role;
+use crate::token_scope::TokenScope;
 
-/// The terms of a change: when it may be made, and what its author may change.
+/// The options of a change: when it may be made, and what its author may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ChangeOptions {
     /// They must hold for the subject of the change.
     pub conditions: Conditions,
     /// The release keeps it.
@@ -25,7 +25,7 @@ pub struct Terms {
     /// Whether the release is made without running samples.
     pub skips_samples: bool,
     /// What the author may change.
-    pub reach: Reach,
+    pub token_scope: TokenScope,
     /// The author's token; none for the root token. It must not have been deleted, rotated or
     /// narrowed when the change is made.
     pub token: Option<TokenUse>,
@@ -40,7 +40,7 @@ pub struct TokenUse {
     pub version: u64,
 }
 
-impl Terms {
+impl ChangeOptions {
     /// Check that the token still allows what it allowed when the call came.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Terms {
             token.version == *version
                 && !token.spec.has_ended(now)
                 && token.spec.role != Role::Read
-                && Reach::of(name, &token.spec) == self.reach
+                && TokenScope::of(name, &token.spec) == self.token_scope
         };
         match desired.tokens.get(name).filter(is_same) {
             Some(_) => Ok(()),
@@ -81,14 +81,14 @@ mod tests {
         };
         let put = |spec| Change::PutToken { token: name("ci"), spec };
         let first = spec(Role::Deploy, "acme", 1);
-        let reach = Reach::of(&name("ci"), &first);
+        let token_scope = TokenScope::of(&name("ci"), &first);
         let token = Some(TokenUse { name: name("ci"), version: 1 });
-        let terms = Terms { reach, token, ..Terms::default() };
+        let options = ChangeOptions { token_scope, token, ..ChangeOptions::default() };
         let check = |changes: &[Change], ms| {
             let mut desired = Desired::default();
             desired.apply(1, &[put(first.clone())]).unwrap();
             desired.apply(2, changes).unwrap();
-            terms.check_token(&desired, UNIX_EPOCH + Duration::from_millis(ms)).is_ok()
+            options.check_token(&desired, UNIX_EPOCH + Duration::from_millis(ms)).is_ok()
         };
         assert!(check(&[], 4999) && !check(&[], 5000));
         for changed in [
@@ -99,6 +99,6 @@ mod tests {
         ] {
             assert!(!check(&[changed], 0));
         }
-        assert!(Terms::default().check_token(&Desired::default(), UNIX_EPOCH).is_ok());
+        assert!(ChangeOptions::default().check_token(&Desired::default(), UNIX_EPOCH).is_ok());
     }
 }

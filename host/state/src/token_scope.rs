@@ -1,9 +1,9 @@
 //! The part of the server that the author of a request may see and change. Pure.
 //!
 //! Invariants:
-//! - no release of an author whose reach is a few tenants changes anything else than plugins,
+//! - no release of an author whose scope is a few tenants changes anything else than plugins,
 //!   pipelines and keys of these, however the request is made;
-//! - what is beyond the reach is refused in the same words whether it exists or not.
+//! - what is beyond the scope is refused in the same words whether it exists or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ const PINS_MAX: usize = 2;
 
 /// The part of the server that the author of a request may see and change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum TokenScope {
     /// All of it.
     #[default]
     Server,
@@ -38,7 +38,7 @@ pub enum Reach {
     },
 }
 
-impl Reach {
+impl TokenScope {
     /// That of the token of this name.
     pub fn of(token: &Name, spec: &TokenSpec) -> Self {
         match spec.role {
@@ -59,7 +59,7 @@ impl Reach {
         }
     }
 
-    /// The token, if its reach is a few tenants.
+    /// The token, if its scope is a few tenants.
     pub fn token(&self) -> Option<&Name> {
         match self {
             Self::Server => None,
@@ -86,8 +86,8 @@ impl Reach {
         match self {
             Self::Server => true,
             Self::Tenants { tenants, .. } => {
-                let mut own = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-                own.any(|own| uses_model(own, model))
+                let mut entries = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
+                entries.any(|entry| uses_model(entry, model))
             }
         }
     }
@@ -95,7 +95,7 @@ impl Reach {
     /// Check a change that is asked for.
     ///
     /// # Errors
-    /// [`StateError::OutOfReach`]
+    /// [`StateError::OutOfScope`]
     pub fn check_asked(&self, change: &AskedChange) -> Result<(), StateError> {
         let Self::Tenants { tenants, .. } = self else { return Ok(()) };
         let tenant = match change {
@@ -113,21 +113,21 @@ impl Reach {
         };
         match tenant.is_some_and(|tenant| tenants.contains(tenant)) {
             true => Ok(()),
-            false => Err(StateError::OutOfReach),
+            false => Err(StateError::OutOfScope),
         }
     }
 
     /// Check the scope of a rollback.
     ///
     /// # Errors
-    /// [`StateError::OutOfReach`]
+    /// [`StateError::OutOfScope`]
     pub fn check_scope(&self, scope: &Scope) -> Result<(), StateError> {
         match (self, scope) {
             (Self::Server, _) => Ok(()),
             (Self::Tenants { tenants, .. }, Scope::PartsOf(tenant)) if tenants.contains(tenant) => {
                 Ok(())
             }
-            (Self::Tenants { .. }, _) => Err(StateError::OutOfReach),
+            (Self::Tenants { .. }, _) => Err(StateError::OutOfScope),
         }
     }
 
@@ -135,22 +135,23 @@ impl Reach {
     /// for, and those that follow from them.
     ///
     /// # Errors
-    /// [`StateError::OutOfReach`]; or a pipeline names a model that its tenant cannot use.
+    /// [`StateError::OutOfScope`]; or a pipeline names a model that its tenant cannot use.
     pub fn check_planned(&self, before: &Desired, changes: &[Change]) -> Result<(), StateError> {
         let Self::Tenants { tenants, .. } = self else { return Ok(()) };
         for change in changes {
             let tenant = change.tenant().filter(|tenant| tenants.contains(*tenant));
-            let known = tenant.and_then(|tenant| before.tenants.get(tenant));
-            let (Some(tenant), Some(own)) = (tenant, known) else {
-                return Err(StateError::OutOfReach);
+            let entry = tenant.and_then(|tenant| before.tenants.get(tenant));
+            let (Some(tenant), Some(entry)) = (tenant, entry) else {
+                return Err(StateError::OutOfScope);
             };
             match change {
-                Change::PutTenant { spec, .. } if !keeps_terms(&own.spec, spec) => {
-                    return Err(StateError::OutOfReach);
+                Change::PutTenant { spec, .. } if !keeps_settings(&entry.spec, spec) => {
+                    return Err(StateError::OutOfScope);
                 }
-                Change::DeleteTenant { .. } => return Err(StateError::OutOfReach),
+                Change::DeleteTenant { .. } => return Err(StateError::OutOfScope),
                 Change::PutPipeline { pipeline, spec, .. } => {
-                    let is_foreign = |model: &&NamedVersion| !uses_model(own, model.name.as_str());
+                    let is_foreign =
+                        |model: &&NamedVersion| !uses_model(entry, model.name.as_str());
                     let Some(model) = spec.models().find(is_foreign) else { continue };
                     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
                     let fault = format!("model: no model {:?}", model.name.as_str());
@@ -171,11 +172,11 @@ impl Reach {
     pub fn check_pins(&self, before: &Desired, after: &Desired) -> Result<(), StateError> {
         let Self::Tenants { tenants, .. } = self else { return Ok(()) };
         for tenant in tenants {
-            let pins = |state: &Desired| state.tenants.get(tenant).map(|own| pinned(own));
+            let pins = |state: &Desired| state.tenants.get(tenant).map(|entry| pinned(entry));
             let (had, has) = (pins(before).unwrap_or_default(), pins(after).unwrap_or_default());
             for (model, versions) in has {
-                let known = had.get(&model).map_or(0, BTreeSet::len);
-                if versions.len() > PINS_MAX.max(known) {
+                let count_before = had.get(&model).map_or(0, BTreeSet::len);
+                if versions.len() > PINS_MAX.max(count_before) {
                     let fault = format!(
                         "pipelines name {} versions of model {:?}: with this token a tenant's may \
                          name {PINS_MAX}",
@@ -195,8 +196,8 @@ impl Reach {
         match self {
             Self::Server => true,
             Self::Tenants { tenants, .. } => {
-                let own = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-                let plugins = own.flat_map(|own| own.plugins.values());
+                let entries = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
+                let plugins = entries.flat_map(|entry| entry.plugins.values());
                 plugins.flat_map(Plugin::versions).any(|(_, file)| file == digest)
             }
         }
@@ -212,7 +213,7 @@ impl Reach {
         let Release { number, published_at_ms, previous, mut note, changes } = release;
         let is_own = |change: &Change| {
             change.tenant().filter(|tenant| self.has_tenant(tenant.as_str())).is_some_and(
-                |tenant| desired.tenants.get(tenant).is_some_and(|own| own.since <= number),
+                |tenant| desired.tenants.get(tenant).is_some_and(|entry| entry.since <= number),
             )
         };
         let all = changes.len();
@@ -231,9 +232,11 @@ impl Reach {
 }
 
 /// The versions of models that a tenant's pipelines name.
-fn pinned(own: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
+fn pinned(tenant: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
     let mut pinned = BTreeMap::<_, BTreeSet<_>>::new();
-    for NamedVersion { name, version } in own.pipelines.values().flat_map(|own| own.models()) {
+    for NamedVersion { name, version } in
+        tenant.pipelines.values().flat_map(|pipeline| pipeline.models())
+    {
         if let Some(version) = version {
             pinned.entry(name.clone()).or_default().insert(*version);
         }
@@ -242,13 +245,17 @@ fn pinned(own: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
 }
 
 /// Whether a tenant has this model: it is granted, or a pipeline uses it.
-fn uses_model(own: &Tenant, model: &str) -> bool {
-    own.spec.models.contains(model)
-        || own.pipelines.values().flat_map(|own| own.models()).any(|own| own.name.as_str() == model)
+fn uses_model(tenant: &Tenant, model: &str) -> bool {
+    tenant.spec.models.contains(model)
+        || tenant
+            .pipelines
+            .values()
+            .flat_map(|pipeline| pipeline.models())
+            .any(|named| named.name.as_str() == model)
 }
 
 /// Whether nothing but the default pipeline differs.
-fn keeps_terms(before: &TenantSpec, after: &TenantSpec) -> bool {
+fn keeps_settings(before: &TenantSpec, after: &TenantSpec) -> bool {
     let default_pipeline = before.default_pipeline.clone();
     TenantSpec { default_pipeline, ..after.clone() } == *before
 }

@@ -10,8 +10,8 @@ use crate::release::version_policy::VersionPolicy;
 use crate::testing::{digest, name};
 
 /// That of a token for `acme`.
-fn reach() -> Reach {
-    Reach::Tenants { token: name("ci"), tenants: [name("acme")].into() }
+fn token_scope() -> TokenScope {
+    TokenScope::Tenants { token: name("ci"), tenants: [name("acme")].into() }
 }
 
 fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
@@ -71,7 +71,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
-    let known = [
+    let allowed = [
         (put_plugin(tenant, 1), true),
         (Change::DeletePlugin { tenant: of(), plugin: name("p") }, true),
         (put_pipeline(tenant, "used"), true),
@@ -90,7 +90,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         (Change::PutToken { token: name("x"), spec }, false),
         (Change::DeleteToken { token: name("ci") }, false),
     ];
-    let mut asked: Vec<_> = known.map(|(change, may)| (AskedChange::Known(change), may)).into();
+    let mut asked: Vec<_> = allowed.map(|(change, may)| (AskedChange::Known(change), may)).into();
     asked.extend([
         (AskedChange::PutKey { tenant: of(), key: key(), sent }, true),
         (AskedChange::PutTenant { tenant: of(), document }, false),
@@ -103,39 +103,39 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
 #[test]
 fn a_token_changes_plugins_pipelines_and_keys_of_its_tenants_alone() {
     for (change, may) in asked("acme") {
-        assert_eq!(reach().check_asked(&change).is_ok(), may, "{change:?}");
+        assert_eq!(token_scope().check_asked(&change).is_ok(), may, "{change:?}");
     }
     // It makes no difference whether the other tenant exists.
     for (change, _) in asked("other").into_iter().chain(asked("none")) {
-        let error = reach().check_asked(&change).unwrap_err();
+        let error = token_scope().check_asked(&change).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Forbidden, "{change:?}");
         assert!(!error.to_string().contains("other"), "{error}");
-        assert!(Reach::Server.check_asked(&change).is_ok());
+        assert!(TokenScope::Server.check_asked(&change).is_ok());
     }
     for scope in [Scope::Everything, Scope::Tenant(name("acme")), Scope::PartsOf(name("other"))] {
-        assert!(reach().check_scope(&scope).is_err(), "{scope:?}");
-        assert!(Reach::Server.check_scope(&scope).is_ok());
+        assert!(token_scope().check_scope(&scope).is_err(), "{scope:?}");
+        assert!(TokenScope::Server.check_scope(&scope).is_ok());
     }
-    assert!(reach().check_scope(&Scope::PartsOf(name("acme"))).is_ok());
+    assert!(token_scope().check_scope(&Scope::PartsOf(name("acme"))).is_ok());
 }
 
 #[test]
 fn what_follows_from_a_change_stays_within_the_reach_too() {
     let check = |change: Change| {
-        let checked = reach().check_planned(&state(), &[change]);
+        let checked = token_scope().check_planned(&state(), &[change]);
         checked.map_err(|error| error.to_string())
     };
-    let own = state().tenants["acme"].spec.clone();
-    let default = TenantSpec { default_pipeline: Some(name("main")), ..own.clone() };
+    let spec = state().tenants["acme"].spec.clone();
+    let default = TenantSpec { default_pipeline: Some(name("main")), ..spec.clone() };
     assert_eq!(check(put_tenant("acme", default)), Ok(()));
     assert_eq!(check(put_plugin_version("acme")), Ok(()), "going back makes it");
     let plugin_version_policy = VersionPolicy::Latest { num_versions: 2 };
     for spec in [
-        TenantSpec { weight: 9, ..own.clone() },
-        TenantSpec { plugin_version_policy, ..own.clone() },
-        TenantSpec { open: true, ..own.clone() },
-        TenantSpec { models: [name("secret")].into(), ..own.clone() },
-        TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..own.clone() },
+        TenantSpec { weight: 9, ..spec.clone() },
+        TenantSpec { plugin_version_policy, ..spec.clone() },
+        TenantSpec { open: true, ..spec.clone() },
+        TenantSpec { models: [name("secret")].into(), ..spec.clone() },
+        TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..spec.clone() },
     ] {
         assert!(check(put_tenant("acme", spec.clone())).is_err(), "{spec:?}");
     }
@@ -156,28 +156,32 @@ fn what_follows_from_a_change_stays_within_the_reach_too() {
 #[test]
 fn models_beyond_the_reach_do_not_exist() {
     let check = |model: &str| {
-        let checked = reach().check_planned(&state(), &[put_pipeline("acme", model)]);
+        let checked = token_scope().check_planned(&state(), &[put_pipeline("acme", model)]);
         checked.map_err(|error| error.to_string())
     };
     for (model, has) in [("granted", true), ("used", true), ("secret", false), ("none", false)] {
-        assert_eq!(reach().has_model(&state(), model), has, "{model}");
+        assert_eq!(token_scope().has_model(&state(), model), has, "{model}");
         let text = format!("tenant \"acme\", pipeline \"main\": model: no model {model:?}");
         assert_eq!(check(model), if has { Ok(()) } else { Err(text) });
-        assert!(Reach::Server.has_model(&state(), model));
+        assert!(TokenScope::Server.has_model(&state(), model));
     }
 }
 
 #[test]
 fn a_file_is_known_by_the_plugins_that_have_it() {
-    assert!(reach().has_file(&state(), digest(1)) && !reach().has_file(&state(), digest(2)));
-    assert!(Reach::Server.has_file(&state(), digest(3)));
+    assert!(
+        token_scope().has_file(&state(), digest(1)) && !token_scope().has_file(&state(), digest(2))
+    );
+    assert!(TokenScope::Server.has_file(&state(), digest(3)));
     // So is that of an earlier version that stays.
     let mut pinned = state();
     let spec = json!({ "pre": "p@3", "model": "used", "post": "p" });
     let spec = serde_json::from_value(spec).unwrap();
     let put = Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec };
     pinned.apply(6, &[put_plugin_version("acme"), put]).unwrap();
-    assert!(reach().has_file(&pinned, digest(9)) && !reach().has_file(&state(), digest(9)));
+    assert!(
+        token_scope().has_file(&pinned, digest(9)) && !token_scope().has_file(&state(), digest(9))
+    );
 }
 
 #[test]
@@ -189,16 +193,17 @@ fn of_a_release_only_the_own_part_is_seen() {
         note: ReleaseNote { by: Some("admin".into()), message: Some("for other".into()) },
         changes: changes.to_vec(),
     };
-    let part = |number, changes: &[Change]| reach().part_of(release(number, changes), &state());
-    let (own, other) = (put_plugin("acme", 1), put_plugin("other", 2));
-    let seen = part(6, &[other.clone(), own.clone()]).unwrap();
-    assert_eq!((seen.changes, seen.note.message), (vec![own.clone()], None));
+    let part =
+        |number, changes: &[Change]| token_scope().part_of(release(number, changes), &state());
+    let (acme, other) = (put_plugin("acme", 1), put_plugin("other", 2));
+    let seen = part(6, &[other.clone(), acme.clone()]).unwrap();
+    assert_eq!((seen.changes, seen.note.message), (vec![acme.clone()], None));
     assert_eq!(seen.note.by.as_deref(), Some("admin"));
-    let seen = part(6, std::slice::from_ref(&own)).unwrap();
+    let seen = part(6, std::slice::from_ref(&acme)).unwrap();
     assert_eq!(seen.note.message.as_deref(), Some("for other"));
     assert!(part(6, &[other]).is_none());
     assert!(part(6, &[Change::DeleteToken { token: name("ci") }]).is_none());
-    assert!(part(4, &[own]).is_none(), "that was another tenant of the same name");
+    assert!(part(4, &[acme]).is_none(), "that was another tenant of the same name");
 }
 
 #[test]
@@ -214,13 +219,13 @@ fn the_pipelines_of_a_token_name_a_bounded_number_of_versions() {
         state
     };
     let check = |before: &[u64], after: &[u64]| {
-        let checked = reach().check_pins(&pins(before), &pins(after));
+        let checked = token_scope().check_pins(&pins(before), &pins(after));
         checked.map_err(|error| error.to_string())
     };
     assert_eq!(check(&[], &[1, 2]), Ok(()));
-    let said = check(&[1, 2], &[1, 2, 3]).unwrap_err();
-    assert!(said.contains("name 3 versions of model \"used\""), "{said}");
+    let error = check(&[1, 2], &[1, 2, 3]).unwrap_err();
+    assert!(error.contains("name 3 versions of model \"used\""), "{error}");
     // An operator may have put them, and one may go.
     assert_eq!(check(&[1, 2, 3, 4], &[2, 3, 4]), Ok(()));
-    assert!(Reach::Server.check_pins(&pins(&[]), &pins(&[1, 2, 3])).is_ok());
+    assert!(TokenScope::Server.check_pins(&pins(&[]), &pins(&[1, 2, 3])).is_ok());
 }
