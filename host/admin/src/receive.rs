@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gristmill_control::{ControlError, Part, Received as File};
+use gristmill_control::{ArrivingPart, ControlError, Received as File};
 use gristmill_core::ErrorCode;
 use gristmill_state::{ChangeOptions, Subject};
 use gristmill_transport::Problem;
@@ -163,7 +163,7 @@ impl UploadPart {
     /// # Errors
     /// The file is too large with it, it does not arrive in time, cannot be read, or cannot be
     /// written.
-    pub(crate) async fn write(self, part: &mut Part) -> Result<(), Problem> {
+    pub(crate) async fn write(self, part: &mut ArrivingPart) -> Result<(), Problem> {
         let before = usize::try_from(part.offset()).unwrap_or(usize::MAX);
         let bounds = Bounds { before, ..Bounds::of_upload(&self.limits) };
         let mut pieces = Pieces::of(self.body, bounds).await?;

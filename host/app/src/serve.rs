@@ -178,8 +178,8 @@ async fn run_server(
         progress: progress.clone(),
         children: children.clone(),
         figures: FigureParts {
-            places: LabelSlots::new(config.metrics.metrics_pipelines_max).into(),
-            book: book.clone(),
+            label_slots: LabelSlots::new(config.metrics.metrics_pipelines_max).into(),
+            usage: book.clone(),
         },
         hash_key,
         data_plane: Handle::current(),

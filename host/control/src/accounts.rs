@@ -43,7 +43,7 @@ pub(crate) struct Aborted {
 
 /// The quotas and counters of all tenants.
 pub(crate) struct Accounts {
-    tenants: Mutex<HashMap<TenantId, Own>>,
+    tenants: Mutex<HashMap<TenantId, TenantEntry>>,
     /// The tenants that were asked for since the last time that some were forgotten. The changes
     /// that asked may have been refused.
     asked: Mutex<BTreeSet<TenantId>>,
@@ -55,7 +55,7 @@ pub(crate) struct Accounts {
     figures: FigureParts,
     /// The last lines of all tenants' plugins.
     lines: Arc<AllLines>,
-    /// The places of all tenants' shadows.
+    /// The permits of all tenants' shadows.
     pub(crate) shadows: Arc<Semaphore>,
     /// Takes the candidates that are aborted.
     aborted: UnboundedSender<Aborted>,
@@ -64,14 +64,14 @@ pub(crate) struct Accounts {
 /// Where the figures and the usage of requests come from.
 #[derive(Clone)]
 pub struct FigureParts {
-    /// The places for figures in all detail.
-    pub places: Arc<LabelSlots>,
+    /// The slots for figures in all detail.
+    pub label_slots: Arc<LabelSlots>,
     /// The usage of all tenants.
-    pub book: Arc<UsageStore>,
+    pub usage: Arc<UsageStore>,
 }
 
 /// What one tenant has.
-struct Own {
+struct TenantEntry {
     quota: Arc<TenantQuota>,
     figures: HashMap<RequestTarget, Arc<RequestFigures>>,
     shadows: Option<Shadows>,
@@ -81,12 +81,12 @@ struct Own {
 #[derive(Clone)]
 pub(crate) struct Shadows {
     pub(crate) quota: Arc<TenantQuota>,
-    /// The places of those that run.
-    pub(crate) places: Arc<Semaphore>,
+    /// The permits of those that run.
+    pub(crate) permits: Arc<Semaphore>,
 }
 
 /// The shadows of all tenants that run at the same time: one, if the pool is small. A pool of one
-/// place is for clients.
+/// permit is for clients.
 fn all_shadows(concurrent_calls: usize) -> usize {
     let least = usize::from(concurrent_calls > 1);
     (cores() * SHADOWS_PER_CORE).min(concurrent_calls / SHADOW_POOL_PART).max(least)
@@ -107,7 +107,7 @@ impl Accounts {
             concurrent_calls,
             figures,
             lines: Arc::default(),
-            // The pool has places left for the requests of clients.
+            // The pool has permits left for the requests of clients.
             shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
         };
@@ -117,7 +117,7 @@ impl Accounts {
     /// A quota that belongs to no tenant.
     pub(crate) fn new_quota(&self) -> TenantQuota {
         let cores = cores();
-        // With any number of cores, the pool has places left for other tenants.
+        // With any number of cores, the pool has permits left for other tenants.
         let pool = self.concurrent_calls;
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
@@ -128,14 +128,16 @@ impl Accounts {
     /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core
     /// keep it busy. More would only let one tenant's runaway plugins displace those of others.
     pub(crate) fn quota(&self, tenant: &TenantId) -> Arc<TenantQuota> {
-        self.own(tenant, |own| own.quota.clone())
+        self.with_entry(tenant, |entry| entry.quota.clone())
     }
 
     /// The figures of a tenant's requests to a pipeline or a model. They stay when the pipeline's
     /// plugins or its model change.
     pub(crate) fn figures(&self, tenant: &TenantId, target: RequestTarget) -> Arc<RequestFigures> {
-        let new = || self.figures.places.figures(tenant.0.clone(), target.clone()).into();
-        self.own(tenant, |own| own.figures.entry(target.clone()).or_insert_with(new).clone())
+        let new = || self.figures.label_slots.figures(tenant.0.clone(), target.clone()).into();
+        self.with_entry(tenant, |entry| {
+            entry.figures.entry(target.clone()).or_insert_with(new).clone()
+        })
     }
 
     /// What counts the use of requests to a pipeline with this model, or to the model itself.
@@ -146,21 +148,21 @@ impl Accounts {
         model: &Name,
     ) -> Arc<Counter> {
         let (tenant, pipeline, model) = (tenant.clone(), pipeline.cloned(), model.clone());
-        self.figures.book.counter(&Key { tenant, since: *since, pipeline, model })
+        self.figures.usage.counter(&Key { tenant, since: *since, pipeline, model })
     }
 
     /// What the tenant's shadows share.
     pub(crate) fn shadows(&self, tenant: &TenantId) -> Shadows {
         let new = || {
             let bytes = ByteBudget::new(self.tenant_bytes_max / SHADOW_BYTES_PART);
-            let own = SHADOWS_PER_TENANT.min(all_shadows(self.concurrent_calls) / 2).max(1);
-            let calls = Account::background(own, bytes.clone());
+            let count = SHADOWS_PER_TENANT.min(all_shadows(self.concurrent_calls) / 2).max(1);
+            let calls = Account::background(count, bytes.clone());
             let lines = self.lines.of_one();
             let quota = TenantQuota { lines, ..TenantQuota::new(calls, bytes) };
-            let places = Semaphore::new(own).into();
-            Shadows { quota: quota.into(), places }
+            let permits = Semaphore::new(count).into();
+            Shadows { quota: quota.into(), permits }
         };
-        self.own(tenant, |own| own.shadows.get_or_insert_with(new).clone())
+        self.with_entry(tenant, |entry| entry.shadows.get_or_insert_with(new).clone())
     }
 
     /// A function that reports the candidate as aborted, with a reason.
@@ -180,10 +182,13 @@ impl Accounts {
         }
     }
 
-    fn own<T>(&self, tenant: &TenantId, read: impl FnOnce(&mut Own) -> T) -> T {
+    fn with_entry<T>(&self, tenant: &TenantId, read: impl FnOnce(&mut TenantEntry) -> T) -> T {
         self.asked.lock().insert(tenant.clone());
-        let new =
-            || Own { quota: Arc::new(self.new_quota()), figures: HashMap::new(), shadows: None };
+        let new = || TenantEntry {
+            quota: Arc::new(self.new_quota()),
+            figures: HashMap::new(),
+            shadows: None,
+        };
         read(self.tenants.lock().entry(tenant.clone()).or_insert_with(new))
     }
 
@@ -194,14 +199,14 @@ impl Accounts {
         let mut all = self.tenants.lock();
         for id in asked.union(tenants) {
             let (name, since) = id;
-            match desired.tenants.get(name).filter(|own| own.since == *since) {
+            match desired.tenants.get(name).filter(|tenant| tenant.since == *since) {
                 None => drop(all.remove(id)),
-                Some(own) => {
-                    if let Some(Own { quota, figures, .. }) = all.get_mut(id) {
-                        quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
+                Some(tenant) => {
+                    if let Some(TenantEntry { quota, figures, .. }) = all.get_mut(id) {
+                        quota.lines.retain(|plugin| tenant.plugins.contains_key(plugin));
                         figures.retain(|target, _| match target {
-                            RequestTarget::Pipeline(name) => own.pipelines.contains_key(name),
-                            RequestTarget::Model(name) => own.spec.models.contains(name),
+                            RequestTarget::Pipeline(name) => tenant.pipelines.contains_key(name),
+                            RequestTarget::Model(name) => tenant.spec.models.contains(name),
                         });
                     }
                 }

@@ -146,10 +146,12 @@ impl Control {
             queue: Queue::default(),
             replayed: Mutex::new(Replayed::default()),
         });
-        let may_be_offline = parts.following.as_ref().is_some_and(|own| own.start_offline);
+        let may_be_offline =
+            parts.following.as_ref().is_some_and(|following| following.start_offline);
         let is_read = releases.start(may_be_offline).await?;
         tokio::spawn(take_away(Arc::downgrade(&releases), aborted));
-        let replicas = parts.following.map(|own| Arc::new(Replicas::new(store.clone(), own)));
+        let replicas =
+            parts.following.map(|following| Arc::new(Replicas::new(store.clone(), following)));
         if let Some(replicas) = &replicas {
             if !is_read {
                 let source = StoreError::unreachable("not since the start");
@@ -183,7 +185,7 @@ impl Control {
         &self.blobs
     }
 
-    /// The holder of an uploaded file, for an author with this reach.
+    /// The holder of an uploaded file, for an author with this scope.
     pub fn holder(&self, token_scope: &TokenScope, digest: Digest) -> Holder {
         let token = token_scope.token().cloned();
         Holder { token, sees_others: token_scope.has_file(&self.desired(), digest) }
@@ -211,13 +213,13 @@ impl Control {
         tenant: &Name,
         document: TenantDocument,
         faults: Faults,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
         if !faults.is_empty() {
             return Err(tenant_refusal(&self.desired(), tenant, &document, faults).into());
         }
         let put = AskedChange::PutTenant { tenant: tenant.clone(), document };
-        self.run(ChangeRequest::one(put, terms)).await
+        self.run(ChangeRequest::one(put, options)).await
     }
 
     /// Put the pipeline that `document` describes.
@@ -230,13 +232,13 @@ impl Control {
         tenant: &Name,
         pipeline: &Name,
         document: Map<String, Value>,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(StateError::not_found("tenant", tenant).into());
         }
         let limits = &self.releases.limits;
-        let token_scope = terms.token_scope.clone();
+        let token_scope = options.token_scope.clone();
         let put = || PutPipeline {
             tenant,
             pipeline,
@@ -246,9 +248,9 @@ impl Control {
         };
         let document = PipelineDocument::read(document, limits);
         let spec = document.into_spec().map_err(|faulty| put().faulty(*faulty))?;
-        let (own, name) = (tenant.clone(), pipeline.clone());
-        let change = Change::PutPipeline { tenant: own, pipeline: name, spec: spec.clone().into() };
-        let changed = self.change(change, terms).await;
+        let (of, name) = (tenant.clone(), pipeline.clone());
+        let change = Change::PutPipeline { tenant: of, pipeline: name, spec: spec.clone().into() };
+        let changed = self.change(change, options).await;
         changed.map_err(|error| match error {
             ControlError::Refused(_) => put().misfit(&spec).map_or(error, ControlError::State),
             error => error,
@@ -272,9 +274,9 @@ impl Control {
         &self,
         change: Change,
         cascade: bool,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
-        self.run(ChangeRequest { cascade, ..ChangeRequest::one(change, terms) }).await
+        self.run(ChangeRequest { cascade, ..ChangeRequest::one(change, options) }).await
     }
 
     /// Make the change, if the conditions hold for its subject when its release is made.
@@ -284,9 +286,9 @@ impl Control {
     pub async fn change(
         &self,
         change: impl Into<AskedChange>,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
-        self.run(ChangeRequest::one(change, terms)).await
+        self.run(ChangeRequest::one(change, options)).await
     }
 
     /// Check the conditions for a thing that is there now. Its change checks them again.

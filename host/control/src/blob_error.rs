@@ -6,18 +6,18 @@ use gristmill_core::Digest;
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// Its content has another digest than its name says.
-    #[error("the file has the digest {found}, not {named}: nothing of it is kept")]
+    #[error("the file has the digest {actual}, not {named}: nothing of it is kept")]
     OtherDigest {
         /// The digest in the path.
         named: Digest,
         /// That of the bytes.
-        found: Digest,
+        actual: Digest,
     },
     /// A part begins elsewhere than the last one ended.
-    #[error("Upload-Offset is {given}, but {bytes} bytes have arrived: go on from there")]
+    #[error("Upload-Offset is {offset}, but {bytes} bytes have arrived: go on from there")]
     Offset {
         /// Where it begins.
-        given: u64,
+        offset: u64,
         /// Where it must begin.
         bytes: u64,
     },
@@ -30,7 +30,7 @@ pub enum BlobError {
          (waiting_bytes_max): make the release, delete some of them, or wait for up to an hour"
     )]
     TooManyBytes {
-        /// The most bytes that may wait.
+        /// Maximum bytes that may wait.
         max: usize,
     },
     /// The files of the token have too many bytes together.
@@ -40,7 +40,7 @@ pub enum BlobError {
          wait for up to an hour"
     )]
     TooManyOfToken {
-        /// The most bytes that may wait.
+        /// Maximum bytes that may wait.
         max: usize,
         /// The bytes of which this is a share.
         of: usize,
@@ -52,7 +52,7 @@ pub enum BlobError {
          an hour at the latest"
     )]
     TooManyOfTokens {
-        /// The most bytes that may wait.
+        /// Maximum bytes that may wait.
         max: usize,
         /// The bytes of which this is a share.
         of: usize,

@@ -1,6 +1,6 @@
 //! The room for uploaded files that wait for a release.
 //!
-//! Invariant: a token whose reach is a few tenants fills an eighth of it at most, and all such
+//! Invariant: a token whose scope is a few tenants fills an eighth of it at most, and all such
 //! tokens together a half, so that none of them keeps others from uploading.
 
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ const TOKENS_SHARE: usize = 2;
 /// The room of all files that wait.
 pub(crate) struct BlobRoom {
     all: Arc<ByteBudget>,
-    /// That of all tokens whose reach is a few tenants.
+    /// That of all tokens whose scope is a few tenants.
     tokens: Arc<ByteBudget>,
     /// That of each of them, while it holds something.
-    own: Mutex<HashMap<Name, Weak<ByteBudget>>>,
+    by_token: Mutex<HashMap<Name, Weak<ByteBudget>>>,
     bytes_max: usize,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct HeldRoom {
 impl BlobRoom {
     pub(crate) fn new(bytes_max: usize) -> Self {
         let (all, tokens) = (ByteBudget::new(bytes_max), ByteBudget::new(bytes_max / TOKENS_SHARE));
-        Self { all, tokens, own: Mutex::default(), bytes_max }
+        Self { all, tokens, by_token: Mutex::default(), bytes_max }
     }
 
     /// Room for `bytes` that are there already, of a file of `token`, if it has one.
@@ -49,13 +49,13 @@ impl BlobRoom {
     }
 
     fn of(&self, token: &Name) -> Arc<ByteBudget> {
-        let mut own = self.own.lock();
-        if let Some(known) = own.get(token).and_then(Weak::upgrade) {
-            return known;
+        let mut by_token = self.by_token.lock();
+        if let Some(budget) = by_token.get(token).and_then(Weak::upgrade) {
+            return budget;
         }
-        own.retain(|_, budget| budget.strong_count() > 0);
+        by_token.retain(|_, budget| budget.strong_count() > 0);
         let new = ByteBudget::new(self.bytes_max / TOKEN_SHARE);
-        own.insert(token.clone(), Arc::downgrade(&new));
+        by_token.insert(token.clone(), Arc::downgrade(&new));
         new
     }
 }
@@ -85,7 +85,7 @@ impl HeldRoom {
     }
 }
 
-/// Check that one more file may be at one of the places, of which there are `max`.
+/// Check that another file fits the limit `max`.
 pub(crate) fn check_count<'a>(
     taken: impl Iterator<Item = &'a Key> + Clone,
     (token, _): &Key,
@@ -98,8 +98,8 @@ pub(crate) fn check_count<'a>(
     }
     if token.is_some() {
         let of_tokens = taken.clone().filter(|(token, _)| token.is_some()).count();
-        let own = taken.filter(|(other, _)| other == token).count();
-        for (count, share) in [(of_tokens, TOKENS_SHARE), (own, TOKEN_SHARE)] {
+        let of_token = taken.filter(|(other, _)| other == token).count();
+        for (count, share) in [(of_tokens, TOKENS_SHARE), (of_token, TOKEN_SHARE)] {
             if count >= max / share {
                 return refused(max / share);
             }
@@ -140,6 +140,6 @@ mod tests {
         assert_eq!((room.all.held(), room.tokens.held()), (500, 100));
         drop((second, last));
         drop(of(&b));
-        assert_eq!(room.own.lock().len(), 1);
+        assert_eq!(room.by_token.lock().len(), 1);
     }
 }

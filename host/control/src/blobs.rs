@@ -5,7 +5,7 @@
 //! - a part of which not all arrived leaves nothing;
 //! - at most [`FILES_MAX`] files wait for a release, and [`PARTIAL_MAX`] for more parts; the bytes
 //!   of all of them are bounded together (`blob_room`), and tokens have their shares of all three;
-//! - a token whose reach is a few tenants has a file only if all of the file came with this token:
+//! - a token whose scope is a few tenants has a file only if all of the file came with this token:
 //!   it neither sees nor completes the files of others, though both may be the same file;
 //! - only a file whose content has the digest in its name becomes a blob.
 
@@ -33,10 +33,10 @@ const KEPT: Duration = Duration::from_secs(3600);
 /// The time between two looks for files that have waited too long.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(60);
 
-/// The most files that wait for a release.
+/// Maximum files that wait for a release.
 const FILES_MAX: usize = 1024;
 
-/// The most files that wait for more parts.
+/// Maximum files that wait for more parts.
 const PARTIAL_MAX: usize = 64;
 
 /// The uploaded files that no release needs yet.
@@ -90,13 +90,13 @@ pub struct BlobState {
 /// The beginning of a part.
 pub enum BeginPart {
     /// The part is to be received.
-    Receive(Box<Part>),
+    Receive(Box<ArrivingPart>),
     /// The whole file is there already.
     Complete(BlobState),
 }
 
 /// A part that is arriving. If it is dropped before its end, all parts of its file are lost.
-pub struct Part {
+pub struct ArrivingPart {
     blobs: Arc<Blobs>,
     key: Key,
     place: OwnedMutexGuard<Partial>,
@@ -242,7 +242,7 @@ impl Blobs {
         let mut place = partial.try_lock_owned().map_err(|_| BlobError::Busy)?;
         let failed = |error| ControlError::from(error).logged();
         let (incoming, mark) = match place.parts.take() {
-            Some(known) => known,
+            Some(begun) => begun,
             None => {
                 let begun = async { self.store.receive().await?.mark().await };
                 begun.boxed().await.map_err(|error| self.dropped(&key, failed(error)))?
@@ -251,21 +251,21 @@ impl Blobs {
         if mark.bytes() != offset {
             let bytes = mark.bytes();
             place.parts = Some((incoming, mark));
-            return Err(BlobError::Offset { given: offset, bytes }.into());
+            return Err(BlobError::Offset { offset, bytes }.into());
         }
         let (blobs, incoming) = (self.clone(), Some(incoming));
-        let part = Part { blobs, key, place, incoming, mark, arrived: 0 };
+        let part = ArrivingPart { blobs, key, place, incoming, mark, arrived: 0 };
         Ok(BeginPart::Receive(Box::new(part)))
     }
 
     /// The place for the parts of this file.
     fn place(&self, key: &Key, offset: u64) -> Result<Arc<AsyncMutex<Partial>>, BlobError> {
         let mut all = self.partial.lock();
-        if let Some(known) = all.get(key) {
-            return Ok(known.clone());
+        if let Some(partial) = all.get(key) {
+            return Ok(partial.clone());
         }
         if offset > 0 {
-            return Err(BlobError::Offset { given: offset, bytes: 0 });
+            return Err(BlobError::Offset { offset, bytes: 0 });
         }
         check_count(all.keys(), key, PARTIAL_MAX, "more parts")?;
         let (since, room) = (Instant::now(), self.room.hold(key.0.as_ref(), 0));
@@ -328,12 +328,12 @@ async fn sweep(blobs: Weak<Blobs>) {
 
 fn check_digest(named: Digest, file: &Received) -> Result<(), BlobError> {
     match file.digest() {
-        found if found == named => Ok(()),
-        found => Err(BlobError::OtherDigest { named, found }),
+        actual if actual == named => Ok(()),
+        actual => Err(BlobError::OtherDigest { named, actual }),
     }
 }
 
-impl Part {
+impl ArrivingPart {
     /// The bytes of the file before this part.
     pub fn offset(&self) -> u64 {
         self.mark.bytes()
@@ -373,7 +373,7 @@ impl Part {
     pub async fn end(mut self, is_last: bool) -> Result<BlobState, ControlError> {
         let lost = |error: StoreError| ControlError::from(error).logged();
         let Some(incoming) = self.incoming.take() else {
-            return Err(BlobError::Offset { given: self.offset(), bytes: 0 }.into());
+            return Err(BlobError::Offset { offset: self.offset(), bytes: 0 }.into());
         };
         if !is_last {
             let marked = incoming.mark().boxed().await;

@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
 use crate::accounts::Aborted;
-use crate::change_request::{Asked, ChangeRequest};
+use crate::change_request::{AskedChanges, ChangeRequest};
 use crate::error::ControlError;
 use crate::releases::Releases;
 
@@ -29,7 +29,7 @@ const AUTHOR: &str = "gristmill";
 /// The time between two such releases, or two attempts to make one.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// The most candidates of a release, which has the whole document of each of their pipelines.
+/// Maximum candidates of a release, which has the whole document of each of their pipelines.
 const TOGETHER_MAX: usize = 100;
 
 /// The candidates that the message of a release names.
@@ -80,11 +80,11 @@ async fn take_waiting_away(releases: &Arc<Releases>, waiting: &mut VecDeque<Abor
 
 /// Whether the candidate that serves is the aborted one, and not one that was put since.
 fn is_still_aborted(serving: &Serving, aborted: &Aborted) -> bool {
-    let own = serving.snapshot.tenants.get(&aborted.tenant);
-    let pipeline = own.and_then(|own| own.pipelines.get(&aborted.pipeline));
+    let tenant = serving.snapshot.tenants.get(&aborted.tenant);
+    let pipeline = tenant.and_then(|tenant| tenant.pipelines.get(&aborted.pipeline));
     match pipeline {
         Some(Pipeline::Ready(route)) => {
-            route.candidate.as_ref().is_some_and(|own| !own.evaluation.is_running())
+            route.candidate.as_ref().is_some_and(|candidate| !candidate.evaluation.is_running())
         }
         // Whether it is the same is decided by its document.
         Some(Pipeline::Unavailable(_)) => true,
@@ -113,14 +113,14 @@ fn message_of(aborted: &[Aborted]) -> String {
 async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(), ControlError> {
     let note = ReleaseNote { by: Some(AUTHOR.into()), message: Some(message_of(aborted)) };
     // The pipeline itself has served all the time, so its samples need not run.
-    let terms = ChangeOptions { note, skips_samples: true, ..ChangeOptions::default() };
+    let options = ChangeOptions { note, skips_samples: true, ..ChangeOptions::default() };
     let abort = |Aborted { tenant, pipeline, candidate, .. }: &Aborted| AskedChange::Abort {
         tenant: tenant.clone(),
         pipeline: pipeline.clone(),
         only: Some(candidate.clone().into()),
     };
-    let asked = Asked::List(aborted.iter().map(abort).collect());
-    releases.run(ChangeRequest::of(asked, terms)).await.map(drop)
+    let asked = AskedChanges::List(aborted.iter().map(abort).collect());
+    releases.run(ChangeRequest::of(asked, options)).await.map(drop)
 }
 
 #[cfg(test)]

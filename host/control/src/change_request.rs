@@ -10,7 +10,7 @@ use crate::error::ControlError;
 use crate::uploads::Upload;
 
 /// All changes of a request.
-pub(crate) enum Asked {
+pub(crate) enum AskedChanges {
     /// One. Its subject's conditions are checked, and it gets a tag.
     One(Box<AskedChange>),
     /// A list. An error names the place of the change that is refused.
@@ -21,8 +21,8 @@ pub(crate) enum Asked {
 
 /// The request for a release.
 pub(crate) struct ChangeRequest {
-    pub(crate) asked: Asked,
-    pub(crate) terms: ChangeOptions,
+    pub(crate) asked: AskedChanges,
+    pub(crate) options: ChangeOptions,
     /// The release that must serve when this one is made.
     pub(crate) expected_release: Option<u64>,
     /// Whether the users of a thing may be deleted with it.
@@ -37,22 +37,22 @@ pub(crate) struct ChangeRequest {
 
 impl ChangeRequest {
     /// These changes, without `cascade` and `force`.
-    pub(crate) fn of(asked: Asked, terms: ChangeOptions) -> Self {
+    pub(crate) fn of(asked: AskedChanges, options: ChangeOptions) -> Self {
         let (expected_release, _uploads) = (None, Vec::new());
         let (cascade, force, is_dry_run) = (false, false, false);
-        Self { asked, terms, expected_release, cascade, force, is_dry_run, _uploads }
+        Self { asked, options, expected_release, cascade, force, is_dry_run, _uploads }
     }
 
     /// One change, without `cascade` and `force`.
-    pub(crate) fn one(change: impl Into<AskedChange>, terms: ChangeOptions) -> Self {
-        Self::of(Asked::One(Box::new(change.into())), terms)
+    pub(crate) fn one(change: impl Into<AskedChange>, options: ChangeOptions) -> Self {
+        Self::of(AskedChanges::One(Box::new(change.into())), options)
     }
 
     /// The subject of its only change.
     pub(crate) fn subject(&self) -> Option<Subject> {
         match &self.asked {
-            Asked::One(change) => Some(change.target()),
-            Asked::List(_) | Asked::Restore { .. } => None,
+            AskedChanges::One(change) => Some(change.target()),
+            AskedChanges::List(_) | AskedChanges::Restore { .. } => None,
         }
     }
 
@@ -61,11 +61,11 @@ impl ChangeRequest {
     /// # Errors
     /// A change is refused.
     pub(crate) fn plan(&self, desired: &Desired, number: u64) -> Result<Plan, ControlError> {
-        let token_scope = &self.terms.token_scope;
+        let token_scope = &self.options.token_scope;
         self.asked.check(token_scope)?;
         let plan = self.asked.plan(desired, number, self.cascade)?;
         // A caller who may change the whole server may also bring back all of it.
-        if matches!(self.asked, Asked::Restore { .. }) && !token_scope.is_server() {
+        if matches!(self.asked, AskedChanges::Restore { .. }) && !token_scope.is_server() {
             check_size(&plan.changes)?;
         }
         token_scope.check_planned(desired, &plan.changes)?;
@@ -76,11 +76,11 @@ impl ChangeRequest {
     /// The pipeline whose candidate takes its place, and the tenant.
     pub(crate) fn promoted(&self) -> Option<(&Name, &Name)> {
         match &self.asked {
-            Asked::One(change) => match &**change {
+            AskedChanges::One(change) => match &**change {
                 AskedChange::Promote { tenant, pipeline } => Some((tenant, pipeline)),
                 _ => None,
             },
-            Asked::List(_) | Asked::Restore { .. } => None,
+            AskedChanges::List(_) | AskedChanges::Restore { .. } => None,
         }
     }
 
@@ -88,8 +88,8 @@ impl ChangeRequest {
     /// tenants.
     pub(crate) fn aborted(&self) -> impl Iterator<Item = (&Name, &Name)> {
         let changes = match &self.asked {
-            Asked::List(changes) => &changes[..],
-            Asked::One(_) | Asked::Restore { .. } => &[],
+            AskedChanges::List(changes) => &changes[..],
+            AskedChanges::One(_) | AskedChanges::Restore { .. } => &[],
         };
         changes.iter().filter_map(|change| match change {
             AskedChange::Abort { tenant, pipeline, only: Some(_) } => Some((tenant, pipeline)),
@@ -101,15 +101,15 @@ impl ChangeRequest {
     pub(crate) fn is_abort(&self) -> bool {
         let is_abort = |change: &AskedChange| matches!(change, AskedChange::Abort { .. });
         match &self.asked {
-            Asked::One(change) => is_abort(change),
-            Asked::List(changes) => changes.iter().all(is_abort),
-            Asked::Restore { .. } => false,
+            AskedChanges::One(change) => is_abort(change),
+            AskedChanges::List(changes) => changes.iter().all(is_abort),
+            AskedChanges::Restore { .. } => false,
         }
     }
 
     /// Whether it asks for a list of changes.
     pub(crate) fn is_list(&self) -> bool {
-        matches!(self.asked, Asked::List(_))
+        matches!(self.asked, AskedChanges::List(_))
     }
 
     /// Check the release that must serve.
@@ -124,7 +124,7 @@ impl ChangeRequest {
     }
 }
 
-impl Asked {
+impl AskedChanges {
     /// Check that the author may ask for it.
     ///
     /// # Errors

@@ -202,7 +202,7 @@ mod tests {
             assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
         }
         let newer = br#"{"format": 6, "state": {}}"#;
-        let said = Checkpoint::read(newer).unwrap_err().to_string();
-        assert!(said.contains("its format is 6") && said.contains("up to 5"), "{said}");
+        let error = Checkpoint::read(newer).unwrap_err().to_string();
+        assert!(error.contains("its format is 6") && error.contains("up to 5"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! The tasks of a server that shares its store: one looks for new releases and serves them, the
 //! other renews the server's lease.
 //!
-//! A failure changes nothing that serves. The next look is later after each one, and at another
+//! A failure changes nothing that serves. The next poll is later after each one, and at another
 //! moment on each server, so that a store that comes back is not met by all of them at once.
 
 use std::hash::{BuildHasher, RandomState};
@@ -15,33 +15,33 @@ use crate::error::ControlError;
 use crate::releases::Releases;
 use crate::replicas::{RENEWED, Replicas};
 
-/// The longest time between two looks for new releases while they fail.
-const LOOK_MAX: Duration = Duration::from_secs(5);
+/// The longest time between two polls for new releases while they fail.
+const POLL_MAX: Duration = Duration::from_secs(5);
 
-/// The time that one look may take.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time that one poll may take.
+const POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time after which the lease is compared with what serves.
 const LEASE_PAUSE: Duration = Duration::from_millis(250);
 
-/// The looks that fail before a release is served without files that cannot be fetched.
+/// The polls that fail before a release is served without files that cannot be fetched.
 const PATIENCE: u32 = 3;
 
 /// The first and the longest time between two attempts to load what could not be read.
-const MEND_MIN: Duration = Duration::from_secs(5);
-const MEND_MAX: Duration = Duration::from_secs(300);
+const REPAIR_MIN: Duration = Duration::from_secs(5);
+const REPAIR_MAX: Duration = Duration::from_secs(300);
 
 /// The time between two records of the state on the local disk.
 const NOTED: Duration = Duration::from_secs(10);
 
-/// The time between two looks for leases of servers that are gone.
+/// The time between two polls for leases of servers that are gone.
 const SWEPT: Duration = Duration::from_secs(60);
 
 /// What the task did last, and when.
 struct Follower {
     replicas: Arc<Replicas>,
-    mend_at: Instant,
-    mend_after: Duration,
+    repair_at: Instant,
+    repair_after: Duration,
     noted: Option<(Instant, u64)>,
     swept: Instant,
 }
@@ -51,16 +51,16 @@ pub(crate) async fn follow(releases: Weak<Releases>, replicas: Arc<Replicas>) {
     let poll = replicas.following.poll;
     let now = Instant::now();
     let mut follower =
-        Follower { replicas, mend_at: now, mend_after: MEND_MIN, noted: None, swept: now };
+        Follower { replicas, repair_at: now, repair_after: REPAIR_MIN, noted: None, swept: now };
     let mut failures = 0;
     while let Some(releases) = releases.upgrade() {
-        let looked = follower.look(&releases, failures < PATIENCE).await;
-        failures = if looked.is_err() { failures + 1 } else { 0 };
+        let polled = follower.poll(&releases, failures < PATIENCE).await;
+        failures = if polled.is_err() { failures + 1 } else { 0 };
         // A single failure says little.
         if failures != 1 {
-            follower.replicas.note(&looked);
+            follower.replicas.note(&polled);
         }
-        if looked.is_ok() {
+        if polled.is_ok() {
             follower.replicas.note_current();
             follower.keep_up(&releases).await;
         }
@@ -78,11 +78,11 @@ pub(crate) async fn keep_lease(releases: Weak<Releases>, replicas: Arc<Replicas>
         let serving = releases.publisher.serving();
         drop(releases);
         let (release, faults) = (serving.snapshot.release, serving.faulty.len());
-        let is_said = renewed.is_some_and(|(at, said, faulty)| {
-            (said, faulty) == (release, faults) && at.elapsed() < RENEWED
+        let is_said = renewed.is_some_and(|(at, release_in_lease, faulty)| {
+            (release_in_lease, faulty) == (release, faults) && at.elapsed() < RENEWED
         });
         // A call that failed is made again after the pause. `follow` reports the reason.
-        if !is_said && let Ok(Ok(())) = timeout(LOOK_TIMEOUT, replicas.renew(&serving)).await {
+        if !is_said && let Ok(Ok(())) = timeout(POLL_TIMEOUT, replicas.renew(&serving)).await {
             renewed = Some((Instant::now(), release, faults));
         }
         drop(serving);
@@ -90,17 +90,17 @@ pub(crate) async fn keep_lease(releases: Weak<Releases>, replicas: Arc<Replicas>
     }
 }
 
-/// The time to the next look: three quarters of it to all of it, as `random` says.
+/// The time to the next poll: three quarters of it to all of it, as `random` says.
 fn pause(poll: Duration, failures: u32, random: u64) -> Duration {
-    let longest = poll.max(LOOK_MAX);
+    let longest = poll.max(POLL_MAX);
     let whole = poll.saturating_mul(1 << failures.min(16)).min(longest);
     whole.mul_f64(0.75 + 0.25 * (random as f64 / u64::MAX as f64))
 }
 
 impl Follower {
-    /// Look for new releases, and serve them.
-    async fn look(&self, releases: &Arc<Releases>, is_patient: bool) -> Result<(), ControlError> {
-        let is_behind = timeout(LOOK_TIMEOUT, releases.is_behind()).await;
+    /// Poll for new releases, and serve them.
+    async fn poll(&self, releases: &Arc<Releases>, is_patient: bool) -> Result<(), ControlError> {
+        let is_behind = timeout(POLL_TIMEOUT, releases.is_behind()).await;
         let late = || StoreError::unreachable("it did not answer in time");
         if is_behind.map_err(|_| late())?? {
             releases.follow(is_patient).await?;
@@ -110,12 +110,12 @@ impl Follower {
 
     /// What is done now and then while the store can be reached.
     async fn keep_up(&mut self, releases: &Arc<Releases>) {
-        if self.mend_at <= Instant::now() {
-            self.mend_after = match releases.mend().await {
-                true => (self.mend_after * 2).min(MEND_MAX),
-                false => MEND_MIN,
+        if self.repair_at <= Instant::now() {
+            self.repair_after = match releases.repair().await {
+                true => (self.repair_after * 2).min(REPAIR_MAX),
+                false => REPAIR_MIN,
             };
-            self.mend_at = Instant::now() + self.mend_after;
+            self.repair_at = Instant::now() + self.repair_after;
         }
         if self.swept.elapsed() > SWEPT {
             self.swept = Instant::now();

@@ -70,7 +70,7 @@ pub use admin_api::models::{NewModel, PublishedModel};
 pub use admin_api::{Control, ControlParts};
 pub use blob_error::BlobError;
 pub use blob_holder::Holder;
-pub use blobs::{BeginPart, BlobState, Blobs, Part};
+pub use blobs::{ArrivingPart, BeginPart, BlobState, Blobs};
 pub use check_store::{Finding, StoreCheck, check_store};
 pub use error::ControlError;
 pub use gristmill_sandbox::JobStatus;

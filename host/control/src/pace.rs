@@ -1,4 +1,4 @@
-//! How often a token whose reach is a few tenants makes releases.
+//! How often a token whose scope is a few tenants makes releases.
 //!
 //! Each new release pushes an older one, of any author, out of those that are kept. A bound on the
 //! pace leaves operators hours to see that a token is misused. Knows no clock.
@@ -54,7 +54,7 @@ impl Pace {
         now: Instant,
     ) -> Result<(), TooManyReleases> {
         let tokens = self.0.lock();
-        match tokens.get(&(name.clone(), version)).map(|known| known.rate.check(now)) {
+        match tokens.get(&(name.clone(), version)).map(|pace| pace.rate.check(now)) {
             Some(Err(empty)) => Err(TooManyReleases { token: name.clone(), after: empty.after }),
             _ => Ok(()),
         }

@@ -81,8 +81,8 @@ fn put_in_force(tenant: &Tenant) {
         Pipeline::Unavailable(_) => None,
     });
     // All shadows of a tenant have one quota.
-    let shadow = candidates.find_map(|own| match own.takes {
-        Takes::Shadow { .. } => own.served.as_ref().ok(),
+    let shadow = candidates.find_map(|candidate| match candidate.takes {
+        Takes::Shadow { .. } => candidate.served.as_ref().ok(),
         Takes::Traffic => None,
     });
     if let Some(shadow) = shadow {

@@ -45,12 +45,12 @@ use crate::pace::Pace;
 use crate::publish::Publisher;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::queue::Queue;
-use crate::releases::step::{Published, Ready, Step};
+use crate::releases::step::{NextStep, Prepared, Published};
 use crate::samples::run::SampleRuns;
 use crate::snapshot_builder::{Built, Inputs, build};
 use crate::turns::Turns;
 
-/// The most times that a change is planned. Each time, other changes may have made it necessary to
+/// Maximum times that a change is planned. Each time, other changes may have made it necessary to
 /// load more, or to run samples again.
 const ROUNDS_MAX: usize = 8;
 
@@ -124,27 +124,27 @@ impl Releases {
         self: &Arc<Self>,
         request: &Arc<ChangeRequest>,
     ) -> Result<Published, ControlError> {
-        let (mut ready, mut samples_time) = (Ready::default(), self.samples.timeout);
-        let token_scope = &request.terms.token_scope;
+        let (mut prepared, mut samples_time) = (Prepared::default(), self.samples.timeout);
+        let token_scope = &request.options.token_scope;
         for _ in 0..ROUNDS_MAX {
-            let (step, brought) = self.step(request, ready).await;
-            ready = brought;
+            let (step, brought) = self.step(request, prepared).await;
+            prepared = brought;
             match step? {
-                Step::Made(published) => return Ok(published),
-                Step::Load(desired, unloaded) => {
+                NextStep::Made(published) => return Ok(published),
+                NextStep::Load(desired, unloaded) => {
                     let _turn = self.turns.turn(token_scope).await;
                     let tenants = self.publisher.serving().may_change(&desired);
-                    ready.at_hand.load(&self.loader, &desired, &tenants).await;
-                    ready.at_hand.prove(&self.loader, unloaded).await;
+                    prepared.at_hand.load(&self.loader, &desired, &tenants).await;
+                    prepared.at_hand.prove(&self.loader, unloaded).await;
                 }
-                Step::RunSamples(subjects) => {
+                NextStep::RunSamples(subjects) => {
                     self.samples.run(&subjects, &mut samples_time).await?;
-                    ready.proven.extend(subjects);
+                    prepared.proven.extend(subjects);
                 }
-                Step::Refresh(files) => {
+                NextStep::Refresh(files) => {
                     for file in files {
                         self.log.refresh(file).await?;
-                        ready.fresh.push(file);
+                        prepared.fresh.push(file);
                     }
                 }
             }
@@ -180,12 +180,12 @@ impl Releases {
         replayed.desired.settle();
         let touched = &self.publisher.serving().touched;
         let had = touched.iter().filter_map(|name| before.desired.tenants.get_key_value(name));
-        let had: Vec<_> = had.map(|(name, own)| (name.clone(), own.clone())).collect();
+        let had: Vec<_> = had.map(|(name, tenant)| (name.clone(), tenant.clone())).collect();
         drop(before);
-        let plugins = had.iter().flat_map(|(_, own)| own.plugins.values());
+        let plugins = had.iter().flat_map(|(_, tenant)| tenant.plugins.values());
         let files = plugins.flat_map(Plugin::versions).map(|(_, file)| file);
         self.loader.plugins.dropped(files.filter(|file| !replayed.desired.has_plugin(*file)));
-        let tenants = had.into_iter().map(|(name, own)| (name, own.since)).collect();
+        let tenants = had.into_iter().map(|(name, tenant)| (name, tenant.since)).collect();
         self.forget(&tenants, &replayed.desired).await;
     }
 

@@ -32,7 +32,7 @@ const FORGOTTEN_MS: i64 = 600_000;
 /// The time for reading all leases, where an answer waits for it.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The pause between two looks at the leases, while an answer waits for all servers.
+/// The pause between two polls of the leases, while an answer waits for all servers.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Leases that are read side by side.
@@ -47,7 +47,7 @@ pub struct Following {
     pub address: String,
     /// Of the program.
     pub version: &'static str,
-    /// The time between two looks for new releases.
+    /// The time between two polls for new releases.
     pub poll: Duration,
     /// How long a change waits for all servers at most.
     pub wait: Duration,
@@ -180,7 +180,7 @@ impl Replicas {
     }
 
     /// What this server says of itself.
-    fn own(&self, serving: &Serving) -> Replica {
+    fn this_replica(&self, serving: &Serving) -> Replica {
         let Following { name, address, version, .. } = &self.following;
         Replica {
             name: name.clone(),
@@ -199,7 +199,7 @@ impl Replicas {
         if self.has_left.load(Ordering::Acquire) {
             return Ok(());
         }
-        let text = serde_json::to_vec(&self.own(serving))?;
+        let text = serde_json::to_vec(&self.this_replica(serving))?;
         Ok(self.store.put_lease(&self.following.name, text.into()).await?)
     }
 
@@ -236,8 +236,8 @@ impl Replicas {
     }
 
     async fn read_all(&self, serving: &Serving) -> Result<Vec<KnownReplica>, ControlError> {
-        let own = self.own(serving);
-        let mut known = vec![KnownReplica { replica: own, silent: Duration::ZERO, is_live: true }];
+        let replica = self.this_replica(serving);
+        let mut replicas = vec![KnownReplica { replica, silent: Duration::ZERO, is_live: true }];
         let others = ages(self.store.leases().await?);
         let others = others.into_iter().filter(|(lease, _)| lease.name != self.following.name);
         let reads = stream::iter(others).map(|(lease, silent_ms)| async move {
@@ -251,10 +251,10 @@ impl Replicas {
             }))
         });
         for read in reads.buffer_unordered(READS_AT_ONCE).collect::<Vec<_>>().await {
-            known.extend(read?);
+            replicas.extend(read?);
         }
-        known.sort_by(|one, other| one.replica.name.cmp(&other.replica.name));
-        Ok(known)
+        replicas.sort_by(|one, other| one.replica.name.cmp(&other.replica.name));
+        Ok(replicas)
     }
 
     /// Wait until all servers that live serve the release, but not for ever.
@@ -268,8 +268,8 @@ impl Replicas {
     ) -> Result<Waited, ControlError> {
         let began = Instant::now();
         loop {
-            let live = self.all(&serving()).await?.into_iter().filter(|known| known.is_live);
-            let live: Vec<_> = live.map(|known| known.replica).collect();
+            let live = self.all(&serving()).await?.into_iter().filter(|replica| replica.is_live);
+            let live: Vec<_> = live.map(|replica| replica.replica).collect();
             let all = live.len();
             let behind = live.into_iter().filter(|replica| replica.release < release);
             let behind: Vec<_> = behind.collect();
@@ -295,9 +295,10 @@ mod tests {
     #[test]
     fn ages_are_relative_to_the_newest_lease() {
         let lease = |text, put_at_ms| Lease { name: name(text), put_at_ms };
-        let found = ages(vec![lease("a", 5_000), lease("b", 25_000), lease("c", 24_000)]);
-        let found: Vec<_> = found.iter().map(|(lease, age)| (lease.name.as_str(), *age)).collect();
-        assert_eq!(found, [("a", 20_000), ("b", 0), ("c", 1_000)]);
+        let lease_ages = ages(vec![lease("a", 5_000), lease("b", 25_000), lease("c", 24_000)]);
+        let lease_ages: Vec<_> =
+            lease_ages.iter().map(|(lease, age)| (lease.name.as_str(), *age)).collect();
+        assert_eq!(lease_ages, [("a", 20_000), ("b", 0), ("c", 1_000)]);
         assert_eq!(ages(Vec::new()), Vec::new());
     }
 }

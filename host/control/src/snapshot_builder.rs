@@ -55,34 +55,36 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
     touched.extend(users_of_changed(before, desired, &models));
     let mut tenants = before.snapshot.tenants.clone();
     for name in &touched {
-        let Some(own) = desired.tenants.get(name) else {
+        let Some(desired_tenant) = desired.tenants.get(name) else {
             tenants.remove_mut(name);
             continue;
         };
-        let known = before.snapshot.tenants.get(name);
-        let plugins = plugins_of(at_hand, own, known.map(|known| &**known));
-        let new = Sources { own, plugins: &plugins, models: &models };
+        let serving_before = before.snapshot.tenants.get(name);
+        let plugins = plugins_of(at_hand, desired_tenant, serving_before.map(|tenant| &**tenant));
+        let new = Sources { desired_tenant, plugins: &plugins, models: &models };
         let tenant = untouched(before, name, &new).unwrap_or_else(|| {
-            let id = &(name.clone(), own.since);
+            let id = &(name.clone(), desired_tenant.since);
             let quota = accounts.quota(id);
             let known_desired =
-                before.desired.tenants.get(name).filter(|had| had.since == own.since);
+                before.desired.tenants.get(name).filter(|had| had.since == desired_tenant.since);
             let builder = TenantBuilder {
                 id,
-                own,
+                desired_tenant,
                 plugins,
                 models: &models,
                 limits,
                 quota,
                 accounts,
                 release,
-                before: known_desired.map(|own| &**own).zip(known.map(|known| &**known)),
+                before: known_desired
+                    .map(|tenant| &**tenant)
+                    .zip(serving_before.map(|tenant| &**tenant)),
             };
             Arc::new(builder.build())
         });
-        faults.extend(faults_of(name, own, &tenant, &models));
-        faults.extend(shared_keys(name, own, desired));
-        if !known.is_some_and(|known| Arc::ptr_eq(known, &tenant)) {
+        faults.extend(faults_of(name, desired_tenant, &tenant, &models));
+        faults.extend(shared_keys(name, desired_tenant, desired));
+        if !serving_before.is_some_and(|before| Arc::ptr_eq(before, &tenant)) {
             tenants.insert_mut(name.clone(), tenant);
         }
     }
@@ -104,10 +106,10 @@ fn users_of_changed(
     // Few releases change a model, and its users are built again anyway.
     if !changed.is_empty() {
         for tenants in [&before.desired.tenants, &desired.tenants] {
-            let uses = |own: &gristmill_state::Tenant| {
-                named_models(own).any(|name| changed.contains(name))
+            let uses = |tenant: &gristmill_state::Tenant| {
+                named_models(tenant).any(|name| changed.contains(name))
             };
-            let using = tenants.iter().filter(|(_, own)| uses(own));
+            let using = tenants.iter().filter(|(_, tenant)| uses(tenant));
             users.extend(using.map(|(name, _)| name.clone()));
         }
     }
@@ -117,8 +119,8 @@ fn users_of_changed(
 /// The tenant of the snapshot before, if nothing that it is made from has changed.
 fn untouched(before: &Serving, name: &Name, new: &Sources<'_>) -> Option<Arc<Tenant>> {
     let tenant = before.snapshot.tenants.get(name)?;
-    let own = before.desired.tenants.get(name)?;
-    let old = Sources { own, plugins: &tenant.plugins, models: &before.snapshot.models };
+    let desired_tenant = before.desired.tenants.get(name)?;
+    let old = Sources { desired_tenant, plugins: &tenant.plugins, models: &before.snapshot.models };
     old.are_the_same(new).then(|| tenant.clone())
 }
 
@@ -166,7 +168,7 @@ fn version_faults<'a, T: 'a>(
 /// The faults of the tenant: plugins, then pipelines, then granted models.
 fn faults_of(
     name: &Name,
-    own: &gristmill_state::Tenant,
+    desired_tenant: &gristmill_state::Tenant,
     own_tenant: &Tenant,
     models: &BTreeMap<Name, ModelState>,
 ) -> Vec<Fault> {
@@ -175,21 +177,22 @@ fn faults_of(
         let subject = Subject::Plugin { tenant: name.clone(), plugin: plugin.clone() };
         faults.extend(version_faults(&subject, state.version, state.versions()));
     }
-    for pipeline in own.pipelines.keys() {
+    for pipeline in desired_tenant.pipelines.keys() {
         let (tenant, of) = (name.clone(), pipeline.clone());
-        let found = match own_tenant.pipelines.get(pipeline) {
+        let fault = match own_tenant.pipelines.get(pipeline) {
             Some(Pipeline::Unavailable(reason)) => {
                 Some((Subject::Pipeline { tenant, pipeline: of }, reason))
             }
             Some(Pipeline::Ready(route)) => {
-                let reason = route.candidate.as_ref().and_then(|own| own.served.as_ref().err());
+                let reason =
+                    route.candidate.as_ref().and_then(|candidate| candidate.served.as_ref().err());
                 reason.map(|reason| (Subject::Candidate { tenant, pipeline: of }, reason))
             }
             None => None,
         };
-        faults.extend(found.map(|(subject, reason)| Fault::of(subject, reason.clone())));
+        faults.extend(fault.map(|(subject, reason)| Fault::of(subject, reason.clone())));
     }
-    for model in own.spec.models.iter().filter(|model| !models.contains_key(*model)) {
+    for model in desired_tenant.spec.models.iter().filter(|model| !models.contains_key(*model)) {
         let reason = format!("models: no model {:?}", model.as_str());
         faults.push(Fault::of(Subject::Tenant(name.clone()), reason));
     }
@@ -210,10 +213,10 @@ fn operators_of(desired: &Desired) -> HashMap<KeyHash, Operator> {
 /// The faults of a tenant that has a key of another one.
 fn shared_keys<'a>(
     name: &'a Name,
-    own: &'a gristmill_state::Tenant,
+    desired_tenant: &'a gristmill_state::Tenant,
     desired: &'a Desired,
 ) -> impl Iterator<Item = Fault> + 'a {
-    own.spec.keys.values().filter_map(move |key| {
+    desired_tenant.spec.keys.values().filter_map(move |key| {
         // One of the owners is without a fault, so that a shared key is one fault.
         desired.owners(*key).take_while(|owner| *owner != name).last()?;
         let reason = "api_keys: one of them is a key of another tenant, too".to_owned();
@@ -230,7 +233,7 @@ fn tenants_by_key(
     let mut keys = before.snapshot.keys.clone();
     for name in touched {
         let tenants = [&before.desired, desired].map(|state| state.tenants.get(name));
-        for key in tenants.into_iter().flatten().flat_map(|own| own.spec.keys.values()) {
+        for key in tenants.into_iter().flatten().flat_map(|tenant| tenant.spec.keys.values()) {
             let mut owners = desired.owners(*key);
             match (owners.next(), owners.next()) {
                 (Some(only), None) => keys.insert_mut(*key, only.clone()),

@@ -114,10 +114,13 @@ impl SampleRunner for NoSamples {
     }
 }
 
-/// One place for figures, and usage that is not kept.
+/// One slot for figures, and usage that is not kept.
 pub(crate) fn figure_parts() -> FigureParts {
     let folder = tempfile::tempdir().unwrap();
-    let book =
+    let usage =
         gristmill_metrics::usage::UsageStore::open(folder.path(), 1, std::time::SystemTime::now());
-    FigureParts { places: gristmill_metrics::LabelSlots::new(1).into(), book: book.unwrap().into() }
+    FigureParts {
+        label_slots: gristmill_metrics::LabelSlots::new(1).into(),
+        usage: usage.unwrap().into(),
+    }
 }

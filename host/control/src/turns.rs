@@ -1,4 +1,4 @@
-//! Turns at loading plugins, one for each token whose reach is a few tenants.
+//! Turns at loading plugins, one for each token whose scope is a few tenants.
 //!
 //! Plugins are compiled one after the other, in the order in which they come. A token has the
 //! plugins of one change in that queue at a time, so however much is uploaded with it, the plugin
@@ -31,8 +31,8 @@ impl Turns {
 
     fn of(&self, token: &Name) -> Arc<AsyncMutex<()>> {
         let mut tokens = self.0.lock();
-        if let Some(known) = tokens.get(token).and_then(Weak::upgrade) {
-            return known;
+        if let Some(turn) = tokens.get(token).and_then(Weak::upgrade) {
+            return turn;
         }
         tokens.retain(|_, turns| turns.strong_count() > 0);
         let new = Arc::default();

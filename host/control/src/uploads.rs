@@ -48,9 +48,9 @@ struct UnderWay {
 /// An upload under way. When the last clone of the last upload of a file is dropped, the file is
 /// removed if no release names it. This does not depend on the client's staying.
 #[derive(Clone)]
-pub(crate) struct Upload(Arc<Place>);
+pub(crate) struct Upload(Arc<SharedUpload>);
 
-struct Place {
+struct SharedUpload {
     uploads: Arc<Uploads>,
     digest: Digest,
     kept: Arc<OnceCell<()>>,
@@ -108,7 +108,7 @@ impl Uploads {
         let under_way = needed.under_way.entry(digest).or_default();
         under_way.uploads += 1;
         let kept = under_way.kept.clone();
-        Upload(Arc::new(Place { uploads: self.clone(), digest, kept }))
+        Upload(Arc::new(SharedUpload { uploads: self.clone(), digest, kept }))
     }
 
     /// End the upload. If nothing needs its file, the file is removed when this returns.
@@ -153,7 +153,7 @@ impl Upload {
     pub(crate) async fn keep(&self, file: Received) -> Result<(), ControlError> {
         let upload = self.clone();
         let keeping = tokio::spawn(async move {
-            let Place { uploads, kept, .. } = &*upload.0;
+            let SharedUpload { uploads, kept, .. } = &*upload.0;
             kept.get_or_try_init(|| uploads.store.keep(file)).await.copied()
         });
         Ok(joined("kept a file", keeping).await??)
@@ -169,7 +169,7 @@ impl Upload {
     }
 }
 
-impl Drop for Place {
+impl Drop for SharedUpload {
     fn drop(&mut self) {
         let mut needed = self.uploads.needed.lock();
         if let Some(under_way) = needed.under_way.get_mut(&self.digest) {

@@ -28,7 +28,7 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
         .map(|(name, tenant)| (name, &**tenant, figures_of(tenant)))
         .collect();
     let figures: Vec<&RequestFigures> = all.iter().flat_map(|(.., own)| own).copied().collect();
-    let places = parts.control.places();
+    let places = parts.control.label_slots();
     places.reassign(&figures, Instant::now());
     for own in &figures {
         own.collect(collected);

@@ -42,13 +42,13 @@ impl Control {
         self.sandbox.retained_bytes()
     }
 
-    /// The places for figures of pipelines in all detail.
-    pub fn places(&self) -> &LabelSlots {
-        &self.figures.places
+    /// The slots for figures of pipelines in all detail.
+    pub fn label_slots(&self) -> &LabelSlots {
+        &self.figures.label_slots
     }
 
     /// The usage of all tenants.
     pub fn usage(&self) -> &Arc<UsageStore> {
-        &self.figures.book
+        &self.figures.usage
     }
 }

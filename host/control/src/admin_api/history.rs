@@ -6,16 +6,16 @@ use gristmill_store::StoreError;
 use serde_json::Value;
 
 use crate::admin_api::Control;
-use crate::change_request::{Asked, ChangeRequest};
+use crate::change_request::{AskedChanges, ChangeRequest};
 use crate::error::ControlError;
 use crate::history::{ReleaseSummary, release_document, release_summary, unreadable_summary};
 use crate::releases::step::Published;
 use crate::uploads::Upload;
 
-/// The most changes of a release that its summary names.
+/// Maximum changes of a release that its summary names.
 const SUMMARY_CHANGES: usize = 10;
 
-/// The most releases that are read for a page of those that a few tenants are part of. The next
+/// Maximum releases that are read for a page of those that a few tenants are part of. The next
 /// page goes on from there.
 const LOOKED_AT: usize = 200;
 
@@ -58,17 +58,17 @@ impl Control {
     pub async fn release(
         &self,
         new: NewRelease,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
         let NewRelease { changes, expected_release, cascade, force, is_dry_run } = new;
-        let token_scope = terms.token_scope.clone();
-        let asked = Asked::List(changes);
-        // Before files are looked for: what is beyond the reach is refused as such.
+        let token_scope = options.token_scope.clone();
+        let asked = AskedChanges::List(changes);
+        // Before files are looked for: what is beyond the scope is refused as such.
         asked.check(&token_scope)?;
         let uploads =
             self.uploads_of(&asked, &token_scope).boxed().await.map_err(ControlError::logged)?;
         let files: Vec<_> = uploads.iter().map(Upload::digest).collect();
-        let request = ChangeRequest::of(asked, terms);
+        let request = ChangeRequest::of(asked, options);
         let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
         let request = ChangeRequest { cascade, force, is_dry_run, ..request };
         let published = self.run(request).await?;
@@ -78,15 +78,15 @@ impl Control {
         Ok(published)
     }
 
-    /// The files that the changes name, which then stay. An author whose reach is a few tenants can
+    /// The files that the changes name, which then stay. An author whose scope is a few tenants can
     /// name only files that the same token has uploaded, or that plugins of these tenants have.
     async fn uploads_of(
         &self,
-        asked: &Asked,
+        asked: &AskedChanges,
         token_scope: &TokenScope,
     ) -> Result<Vec<Upload>, ControlError> {
         let mut uploads = Vec::new();
-        let Asked::List(changes) = asked else { return Ok(uploads) };
+        let AskedChanges::List(changes) = asked else { return Ok(uploads) };
         let desired = self.desired();
         for (index, change) in changes.iter().enumerate() {
             let AskedChange::Known(change) = change else { continue };
@@ -118,10 +118,10 @@ impl Control {
     pub async fn roll_back(
         &self,
         back: Rollback,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
         let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
-        terms.token_scope.check_scope(&scope)?;
+        options.token_scope.check_scope(&scope)?;
         // The past does not change, so it is read before the lock is taken.
         let then = self
             .releases
@@ -136,8 +136,8 @@ impl Control {
         }
         // Old releases may have been removed before their files were held.
         self.releases.log.check_kept(number)?;
-        let asked = Asked::Restore { then: then.into(), scope, number };
-        let request = ChangeRequest { _uploads: uploads, ..ChangeRequest::of(asked, terms) };
+        let asked = AskedChanges::Restore { then: then.into(), scope, number };
+        let request = ChangeRequest { _uploads: uploads, ..ChangeRequest::of(asked, options) };
         self.run(ChangeRequest { expected_release, force, is_dry_run, ..request }).await
     }
 

@@ -7,7 +7,7 @@ use gristmill_state::{AskedChange, Change, ChangeOptions, Model, ModelConfig, St
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
-use crate::change_request::{Asked, ChangeRequest};
+use crate::change_request::{AskedChanges, ChangeRequest};
 use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::releases::step::Published;
@@ -45,7 +45,7 @@ impl Control {
         model: &Name,
         file: Received,
         new: NewModel,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             return Err(ControlError::model(model, LoadError::Empty));
@@ -55,16 +55,16 @@ impl Control {
         let digest = upload.digest();
         let change = Change::PutModel { model: model.clone(), digest, version };
         let asked = match &config {
-            None => Asked::One(Box::new(change.into())),
+            None => AskedChanges::One(Box::new(change.into())),
             Some(config) => {
                 let model = model.clone();
                 let load = Change::LoadModel { model: model.clone() };
                 let configure = Change::PutModelConfig { model, config: config.clone().into() };
-                Asked::List([change, configure, load].map(AskedChange::Known).to_vec())
+                AskedChanges::List([change, configure, load].map(AskedChange::Known).to_vec())
             }
         };
         let _uploads = vec![upload.clone()];
-        let request = ChangeRequest { force, _uploads, ..ChangeRequest::of(asked, terms) };
+        let request = ChangeRequest { force, _uploads, ..ChangeRequest::of(asked, options) };
         let outcome = self.keep_model(model, file, (&upload, config), request).boxed().await;
         self.uploads.end(upload).boxed().await;
         outcome.map_err(ControlError::logged)
@@ -104,7 +104,7 @@ impl Control {
         &self,
         name: &Name,
         config: ModelConfig,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<PublishedModel, ControlError> {
         let faults = config.faults();
         if !faults.is_empty() {
@@ -117,7 +117,7 @@ impl Control {
             self.loaded(name, &Model { config: config.clone(), ..model.clone() }).boxed().await;
         let served = loaded.map_err(ControlError::logged)?;
         let change = Change::PutModelConfig { model: name.clone(), config: Box::new(config) };
-        let published = self.change(change, terms).await?;
+        let published = self.change(change, options).await?;
         Ok(PublishedModel { digest: model.digest, published, served })
     }
 
@@ -128,7 +128,7 @@ impl Control {
     pub async fn load_model(
         &self,
         name: &Name,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<Published, ControlError> {
         let model = self.desired().models.get(name).cloned();
         let loaded = match model {
@@ -136,7 +136,7 @@ impl Control {
             None => Ok(None),
         };
         let _held = loaded.map_err(ControlError::logged)?;
-        self.change(Change::LoadModel { model: name.clone() }, terms).await
+        self.change(Change::LoadModel { model: name.clone() }, options).await
     }
 
     /// Load the model with its future content. Hold the result until the release is made. A model

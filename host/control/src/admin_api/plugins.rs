@@ -21,7 +21,7 @@ impl Control {
         tenant: &Name,
         plugin: &Name,
         file: Received,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<(Digest, Published), ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(StateError::not_found("tenant", tenant).into());
@@ -30,7 +30,7 @@ impl Control {
         let digest = upload.digest();
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         let _uploads = vec![upload.clone()];
-        let request = ChangeRequest { _uploads, ..ChangeRequest::one(change, terms) };
+        let request = ChangeRequest { _uploads, ..ChangeRequest::one(change, options) };
         let outcome = self.keep_plugin(plugin, file, &upload, request).boxed().await;
         self.uploads.end(upload).boxed().await;
         if outcome.is_err() {
@@ -49,7 +49,7 @@ impl Control {
     ) -> Result<Published, ControlError> {
         // A file that is not a plugin is not even stored. A plugin is compiled before the lock is
         // taken, so that other changes need not wait, and is held until a release names it.
-        let turn = self.releases.turns.turn(&request.terms.token_scope).await;
+        let turn = self.releases.turns.turn(&request.options.token_scope).await;
         let loaded = self.loader.plugins.new_file(&file).await;
         drop(turn);
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;

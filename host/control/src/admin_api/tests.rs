@@ -37,10 +37,10 @@ async fn release(control: &Control, changes: Vec<Change>) -> Result<Published, C
 async fn release_by(
     control: &Control,
     changes: Vec<Change>,
-    terms: ChangeOptions,
+    options: ChangeOptions,
 ) -> Result<Published, ControlError> {
     let changes = changes.into_iter().map(Into::into).collect();
-    control.release(NewRelease { changes, ..NewRelease::default() }, terms).await
+    control.release(NewRelease { changes, ..NewRelease::default() }, options).await
 }
 
 #[track_caller]
@@ -139,16 +139,16 @@ async fn together(
     together_by(control, releases.into_iter().map(by_anyone)).await
 }
 
-/// As [`together`], each on terms of its own.
+/// As [`together`], each with its own options.
 async fn together_by(
     control: &Arc<Control>,
     releases: impl IntoIterator<Item = (Vec<Change>, ChangeOptions)>,
 ) -> Vec<Result<Published, ControlError>> {
     let lock = control.releases.replayed.lock().await;
     let mut making = Vec::new();
-    for (waiting, (changes, terms)) in releases.into_iter().enumerate() {
-        let own = control.clone();
-        making.push(tokio::spawn(async move { release_by(&own, changes, terms).await }));
+    for (waiting, (changes, options)) in releases.into_iter().enumerate() {
+        let releasing = control.clone();
+        making.push(tokio::spawn(async move { release_by(&releasing, changes, options).await }));
         let arrived = async {
             while control.releases.queue.len() == waiting {
                 tokio::task::yield_now().await;
@@ -220,13 +220,14 @@ async fn a_token_that_a_change_deletes_makes_none_of_those_that_arrive_with_it()
     let token_scope = TokenScope::of(&token, &spec);
     let created = vec![Change::PutToken { token: token.clone(), spec }];
     let version = release(&control, created).await.unwrap().release;
-    let terms = || ChangeOptions {
+    let options = || ChangeOptions {
         token_scope: token_scope.clone(),
         token: Some(TokenUse { name: token.clone(), version }),
         ..ChangeOptions::default()
     };
     let deleted = vec![Change::DeleteToken { token: token.clone() }];
-    let changes = [(put("a"), terms()), (deleted, ChangeOptions::default()), (put("b"), terms())];
+    let changes =
+        [(put("a"), options()), (deleted, ChangeOptions::default()), (put("b"), options())];
     let made = together_by(&control, changes).await;
     assert_eq!(made[0].as_ref().unwrap().release, 2);
     assert_eq!(made[1].as_ref().unwrap().release, 3);

@@ -19,10 +19,10 @@ impl Control {
         token: &Name,
         document: TokenDocument,
         hash: KeyHash,
-        terms: ChangeOptions,
+        options: ChangeOptions,
     ) -> Result<(Published, bool), ControlError> {
         let put = AskedChange::PutToken { token: token.clone(), document, hash };
-        let published = self.change(put, terms).await?;
+        let published = self.change(put, options).await?;
         let is_new = self.desired().tokens.get(token).is_some_and(|token| token.spec.hash == hash);
         Ok((published, is_new))
     }

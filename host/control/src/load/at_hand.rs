@@ -19,11 +19,11 @@ use gristmill_state::{Desired, Model, ModelConfig, Needs};
 use crate::load::error::{LoadError, Loaded};
 use crate::load::loader::Loader;
 
-/// The most models that are loaded side by side. While a model is loaded, it is in memory several
+/// Maximum models that are loaded side by side. While a model is loaded, it is in memory several
 /// times.
 const MODELS_AT_ONCE: usize = 2;
 
-/// The most plugins that are loaded side by side. Plugins that have to be compiled take turns
+/// Maximum plugins that are loaded side by side. Plugins that have to be compiled take turns
 /// (`sandbox`); for the others only verifying the checksum takes time.
 const PLUGINS_AT_ONCE: usize = 4;
 
@@ -59,17 +59,17 @@ impl AtHand {
         let mut is_whole = true;
         for ((name, digest), config) in models {
             let key = (name.clone(), digest, config.clone());
-            let known = loader.models.known(name, digest, config);
-            if let Some(known) = known.filter(|known| !(self.retries && is_unread(known))) {
-                self.models.insert(key, known);
+            let loaded = loader.models.known(name, digest, config);
+            if let Some(loaded) = loaded.filter(|loaded| !(self.retries && is_unread(loaded))) {
+                self.models.insert(key, loaded);
             } else {
                 is_whole &= self.models.contains_key(&key);
             }
         }
         for digest in plugins.into_keys() {
-            let known = loader.plugins.known(digest);
-            if let Some(known) = known.filter(|known| !(self.retries && is_unread(known))) {
-                self.plugins.insert(digest, known);
+            let loaded = loader.plugins.known(digest);
+            if let Some(loaded) = loaded.filter(|loaded| !(self.retries && is_unread(loaded))) {
+                self.plugins.insert(digest, loaded);
             } else {
                 is_whole &= self.plugins.contains_key(&digest);
             }
@@ -146,8 +146,8 @@ impl AtHand {
         if model.unloaded {
             return Err(LoadError::Unloaded.into());
         }
-        let known = self.models.get(&(name.clone(), file, model.config.clone()));
-        known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
+        let model = self.models.get(&(name.clone(), file, model.config.clone()));
+        model.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
     }
 
     /// The plugin of this digest. None if it is not at hand.

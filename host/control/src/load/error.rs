@@ -109,10 +109,10 @@ impl LoadError {
     }
 
     /// The code for clients. `own` is the code for a fault of the file or of its configuration.
-    pub(crate) fn code(&self, own: ErrorCode) -> ErrorCode {
+    pub(crate) fn code(&self, file_code: ErrorCode) -> ErrorCode {
         match self {
             Self::Plugin(error) => match error.code() {
-                ErrorCode::InvalidPlugin => own,
+                ErrorCode::InvalidPlugin => file_code,
                 other => other,
             },
             Self::Prover { source, .. } if source.is_hosts_fault() => ErrorCode::Internal,
@@ -131,7 +131,7 @@ impl LoadError {
             | Self::Backend { .. }
             | Self::Unloaded
             | Self::NotLoaded
-            | Self::NotServed(_) => own,
+            | Self::NotServed(_) => file_code,
         }
     }
 }

@@ -56,7 +56,7 @@ mod tests {
         progress.replayed(7);
         progress.begin(2);
         progress.loaded(1);
-        let said = "7 releases replayed, 1 of 2 plugins and models loaded";
-        assert_eq!(progress.to_string(), said);
+        let expected = "7 releases replayed, 1 of 2 plugins and models loaded";
+        assert_eq!(progress.to_string(), expected);
     }
 }

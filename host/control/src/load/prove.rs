@@ -37,7 +37,7 @@ pub const PROVE_JOB: &str = "prove-model";
 /// kernels.
 const COPIES: u64 = 4;
 
-/// The seconds of real time that a child has for each second of processor time: on a busy machine
+/// The seconds of real time that a child has for each second of CPU time: on a busy machine
 /// it gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
@@ -50,7 +50,7 @@ pub struct ProverConfig {
     pub runner: Arc<ChildRunner>,
     /// The folder of remembered proofs.
     pub directory: PathBuf,
-    /// The processor time that loading a model and running it once may take, without the trial of
+    /// The CPU time that loading a model and running it once may take, without the trial of
     /// its rows.
     pub timeout: Duration,
     /// The memory that it may take in addition to four times the file.

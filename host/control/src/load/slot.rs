@@ -17,7 +17,7 @@ use crate::load::error::{LoadError, Loaded};
 /// The record of one model.
 #[derive(Default)]
 pub(crate) struct Slot {
-    known: Mutex<Known>,
+    outcomes: Mutex<Known>,
     /// Held by the caller that loads it.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -49,11 +49,11 @@ struct Failed {
 impl Slot {
     /// The model with these settings, if it is loaded. The newest lane is preferred. A lane that
     /// refuses requests is used only for its own settings, and only if no other lane serves: to
-    /// load the model again may mend it.
+    /// load the model again may fix it.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
-        let mut known = self.known.lock();
-        known.lanes.retain(KnownLane::is_alive);
-        let lanes = || known.lanes.iter().rev();
+        let mut outcomes = self.outcomes.lock();
+        outcomes.lanes.retain(KnownLane::is_alive);
+        let lanes = || outcomes.lanes.iter().rev();
         let same = || lanes().filter(|lane| lane.settings == *settings);
         if let Some(served) = same().find_map(KnownLane::serving) {
             return Some(served);
@@ -63,19 +63,19 @@ impl Slot {
         };
         let served =
             ServedModel { lane: Arc::new(like.lane.with_config(settings.clone())), ..like };
-        known.lanes.push(KnownLane::of(&served, settings.clone()));
+        outcomes.lanes.push(KnownLane::of(&served, settings.clone()));
         Some(served)
     }
 
     /// Whether the model is loaded, with any settings.
     pub(crate) fn is_served(&self) -> bool {
-        self.known.lock().lanes.iter().any(KnownLane::is_alive)
+        self.outcomes.lock().lanes.iter().any(KnownLane::is_alive)
     }
 
     /// Why it could not be loaded, if that was tried at `since` or later.
     pub(crate) fn failed(&self, since: Option<Instant>) -> Option<Arc<LoadError>> {
-        let known = self.known.lock();
-        let failed = known.failed.as_ref();
+        let outcomes = self.outcomes.lock();
+        let failed = outcomes.failed.as_ref();
         failed
             .filter(|failed| since.is_none_or(|since| failed.at >= since))
             .map(|failed| failed.fault.clone())
@@ -84,14 +84,14 @@ impl Slot {
     /// Remember the outcome of loading it with these settings. Earlier lanes stay known, because
     /// the change that loaded the model again may be refused: then they still serve.
     pub(crate) fn note(&self, settings: LaneConfig, outcome: &Loaded<ServedModel>) {
-        let mut known = self.known.lock();
+        let mut outcomes = self.outcomes.lock();
         match outcome {
             Ok(served) => {
-                known.lanes.push(KnownLane::of(served, settings));
-                known.failed = None;
+                outcomes.lanes.push(KnownLane::of(served, settings));
+                outcomes.failed = None;
             }
             Err(fault) => {
-                known.failed = Some(Failed { at: Instant::now(), fault: fault.clone() });
+                outcomes.failed = Some(Failed { at: Instant::now(), fault: fault.clone() });
             }
         }
     }

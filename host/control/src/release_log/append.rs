@@ -32,11 +32,11 @@ pub(crate) struct Appended {
     /// acknowledged.
     pub(crate) unconfirmed: Option<StoreError>,
     /// The outcome of the others.
-    pub(crate) others: Others,
+    pub(crate) rest: Rest,
 }
 
 /// The outcome of drafts that the log is not known to have.
-pub(crate) enum Others {
+pub(crate) enum Rest {
     /// They are to be made again, if there are any: another writer was first, or the store did not
     /// get so far.
     Again,
@@ -81,12 +81,12 @@ impl ReleaseLog {
             true => self.append_shared(&drafts).await?,
             false => self.append_local(&drafts).await,
         };
-        let others = drafts.split_off(appended.kept);
+        let rest = drafts.split_off(appended.kept);
         for Draft { head, changes, .. } in &drafts {
             self.note_published(head.number, changes);
         }
-        if let Others::Failed { unknown, .. } = appended.others {
-            for draft in &others[..unknown] {
+        if let Rest::Failed { unknown, .. } = appended.rest {
+            for draft in &rest[..unknown] {
                 // The next change reads the log again. Files that the release may name stay until
                 // the next start.
                 let release = draft.number();
@@ -106,7 +106,7 @@ impl ReleaseLog {
 
     async fn append_local(&self, drafts: &[Draft]) -> Appended {
         let source = match self.send(drafts).await {
-            Ok(kept) => return Appended { kept, unconfirmed: None, others: Others::Again },
+            Ok(kept) => return Appended { kept, unconfirmed: None, rest: Rest::Again },
             Err(source) => source,
         };
         let mut kept = 0;
@@ -119,50 +119,50 @@ impl ReleaseLog {
             }
         };
         let unconfirmed = (kept > 0).then(|| source.clone());
-        Appended { kept, unconfirmed, others: Others::Failed { source, unknown } }
+        Appended { kept, unconfirmed, rest: Rest::Failed { source, unknown } }
     }
 
     async fn append_shared(&self, drafts: &[Draft]) -> Result<Appended, ControlError> {
         let mut kept = 0;
-        let others = loop {
+        let rest = loop {
             let sent = self.send(&drafts[kept..]).await;
             kept += sent.as_ref().unwrap_or(&0);
-            let Some(next) = drafts.get(kept) else { break Others::Again };
+            let Some(next) = drafts.get(kept) else { break Rest::Again };
             // The call may have been repeated because its answer was lost. So what is there now
             // decides, not the answer.
             match (self.store.document(next.number()).await, sent) {
                 (Ok(Some(there)), _) if there == next.document => kept += 1,
-                (Ok(Some(_)), _) => break Others::Again,
+                (Ok(Some(_)), _) => break Rest::Again,
                 // There was one, perhaps this one, and others have removed it since.
                 (Ok(None), Ok(_)) => {
                     let source = StoreError::unreachable("the log went far ahead");
-                    break Others::Failed { source, unknown: 1 };
+                    break Rest::Failed { source, unknown: 1 };
                 }
                 // It may still arrive. Those behind it were not sent.
                 (Ok(None), Err(source)) | (Err(source), _) => {
-                    break Others::Failed { source, unknown: 1 };
+                    break Rest::Failed { source, unknown: 1 };
                 }
             }
         };
         let Some(last) = kept.checked_sub(1).map(|last| &drafts[last]) else {
-            return Ok(Appended { kept, unconfirmed: None, others });
+            return Ok(Appended { kept, unconfirmed: None, rest });
         };
         // If the last one is part of the log, so are those before it.
         let source = match self.is_part(&last.head).await {
-            Ok(Some(true)) => return Ok(Appended { kept, unconfirmed: None, others }),
+            Ok(Some(true)) => return Ok(Appended { kept, unconfirmed: None, rest }),
             Ok(Some(false)) if kept == 1 => {
-                return Ok(Appended { kept: 0, unconfirmed: None, others: Others::Again });
+                return Ok(Appended { kept: 0, unconfirmed: None, rest: Rest::Again });
             }
             Ok(_) => StoreError::unreachable("the log went far ahead"),
             Err(ControlError::Store(source)) => source,
             Err(error) => return Err(error),
         };
-        let behind = match others {
-            Others::Failed { unknown, .. } => unknown,
-            Others::Again => 0,
+        let behind = match rest {
+            Rest::Failed { unknown, .. } => unknown,
+            Rest::Again => 0,
         };
-        let others = Others::Failed { source, unknown: kept + behind };
-        Ok(Appended { kept: 0, unconfirmed: None, others })
+        let rest = Rest::Failed { source, unknown: kept + behind };
+        Ok(Appended { kept: 0, unconfirmed: None, rest })
     }
 
     /// Send documents to the store.

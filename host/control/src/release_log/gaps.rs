@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use gristmill_store::{LOG_END, LogListing};
 
-/// The most files or ranges that a message names.
+/// Maximum files or ranges that a message names.
 const NAMED_MAX: usize = 10;
 
 /// A log with gaps: its numbers must follow one another, from that behind the checkpoint on.
@@ -15,7 +15,7 @@ const NAMED_MAX: usize = 10;
      behind the gap out of the log's folder, and {LOG_END} beside it away, to serve the state of \
      release {whole} (keep a copy of the data directory: files that no release names are removed); \
      `gristmill fsck` names everything that is damaged",
-    Ranges(.missing), Ranges(.found)
+    Ranges(.missing), Ranges(.present)
 )]
 pub struct LogGap {
     /// The last release before the first gap.
@@ -23,7 +23,7 @@ pub struct LogGap {
     /// The releases that are missing.
     pub missing: Vec<RangeInclusive<u64>>,
     /// The releases behind the first gap.
-    pub found: Vec<RangeInclusive<u64>>,
+    pub present: Vec<RangeInclusive<u64>>,
 }
 
 /// The gaps of a log with these files, whose checkpoint stands for the releases up to `base`.
@@ -45,9 +45,9 @@ pub(crate) fn gap_in(listing: &LogListing, base: u64) -> Option<LogGap> {
         }
         next = number.saturating_add(1);
     }
-    let found = behind.chunk_by(|one, other| one + 1 == *other);
-    let found = found.filter_map(|run| Some(*run.first()?..=*run.last()?)).collect();
-    Some(LogGap { whole, missing, found })
+    let present = behind.chunk_by(|one, other| one + 1 == *other);
+    let present = present.filter_map(|run| Some(*run.first()?..=*run.last()?)).collect();
+    Some(LogGap { whole, missing, present })
 }
 
 /// "releases 2, 4 to 6 are".

@@ -46,7 +46,7 @@ impl ReleaseLog {
             gap = Some(LogGap {
                 whole,
                 missing: vec![whole + 1..=next - 1],
-                found: vec![next..=next],
+                present: vec![next..=next],
             });
         }
         gap.map_or(Ok(false), |gap| Err(gap.into()))

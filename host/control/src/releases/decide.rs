@@ -13,13 +13,13 @@ use gristmill_state::{
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::release_log::append::Draft;
-use crate::releases::step::{Published, Ready, Step};
+use crate::releases::step::{NextStep, Prepared, Published};
 use crate::releases::{Releases, serving_of};
 use crate::samples::subject::unproven;
 
 /// The state by which a change is decided: that of the log and of the releases that are to be
 /// appended before its own.
-pub(super) struct Basis {
+pub(super) struct Base {
     pub(super) head: Head,
     pub(super) desired: Desired,
     pub(super) serving: Arc<Serving>,
@@ -27,7 +27,7 @@ pub(super) struct Basis {
     pub(super) touched: BTreeSet<Name>,
 }
 
-impl Basis {
+impl Base {
     /// Move on to a state that may be published in place of those before it. Returns it.
     pub(super) fn take(&mut self, mut serving: Serving) -> Arc<Serving> {
         self.touched.append(&mut serving.touched);
@@ -49,9 +49,9 @@ impl Basis {
 pub(super) enum Decision {
     /// It is made without a release, or lacks something. Parts that failed to load before may serve
     /// now.
-    Step(Step, Option<Serving>),
-    /// A release makes it, as the outcome says.
-    Release { draft: Box<Draft>, serving: Serving, outcome: Published },
+    Step(NextStep, Option<Serving>),
+    /// A release makes it.
+    Release { draft: Box<Draft>, serving: Serving, published: Published },
 }
 
 impl Releases {
@@ -61,13 +61,13 @@ impl Releases {
     /// It is refused.
     pub(super) async fn decide(
         &self,
-        basis: &Basis,
+        base: &Base,
         request: &ChangeRequest,
-        Ready { at_hand, proven, fresh }: &mut Ready,
+        Prepared { at_hand, proven, fresh }: &mut Prepared,
     ) -> Result<Decision, ControlError> {
-        let Basis { head, desired, serving: before, .. } = basis;
+        let Base { head, desired, serving: before, .. } = base;
         let step = |step| Ok(Decision::Step(step, None));
-        request.terms.check_token(desired, SystemTime::now())?;
+        request.options.check_token(desired, SystemTime::now())?;
         request.check_expected(head.number)?;
         if let Some(TokenUse { name, version }) = paced(request) {
             self.pace.check(name, *version, Instant::now())?;
@@ -83,16 +83,16 @@ impl Releases {
         let tenants = before.may_change(&plan.desired);
         let is_at_hand = at_hand.look_up(&self.loader, &plan.desired, &tenants);
         if !is_at_hand || !unproven_models.is_empty() {
-            return step(Step::Load(plan.desired, unproven_models));
+            return step(NextStep::Load(plan.desired, unproven_models));
         }
         if plan.desired.is_still(desired) {
             // There is nothing to append. But a part that failed to load may be loaded now.
-            let mended = (!before.faulty.is_empty() && !request.is_dry_run).then(|| {
+            let repaired = (!before.faulty.is_empty() && !request.is_dry_run).then(|| {
                 let built = self.build(before, head.number, &plan.desired, at_hand);
                 serving_of(built, plan.desired)
             });
-            let made = made(request, before, mended.as_ref().unwrap_or(before))?;
-            return Ok(Decision::Step(Step::Made(made), mended));
+            let made = made(request, before, repaired.as_ref().unwrap_or(before))?;
+            return Ok(Decision::Step(NextStep::Made(made), repaired));
         }
         if !request.force {
             Self::check_fit(before, &plan, at_hand)?;
@@ -103,45 +103,46 @@ impl Releases {
         let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
         let mut faults = refusing(built.faults.clone(), &before.faulty, &put);
         faults.retain(|fault| {
-            before.served(fault) && request.terms.token_scope.has_subject(&fault.subject)
+            before.served(fault) && request.options.token_scope.has_subject(&fault.subject)
         });
         if !faults.is_empty() {
             return Err(ControlError::Refused(faults));
         }
         let serving = serving_of(built, plan.desired.clone());
-        if !request.terms.skips_samples {
+        if !request.options.skips_samples {
             let mut unproven = unproven(before, &serving, proven);
-            // The author neither runs nor sees the samples of tenants beyond its reach.
-            unproven.retain(|own| request.terms.token_scope.has_tenant(own.tenant.as_str()));
+            // The author neither runs nor sees the samples of tenants beyond its scope.
+            unproven
+                .retain(|subject| request.options.token_scope.has_tenant(subject.tenant.as_str()));
             if !unproven.is_empty() {
-                return step(Step::RunSamples(unproven));
+                return step(NextStep::RunSamples(unproven));
             }
         }
-        let outcome = made(request, before, &serving)?;
+        let published = made(request, before, &serving)?;
         if request.is_dry_run {
-            return step(Step::Made(outcome));
+            return step(NextStep::Made(published));
         }
         if self.log.is_shared() {
             let mut files: Vec<_> = plan.changes.iter().filter_map(Change::blob).collect();
             files.retain(|file| !fresh.contains(file));
             if !files.is_empty() {
-                return step(Step::Refresh(files));
+                return step(NextStep::Refresh(files));
             }
         }
-        let draft = Draft::of(head, request.terms.note.clone(), plan)?.into();
-        Ok(Decision::Release { draft, serving, outcome })
+        let draft = Draft::of(head, request.options.note.clone(), plan)?.into();
+        Ok(Decision::Release { draft, serving, published })
     }
 }
 
 /// The token of a request whose releases have a pace.
 pub(super) fn paced(request: &ChangeRequest) -> Option<&TokenUse> {
-    let token = request.terms.token.as_ref();
-    token.filter(|_| !request.terms.token_scope.is_server() && !request.is_dry_run)
+    let token = request.options.token.as_ref();
+    token.filter(|_| !request.options.token_scope.is_server() && !request.is_dry_run)
 }
 
 /// Check the conditions of the request.
 fn check_conditions(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
-    let conditions = &request.terms.conditions;
+    let conditions = &request.options.conditions;
     if let Some(subject) = request.subject().filter(|_| !conditions.are_none()) {
         conditions.check(&subject, serving.tag(&subject)?)?;
     }
@@ -152,15 +153,16 @@ fn check_conditions(request: &ChangeRequest, serving: &Serving) -> Result<(), Co
 /// bounds. One that is taken away because it passed them must not have begun anew.
 fn check_candidates(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
     let candidate = |(tenant, pipeline): (&Name, &Name)| {
-        let own = serving.snapshot.tenants.get(tenant)?.pipelines.get(pipeline)?;
-        let Pipeline::Ready(route) = own else { return None };
+        let pipeline = serving.snapshot.tenants.get(tenant)?.pipelines.get(pipeline)?;
+        let Pipeline::Ready(route) = pipeline else { return None };
         route.candidate.as_ref()
     };
     let promoted = request.promoted().and_then(candidate);
-    if let Some(why) = promoted.and_then(|own| own.evaluation.report().aborted) {
+    if let Some(why) = promoted.and_then(|candidate| candidate.evaluation.report().aborted) {
         return Err(ControlError::CandidateAborted(why));
     }
-    match request.aborted().filter_map(candidate).any(|own| own.evaluation.is_running()) {
+    match request.aborted().filter_map(candidate).any(|candidate| candidate.evaluation.is_running())
+    {
         true => Err(ControlError::Overtaken),
         false => Ok(()),
     }
@@ -178,6 +180,6 @@ fn made(
         None => (None, differences(before, after)?),
     };
     // A version of a model goes when the last pipeline stops to name it.
-    differences.retain(|own| request.terms.token_scope.has_subject(&own.subject));
+    differences.retain(|difference| request.options.token_scope.has_subject(&difference.subject));
     Ok(Published { release, tag, differences })
 }

@@ -13,7 +13,7 @@ use crate::releases::{ROUNDS_MAX, Releases, serving_of};
 
 impl Releases {
     /// Read the log on, and serve its state. Parts that fail to load are unavailable, as at the
-    /// start. If other releases keep coming, the next look goes on.
+    /// start. If other releases keep coming, the next poll goes on.
     ///
     /// # Errors
     /// The log cannot be read, or has hashes that were made with another secret; or the store does
@@ -47,7 +47,7 @@ impl Releases {
 
     /// Try to load the plugins and models whose files could not be read. Returns whether there were
     /// any.
-    pub(crate) async fn mend(self: &Arc<Self>) -> bool {
+    pub(crate) async fn repair(self: &Arc<Self>) -> bool {
         let serving = self.publisher.serving();
         if serving.faulty.is_empty() {
             return false;

@@ -8,38 +8,38 @@ use tokio::sync::oneshot;
 
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
-use crate::releases::step::{Ready, Step};
+use crate::releases::step::{NextStep, Prepared};
 
-/// The most changes that are made together. The first one waits until the last one is decided.
+/// Maximum changes that are made together. The first one waits until the last one is decided.
 const TOGETHER_MAX: usize = 32;
 
 /// The changes that wait for the lock, in the order in which they came.
 #[derive(Default)]
-pub(crate) struct Queue(Mutex<VecDeque<Waiting>>);
+pub(crate) struct Queue(Mutex<VecDeque<QueuedChange>>);
 
-pub(super) struct Waiting {
+pub(super) struct QueuedChange {
     pub(super) request: Arc<ChangeRequest>,
-    pub(super) ready: Ready,
-    answer: oneshot::Sender<(Outcome, Ready)>,
+    pub(super) prepared: Prepared,
+    answer: oneshot::Sender<(StepResult, Prepared)>,
 }
 
 /// The next step.
-pub(super) type Outcome = Result<Step, ControlError>;
+pub(super) type StepResult = Result<NextStep, ControlError>;
 
 impl Queue {
     /// Let a change wait. Returns where its outcome arrives.
     pub(super) fn push(
         &self,
         request: Arc<ChangeRequest>,
-        ready: Ready,
-    ) -> oneshot::Receiver<(Outcome, Ready)> {
+        prepared: Prepared,
+    ) -> oneshot::Receiver<(StepResult, Prepared)> {
         let (answer, answered) = oneshot::channel();
-        self.0.lock().push_back(Waiting { request, ready, answer });
+        self.0.lock().push_back(QueuedChange { request, prepared, answer });
         answered
     }
 
     /// Take those that have waited longest.
-    pub(super) fn take(&self) -> Vec<Waiting> {
+    pub(super) fn take(&self) -> Vec<QueuedChange> {
         let mut all = self.0.lock();
         let count = all.len().min(TOGETHER_MAX);
         all.drain(..count).collect()
@@ -53,11 +53,11 @@ impl Queue {
     }
 }
 
-impl Waiting {
+impl QueuedChange {
     /// The client may have left.
-    pub(super) fn answer(self, outcome: Outcome) {
-        let Self { answer, ready, .. } = self;
-        let _ = answer.send((outcome, ready));
+    pub(super) fn answer(self, outcome: StepResult) {
+        let Self { answer, prepared, .. } = self;
+        let _ = answer.send((outcome, prepared));
     }
 
     pub(super) fn refuse(self, error: &Arc<ControlError>) {

@@ -19,7 +19,7 @@ pub struct Published {
 }
 
 /// The outcome of planning a change once.
-pub(super) enum Step {
+pub(super) enum NextStep {
     Made(Published),
     /// This state is to be served, but some plugins or models that it names are not loaded, or some
     /// of these unloaded models are not proven.
@@ -32,7 +32,7 @@ pub(super) enum Step {
 
 /// The parts of a change that were prepared while the lock was free.
 #[derive(Default)]
-pub(super) struct Ready {
+pub(super) struct Prepared {
     pub(super) at_hand: AtHand,
     /// The pipelines whose samples passed.
     pub(super) proven: Vec<SampleSubject>,

@@ -20,30 +20,30 @@ use gristmill_store::StoreError;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::release_log::Replayed;
-use crate::release_log::append::{Appended, Draft, Others};
+use crate::release_log::append::{Appended, Draft, Rest};
 use crate::releases::Releases;
-use crate::releases::decide::{Basis, Decision, paced};
-use crate::releases::queue::{Outcome, Waiting};
-use crate::releases::step::{Published, Ready, Step};
+use crate::releases::decide::{Base, Decision, paced};
+use crate::releases::queue::{QueuedChange, StepResult};
+use crate::releases::step::{NextStep, Prepared, Published};
 use crate::task::caught;
 
-/// The most times that releases are appended under the lock. Servers that share the log take its
+/// Maximum times that releases are appended under the lock. Servers that share the log take its
 /// next number from each other; a store that takes nothing must not hold the lock for ever.
 const APPENDS_MAX: usize = 200;
 
 /// A change that was decided.
 struct Decided {
-    waiting: Waiting,
+    queued: QueuedChange,
     /// The releases by which it was decided and that are still to be appended.
     behind: usize,
-    what: What,
+    outcome: ChangeOutcome,
     /// The state after it, if it is another one.
     serving: Option<Arc<Serving>>,
 }
 
-enum What {
-    Answer(Outcome),
-    /// Its release is the next of those that are to be appended.
+enum ChangeOutcome {
+    Answer(StepResult),
+    /// Appends the next pending release.
     Release(Published),
 }
 
@@ -53,14 +53,14 @@ impl Releases {
     pub(super) async fn step(
         self: &Arc<Self>,
         request: &Arc<ChangeRequest>,
-        ready: Ready,
-    ) -> (Result<Step, ControlError>, Ready) {
-        let answered = self.queue.push(request.clone(), ready);
+        prepared: Prepared,
+    ) -> (Result<NextStep, ControlError>, Prepared) {
+        let answered = self.queue.push(request.clone(), prepared);
         let releases = self.clone();
         tokio::spawn(async move { releases.make_waiting().await });
         answered.await.unwrap_or_else(|lost| {
             let (doing, cause) = ("made releases", lost.to_string());
-            (Err(ControlError::Internal { doing, cause }), Ready::default())
+            (Err(ControlError::Internal { doing, cause }), Prepared::default())
         })
     }
 
@@ -74,7 +74,7 @@ impl Releases {
             }
             waiting = self.make_once(&mut replayed, waiting).await;
         }
-        waiting.into_iter().for_each(|own| own.answer(Err(ControlError::Overtaken)));
+        waiting.into_iter().for_each(|queued| queued.answer(Err(ControlError::Overtaken)));
     }
 
     /// Decide changes, and append and publish their releases. Returns the changes that must be
@@ -82,37 +82,38 @@ impl Releases {
     async fn make_once(
         self: &Arc<Self>,
         replayed: &mut Replayed,
-        mut waiting: Vec<Waiting>,
-    ) -> Vec<Waiting> {
+        mut waiting: Vec<QueuedChange>,
+    ) -> Vec<QueuedChange> {
         if let Err(error) = self.read_on(replayed).await {
             refuse_all(waiting, error);
             return Vec::new();
         }
         if !self.serve_log_for(replayed, &mut waiting).await {
-            for own in waiting {
-                own.answer(Ok(Step::Load(replayed.desired.clone(), Vec::new())));
+            for queued in waiting {
+                queued.answer(Ok(NextStep::Load(replayed.desired.clone(), Vec::new())));
             }
             return Vec::new();
         }
-        let mut basis = Basis {
+        let mut base = Base {
             head: replayed.head.clone(),
             desired: replayed.desired.clone(),
             serving: self.publisher.serving(),
             touched: BTreeSet::new(),
         };
         let (mut drafts, mut decided) = (Vec::new(), Vec::new());
-        for own in waiting {
-            decided.push(self.decide_next(&mut basis, &mut drafts, own).await);
+        for queued in waiting {
+            decided.push(self.decide_next(&mut base, &mut drafts, queued).await);
         }
         let appended = self.log.append(replayed, drafts).await.map_err(Arc::new);
         let kept = appended.as_ref().map_or(0, |appended| appended.kept);
-        let holding = |own: &&Decided| own.holds(kept);
-        let serving = decided.iter().rev().filter(holding).find_map(|own| own.serving.clone());
+        let holding = |change: &&Decided| change.holds(kept);
+        let serving =
+            decided.iter().rev().filter(holding).find_map(|change| change.serving.clone());
         if let Some(serving) = serving {
             self.publish(serving, replayed).await;
         }
-        for own in decided.iter().filter(|own| own.is_release() && !own.holds(kept)) {
-            if let Some(TokenUse { name, version }) = paced(&own.waiting.request) {
+        for change in decided.iter().filter(|change| change.is_release() && !change.holds(kept)) {
+            if let Some(TokenUse { name, version }) = paced(&change.queued.request) {
                 self.pace.take_back(name, *version);
             }
         }
@@ -120,7 +121,7 @@ impl Releases {
             let (releases, last) = (self.clone(), replayed.head.number);
             tokio::spawn(async move { releases.log.collect(last).await });
         }
-        decided.into_iter().filter_map(|own| own.finish(&appended, kept)).collect()
+        decided.into_iter().filter_map(|change| change.finish(&appended, kept)).collect()
     }
 
     /// Read what other servers have appended.
@@ -131,50 +132,50 @@ impl Releases {
 
     /// Serve the state of the log with what one of the changes has at hand. Returns false if
     /// something is missing.
-    async fn serve_log_for(&self, replayed: &mut Replayed, waiting: &mut [Waiting]) -> bool {
-        for own in waiting {
-            if self.serve_log(replayed, &mut own.ready.at_hand).await {
+    async fn serve_log_for(&self, replayed: &mut Replayed, waiting: &mut [QueuedChange]) -> bool {
+        for queued in waiting {
+            if self.serve_log(replayed, &mut queued.prepared.at_hand).await {
                 return true;
             }
         }
         false
     }
 
-    /// Decide a change by `basis`, and move that on.
+    /// Decide a change by `base`, and move that on.
     async fn decide_next(
         &self,
-        basis: &mut Basis,
+        base: &mut Base,
         drafts: &mut Vec<Draft>,
-        mut waiting: Waiting,
+        mut queued: QueuedChange,
     ) -> Decided {
         let behind = drafts.len();
-        let deciding = self.decide(basis, &waiting.request, &mut waiting.ready);
-        let (what, serving) = match caught("decided a change", deciding).await {
-            Ok(Decision::Release { draft, serving, outcome }) => {
-                let serving = basis.take_release(draft.head().clone(), serving);
+        let deciding = self.decide(base, &queued.request, &mut queued.prepared);
+        let (outcome, serving) = match caught("decided a change", deciding).await {
+            Ok(Decision::Release { draft, serving, published }) => {
+                let serving = base.take_release(draft.head().clone(), serving);
                 drafts.push(*draft);
-                if let Some(TokenUse { name, version }) = paced(&waiting.request) {
+                if let Some(TokenUse { name, version }) = paced(&queued.request) {
                     self.pace.count(name, *version, Instant::now());
                 }
-                (What::Release(outcome), Some(serving))
+                (ChangeOutcome::Release(published), Some(serving))
             }
-            Ok(Decision::Step(step, mended)) => {
-                (What::Answer(Ok(step)), mended.map(|mended| basis.take(mended)))
+            Ok(Decision::Step(step, repaired)) => {
+                (ChangeOutcome::Answer(Ok(step)), repaired.map(|serving| base.take(serving)))
             }
-            Err(error) => (What::Answer(Err(error)), None),
+            Err(error) => (ChangeOutcome::Answer(Err(error)), None),
         };
-        Decided { waiting, behind, what, serving }
+        Decided { queued, behind, outcome, serving }
     }
 }
 
-fn refuse_all(waiting: Vec<Waiting>, error: ControlError) {
+fn refuse_all(waiting: Vec<QueuedChange>, error: ControlError) {
     let error = Arc::new(error);
-    waiting.into_iter().for_each(|own| own.refuse(&error));
+    waiting.into_iter().for_each(|queued| queued.refuse(&error));
 }
 
 impl Decided {
     fn is_release(&self) -> bool {
-        matches!(self.what, What::Release(_))
+        matches!(self.outcome, ChangeOutcome::Release(_))
     }
 
     /// Whether the log, which has taken the first `kept` releases, has those that the change was
@@ -189,33 +190,33 @@ impl Decided {
         self,
         appended: &Result<Appended, Arc<ControlError>>,
         kept: usize,
-    ) -> Option<Waiting> {
+    ) -> Option<QueuedChange> {
         let holds = self.holds(kept);
-        let Self { waiting, behind, what, .. } = self;
-        match (what, appended) {
-            (What::Answer(outcome), _) if behind == 0 => waiting.answer(outcome),
-            (What::Answer(outcome), Ok(Appended { unconfirmed: None, .. })) if holds => {
-                waiting.answer(outcome);
+        let Self { queued, behind, outcome, .. } = self;
+        match (outcome, appended) {
+            (ChangeOutcome::Answer(step), _) if behind == 0 => queued.answer(step),
+            (ChangeOutcome::Answer(step), Ok(Appended { unconfirmed: None, .. })) if holds => {
+                queued.answer(step);
             }
-            (What::Answer(_), _) => return Some(waiting),
-            (What::Release(_), Err(error)) => waiting.refuse(error),
-            (What::Release(outcome), Ok(appended)) => {
-                let number = outcome.release;
+            (ChangeOutcome::Answer(_), _) => return Some(queued),
+            (ChangeOutcome::Release(_), Err(error)) => queued.refuse(error),
+            (ChangeOutcome::Release(published), Ok(appended)) => {
+                let number = published.release;
                 let unconfirmed = |source: &StoreError| {
                     let source = source.clone();
                     ControlError::Unconfirmed { number, source }
                 };
-                let made = match (holds, &appended.unconfirmed, &appended.others) {
-                    (true, None, _) => Ok(Step::Made(outcome)),
+                let made = match (holds, &appended.unconfirmed, &appended.rest) {
+                    (true, None, _) => Ok(NextStep::Made(published)),
                     (true, Some(source), _) => Err(unconfirmed(source)),
-                    (false, _, Others::Failed { source, unknown }) => match behind - kept {
+                    (false, _, Rest::Failed { source, unknown }) => match behind - kept {
                         place if place < *unknown => Err(unconfirmed(source)),
                         0 => Err(source.clone().into()),
-                        _ => return Some(waiting),
+                        _ => return Some(queued),
                     },
-                    (false, _, Others::Again) => return Some(waiting),
+                    (false, _, Rest::Again) => return Some(queued),
                 };
-                waiting.answer(made);
+                queued.answer(made);
             }
         }
         None

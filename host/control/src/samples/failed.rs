@@ -9,11 +9,11 @@ use gristmill_state::{SampleFailure, Subject};
 
 use crate::samples::variant::Variant;
 
-/// The most samples whose differences are kept, and the most differences of each.
+/// Maximum samples whose differences are kept, and the most differences of each.
 const SAMPLES_MAX: usize = 20;
 const MISMATCHES_MAX: usize = 5;
 
-/// The most bytes of an error's texts, and of a plugin's own words.
+/// Maximum bytes of an error's texts, and of a plugin's own words.
 const WORDS_BYTES_MAX: usize = 300;
 
 /// A sample that failed.
@@ -155,9 +155,9 @@ mod tests {
         all.add(failed("b", 7, None));
         all.add(failed("a", 1, Some(failure)));
         all.add_late(2);
-        let said = all.sorted().to_string();
+        let text = all.sorted().to_string();
         assert_eq!(
-            said,
+            text,
             "the change is not made, because samples failed (?skip_samples=true makes it); \
              tenant \"acme\", pipeline \"digits\", sample \"a\": $[0]: expected 1, found 2 \
              (plugin_trapped: pre: it trapped; the plugin said \"panicked at line 7\\n\"); \
@@ -180,11 +180,11 @@ mod tests {
         };
         (0..1000)
             .for_each(|index| all.add(failed(&format!("s{index}"), 30, Some(failure.clone()))));
-        let said = all.to_string();
+        let text = all.to_string();
         assert!(
-            said.len() < 32 << 10 && said.contains("980 more samples failed"),
+            text.len() < 32 << 10 && text.contains("980 more samples failed"),
             "{}",
-            said.len()
+            text.len()
         );
     }
 }

@@ -19,7 +19,7 @@ use crate::samples::subject::SampleSubject;
 use crate::samples::{SampleRun, SampleRunner};
 use crate::task::joined;
 
-/// The most samples that a change runs side by side.
+/// Maximum samples that a change runs side by side.
 const SAMPLES_AT_ONCE: usize = 4;
 
 /// How long a sample that finds the tenant or the model busy is tried again, and how often.
@@ -29,7 +29,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// The largest answer that is compared on a serving thread.
 const QUICK_BYTES_MAX: usize = 64 << 10;
 
-/// The most large answers that are compared side by side.
+/// Maximum large answers that are compared side by side.
 pub(crate) const LARGE_CHECKS: usize = 2;
 
 /// Runs the samples of pipelines.

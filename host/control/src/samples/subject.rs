@@ -22,7 +22,7 @@ pub(crate) struct SampleSubject {
     pub(crate) variant: Variant,
     pub(crate) route: Arc<Route>,
     /// The desired state of its tenant.
-    own: Arc<Tenant>,
+    desired_tenant: Arc<Tenant>,
     pre: Arc<Plugin>,
     post: Arc<Plugin>,
 }
@@ -30,9 +30,9 @@ pub(crate) struct SampleSubject {
 impl SampleSubject {
     /// A pipeline of a state, or its candidate that answers requests; none if it cannot serve.
     fn of(state: &Serving, tenant: &Name, pipeline: &Name, variant: Variant) -> Option<Self> {
-        let own = state.desired.tenants.get(tenant)?;
+        let tenant_state = state.desired.tenants.get(tenant)?;
         let serving = state.snapshot.tenants.get(tenant)?;
-        let spec = &**own.pipelines.get(pipeline)?;
+        let spec = &**tenant_state.pipelines.get(pipeline)?;
         let Pipeline::Ready(route) = serving.pipelines.get(pipeline)? else { return None };
         let promoted = spec.promoted();
         let (route, spec) = match variant {
@@ -53,14 +53,14 @@ impl SampleSubject {
             pipeline: pipeline.clone(),
             variant,
             route: route.clone(),
-            own: own.clone(),
+            desired_tenant: tenant_state.clone(),
             pre: plugin(&spec.pre)?,
             post: plugin(&spec.post)?,
         })
     }
 
     fn spec(&self) -> Option<&PipelineSpec> {
-        self.own.pipelines.get(&self.pipeline).map(|own| &**own)
+        self.desired_tenant.pipelines.get(&self.pipeline).map(|spec| &**spec)
     }
 
     pub(crate) fn samples(&self) -> &[Sample] {
@@ -74,15 +74,15 @@ impl SampleSubject {
         if old.pipelines.get(&self.pipeline).is_none_or(|old| **old != *spec) {
             return true;
         }
-        let plugin_in = |own: &Tenant, NamedVersion { name, version }: &NamedVersion| {
-            own.plugins.get(name).and_then(|plugin| plugin.file(*version))
+        let plugin_in = |tenant: &Tenant, NamedVersion { name, version }: &NamedVersion| {
+            tenant.plugins.get(name).and_then(|plugin| plugin.file(*version))
         };
         let model_in = |state: &Serving, NamedVersion { name, version }: &NamedVersion| {
             let model = state.desired.models.get(name)?;
             let file = model.file(version.unwrap_or(model.version));
             Some((file, model.config.clone(), model.unloaded))
         };
-        spec.plugins().any(|named| plugin_in(old, named) != plugin_in(&self.own, named))
+        spec.plugins().any(|named| plugin_in(old, named) != plugin_in(&self.desired_tenant, named))
             || spec.models().any(|named| model_in(before, named) != model_in(after, named))
     }
 
@@ -109,20 +109,22 @@ pub(crate) fn unproven(
 ) -> Vec<SampleSubject> {
     let mut unproven = Vec::new();
     for tenant in &after.touched {
-        let Some(own) = after.desired.tenants.get(tenant) else { continue };
+        let Some(tenant_state) = after.desired.tenants.get(tenant) else { continue };
         let new = after.snapshot.tenants.get(tenant);
         let old = before.snapshot.tenants.get(tenant);
         if old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new)) {
             continue;
         }
-        for (pipeline, _) in own.pipelines.iter().filter(|(_, spec)| !spec.samples.is_empty()) {
+        for (pipeline, _) in
+            tenant_state.pipelines.iter().filter(|(_, spec)| !spec.samples.is_empty())
+        {
             for variant in [Variant::Stable, Variant::Candidate] {
                 let Some(subject) = SampleSubject::of(after, tenant, pipeline, variant) else {
                     continue;
                 };
                 let served = SampleSubject::of(before, tenant, pipeline, variant);
                 let is_touched = served.is_some() || subject.differs_in(before, after);
-                if is_touched && !served.iter().chain(proven).any(|known| known.is_same(&subject)) {
+                if is_touched && !served.iter().chain(proven).any(|other| other.is_same(&subject)) {
                     unproven.push(subject);
                 }
             }

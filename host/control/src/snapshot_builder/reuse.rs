@@ -8,7 +8,7 @@ use gristmill_snapshot::{ModelState, PluginState, ServedModel};
 
 /// The inputs of a tenant of a snapshot.
 pub(super) struct Sources<'a> {
-    pub(super) own: &'a gristmill_state::Tenant,
+    pub(super) desired_tenant: &'a gristmill_state::Tenant,
     pub(super) plugins: &'a BTreeMap<Name, PluginState>,
     /// All models of the host. Only those that the tenant names are compared.
     pub(super) models: &'a BTreeMap<Name, ModelState>,
@@ -21,25 +21,28 @@ impl Sources<'_> {
     pub(super) fn are_the_same(&self, other: &Sources<'_>) -> bool {
         // States share the tenants that a change does not touch, and a comparison costs time for
         // each byte of a tenant. Equal desired states name the same models.
-        (std::ptr::eq(self.own, other.own) || self.own == other.own)
+        (std::ptr::eq(self.desired_tenant, other.desired_tenant)
+            || self.desired_tenant == other.desired_tenant)
             && same_plugins(self.plugins, other.plugins)
             && self
-                .own
+                .desired_tenant
                 .spec
                 .models
                 .iter()
                 .all(|name| self.models.contains_key(name) == other.models.contains_key(name))
-            && self.own.pipelines.values().flat_map(|own| own.models()).all(|named| {
-                let [old, new] = [self, other].map(|own| own.models.get(&named.name));
-                is_same_version(old, new, named.version)
-            })
+            && self.desired_tenant.pipelines.values().flat_map(|pipeline| pipeline.models()).all(
+                |named| {
+                    let [old, new] = [self, other].map(|sources| sources.models.get(&named.name));
+                    is_same_version(old, new, named.version)
+                },
+            )
     }
 }
 
 /// The models that a tenant is granted, and those of its pipelines.
-pub(super) fn named_models(own: &gristmill_state::Tenant) -> impl Iterator<Item = &Name> {
-    let pipelines = own.pipelines.values().flat_map(|own| own.models());
-    own.spec.models.iter().chain(pipelines.map(|model| &model.name))
+pub(super) fn named_models(tenant: &gristmill_state::Tenant) -> impl Iterator<Item = &Name> {
+    let pipelines = tenant.pipelines.values().flat_map(|pipeline| pipeline.models());
+    tenant.spec.models.iter().chain(pipelines.map(|model| &model.name))
 }
 
 /// The models that are served in another way, or with other reasons why they are not.

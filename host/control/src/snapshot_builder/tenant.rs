@@ -22,30 +22,30 @@ use crate::load::error::LoadError;
 /// `before`, the tenant of the snapshot before, stay the same: what is at hand may be older.
 pub(super) fn plugins_of(
     at_hand: &AtHand,
-    own: &gristmill_state::Tenant,
+    desired_tenant: &gristmill_state::Tenant,
     before: Option<&Tenant>,
 ) -> BTreeMap<Name, PluginState> {
     let load = |digest: Digest| {
-        let known = before.into_iter().flat_map(|before| before.plugins.values());
-        let known = known.flat_map(files_of).filter(|(file, _)| *file == digest);
-        let known = known.map(|(_, known)| known);
-        match known.clone().find(|known| known.is_ok()) {
+        let loaded_before = before.into_iter().flat_map(|before| before.plugins.values());
+        let loaded_before = loaded_before.flat_map(files_of).filter(|(file, _)| *file == digest);
+        let loaded_before = loaded_before.map(|(_, loaded)| loaded);
+        match loaded_before.clone().find(|loaded| loaded.is_ok()) {
             Some(loaded) => loaded.clone(),
             None => match at_hand.plugin(digest) {
                 Some(plugin) => plugin.map_err(|error| error.to_string()),
-                None => known.clone().next().cloned().unwrap_or_else(not_loaded),
+                None => loaded_before.clone().next().cloned().unwrap_or_else(not_loaded),
             },
         }
     };
-    let state = |(name, own): (&Name, &gristmill_state::Plugin)| {
-        let gristmill_state::Plugin { digest, version, kept } = own;
+    let state = |(name, plugin): (&Name, &gristmill_state::Plugin)| {
+        let gristmill_state::Plugin { digest, version, kept } = plugin;
         let kept = kept.iter().map(|(version, digest)| {
             (*version, KeptVersion { digest: *digest, loaded: load(*digest) })
         });
         let (digest, version) = (*digest, *version);
         (name.clone(), PluginState { digest, version, plugin: load(digest), kept: kept.collect() })
     };
-    own.plugins.iter().map(state).collect()
+    desired_tenant.plugins.iter().map(state).collect()
 }
 
 /// The files of all versions of a plugin, each loaded or with the reason why it is not.
@@ -63,7 +63,7 @@ fn not_loaded<T>() -> Result<T, String> {
 /// The inputs of a tenant.
 pub(super) struct TenantBuilder<'a> {
     pub(super) id: &'a TenantId,
-    pub(super) own: &'a gristmill_state::Tenant,
+    pub(super) desired_tenant: &'a gristmill_state::Tenant,
     pub(super) plugins: BTreeMap<Name, PluginState>,
     pub(super) models: &'a BTreeMap<Name, ModelState>,
     /// The host's own limits.
@@ -79,14 +79,14 @@ pub(super) struct TenantBuilder<'a> {
 impl TenantBuilder<'_> {
     pub(super) fn build(self) -> Tenant {
         let mut pipelines = HashMap::new();
-        for (name, spec) in &self.own.pipelines {
+        for (name, spec) in &self.desired_tenant.pipelines {
             let pipeline = match self.route(name, spec) {
                 Ok(route) => Pipeline::Ready(Arc::new(route)),
                 Err(faults) => Pipeline::Unavailable(faults.join("; ")),
             };
             pipelines.insert(name.clone(), pipeline);
         }
-        let spec = &self.own.spec;
+        let spec = &self.desired_tenant.spec;
         let keys = || spec.keys.values().copied().collect();
         let direct = |name: &Name| Direct {
             tenant: self.id.0.clone(),
@@ -113,7 +113,7 @@ impl TenantBuilder<'_> {
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
         let mut route = self.plain_route(name, spec, &self.quota)?;
         let before = self.route_before(name).and_then(|route| route.candidate.as_ref());
-        let before = before.map(|own| &own.evaluation);
+        let before = before.map(|candidate| &candidate.evaluation);
         let same = before.filter(|_| self.is_same_candidate(name, spec));
         route.capture = spec.capture.as_ref().map(|capture| self.capture(name, capture));
         let candidate = spec.candidate.as_deref();
@@ -127,7 +127,8 @@ impl TenantBuilder<'_> {
 
     /// The requests that are kept. They stay as long as the document says the same.
     fn capture(&self, name: &Name, spec: &CaptureSpec) -> Arc<Capture> {
-        let before = self.before.and_then(|(own, _)| own.pipelines.get(name)?.capture.as_ref());
+        let before =
+            self.before.and_then(|(tenant, _)| tenant.pipelines.get(name)?.capture.as_ref());
         let same = self.route_before(name).filter(|_| before == Some(spec));
         same.and_then(|route| route.capture.clone()).unwrap_or_else(|| {
             let (redacted, budget) = (spec.redact_headers.clone(), self.quota.bytes.clone());
@@ -157,8 +158,8 @@ impl TenantBuilder<'_> {
         }
         let takes = match shadows {
             Some(shadows) => {
-                let (own, all) = (shadows.places, self.accounts.shadows.clone());
-                Takes::Shadow { own, all, tolerance: candidate.tolerance() }
+                let (of_tenant, all) = (shadows.permits, self.accounts.shadows.clone());
+                Takes::Shadow { own: of_tenant, all, tolerance: candidate.tolerance() }
             }
             None => Takes::Traffic,
         };
@@ -184,15 +185,17 @@ impl TenantBuilder<'_> {
 
     /// Whether the candidate says what it said before, and its plugins are the same files.
     fn is_same_candidate(&self, name: &Name, spec: &PipelineSpec) -> bool {
-        let files = |own: &gristmill_state::Tenant, spec: &PipelineSpec| {
+        let files = |tenant: &gristmill_state::Tenant, spec: &PipelineSpec| {
             Some(
                 spec.candidate_plugins()?
-                    .map(|named| own.plugins.get(&named.name)?.file(named.version)),
+                    .map(|named| tenant.plugins.get(&named.name)?.file(named.version)),
             )
         };
-        let before = self.before.and_then(|(own, _)| Some((own, own.pipelines.get(name)?)));
-        before.is_some_and(|(own, known)| {
-            known.candidate == spec.candidate && files(own, known) == files(self.own, spec)
+        let before =
+            self.before.and_then(|(tenant, _)| Some((tenant, tenant.pipelines.get(name)?)));
+        before.is_some_and(|(tenant, pipeline)| {
+            pipeline.candidate == spec.candidate
+                && files(tenant, pipeline) == files(self.desired_tenant, spec)
         })
     }
 
@@ -211,10 +214,10 @@ impl TenantBuilder<'_> {
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
-        let mut found = Faults::default();
-        wanted.check(&self.plugins, |name| self.models.get(name), &mut found);
-        let mut faults = found.into_texts();
-        let limits = limits.map_err(|found| faults.extend(found)).ok();
+        let mut conflicts = Faults::default();
+        wanted.check(&self.plugins, |name| self.models.get(name), &mut conflicts);
+        let mut faults = conflicts.into_texts();
+        let limits = limits.map_err(|limit_faults| faults.extend(limit_faults)).ok();
         let model = self.models.get(&spec.model.name);
         let served = model.and_then(|model| model.of_version(spec.model.version)?.as_ref().ok());
         let lane = served.map(|served| served.lane.clone());
@@ -238,8 +241,8 @@ impl TenantBuilder<'_> {
                 }),
                 settings: settings.into(),
                 debug: spec.debug,
-                weight: self.own.spec.weight,
-                keeps_apart: self.own.spec.batch_with == BatchWith::Tenant,
+                weight: self.desired_tenant.spec.weight,
+                keeps_apart: self.desired_tenant.spec.batch_with == BatchWith::Tenant,
                 priority: spec.priority,
                 limits,
                 quota: quota.clone(),

@@ -149,17 +149,17 @@ fn a_pipeline_gets_the_version_that_it_names() {
 }
 
 /// What a snapshot says, but for the parts that cannot be compared.
-fn said(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
-    let tenant = |(name, own): (&Name, &Arc<Tenant>)| {
-        let mut pipelines: Vec<_> = own.pipelines.keys().cloned().collect();
+fn comparable(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
+    let tenant = |(name, tenant): (&Name, &Arc<Tenant>)| {
+        let mut pipelines: Vec<_> = tenant.pipelines.keys().cloned().collect();
         pipelines.sort();
-        let plugins: Vec<_> = own.plugins.values().map(|own| own.digest).collect();
-        let models: Vec<_> = own.models.keys().cloned().collect();
-        (name.clone(), (own.weight, models, pipelines, plugins))
+        let plugins: Vec<_> = tenant.plugins.values().map(|plugin| plugin.digest).collect();
+        let models: Vec<_> = tenant.models.keys().cloned().collect();
+        (name.clone(), (tenant.weight, models, pipelines, plugins))
     };
     let tenants: BTreeMap<_, _> = snapshot.tenants.iter().map(tenant).collect();
     let mut keys: Vec<_> =
-        snapshot.keys.iter().map(|(key, own)| (key.to_string(), own.clone())).collect();
+        snapshot.keys.iter().map(|(key, owner)| (key.to_string(), owner.clone())).collect();
     keys.sort();
     (tenants, keys, snapshot.has_plain_keys)
 }
@@ -212,7 +212,7 @@ fn a_snapshot_is_the_one_that_is_built_from_nothing() {
     for (number, (step, faults)) in serving(&parts).iter().enumerate() {
         let all = parts[..=number].concat();
         let whole = &serving(&[&all])[0];
-        assert_eq!(said(&step.snapshot), said(&whole.0.snapshot), "release {number}");
+        assert_eq!(comparable(&step.snapshot), comparable(&whole.0.snapshot), "release {number}");
         let sorted = |faults: &[Fault]| {
             let mut texts: Vec<_> = faults.iter().map(Fault::to_string).collect();
             texts.sort();
@@ -240,8 +240,8 @@ fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
 fn same_with(old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>) -> bool {
     let mut desired = Desired::default();
     desired.apply(1, &[put_tenant("acme", true), put_pipeline("acme", 1)]).unwrap();
-    let (own, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
-    let sources = |models| Sources { own, plugins, models };
+    let (desired_tenant, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
+    let sources = |models| Sources { desired_tenant, plugins, models };
     sources(old).are_the_same(&sources(new))
 }
 
@@ -279,9 +279,9 @@ fn a_tenant_changes_with_the_version_that_it_names_alone() {
     let spec = serde_json::from_value(spec).unwrap();
     let put = Change::PutPipeline { tenant, pipeline, spec };
     desired.apply(1, &[put_tenant("acme", true), put]).unwrap();
-    let (own, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
+    let (desired_tenant, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
     let same = |old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>| {
-        let sources = |models| Sources { own, plugins, models };
+        let sources = |models| Sources { desired_tenant, plugins, models };
         sources(old).are_the_same(&sources(new))
     };
     let old = model(Err("x".into()));
@@ -315,7 +315,7 @@ fn a_tenant_changes_with_its_plugins() {
     };
     let (old, models) = (plugins(1, "x"), BTreeMap::new());
     let same = |new: &BTreeMap<Name, PluginState>| {
-        let sources = |plugins| Sources { own: &desired, plugins, models: &models };
+        let sources = |plugins| Sources { desired_tenant: &desired, plugins, models: &models };
         sources(&old).are_the_same(&sources(new))
     };
     assert!(same(&plugins(1, "x")));

@@ -255,7 +255,7 @@ async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Con
         sample_runner: Arc::new(NoSamples),
         samples_timeout: TIMEOUT,
         progress: Progress::default(),
-        figures: FigureParts { places: LabelSlots::new(1).into(), book: book.into() },
+        figures: FigureParts { label_slots: LabelSlots::new(1).into(), usage: book.into() },
         following: None,
     };
     Control::open(parts).await.unwrap()

@@ -7,7 +7,7 @@ use gristmill_store::Store;
 
 use crate::change_request::ChangeRequest;
 use crate::load::progress::Progress;
-use crate::release_log::append::{Appended, Draft, Others};
+use crate::release_log::append::{Appended, Draft, Rest};
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::testing::name;
 use crate::uploads::Uploads;
@@ -20,9 +20,9 @@ struct Writer {
 }
 
 impl Writer {
-    async fn start(directory: &Path, own: &str) -> Self {
+    async fn start(directory: &Path, server: &str) -> Self {
         let url = format!("file://{}", directory.join("shared").display()).parse().unwrap();
-        let store = Store::open_shared(&url, &directory.join(own), 1 << 20).unwrap();
+        let store = Store::open_shared(&url, &directory.join(server), 1 << 20).unwrap();
         let (store, progress) = (Arc::new(store), Progress::default());
         let uploads = Arc::new(Uploads::new(store.clone()));
         let log = ReleaseLog::new(store.clone(), uploads, progress, (1, None));
@@ -57,14 +57,14 @@ impl Writer {
     /// Append releases of which another server has the first number.
     async fn lose(&mut self, tenants: &[&str]) {
         let appended = self.append(self.drafts(tenants)).await;
-        assert!(appended.kept == 0 && matches!(appended.others, Others::Again), "{tenants:?}");
+        assert!(appended.kept == 0 && matches!(appended.rest, Rest::Again), "{tenants:?}");
     }
 
     /// Append releases of which the log may have the first ones.
     async fn append_in_vain(&mut self, tenants: &[&str]) -> usize {
         let appended = self.append(self.drafts(tenants)).await;
         assert_eq!(appended.kept, 0);
-        let Others::Failed { source, unknown } = appended.others else { panic!("lost") };
+        let Rest::Failed { source, unknown } = appended.rest else { panic!("lost") };
         assert_eq!(source.code(), ErrorCode::Unavailable);
         unknown
     }
@@ -159,7 +159,7 @@ async fn of_releases_that_are_appended_together_those_before_another_servers_are
     two.make("theirs").await;
     drafts.insert(0, first);
     let appended = one.append(drafts).await;
-    assert!(appended.kept == 1 && matches!(appended.others, Others::Again));
+    assert!(appended.kept == 1 && matches!(appended.rest, Rest::Again));
     assert_eq!(one.read_on().await, ["a", "b", "theirs"]);
     assert_eq!(one.replayed.head, two.replayed.head);
 }
