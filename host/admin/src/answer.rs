@@ -15,10 +15,10 @@ use crate::body::AdminBody;
 use crate::wait::WaitedDocument;
 
 /// The outcome of a request to a resource.
-pub(crate) type Outcome = Result<Answer, Problem>;
+pub(crate) type Outcome = Result<AdminAnswer, Problem>;
 
 /// A JSON document or a file, and the parts of it that the log names.
-pub(crate) struct Answer {
+pub(crate) struct AdminAnswer {
     body: AdminBody,
     status: StatusCode,
     /// The tag of the thing that was read or put.
@@ -53,7 +53,7 @@ struct Waited {
     replicas: WaitedDocument,
 }
 
-impl Answer {
+impl AdminAnswer {
     /// An answer without a tag, and without parts for the log.
     pub(crate) fn of(document: &impl Serialize) -> Outcome {
         let body = serde_json::to_vec(document);

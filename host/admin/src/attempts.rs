@@ -22,7 +22,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// An address without a wrong token for so long begins anew.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
-/// The most addresses that are kept. The one whose last wrong token is the oldest goes first.
+/// Maximum addresses that are kept. The one whose last wrong token is the oldest goes first.
 const CLIENTS_MAX: usize = 1024;
 
 /// The addresses that sent wrong tokens.

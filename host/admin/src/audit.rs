@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::answer::Noted;
 use crate::caller::Caller;
 
-/// The most bytes of a path that are logged.
+/// Maximum bytes of a path that are logged.
 const PATH_BYTES_MAX: usize = 256;
 
 /// The target of lines about calls with tokens of tenants' own people. A filter for this crate

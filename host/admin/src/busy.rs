@@ -8,7 +8,7 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::Problem;
 use parking_lot::Mutex;
 
-/// The most changes that are under way with one token.
+/// Maximum changes that are under way with one token.
 const CHANGES_MAX: usize = 8;
 
 /// The number of changes under way, by token.

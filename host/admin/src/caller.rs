@@ -63,12 +63,12 @@ impl Tokens {
     ) -> Result<Caller, NoCaller> {
         let token = credentials::bearer(headers).filter(|token| !token.is_empty());
         let hashes = self.hasher.hashes(token.ok_or(NoCaller::Missing)?);
-        let mut found = Err(NoCaller::Wrong);
+        let mut caller = Err(NoCaller::Wrong);
         for (name, token) in &*desired.tokens {
             if !same_key(&token.spec.hash, &hashes) {
                 continue;
             }
-            found = match token.spec.has_ended(now) {
+            caller = match token.spec.has_ended(now) {
                 true => Err(NoCaller::Ended(name.clone())),
                 false => Ok(Caller {
                     token: Some(TokenUse { name: name.clone(), version: token.version }),
@@ -79,9 +79,9 @@ impl Tokens {
             };
         }
         if same_key(&self.root, &hashes) {
-            found = Ok(Caller::root());
+            caller = Ok(Caller::root());
         }
-        found
+        caller
     }
 
     /// Whether this is a key that callers of the admin plane have.

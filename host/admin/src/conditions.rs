@@ -7,10 +7,10 @@ use gristmill_transport::Problem;
 use http::HeaderMap;
 use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH};
 
-/// The most tags in a header.
+/// Maximum tags in a header.
 const TAGS_MAX: usize = 64;
 
-/// The most bytes of a wrong header that an error repeats.
+/// Maximum bytes of a wrong header that an error repeats.
 const SHOWN_BYTES_MAX: usize = 100;
 
 /// The conditions of a request with these headers.
@@ -106,8 +106,11 @@ mod tests {
         for wrong in
             ["", ",", "a", "\"a", "\"a\" \"b\"", "*, \"a\"", "w/\"a\"", "W/ \"a\"", "\"a b\""]
         {
-            let said = read(&[wrong]).unwrap_err();
-            assert!(said.starts_with(&format!("If-Match is {wrong:?}: must be * or")), "{said}");
+            let detail = read(&[wrong]).unwrap_err();
+            assert!(
+                detail.starts_with(&format!("If-Match is {wrong:?}: must be * or")),
+                "{detail}"
+            );
         }
         assert!(read(&["*", "*"]).is_err());
         let long = "x".repeat(9000);

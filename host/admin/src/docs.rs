@@ -185,23 +185,23 @@ fn value(schema: &Value) -> String {
         Value::Array(all) => all.iter().map(text).collect::<Vec<_>>().join(" or "),
         _ => "any value".into(),
     };
-    let mut said = escaped(&types);
+    let mut words_of_type = escaped(&types);
     let values = list(&schema["enum"]);
     if !values.is_empty() {
         let values = values.iter().map(|value| format!("<code>{}</code>", escaped(&json(value))));
-        said = values.collect::<Vec<_>>().join(", ");
+        words_of_type = values.collect::<Vec<_>>().join(", ");
     }
     if schema["items"].is_object() {
-        let _ = write!(said, " of {}", value(&schema["items"]));
+        let _ = write!(words_of_type, " of {}", value(&schema["items"]));
     }
     if schema["additionalProperties"].is_object() {
-        let _ = write!(said, " of {}", value(&schema["additionalProperties"]));
+        let _ = write!(words_of_type, " of {}", value(&schema["additionalProperties"]));
     }
     if schema["properties"].is_object() {
         let keys = object(&schema["properties"]);
         let keys =
             keys.map(|(key, schema)| format!("<code>{}</code>: {}", escaped(key), value(schema)));
-        let _ = write!(said, " with {}", keys.collect::<Vec<_>>().join("; "));
+        let _ = write!(words_of_type, " with {}", keys.collect::<Vec<_>>().join("; "));
     }
     for (key, words) in [
         ("minimum", "from"),
@@ -216,10 +216,10 @@ fn value(schema: &Value) -> String {
     ] {
         if !schema[key].is_null() {
             let shown = schema[key].as_str().map_or_else(|| json(&schema[key]), str::to_owned);
-            let _ = write!(said, ", {words} <code>{}</code>", escaped(&shown));
+            let _ = write!(words_of_type, ", {words} <code>{}</code>", escaped(&shown));
         }
     }
-    said
+    words_of_type
 }
 
 /// The schema without its description.

@@ -29,6 +29,7 @@ mod audit;
 mod body;
 mod busy;
 mod caller;
+mod change_options;
 mod conditions;
 mod docs;
 mod metrics_plane;
@@ -43,7 +44,6 @@ mod resource;
 mod routes;
 mod schemas;
 mod state;
-mod terms;
 mod tries;
 mod wait;
 

@@ -6,21 +6,21 @@
 //!
 //! Refuses to know who reads the values: resources answer them, and `otlp` pushes them.
 //!
-//! Invariant: looking changes nothing that serves, and takes no lock for longer than one look at
+//! Invariant: reading changes nothing that serves, and takes no lock for longer than one reading of
 //! one queue.
 
 mod gpu;
 mod memory;
 mod models;
+mod observed;
 mod observer;
-mod parts;
 mod process;
 mod requests;
 mod scrape;
 mod server;
 
 pub(crate) use self::memory::{MemoryFigures, model_bytes, plugin_file_bytes};
+pub use self::observed::{Heap, Observed};
 pub use self::observer::Observer;
-pub use self::parts::{Heap, Parts};
 pub(crate) use self::process::ProcessFigures;
 pub use self::scrape::Scrapes;

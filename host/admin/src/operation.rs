@@ -20,8 +20,8 @@ use utoipa::openapi::{
 use self::naming::{group, id};
 use self::parts::{file, parameter, response, tag_header};
 pub(crate) use self::parts::{integer, problem_name, text, text_header};
+use crate::change_options::MESSAGE_CHARS_MAX;
 use crate::schemas::Schemas;
-use crate::terms::MESSAGE_CHARS_MAX;
 use crate::wait::WaitedDocument;
 
 /// The prefix of all paths.
@@ -119,19 +119,19 @@ impl Operation {
             .tag(group(below))
             .summary(Some(summary));
         let path = format!("{PREFIX}{below}");
-        let mut own = Self { path, method, built, schemas: Schemas::default() };
+        let mut operation = Self { path, method, built, schemas: Schemas::default() };
         let names = below.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         for name in names {
             let schema = match name {
-                "digest" => own.schemas.shown::<DigestText>(),
+                "digest" => operation.schemas.shown::<DigestText>(),
                 "number" => integer(1, None).into(),
-                "model" => own.schemas.shown::<ModelNameText>(),
-                _ => own.schemas.shown::<NameText>(),
+                "model" => operation.schemas.shown::<ModelNameText>(),
+                _ => operation.schemas.shown::<NameText>(),
             };
             let parameter = parameter(name, ParameterIn::Path, schema);
-            own = own.with(parameter.required(Required::True));
+            operation = operation.with(parameter.required(Required::True));
         }
-        own
+        operation
     }
 
     /// More about it.
@@ -317,8 +317,8 @@ impl Operation {
 
     /// The conditions of reading.
     fn tagged(self) -> Self {
-        let known = ResponseBuilder::new().description("The reader has this version");
-        self.answer(304, known.header("ETag", tag_header()).build())
+        let unchanged = ResponseBuilder::new().description("The reader has this version");
+        self.answer(304, unchanged.header("ETag", tag_header()).build())
             .conditions()
             .problems(&[ErrorCode::PreconditionFailed])
     }
@@ -339,10 +339,10 @@ impl Operation {
 
     /// It makes a release, and answers a document.
     pub(crate) fn releases<T: ToSchema>(mut self) -> Self {
-        let own = self.schemas.shown::<T>();
+        let document = self.schemas.shown::<T>();
         let replicas = self.schemas.shown::<WaitedDocument>();
         let waited = ObjectBuilder::new().property("replicas", replicas);
-        let schema: RefOr<Schema> = AllOfBuilder::new().item(own).item(waited).into();
+        let schema: RefOr<Schema> = AllOfBuilder::new().item(document).item(waited).into();
         let (whole, partly) = (
             response("The release is made", JSON, schema.clone()),
             response("It is made, but some servers do not serve it yet", JSON, schema),

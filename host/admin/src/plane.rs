@@ -25,18 +25,18 @@ use crate::audit::{AdminCall, Audit};
 use crate::body::AdminBody;
 use crate::busy::Busy;
 use crate::caller::{Caller, NoCaller, Tokens};
+use crate::change_options::change_options;
 use crate::observe::Scrapes;
 use crate::public::Pages;
 use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
-use crate::state::{State, UploadLimits};
-use crate::terms::terms;
+use crate::state::{AdminState, UploadLimits};
 use crate::{openapi, wait};
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct AdminPlane {
-    state: Arc<State>,
+    state: Arc<AdminState>,
     /// They need no token.
     pages: Arc<Pages>,
     request_ids: Arc<RequestIds>,
@@ -93,7 +93,7 @@ impl AdminPlane {
             parts;
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
-        let state = Arc::new(State {
+        let state = Arc::new(AdminState {
             control: Opaque::new(control),
             tokens,
             tries: Mutex::default(),
@@ -154,11 +154,11 @@ impl AdminPlane {
     /// one.
     fn caller(&self, head: &Parts, client: IpAddr) -> Result<Caller, Problem> {
         let desired = self.state.control.desired();
-        let found = self.state.tokens.caller(&desired, &head.headers, SystemTime::now());
-        if found == Err(NoCaller::Wrong) {
+        let caller = self.state.tokens.caller(&desired, &head.headers, SystemTime::now());
+        if caller == Err(NoCaller::Wrong) {
             self.count_wrong(client)?;
         }
-        Ok(found?)
+        Ok(caller?)
     }
 
     /// Count a wrong token, or a guess at one.
@@ -207,14 +207,14 @@ impl AdminPlane {
         permission.check(caller, &self.state.control.desired())?;
         let changes = caller.guest().filter(|_| !reads);
         let _under_way = changes.map(|token| self.busy.begin(token)).transpose()?;
-        let terms = match terms(&head.headers, caller) {
-            Ok(terms) => terms,
+        let options = match change_options(&head.headers, caller) {
+            Ok(options) => options,
             Err(problem) => {
                 drop_some(body).await;
                 return Err(problem);
             }
         };
-        let conditions = terms.conditions.clone();
+        let conditions = options.conditions.clone();
         let (query, waits) = match reads {
             true => (head.uri.query().map(Cow::from), false),
             false => match wait::taken(head.uri.query()) {
@@ -226,7 +226,7 @@ impl AdminPlane {
             },
         };
         let (query, headers) = (query.as_deref(), &head.headers);
-        let received = Received { query, headers, caller, terms, body };
+        let received = Received { query, headers, caller, options, body };
         let mut answer = resource.answer(&self.state, &head.method, received).await?;
         if let Some(release) = answer.noted.release.filter(|_| waits) {
             let waited = wait::wait(&self.state.control, release).await;

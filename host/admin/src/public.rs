@@ -12,7 +12,7 @@ use http::{HeaderValue, Response};
 use serde_json::Value;
 use utoipa::openapi::schema::ObjectBuilder;
 
-use crate::answer::Answer;
+use crate::answer::AdminAnswer;
 use crate::body::AdminBody;
 use crate::conditions::conditions;
 use crate::docs::{STYLE, page};
@@ -61,8 +61,8 @@ impl Pages {
     /// The answer to a request with this head. None if it is for something else.
     pub(crate) fn answer(&self, head: &Parts) -> Option<Result<Response<AdminBody>, Problem>> {
         let answer = match head.uri.path().strip_prefix(PREFIX)? {
-            DOCUMENT => Answer::page(&self.document, "application/json"),
-            PAGE => Answer::page(&self.page, HTML)
+            DOCUMENT => AdminAnswer::page(&self.document, "application/json"),
+            PAGE => AdminAnswer::page(&self.page, HTML)
                 .with_header(CONTENT_SECURITY_POLICY, self.policy.clone())
                 .with_header(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
                 .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
@@ -72,7 +72,7 @@ impl Pages {
     }
 }
 
-fn read(head: &Parts, answer: Answer) -> Result<Response<AdminBody>, Problem> {
+fn read(head: &Parts, answer: AdminAnswer) -> Result<Response<AdminBody>, Problem> {
     if let Checked::Options = Allowed::Get.check(&head.method)? {
         return Ok(Allowed::Get.options().map(Bytes::into));
     }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::caller::Caller;
-use crate::state::{State, UploadLimits};
+use crate::state::{AdminState, UploadLimits};
 
 /// The largest JSON document.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
@@ -32,7 +32,7 @@ const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time for which a client may send nothing.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The most bytes of a refused body that are read and dropped.
+/// Maximum bytes of a refused body that are read and dropped.
 const DROPPED_BYTES_MAX: usize = 8 << 20;
 
 /// The longest time for which a refused body is read and dropped.
@@ -49,12 +49,13 @@ struct Bounds {
     timeout: Duration,
 }
 
-/// The query, the headers, the caller, the terms and the unread body of an authorised request.
+/// The query, the headers, the caller, the options of a change and the unread body of an
+/// authorised request.
 pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) caller: &'a Caller,
-    pub(crate) terms: ChangeOptions,
+    pub(crate) options: ChangeOptions,
     pub(crate) body: Lent,
 }
 
@@ -68,12 +69,13 @@ impl Received<'_> {
     /// conditions do not hold.
     pub(crate) async fn upload(
         self,
-        state: &State,
+        state: &AdminState,
         subject: Option<Subject>,
     ) -> Result<File, Problem> {
         let is_plugin = matches!(subject, Some(Subject::Plugin { .. }));
         let may_be_model = !is_plugin && self.caller.token_scope().is_server();
-        let checked = subject.map(|subject| state.control.check(&subject, &self.terms.conditions));
+        let checked =
+            subject.map(|subject| state.control.check(&subject, &self.options.conditions));
         if let Some(Err(unmet)) = checked {
             drop_some(self.body).await;
             return Err(unmet.into());
@@ -114,8 +116,8 @@ impl Received<'_> {
         match self.headers.get("upload-complete").map(|value| value.as_bytes()) {
             Some(b"?1") => Ok(true),
             Some(b"?0") => Ok(false),
-            found => {
-                let is = if found.is_some() { "something else" } else { "missing" };
+            complete => {
+                let is = if complete.is_some() { "something else" } else { "missing" };
                 let detail =
                     format!("Upload-Complete is {is}: must be ?0, or ?1 for the last part");
                 Err(Problem::new(ErrorCode::InvalidRequest, detail))
@@ -297,7 +299,7 @@ impl Bounds {
         Self { bytes, before: 0, limit, timeout: upload_timeout }
     }
 
-    /// The most bytes that the body may have.
+    /// Maximum bytes that the body may have.
     fn left(&self) -> usize {
         self.bytes.saturating_sub(self.before)
     }

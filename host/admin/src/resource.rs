@@ -65,7 +65,7 @@ pub(crate) use self::usage::Usage;
 use crate::answer::Outcome;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// One resource, by its path.
 #[async_trait]
@@ -77,7 +77,7 @@ pub(crate) trait Resource: Send {
     fn permission(&self, method: &Method) -> Permission<'_>;
 
     /// Answer a request whose method is allowed, from a caller who has the permission for it.
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome;
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome;
 }
 
 /// Whether a request with this method changes nothing.

@@ -147,8 +147,8 @@ mod tests {
             ("/v1/acme", Err(ErrorCode::NotFound)),
             ("/admin/v1/models/%ff", Err(ErrorCode::InvalidRequest)),
         ] {
-            let found = resource_at(path).map(|resource| resource.allowed());
-            assert_eq!(found.map_err(|problem| problem.code), expected, "{path}");
+            let allowed = resource_at(path).map(|resource| resource.allowed());
+            assert_eq!(allowed.map_err(|problem| problem.code), expected, "{path}");
         }
     }
 }

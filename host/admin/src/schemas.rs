@@ -114,7 +114,7 @@ fn null() -> AnySchema {
 fn type_or_null(schema_type: SchemaType) -> SchemaType {
     match schema_type {
         SchemaType::Type(Type::Null) | SchemaType::AnyValue => schema_type,
-        SchemaType::Type(own) => SchemaType::from_iter([own, Type::Null]),
+        SchemaType::Type(schema_type) => SchemaType::from_iter([schema_type, Type::Null]),
         SchemaType::Array(types) if types.contains(&Type::Null) => SchemaType::Array(types),
         SchemaType::Array(types) => SchemaType::from_iter(types.into_iter().chain([Type::Null])),
     }
@@ -161,7 +161,7 @@ mod tests {
     #[derive(ToSchema)]
     #[allow(dead_code, reason = "only its schema is looked at")]
     struct Inner {
-        own: String,
+        key: String,
     }
 
     #[test]
@@ -185,6 +185,6 @@ mod tests {
     fn keys_that_may_all_be_missing_are_not_required() {
         let schema = serde_json::to_value(maybe::<Inner>()).unwrap();
         assert_eq!(schema["required"], json!(null));
-        assert_eq!(schema["properties"]["own"]["type"], json!("string"));
+        assert_eq!(schema["properties"]["key"]["type"], json!("string"));
     }
 }

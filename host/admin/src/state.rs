@@ -18,14 +18,14 @@ use crate::tries::{TRIES_MAX, Tries};
 /// Bounds on uploads.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadLimits {
-    /// The most bytes of an uploaded file.
+    /// Maximum bytes of an uploaded file.
     pub upload_bytes_max: usize,
     /// From the end of the head to the end of the body.
     pub upload_timeout: Duration,
 }
 
 /// The parts that resources share.
-pub(crate) struct State {
+pub(crate) struct AdminState {
     pub(crate) control: Opaque<Arc<Control>>,
     pub(crate) tokens: Tokens,
     /// The keys that tenants' own people bring.
@@ -39,7 +39,7 @@ pub(crate) struct State {
     pub(crate) tls: Opaque<Vec<(&'static str, Tls)>>,
 }
 
-impl State {
+impl AdminState {
     /// Count the keys of these changes that are new to their tenants, if the caller is not an
     /// operator: they may be guesses.
     ///
@@ -55,10 +55,10 @@ impl State {
         let new = |change: &AskedChange| {
             let AskedChange::PutKey { tenant, sent, .. } = change else { return None };
             let owner = desired.tenants.get(tenant);
-            let known = owner.is_some_and(|owner| {
+            let is_kept = owner.is_some_and(|owner| {
                 owner.spec.keys.values().any(|kept| sent.hashes.include(kept))
             });
-            (!known).then_some(sent.hashes.keyed)
+            (!is_kept).then_some(sent.hashes.keyed)
         };
         let keys = changes.iter().filter_map(new).collect();
         let counted = self.tries.lock().count(token, keys, Instant::now());

@@ -54,10 +54,10 @@ struct BehindDocument {
 /// The value is another one, or it is given twice.
 pub(crate) fn taken(query: Option<&str>) -> Result<(Option<Cow<'_, str>>, bool), Problem> {
     let Some(query) = query else { return Ok((None, false)) };
-    let (own, rest): (Vec<_>, Vec<_>) =
+    let (waits, rest): (Vec<_>, Vec<_>) =
         query.split('&').partition(|pair| pair.split('=').next() == Some(WAIT));
     let invalid = |detail: String| Err(Problem::new(ErrorCode::InvalidRequest, detail));
-    match own[..] {
+    match waits[..] {
         [] => Ok((Some(query.into()), false)),
         ["wait=all"] => Ok((Some(rest.join("&").into()), true)),
         [pair] => {
@@ -72,7 +72,7 @@ pub(crate) fn taken(query: Option<&str>) -> Result<(Option<Cow<'_, str>>, bool),
 pub(crate) async fn wait(control: &Control, release: u64) -> Outcome {
     let (live, behind) = match control.wait_for_all(release).await {
         Ok(None) => (1, Vec::new()),
-        Ok(Some(found)) => (found.live, found.behind),
+        Ok(Some(replicas)) => (replicas.live, replicas.behind),
         Err(error) => {
             let unknown = Some(error.to_string());
             let document = WaitedDocument { unknown, ..WaitedDocument::default() };
@@ -99,9 +99,9 @@ mod tests {
         assert_eq!(read(Some("force=true")).unwrap(), (rest("force=true"), false));
         assert_eq!(read(Some("wait=all")).unwrap(), (rest(""), true));
         assert_eq!(read(Some("a=1&wait=all&b=2")).unwrap(), (rest("a=1&b=2"), true));
-        let said = |query| read(Some(query)).unwrap_err().detail;
-        assert_eq!(said("wait=one"), "wait is \"one\": must be all");
-        assert_eq!(said("wait"), "wait is \"\": must be all");
-        assert_eq!(said("wait=all&wait=all"), "wait is given twice");
+        let detail = |query| read(Some(query)).unwrap_err().detail;
+        assert_eq!(detail("wait=one"), "wait is \"one\": must be all");
+        assert_eq!(detail("wait"), "wait is \"\": must be all");
+        assert_eq!(detail("wait=all&wait=all"), "wait is given twice");
     }
 }

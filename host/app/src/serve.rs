@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use gristmill_admin::observe::{Observer, Parts, Scrapes};
+use gristmill_admin::observe::{Observed, Observer, Scrapes};
 use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, MetricsPlane, UploadLimits};
 use gristmill_client::Addresses;
 use gristmill_control::{Control, FigureParts, Progress};
@@ -233,7 +233,7 @@ async fn run_server(
     let tls = [("data", tls.data), ("admin", tls.admin)];
     let tls = tls.into_iter().filter_map(|(plane, tls)| Some((plane, tls?))).collect();
     let keys = AdminKeys { root, hasher };
-    let observer = Observer::new(Parts {
+    let observer = Observer::new(Observed {
         control: control.clone(),
         edges: observing.edges,
         requests: observing.requests,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use gristmill_metrics::{Collected, family};
 use gristmill_snapshot::{ServedModel, Snapshot, Tenant};
 
-use super::parts::Parts;
+use super::observed::Observed;
 
 /// The memory of the server by what holds it, in bytes. Models, buffers and most of what tenants
 /// hold lie in the memory of the allocator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryFigures {
-    /// The requests, answers, tensors, pictures and plugin instances of all tenants, without
+    /// The requests, answers, tensors, images and plugin instances of all tenants, without
     /// those of shadows.
     pub(crate) tenants: u64,
     /// Compiled plugins: mapped files, whose pages the kernel can evict.
@@ -27,7 +27,7 @@ pub(crate) struct MemoryFigures {
 }
 
 impl MemoryFigures {
-    pub(crate) fn read(parts: &Parts, snapshot: &Snapshot) -> Self {
+    pub(crate) fn read(observed: &Observed, snapshot: &Snapshot) -> Self {
         let tenants = snapshot.tenants.values().map(|tenant| tenant.quota.bytes.held() as u64);
         let files = snapshot.tenants.values().flat_map(|tenant| plugin_files(tenant));
         let files: HashMap<_, _> = files.collect();
@@ -40,8 +40,8 @@ impl MemoryFigures {
         Self {
             tenants: tenants.sum(),
             plugin_files: files.values().sum(),
-            plugin_memories: parts.control.plugin_memory_bytes() as u64,
-            buffers: parts.pool.retained_bytes() as u64,
+            plugin_memories: observed.control.plugin_memory_bytes() as u64,
+            buffers: observed.pool.retained_bytes() as u64,
             models: models.values().sum(),
         }
     }

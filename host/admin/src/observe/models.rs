@@ -32,7 +32,7 @@ impl One<'_> {
     fn collect(self, served: &ServedModel, collected: &mut Collected) {
         let Self { model, version } = self;
         let ServedModel { lane, providers, file_bytes, .. } = served;
-        let own = [model, version];
+        let labels = [model, version];
         let statistics = lane.statistics();
         self.collect_batches(&statistics, lane.config().max_batch_size, collected);
         let mut add = |family, last: &str, value: f64| {
@@ -56,9 +56,9 @@ impl One<'_> {
             add(family::PROVIDER_FAULTS, provider.name, provider.faults() as f64);
             add(family::PROVIDER_OPEN, provider.name, f64::from(u8::from(provider.is_open())));
         }
-        collected.add(family::QUEUE_ROWS, &own, statistics.queued_rows);
-        collected.add(family::QUEUE_AGE, &own, statistics.queue_age.as_secs_f64());
-        collected.add(family::MODEL_SIZE, &own, *file_bytes);
+        collected.add(family::QUEUE_ROWS, &labels, statistics.queued_rows);
+        collected.add(family::QUEUE_AGE, &labels, statistics.queue_age.as_secs_f64());
+        collected.add(family::MODEL_SIZE, &labels, *file_bytes);
     }
 
     fn collect_batches(
@@ -67,7 +67,7 @@ impl One<'_> {
         rows_max: usize,
         collected: &mut Collected,
     ) {
-        let own = [self.model, self.version];
+        let labels = [self.model, self.version];
         let (mut rows, mut fill) = (Distribution::of(&ROWS), Distribution::of(&FILL));
         let mut times = Times::default();
         for (size, batches) in &statistics.total.batches {
@@ -77,10 +77,10 @@ impl One<'_> {
             times.run += batches.times.run;
             times.output += batches.times.output;
         }
-        collected.add(family::BATCH_ROWS, &own, rows);
-        collected.add(family::BATCH_FILL, &own, fill);
-        collected.add(family::BATCH_ROWS_MAX, &own, rows_max);
-        collected.add(family::BATCH_MIXED, &own, statistics.mixed_batches);
+        collected.add(family::BATCH_ROWS, &labels, rows);
+        collected.add(family::BATCH_FILL, &labels, fill);
+        collected.add(family::BATCH_ROWS_MAX, &labels, rows_max);
+        collected.add(family::BATCH_MIXED, &labels, statistics.mixed_batches);
         for (part, time) in [("input", times.input), ("run", times.run), ("output", times.output)] {
             let attributes = [self.model, self.version, part];
             collected.add(family::MODEL_TIME, &attributes, time.as_secs_f64());

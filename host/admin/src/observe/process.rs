@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use gristmill_metrics::{Collected, family};
 
-use super::parts::Heap;
+use super::observed::Heap;
 
 /// The unit of processor times in `/proc`, per second. Linux has the same on all machines on which
 /// this server runs.
@@ -18,7 +18,7 @@ pub(crate) struct ProcessFigures {
     pub(crate) started: SystemTime,
     /// How long ago that was.
     pub(crate) uptime: Duration,
-    /// Processor time in user and in system mode, in seconds.
+    /// CPU time in user and in system mode, in seconds.
     pub(crate) cpu_s: [f64; 2],
     /// Resident memory, in bytes.
     pub(crate) resident_bytes: u64,
@@ -67,7 +67,7 @@ impl ProcessFigures {
     }
 }
 
-/// The processor time in user and in system mode, in seconds.
+/// The CPU time in user and in system mode, in seconds.
 fn cpu_times() -> Option<[f64; 2]> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     // The second field is the program's name in parentheses, and may hold anything.

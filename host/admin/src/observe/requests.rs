@@ -8,7 +8,7 @@ use gristmill_core::{Name, Stage};
 use gristmill_metrics::{Collected, RequestFigures, family};
 use gristmill_snapshot::{Pipeline, Snapshot, Tenant};
 
-use super::parts::Parts;
+use super::observed::Observed;
 
 /// The tenants without metrics of their own, together. It is not the name of any tenant.
 const OTHER: &str = "_other";
@@ -20,26 +20,27 @@ struct Use {
     calls: usize,
 }
 
-pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collected) {
+pub(crate) fn collect(observed: &Observed, snapshot: &Snapshot, collected: &mut Collected) {
     let figures_of = |tenant| targets_of(tenant).collect::<Vec<_>>();
     let all: Vec<(&Name, &Tenant, Vec<&RequestFigures>)> = snapshot
         .tenants
         .iter()
         .map(|(name, tenant)| (name, &**tenant, figures_of(tenant)))
         .collect();
-    let figures: Vec<&RequestFigures> = all.iter().flat_map(|(.., own)| own).copied().collect();
-    let places = parts.control.label_slots();
-    places.reassign(&figures, Instant::now());
-    for own in &figures {
-        own.collect(collected);
+    let figures: Vec<&RequestFigures> =
+        all.iter().flat_map(|(.., figures)| figures).copied().collect();
+    let slots = observed.control.label_slots();
+    slots.reassign(&figures, Instant::now());
+    for target_figures in &figures {
+        target_figures.collect(collected);
     }
-    places.collect_other(collected);
-    places.collect(&figures, collected);
-    parts.edges.collect(collected);
+    slots.collect_other(collected);
+    slots.collect(&figures, collected);
+    observed.edges.collect(collected);
     // Staging is a part of a batch's run.
-    let stages = Stage::ALL.into_iter().filter(|own| *own != Stage::Staging);
+    let stages = Stage::ALL.into_iter().filter(|stage| *stage != Stage::Staging);
     let mut active: BTreeMap<&str, u64> = stages.map(|stage| (stage.name(), 0)).collect();
-    for request in parts.requests.underway() {
+    for request in observed.requests.underway() {
         *active.entry(request.stage.name()).or_default() += 1;
     }
     for (stage, count) in active {
@@ -47,27 +48,28 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     }
 
     // Tenants have labels of their own if one of their pipelines has.
-    let with_place =
-        |(.., own): &&(_, _, Vec<&RequestFigures>)| own.iter().any(|figures| figures.has_slot());
+    let with_place = |(.., figures): &&(_, _, Vec<&RequestFigures>)| {
+        figures.iter().any(|figures| figures.has_slot())
+    };
     let named: BTreeSet<&Name> = all.iter().filter(with_place).map(|(name, ..)| *name).collect();
     let mut other = Use::default();
     for (name, tenant, _) in &all {
-        let own =
+        let tenant_use =
             Use { bytes: tenant.quota.bytes.held(), calls: tenant.quota.calls.calls_under_way() };
         if named.contains(name) {
-            own.collect(name.as_str(), collected);
+            tenant_use.collect(name.as_str(), collected);
             // Not of the others together: a sum over tenants that change would not only grow.
             let refused = tenant.quota.refused.load(Relaxed);
             collected.add(family::TENANT_REFUSED, &[name.as_str()], refused);
         } else {
-            other.bytes += own.bytes;
-            other.calls += own.calls;
+            other.bytes += tenant_use.bytes;
+            other.calls += tenant_use.calls;
         }
     }
     if named.len() < all.len() {
         other.collect(OTHER, collected);
     }
-    collected.add(family::TENANT_BYTES_LIMIT, &[], parts.tenant_bytes_max);
+    collected.add(family::TENANT_BYTES_LIMIT, &[], observed.tenant_bytes_max);
 }
 
 impl Use {

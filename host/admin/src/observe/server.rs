@@ -6,11 +6,11 @@ use gristmill_control::ControlFigures;
 use gristmill_metrics::{Collected, family};
 use gristmill_snapshot::{Pipeline, Snapshot};
 
-use super::parts::Parts;
+use super::observed::Observed;
 
-pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collected) {
-    let ControlFigures { swaps, builds, compiles, instances, lag } = parts.control.figures();
-    collected.add(family::TARGET_INFO, &[parts.version], 1_u64);
+pub(crate) fn collect(observed: &Observed, snapshot: &Snapshot, collected: &mut Collected) {
+    let ControlFigures { swaps, builds, compiles, instances, lag } = observed.control.figures();
+    collected.add(family::TARGET_INFO, &[observed.version], 1_u64);
     collected.add(family::RELEASE, &[], snapshot.release);
     collected.add(family::RELEASES, &[], swaps.count());
     collected.add(family::SWAP_DURATION, &[], swaps);
@@ -18,7 +18,7 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     collected.add(family::COMPILE_DURATION, &[], compiles);
     if let Some(lag) = lag {
         collected.add(family::REPLICA_LAG, &[], lag.as_secs_f64());
-        collected.add(family::STORE_TROUBLE, &[], parts.control.trouble().is_some());
+        collected.add(family::STORE_TROUBLE, &[], observed.control.trouble().is_some());
     }
     for (state, count) in
         [("busy", instances.busy), ("waiting", instances.waiting), ("idle", instances.idle)]
@@ -29,18 +29,18 @@ pub(crate) fn collect(parts: &Parts, snapshot: &Snapshot, collected: &mut Collec
     collect_objects(snapshot, collected);
 
     let mut jobs: BTreeMap<[&str; 2], usize> = BTreeMap::new();
-    for job in parts.control.jobs() {
+    for job in observed.control.jobs() {
         let state = if job.running.is_some() { "running" } else { "queued" };
         *jobs.entry([job.job, state]).or_default() += 1;
     }
     for (attributes, count) in jobs {
         collected.add(family::JOBS, &attributes, count);
     }
-    for (plane, connections) in &parts.connections {
+    for (plane, connections) in &observed.connections {
         collected.add(family::CONNECTIONS, &[plane], connections.open());
         collected.add(family::CONNECTIONS_LIMIT, &[plane], connections.max());
     }
-    collected.add(family::LOG_DROPPED, &[], parts.log.dropped());
+    collected.add(family::LOG_DROPPED, &[], observed.log.dropped());
 }
 
 /// How many things there are, and how many of them do not serve.

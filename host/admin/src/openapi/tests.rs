@@ -42,23 +42,23 @@ fn every_route_and_method_is_described_and_nothing_else() {
         routed.insert(format!("{PREFIX}{}", segments.collect::<Vec<_>>().join("/")));
     }
     assert_eq!(described.keys().cloned().collect::<BTreeSet<_>>(), routed);
-    let known = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let all_methods = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     for (path, methods) in described {
         let resource = resource_at(&path.replace(['{', '}'], "")).unwrap();
         let takes = |method: &&Method| resource.allowed().check(method).is_ok();
-        let taken: BTreeSet<_> = known.iter().filter(takes).cloned().collect();
+        let taken: BTreeSet<_> = all_methods.iter().filter(takes).cloned().collect();
         assert_eq!(methods, taken, "{path}");
     }
     assert!(Allowed::Get.check(&Method::PUT).is_err());
 }
 
 /// All values under the key anywhere in the document.
-fn under<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a Value>) {
+fn under<'a>(value: &'a Value, key: &str, values: &mut Vec<&'a Value>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| under(item, key, found)),
+        Value::Array(items) => items.iter().for_each(|item| under(item, key, values)),
         Value::Object(keys) => {
-            found.extend(keys.get(key));
-            keys.values().for_each(|value| under(value, key, found));
+            values.extend(keys.get(key));
+            keys.values().for_each(|value| under(value, key, values));
         }
         _ => {}
     }

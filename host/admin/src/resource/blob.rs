@@ -17,11 +17,11 @@ use utoipa::ToSchema;
 
 use super::query::{invalid, none};
 use super::{Resource, is_read};
-use crate::answer::{Answer, Noted, Outcome};
+use crate::answer::{AdminAnswer, Noted, Outcome};
 use crate::operation::{Operation, integer, text};
 use crate::permission::Permission;
 use crate::receive::{Received, UploadPart};
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Blob(String);
 
@@ -101,7 +101,7 @@ impl Resource for Blob {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         let digest = none(received.query).and_then(|()| self.digest());
         let blobs = state.control.blobs();
         let token_scope = received.caller.token_scope();
@@ -137,14 +137,14 @@ impl Resource for Blob {
             Method::DELETE => {
                 let digest = digest?;
                 match blobs.forget(&holder(digest), digest) {
-                    true => Answer::of(&DroppedDocument { digest }),
+                    true => AdminAnswer::of(&DroppedDocument { digest }),
                     false => Err(not_waiting(digest)),
                 }
             }
             _ => {
                 let digest = digest?;
                 match blobs.state(&holder(digest), digest).await? {
-                    Some(found) => answer(digest, found),
+                    Some(state) => answer(digest, state),
                     None => Err(not_waiting(digest)),
                 }
             }
@@ -187,5 +187,5 @@ fn answer(digest: Digest, state: BlobState) -> Outcome {
     let BlobState { bytes, is_complete } = state;
     let document = BlobDocument { digest, bytes, complete: is_complete };
     let noted = Noted { release: None, digest: Some(digest) };
-    Answer::changed(&document, None, noted)
+    AdminAnswer::changed(&document, None, noted)
 }

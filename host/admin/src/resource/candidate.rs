@@ -17,12 +17,12 @@ use utoipa::ToSchema;
 
 use super::query::{SKIP_SAMPLES, flag, none};
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome, Released};
+use crate::answer::{AdminAnswer, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::schemas::maybe;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The candidate of a pipeline.
 pub(crate) struct Candidate(Of);
@@ -163,14 +163,14 @@ impl Resource for Candidate {
         Permission::SeeTenant(&self.0.tenant)
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let (tenant, pipeline) = self.0.names()?;
         let serving = state.control.serving();
         let spec = serving.tenant(&tenant)?.pipelines.get(&pipeline);
         let spec = spec.ok_or_else(|| StateError::not_found("pipeline", &pipeline))?;
         let served = serving.snapshot.tenants.get(&tenant);
-        let route = served.and_then(|own| match own.pipelines.get(&pipeline)? {
+        let route = served.and_then(|tenant| match tenant.pipelines.get(&pipeline)? {
             Pipeline::Ready(route) => Some(route),
             Pipeline::Unavailable(_) => None,
         });
@@ -178,16 +178,16 @@ impl Resource for Candidate {
         let sees_values =
             Permission::ChangeTenant(&self.0.tenant).is_given_to(received.caller, &serving.desired);
         let document = spec.candidate.as_deref();
-        let found = Found::of(document.is_some(), route.map(|route| &**route));
-        let report = found.evaluation.map(Evaluation::report);
+        let candidate = Found::of(document.is_some(), route.map(|route| &**route));
+        let report = candidate.evaluation.map(Evaluation::report);
         let aborted = report.as_ref().and_then(|report| report.aborted.as_deref());
-        Answer::of(&CandidateDocument {
+        AdminAnswer::of(&CandidateDocument {
             tenant: &tenant,
             pipeline: &pipeline,
-            state: if aborted.is_some() { "aborted" } else { found.state },
-            reason: aborted.or(found.reason),
+            state: if aborted.is_some() { "aborted" } else { candidate.state },
+            reason: aborted.or(candidate.reason),
             document,
-            counters: found
+            counters: candidate
                 .evaluation
                 .zip(report.as_ref())
                 .map(|(evaluation, report)| Counters::of(evaluation, report, sees_values)),
@@ -255,10 +255,10 @@ impl DifferenceDocument {
     fn of(difference: &Difference, sees_values: bool) -> Self {
         let Difference { at, request_id, mismatches } = difference;
         let shown = if sees_values { &mismatches.first[..] } else { &[] };
-        let value = |Mismatch { path, expected, found }: &Mismatch| ValueDocument {
+        let value = |Mismatch { path, expected, found: actual }: &Mismatch| ValueDocument {
             path: path.clone(),
             stable: expected.clone(),
-            candidate: found.clone(),
+            candidate: actual.clone(),
         };
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -280,21 +280,21 @@ impl Resource for CandidateEnd {
         Permission::ChangeTenant(&self.of.tenant)
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let (tenant, pipeline) = self.of.names()?;
-        let mut terms = received.terms;
+        let mut options = received.options;
         let end = match self.end {
             End::Promote => {
-                terms.skips_samples = flag(SKIP_SAMPLES, received.query)?;
+                options.skips_samples = flag(SKIP_SAMPLES, received.query)?;
                 AskedChange::Promote { tenant, pipeline }
             }
             End::Abort => {
                 none(received.query)?;
                 // The pipeline itself has served all the time, so its samples need not run.
-                terms.skips_samples = true;
+                options.skips_samples = true;
                 AskedChange::Abort { tenant, pipeline, only: None }
             }
         };
-        Answer::released(state.control.change(end, terms).await?, None)
+        AdminAnswer::released(state.control.change(end, options).await?, None)
     }
 }

@@ -21,11 +21,11 @@ use utoipa::ToSchema;
 
 use super::query::none;
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Captured {
     tenant: String,
@@ -71,22 +71,22 @@ impl Resource for Captured {
         Permission::ChangeTenant(&self.tenant)
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let (tenant, pipeline) = (name("tenant", &self.tenant)?, name("pipeline", &self.pipeline)?);
         let kept = {
             let serving = state.control.serving();
-            let own = serving.snapshot.tenants.get(&tenant);
-            let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-            let found = own.pipelines.get(&pipeline);
-            match found.ok_or_else(|| StateError::not_found("pipeline", &pipeline))? {
-                Pipeline::Ready(route) => route.capture.as_ref().map(|own| own.kept()),
+            let entry = serving.snapshot.tenants.get(&tenant);
+            let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
+            let state = entry.pipelines.get(&pipeline);
+            match state.ok_or_else(|| StateError::not_found("pipeline", &pipeline))? {
+                Pipeline::Ready(route) => route.capture.as_ref().map(|capture| capture.kept()),
                 Pipeline::Unavailable(_) => None,
             }
         };
         let kept = kept.unwrap_or_default();
         let items = kept.iter().enumerate().map(|(index, one)| item(index + 1, one));
-        Answer::of(&CapturedDocument { items: items.collect::<Result<_, _>>()? })
+        AdminAnswer::of(&CapturedDocument { items: items.collect::<Result<_, _>>()? })
     }
 }
 
@@ -142,7 +142,8 @@ fn request(kept: &Request) -> SampleRequest {
             None
         }
     };
-    request.content_type = content_type.clone().filter(|own| Some(own.as_str()) != usual);
+    request.content_type =
+        content_type.clone().filter(|content_type| Some(content_type.as_str()) != usual);
     request
 }
 
@@ -183,9 +184,9 @@ mod tests {
         let json = kept("application/json", b"{\"a\": 1}");
         assert_eq!(as_json(&json), json!({ "json": { "a": 1 } }));
         assert_eq!(as_json(&kept("text/plain", b"hello")), json!({ "body": "hello" }));
-        let picture = kept("image/png", &[0x89, 0x50]);
+        let image = kept("image/png", &[0x89, 0x50]);
         let expected = json!({ "content_type": "image/png", "base64": "iVA=" });
-        assert_eq!(as_json(&picture), expected);
+        assert_eq!(as_json(&image), expected);
         let broken = kept("application/json", b"{");
         assert_eq!(as_json(&broken), json!({ "content_type": "application/json", "body": "{" }));
         let form = kept("application/x-www-form-urlencoded", b"{\"a\": 1}");

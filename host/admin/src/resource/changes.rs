@@ -6,9 +6,9 @@ use gristmill_state::{AskedChange, Change, Document, ModelConfig, StateError};
 use serde_json::{Map, Value};
 
 use super::tenant_document;
-use crate::state::State;
+use crate::state::AdminState;
 
-/// The most changes of a release.
+/// Maximum changes of a release.
 const CHANGES_MAX: usize = 1000;
 
 /// The kinds of changes, by the names that documents give them.
@@ -46,7 +46,7 @@ pub(super) const KINDS: [(&str, Kind); 13] = [
 ];
 
 /// Read the key `changes` of a release's document. None if it has faults.
-pub(super) fn read(document: &mut Document, state: &State) -> Option<Vec<AskedChange>> {
+pub(super) fn read(document: &mut Document, state: &AdminState) -> Option<Vec<AskedChange>> {
     let reader = Reader(state);
     let changes = document.objects("changes", |change| reader.change(change));
     match changes.as_deref() {
@@ -60,7 +60,7 @@ pub(super) fn read(document: &mut Document, state: &State) -> Option<Vec<AskedCh
     document.require("changes", changes)
 }
 
-struct Reader<'a>(&'a State);
+struct Reader<'a>(&'a AdminState);
 
 impl Reader<'_> {
     /// One change. None if it has faults, which the document has then.
@@ -169,9 +169,9 @@ fn digest(document: &mut Document) -> Option<Digest> {
 
 /// The name of a key. No fault repeats the text: it may be the key itself.
 fn key_name(document: &mut Document) -> Option<Name> {
-    let given = document.value("key");
-    let name = given.as_ref().and_then(Value::as_str).and_then(|text| text.parse().ok());
-    if given.is_some() && name.is_none() {
+    let value = document.value("key");
+    let name = value.as_ref().and_then(Value::as_str).and_then(|text| text.parse().ok());
+    if value.is_some() && name.is_none() {
         document.fault("key", " must be the key's name; the key itself belongs into document.key");
     }
     document.require("key", name)

@@ -9,11 +9,11 @@ use http::Method;
 
 use super::query::none;
 use super::{Resource, model_name, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The file of a plugin or a model, by the names in the path.
 pub(crate) enum Content {
@@ -63,13 +63,13 @@ impl Resource for Content {
         }
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let digest = self.digest(&state.control.serving())?;
         let media_type = match self {
             Self::Plugin { .. } => WASM,
             Self::Model(_) => BYTES,
         };
-        Ok(Answer::file(state.control.send(digest).await?, media_type))
+        Ok(AdminAnswer::file(state.control.send(digest).await?, media_type))
     }
 }

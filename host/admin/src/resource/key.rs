@@ -10,11 +10,11 @@ use http::Method;
 use super::query::CASCADE;
 use super::tenant_document::{KeyDocument, read_key};
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Outcome, Released};
+use crate::answer::{AdminAnswer, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Key {
     tenant: String,
@@ -58,16 +58,16 @@ impl Resource for Key {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let (terms, caller) = (received.terms.clone(), received.caller);
+            let (options, caller) = (received.options.clone(), received.caller);
             let keys = received.document(&state.limits).await?;
             let (tenant, key) = self.names()?;
             let sent = read_key(keys, state).map_err(StateError::Invalid)?;
             let change = AskedChange::PutKey { tenant, key, sent };
             state.count_new_keys(caller, std::slice::from_ref(&change))?;
-            let published = state.control.change(change, terms).await?;
-            return Answer::released(published, None);
+            let published = state.control.change(change, options).await?;
+            return AdminAnswer::released(published, None);
         }
         let (tenant, key) = self.names()?;
         if *method == Method::DELETE {

@@ -21,7 +21,7 @@ use crate::answer::Outcome;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// A list, with the tenant in the path.
 pub(crate) enum List {
@@ -125,7 +125,7 @@ impl List {
     }
 }
 
-fn own<'a>(serving: &'a Serving, tenant: &str) -> Result<&'a Tenant, Problem> {
+fn tenant_named<'a>(serving: &'a Serving, tenant: &str) -> Result<&'a Tenant, Problem> {
     Ok(serving.tenant(&name("tenant", tenant)?)?)
 }
 
@@ -145,7 +145,7 @@ impl Resource for List {
         }
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let page = Page::read(received.query)?;
         let serving = state.control.serving();
         let token_scope = received.caller.token_scope();
@@ -187,21 +187,21 @@ impl Resource for List {
                 })
             }
             Self::Plugins(tenant) => {
-                let own = own(&serving, tenant)?;
-                page.answer(own.plugins.range(page.range()), |name, plugin| {
+                let entry = tenant_named(&serving, tenant)?;
+                page.answer(entry.plugins.range(page.range()), |name, plugin| {
                     Some(PluginItem { name, digest: plugin.digest, version: plugin.version })
                 })
             }
             Self::Pipelines(tenant) => {
-                let own = own(&serving, tenant)?;
-                page.answer(own.pipelines.range(page.range()), |name, pipeline| {
+                let entry = tenant_named(&serving, tenant)?;
+                page.answer(entry.pipelines.range(page.range()), |name, pipeline| {
                     let (pre, model, post) = (&pipeline.pre, &pipeline.model, &pipeline.post);
                     Some(PipelineItem { name, pre, model, post })
                 })
             }
             Self::Keys(tenant) => {
-                let own = own(&serving, tenant)?;
-                page.answer(own.key_versions.range(page.range()), |name, version| {
+                let entry = tenant_named(&serving, tenant)?;
+                page.answer(entry.key_versions.range(page.range()), |name, version| {
                     Some(KeyDescription { name, version: *version })
                 })
             }

@@ -8,11 +8,11 @@ use http::Method;
 
 use super::Resource;
 use super::query::none;
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::{Operation, text};
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Metrics;
 
@@ -34,10 +34,10 @@ impl Resource for Metrics {
         Permission::SeeServer
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let text = state.scrapes.text().await;
         let failed = || Problem::new(ErrorCode::Internal, "the metrics cannot be collected");
-        Ok(Answer::text(text.ok_or_else(failed)?, CONTENT_TYPE))
+        Ok(AdminAnswer::text(text.ok_or_else(failed)?, CONTENT_TYPE))
     }
 }

@@ -13,12 +13,12 @@ use super::document::FileLength;
 use super::query::{CASCADE, FORCE, SKIP_SAMPLES, count_in, is_set, parameters};
 use super::status::ServedDocument;
 use super::{Resource, document, is_read, model_name};
-use crate::answer::{Answer, Noted, Outcome, Released};
+use crate::answer::{AdminAnswer, Noted, Outcome, Released};
 use crate::operation::{Flag, Operation};
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::schemas::maybe;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Model(String);
 
@@ -64,7 +64,7 @@ impl Resource for Model {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         let model = model_name(&self.0);
         if *method == Method::DELETE {
             return document::delete(state, Change::DeleteModel { model: model? }, received).await;
@@ -72,7 +72,7 @@ impl Resource for Model {
         if *method != Method::PUT {
             return document::get_file(state, &Subject::Model(model?), &received).await;
         }
-        let (query, mut terms) = (received.query, received.terms.clone());
+        let (query, mut options) = (received.query, received.options.clone());
         let subject = model.as_ref().ok().cloned().map(Subject::Model);
         let file = received.upload(state, subject).await?;
         let model = model?;
@@ -81,13 +81,13 @@ impl Resource for Model {
         let [version, force, skips] = parameters(["version", force, skips], query)?;
         let version =
             version.map(|version| count_in("version", version, usize::MAX)).transpose()?;
-        terms.skips_samples = is_set(SKIP_SAMPLES, skips)?;
+        options.skips_samples = is_set(SKIP_SAMPLES, skips)?;
         let new = NewModel {
             version: version.map(|version| version as u64),
             config: None,
             force: is_set(FORCE, force)?,
         };
-        put(state.control.put_model(&model, file, new, terms).await?)
+        put(state.control.put_model(&model, file, new, options).await?)
     }
 }
 
@@ -113,5 +113,5 @@ pub(super) fn put(model: PublishedModel) -> Outcome {
     let warnings = model.served.is_none().then_some(["it is unloaded"]);
     let served = model.served.as_ref().map(ServedDocument::of);
     let noted = Noted { release: Some(release), digest: Some(digest) };
-    Answer::changed(&Put { release, digest, served, warnings }, model.published.tag, noted)
+    AdminAnswer::changed(&Put { release, digest, served, warnings }, model.published.tag, noted)
 }

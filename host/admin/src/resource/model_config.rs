@@ -12,7 +12,7 @@ use crate::answer::Outcome;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct ModelConfig(String);
 
@@ -52,16 +52,16 @@ impl Resource for ModelConfig {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         if *method != Method::PUT {
             let model = model_name(&self.0)?;
             return document::get(state, &Subject::ModelConfig(model), &received);
         }
-        let (query, mut terms) = (received.query, received.terms.clone());
+        let (query, mut options) = (received.query, received.options.clone());
         let document = received.document(&state.limits).await?;
         let model = model_name(&self.0)?;
-        terms.skips_samples = flag(SKIP_SAMPLES, query)?;
+        options.skips_samples = flag(SKIP_SAMPLES, query)?;
         let config = gristmill_state::ModelConfig::read(document)?;
-        put(state.control.put_model_config(&model, config, terms).await?)
+        put(state.control.put_model_config(&model, config, options).await?)
     }
 }

@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 
 use super::Resource;
 use super::query::none;
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct OwnToken;
 
@@ -54,10 +54,10 @@ impl Resource for OwnToken {
         Permission::Own
     }
 
-    async fn answer(&self, _: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, _: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let caller = received.caller;
-        Answer::digested(&OwnDocument {
+        AdminAnswer::digested(&OwnDocument {
             name: caller.name(),
             role: caller.role,
             tenants: (caller.role == Role::Deploy).then_some(&caller.tenants),

@@ -9,9 +9,9 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
 use super::query::{count_in, invalid, parameters};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 
-/// The most items of a page, by default and at all.
+/// Default and maximum page size.
 const LIMIT: usize = 100;
 pub(super) const LIMIT_MAX: usize = 1000;
 
@@ -63,7 +63,7 @@ impl Page {
             last = Some(name);
         }
         let next = last.filter(|_| rest.peek().is_some());
-        let answer = Answer::digested(&PageDocument { items, next })?;
+        let answer = AdminAnswer::digested(&PageDocument { items, next })?;
         let Some(next) = next else { return Ok(answer) };
         // Relative to the list's own path, which may be another one before a proxy.
         let link = format!("<?limit={}&after={next}>; rel=\"next\"", self.limit);
@@ -93,8 +93,8 @@ mod tests {
             ("after=%ff", "after: \"\u{fffd}\" is not"),
             ("page=2", "unknown parameter \"page\"; known are limit, after"),
         ] {
-            let said = page(query).unwrap_err();
-            assert!(said.starts_with(named), "{query}: {said}");
+            let detail = page(query).unwrap_err();
+            assert!(detail.starts_with(named), "{query}: {detail}");
         }
     }
 }

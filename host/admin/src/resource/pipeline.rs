@@ -8,11 +8,11 @@ use http::Method;
 
 use super::query::{CASCADE, SKIP_SAMPLES, flag};
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Outcome, Released};
+use crate::answer::{AdminAnswer, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Pipeline {
     tenant: String,
@@ -57,14 +57,14 @@ impl Resource for Pipeline {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let (query, mut terms) = (received.query, received.terms.clone());
+            let (query, mut options) = (received.query, received.options.clone());
             let document = received.document(&state.limits).await?;
             let (tenant, pipeline) = self.names()?;
-            terms.skips_samples = flag(SKIP_SAMPLES, query)?;
-            let put = state.control.put_pipeline(&tenant, &pipeline, document, terms).await;
-            return Answer::released(put?, None);
+            options.skips_samples = flag(SKIP_SAMPLES, query)?;
+            let put = state.control.put_pipeline(&tenant, &pipeline, document, options).await;
+            return AdminAnswer::released(put?, None);
         }
         let (tenant, pipeline) = self.names()?;
         if *method == Method::DELETE {

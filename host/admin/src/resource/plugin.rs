@@ -9,11 +9,11 @@ use http::Method;
 use super::document::FileLength;
 use super::query::{CASCADE, SKIP_SAMPLES, flag};
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Outcome, Released};
+use crate::answer::{AdminAnswer, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Plugin {
     tenant: String,
@@ -64,15 +64,15 @@ impl Resource for Plugin {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let (query, mut terms) = (received.query, received.terms.clone());
+            let (query, mut options) = (received.query, received.options.clone());
             let file = received.upload(state, self.subject().ok()).await?;
             let (tenant, plugin) = self.names()?;
-            terms.skips_samples = flag(SKIP_SAMPLES, query)?;
-            let put = state.control.put_plugin(&tenant, &plugin, file, terms).await;
+            options.skips_samples = flag(SKIP_SAMPLES, query)?;
+            let put = state.control.put_plugin(&tenant, &plugin, file, options).await;
             let (digest, published) = put?;
-            return Answer::released(published, Some(digest));
+            return AdminAnswer::released(published, Some(digest));
         }
         if *method == Method::DELETE {
             let (tenant, plugin) = self.names()?;

@@ -13,11 +13,11 @@ use utoipa::ToSchema;
 
 use super::query::count;
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct PluginLogs {
     tenant: String,
@@ -102,16 +102,16 @@ impl Resource for PluginLogs {
         Permission::SeeTenant(&self.tenant)
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let most = count("limit", received.query, KEPT_LINES_MAX)?;
         let (tenant, plugin) = (name("tenant", &self.tenant)?, name("plugin", &self.plugin)?);
         let serving = state.control.serving();
-        let own = serving.snapshot.tenants.get(&tenant);
-        let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-        if !own.plugins.contains_key(&plugin) {
+        let entry = serving.snapshot.tenants.get(&tenant);
+        let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
+        if !entry.plugins.contains_key(&plugin) {
             return Err(StateError::not_found("plugin", &plugin).into());
         }
-        let lines = own.quota.lines.last(&plugin, most);
-        Answer::of(&LogsDocument { lines: lines.iter().map(LineDocument::of).collect() })
+        let lines = entry.quota.lines.last(&plugin, most);
+        AdminAnswer::of(&LogsDocument { lines: lines.iter().map(LineDocument::of).collect() })
     }
 }

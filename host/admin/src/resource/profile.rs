@@ -1,4 +1,4 @@
-//! `GET /admin/v1/debug/profile`: where the server spends its processor time, as a flame graph or
+//! `GET /admin/v1/debug/profile`: where the server spends its CPU time, as a flame graph or
 //! for pprof.
 
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ use tokio::task::spawn_blocking;
 
 use super::Resource;
 use super::query::{count_in, invalid, parameters};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The time that is recorded by default, and at most.
 const SECONDS: usize = 10;
@@ -68,7 +68,7 @@ impl Resource for Profile {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let [seconds, format] = parameters(["seconds", "format"], received.query)?;
         let seconds =
             seconds.map_or(Ok(SECONDS), |seconds| count_in("seconds", seconds, SECONDS_MAX))?;
@@ -92,7 +92,7 @@ impl Resource for Profile {
         });
         let recorded = recording.await.map_err(|error| failed(&error.to_string()))?;
         let answer = match recorded {
-            Ok(bytes) => Answer::text(bytes, if is_pprof { PPROF } else { SVG }),
+            Ok(bytes) => AdminAnswer::text(bytes, if is_pprof { PPROF } else { SVG }),
             Err(error @ ProfileError::Busy) => {
                 return Err(Problem::new(ErrorCode::Conflict, error.to_string()));
             }
@@ -112,8 +112,8 @@ fn failed(error: &str) -> Problem {
 fn code(control: &Control) -> Vec<Code> {
     let serving = control.serving();
     let tenants = serving.snapshot.tenants.iter();
-    let plugins = tenants.flat_map(|(tenant, own)| {
-        own.plugins.iter().flat_map(move |(name, state)| {
+    let plugins = tenants.flat_map(|(tenant, entry)| {
+        entry.plugins.iter().flat_map(move |(name, state)| {
             let newest =
                 state.plugin.as_ref().ok().map(|plugin| (format!("{tenant}/{name}"), plugin));
             let kept = state.kept.iter().filter_map(move |(version, kept)| {

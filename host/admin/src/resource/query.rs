@@ -88,25 +88,25 @@ pub(super) fn count_in(name: &str, value: &str, most: usize) -> Result<usize, Pr
 /// # Errors
 /// There is another parameter, or one is given twice.
 pub(super) fn parameters<'a, const N: usize>(
-    known: [&str; N],
+    names: [&str; N],
     query: Option<&'a str>,
 ) -> Result<[Option<&'a str>; N], Problem> {
-    let mut found = [None; N];
+    let mut values = [None; N];
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let Some(at) = known.iter().position(|known| *known == name) else {
+        let Some(at) = names.iter().position(|other| *other == name) else {
             let are = match N {
                 0 => "this call has none".into(),
-                1 => format!("known is {}", known.join("")),
-                _ => format!("known are {}", known.join(", ")),
+                1 => format!("known is {}", names.join("")),
+                _ => format!("known are {}", names.join(", ")),
             };
             return Err(invalid(format!("unknown parameter {name:?}; {are}")));
         };
-        if let Some(other) = found[at].replace(value) {
+        if let Some(other) = values[at].replace(value) {
             return Err(invalid(format!("{name} is given twice: {other:?} and {value:?}")));
         }
     }
-    Ok(found)
+    Ok(values)
 }
 
 pub(super) fn invalid(detail: String) -> Problem {
@@ -134,11 +134,11 @@ mod tests {
         let read = |query| parameters(["limit", "after"], Some(query));
         assert_eq!(read("after=b&limit=1").unwrap(), [Some("1"), Some("b")]);
         assert!(none(Some("&")).is_ok());
-        let said = |query| read(query).unwrap_err().detail;
-        assert_eq!(said("a=1"), "unknown parameter \"a\"; known are limit, after");
-        assert_eq!(said("limit=1&limit=2"), "limit is given twice: \"1\" and \"2\"");
-        let said = none(Some("a")).unwrap_err().detail;
-        assert_eq!(said, "unknown parameter \"a\"; this call has none");
+        let detail = |query| read(query).unwrap_err().detail;
+        assert_eq!(detail("a=1"), "unknown parameter \"a\"; known are limit, after");
+        assert_eq!(detail("limit=1&limit=2"), "limit is given twice: \"1\" and \"2\"");
+        let detail = none(Some("a")).unwrap_err().detail;
+        assert_eq!(detail, "unknown parameter \"a\"; this call has none");
     }
 
     #[test]

@@ -9,11 +9,11 @@ use utoipa::openapi::schema::{AllOfBuilder, Array, ObjectBuilder};
 use super::Resource;
 use super::change_schema::ShownChange;
 use super::query::{invalid, none};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Release(String);
 
@@ -46,11 +46,13 @@ impl Resource for Release {
         Permission::See
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let number = self.0.parse().map_err(|_| {
             invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
         })?;
-        Answer::digested(&state.control.past_release(number, &received.caller.token_scope()).await?)
+        AdminAnswer::digested(
+            &state.control.past_release(number, &received.caller.token_scope()).await?,
+        )
     }
 }

@@ -15,12 +15,12 @@ use utoipa::ToSchema;
 use super::change_schema::SentChange;
 use super::query::{CASCADE, DRY_RUN, FORCE, SKIP_SAMPLES, count_in, flags, invalid, parameters};
 use super::{Resource, changes, is_read};
-use crate::answer::{Answer, Noted, Outcome};
+use crate::answer::{AdminAnswer, Noted, Outcome};
+use crate::change_options::check_message;
 use crate::operation::{Operation, integer};
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
-use crate::terms::check_message;
+use crate::state::AdminState;
 
 /// The most releases of a page, by default and at all. Each is read from the log.
 const LIMIT: usize = 20;
@@ -129,7 +129,7 @@ impl Resource for Releases {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         match *method {
             Method::POST => post(state, received).await,
             _ => list(state, &received).await,
@@ -137,7 +137,7 @@ impl Resource for Releases {
     }
 }
 
-async fn list(state: &State, received: &Received<'_>) -> Outcome {
+async fn list(state: &AdminState, received: &Received<'_>) -> Outcome {
     let [limit, before] = parameters(["limit", "before"], received.query)?;
     let limit = limit.map_or(Ok(LIMIT), |limit| count_in("limit", limit, LIMIT_MAX))?;
     let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
@@ -145,7 +145,7 @@ async fn list(state: &State, received: &Received<'_>) -> Outcome {
     let before = before.map(|text| number(text).ok_or_else(|| wrong(text))).transpose()?;
     let token_scope = received.caller.token_scope();
     let (items, next) = state.control.past_releases(before, limit, &token_scope).await?;
-    let answer = Answer::digested(&PageDocument { items, next })?;
+    let answer = AdminAnswer::digested(&PageDocument { items, next })?;
     let Some(next) = next else { return Ok(answer) };
     let link = format!("<?limit={limit}&before={next}>; rel=\"next\"");
     let link = HeaderValue::try_from(link);
@@ -153,24 +153,24 @@ async fn list(state: &State, received: &Received<'_>) -> Outcome {
     Ok(answer.linked(link))
 }
 
-async fn post(state: &State, received: Received<'_>) -> Outcome {
-    let (query, caller, mut terms) = (received.query, received.caller, received.terms.clone());
+async fn post(state: &AdminState, received: Received<'_>) -> Outcome {
+    let (query, caller, mut options) = (received.query, received.caller, received.options.clone());
     let keys = received.document(&state.limits).await?;
     let [cascade, force, is_dry_run, skips_samples] =
         flags([CASCADE, FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
-    terms.skips_samples = skips_samples;
-    no_conditions(&terms)?;
+    options.skips_samples = skips_samples;
+    no_conditions(&options)?;
     let AskedRelease { changes, expected_release, message } = AskedRelease::read(keys, state)?;
     state.count_new_keys(caller, &changes)?;
-    terms.note.message = message.or(terms.note.message);
+    options.note.message = message.or(options.note.message);
     let new = NewRelease { changes, expected_release, cascade, force, is_dry_run };
-    made(state.control.release(new, terms).await?, is_dry_run)
+    made(state.control.release(new, options).await?, is_dry_run)
 }
 
 impl AskedRelease {
     /// # Errors
     /// All faults of the document.
-    fn read(keys: Map<String, Value>, state: &State) -> Result<Self, StateError> {
+    fn read(keys: Map<String, Value>, state: &AdminState) -> Result<Self, StateError> {
         let mut document = Document::new(keys);
         let changes = changes::read(&mut document, state);
         let expected_release = document.whole("expected_release");
@@ -184,8 +184,8 @@ impl AskedRelease {
 }
 
 /// Refuse conditions on one thing: a whole release has `expected_release` in place of them.
-pub(super) fn no_conditions(terms: &ChangeOptions) -> Result<(), Problem> {
-    match terms.conditions.are_none() {
+pub(super) fn no_conditions(options: &ChangeOptions) -> Result<(), Problem> {
+    match options.conditions.are_none() {
         true => Ok(()),
         false => Err(invalid(
             "If-Match and If-None-Match are not for whole releases: use expected_release".into(),
@@ -210,7 +210,7 @@ pub(super) fn made(published: Published, is_dry_run: bool) -> Outcome {
     let Published { release, differences, .. } = published;
     let differences = differences.into_iter().map(DifferenceDocument::of).collect();
     let noted = Noted { release: (!is_dry_run).then_some(release), digest: None };
-    Answer::changed(&Made { release, dry_run: is_dry_run, differences }, None, noted)
+    AdminAnswer::changed(&Made { release, dry_run: is_dry_run, differences }, None, noted)
 }
 
 impl DifferenceDocument {

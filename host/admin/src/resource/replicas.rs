@@ -4,7 +4,7 @@ use gristmill_control::{KnownReplica, Replica};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The part of the status about the shared store.
 #[derive(Serialize, ToSchema)]
@@ -39,11 +39,11 @@ struct ReplicaDocument {
 }
 
 /// None if the store is this server's alone.
-pub(super) async fn of(state: &State) -> Option<ReplicasDocument> {
+pub(super) async fn of(state: &AdminState) -> Option<ReplicasDocument> {
     let read = state.control.replicas().await;
     let trouble = state.control.trouble();
-    let (known, unread) = match read {
-        Ok(known) => (known?, None),
+    let (replicas, unread) = match read {
+        Ok(replicas) => (replicas?, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let since_s = trouble.as_ref().map(|trouble| trouble.since.elapsed().as_secs_f64());
@@ -56,10 +56,10 @@ pub(super) async fn of(state: &State) -> Option<ReplicasDocument> {
         reason: trouble.map(|trouble| trouble.reason).or(unread),
         since_s,
     };
-    let document = |known: KnownReplica| ReplicaDocument {
-        state: if known.is_live { "live" } else { "silent" },
-        silent_s: known.silent.as_secs_f64(),
-        replica: known.replica,
+    let document = |replica: KnownReplica| ReplicaDocument {
+        state: if replica.is_live { "live" } else { "silent" },
+        silent_s: replica.silent.as_secs_f64(),
+        replica: replica.replica,
     };
-    Some(ReplicasDocument { store, replicas: known.into_iter().map(document).collect() })
+    Some(ReplicasDocument { store, replicas: replicas.into_iter().map(document).collect() })
 }

@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 
 use super::Resource;
 use super::query::count;
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The most requests of an answer.
 const LIMIT_MAX: usize = 1000;
@@ -86,7 +86,7 @@ impl Resource for Requests {
         Permission::See
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let limit = count("limit", received.query, LIMIT_MAX)?;
         let token_scope = received.caller.token_scope();
         let is_seen = |request: &Underway| {
@@ -98,7 +98,7 @@ impl Resource for Requests {
         all.retain(is_seen);
         let (total, now) = (all.len(), Instant::now());
         all.truncate(limit);
-        let items = all.into_iter().map(|own| RequestDocument::of(own, now)).collect();
-        Ok(Answer::of(&RequestsDocument { total, items })?.unkept())
+        let items = all.into_iter().map(|request| RequestDocument::of(request, now)).collect();
+        Ok(AdminAnswer::of(&RequestsDocument { total, items })?.unkept())
     }
 }

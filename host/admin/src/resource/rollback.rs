@@ -16,7 +16,7 @@ use crate::answer::Outcome;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Rollback;
 
@@ -90,22 +90,22 @@ impl Resource for Rollback {
         Permission::ChangeNamed
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
-        let (query, mut terms) = (received.query, received.terms.clone());
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
+        let (query, mut options) = (received.query, received.options.clone());
         let keys = received.document(&state.limits).await?;
         let [force, is_dry_run, skips_samples] = flags([FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
-        terms.skips_samples = skips_samples;
-        no_conditions(&terms)?;
+        options.skips_samples = skips_samples;
+        no_conditions(&options)?;
         let AskedRollback { to, tenant, model, expected_release, message } =
             AskedRollback::read(keys)?;
-        terms.note.message = message.or(terms.note.message);
+        options.note.message = message.or(options.note.message);
         let scope = match (tenant, model) {
-            (Some(tenant), _) if terms.token_scope.is_server() => Scope::Tenant(tenant),
+            (Some(tenant), _) if options.token_scope.is_server() => Scope::Tenant(tenant),
             (Some(tenant), _) => Scope::PartsOf(tenant),
             (None, Some(model)) => Scope::Model(model),
             (None, None) => Scope::Everything,
         };
         let back = Back { to, scope, expected_release, force, is_dry_run };
-        made(state.control.roll_back(back, terms).await?, is_dry_run)
+        made(state.control.roll_back(back, options).await?, is_dry_run)
     }
 }

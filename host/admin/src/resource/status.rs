@@ -22,12 +22,12 @@ use self::server::{JobDocument, LogDocument, ProcessDocument, RequestsSummary, S
 use self::tenant::TenantDocument;
 use super::Resource;
 use super::replicas::{self, ReplicasDocument};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::schemas::maybe;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Status;
 
@@ -41,7 +41,7 @@ impl Resource for Status {
         Permission::See
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let replicas = match received.caller.token_scope().is_server() {
             true => replicas::of(state).await,
             false => None,
@@ -64,7 +64,7 @@ impl Resource for Status {
         let tenants =
             snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
         let jobs = state.control.jobs();
-        Answer::of(&StatusDocument {
+        AdminAnswer::of(&StatusDocument {
             version: env!("CARGO_PKG_VERSION"),
             release: snapshot.release,
             server: token_scope.is_server().then(|| ServerDocument {

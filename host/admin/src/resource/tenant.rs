@@ -7,11 +7,11 @@ use http::Method;
 
 use super::query::CASCADE;
 use super::{Resource, document, is_read, name, tenant_document};
-use crate::answer::{Answer, Outcome, Released};
+use crate::answer::{AdminAnswer, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Tenant(String);
 
@@ -49,7 +49,7 @@ impl Resource for Tenant {
         }
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         let Self(tenant) = self;
         if *method == Method::DELETE {
             let tenant = name("tenant", tenant)?;
@@ -59,12 +59,12 @@ impl Resource for Tenant {
             let subject = Subject::Tenant(name("tenant", tenant)?);
             return document::get(state, &subject, &received);
         }
-        let terms = received.terms.clone();
+        let options = received.options.clone();
         let document = received.document(&state.limits).await?;
         let tenant = name("tenant", tenant)?;
         let (document, faults) = tenant_document::read(document, state);
-        let put = state.control.put_tenant(&tenant, document, faults, terms).await;
+        let put = state.control.put_tenant(&tenant, document, faults, options).await;
         let published = put?;
-        Answer::released(published, None)
+        AdminAnswer::released(published, None)
     }
 }

@@ -13,7 +13,7 @@ use gristmill_transport::credentials;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::state::State;
+use crate::state::AdminState;
 
 const WEIGHT_MAX: u64 = 1000;
 
@@ -47,7 +47,7 @@ pub(super) trait Secrets {
     fn sent(&self, key: &str) -> SentKey;
 }
 
-impl Secrets for State {
+impl Secrets for AdminState {
     fn sent(&self, key: &str) -> SentKey {
         let hashes = self.tokens.hasher.hashes(key);
         SentKey { hashes, is_token: self.tokens.has(&self.control.desired(), &hashes) }
@@ -91,7 +91,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     }
     let api_keys = match faults.has("api_keys") {
         true => Vec::new(),
-        false => api_keys.into_iter().filter_map(|item| item.given(secrets)).collect(),
+        false => api_keys.into_iter().filter_map(|item| item.into_key(secrets)).collect(),
     };
     let models = models.into_iter().collect();
     let plugin_version_policy = policy;
@@ -133,7 +133,7 @@ pub(super) fn read_key(
 }
 
 impl KeyItem {
-    fn given(self, secrets: &impl Secrets) -> Option<GivenKey> {
+    fn into_key(self, secrets: &impl Secrets) -> Option<GivenKey> {
         let sent = self.key.map(|key| secrets.sent(&key));
         match (self.name, sent) {
             (Some(name), Some(sent)) => Some(GivenKey::Named(name, sent)),

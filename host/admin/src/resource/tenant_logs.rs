@@ -13,11 +13,11 @@ use utoipa::ToSchema;
 use super::plugin_logs::LineDocument;
 use super::query::{count_in, invalid, parameters};
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The most lines of an answer.
 const LIMIT_MAX: usize = 4 * KEPT_LINES_MAX;
@@ -65,7 +65,7 @@ impl Resource for TenantLogs {
         Permission::SeeTenant(&self.0)
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         let [after, limit, plugin] = parameters(["after", "limit", "plugin"], received.query)?;
         let number = |text: &str| {
             // The largest number that all clients have.
@@ -78,10 +78,10 @@ impl Resource for TenantLogs {
         let plugin: Option<Name> = plugin.map(|plugin| name("plugin", plugin)).transpose()?;
         let tenant = name("tenant", &self.0)?;
         let serving = state.control.serving();
-        let own = serving.snapshot.tenants.get(&tenant);
-        let own = own.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-        let (lines, next) = own.quota.lines.after(after, plugin.as_ref(), limit);
+        let entry = serving.snapshot.tenants.get(&tenant);
+        let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
+        let (lines, next) = entry.quota.lines.after(after, plugin.as_ref(), limit);
         let lines = lines.iter().map(|line| LineDocument::of(line)).collect();
-        Ok(Answer::of(&LogsDocument { lines, next })?.unkept())
+        Ok(AdminAnswer::of(&LogsDocument { lines, next })?.unkept())
     }
 }

@@ -16,11 +16,11 @@ use utoipa::ToSchema;
 
 use super::query::{CASCADE, none};
 use super::{Resource, document, name};
-use crate::answer::{Answer, Noted, Outcome, Released};
+use crate::answer::{AdminAnswer, Noted, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 pub(crate) struct Token(String);
 
@@ -77,23 +77,23 @@ impl Resource for Token {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let (query, terms) = (received.query, received.terms.clone());
+            let (query, options) = (received.query, received.options.clone());
             let keys = received.document(&state.limits).await?;
             none(query)?;
             let token = name("token", &self.0)?;
-            let known = state
+            let current_end = state
                 .control
                 .serving()
                 .token(&token)
                 .ok()
-                .and_then(|known| known.spec.expires_at_ms);
-            let document = TokenDocument::read(keys, SystemTime::now(), known);
+                .and_then(|token| token.spec.expires_at_ms);
+            let document = TokenDocument::read(keys, SystemTime::now(), current_end);
             let document = document.map_err(StateError::Invalid)?;
             let (secret, hash) = state.tokens.new_secret()?;
             let (published, is_new) =
-                state.control.put_token(&token, document, hash, terms).await?;
+                state.control.put_token(&token, document, hash, options).await?;
             return put(published, is_new.then_some(secret));
         }
         let token = name("token", &self.0)?;
@@ -117,17 +117,17 @@ impl Resource for Rotation {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let token = name("token", &self.0)?;
         let (secret, hash) = state.tokens.new_secret()?;
         let rotate = AskedChange::RotateToken { token, hash };
-        put(state.control.change(rotate, received.terms).await?, Some(secret))
+        put(state.control.change(rotate, received.options).await?, Some(secret))
     }
 }
 
 fn put(published: Published, secret: Option<String>) -> Outcome {
     let Published { release, tag, .. } = published;
     let noted = Noted { release: Some(release), digest: None };
-    Ok(Answer::changed(&Put { release, secret }, tag, noted)?.unkept())
+    Ok(AdminAnswer::changed(&Put { release, secret }, tag, noted)?.unkept())
 }

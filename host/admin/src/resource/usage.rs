@@ -15,11 +15,11 @@ use utoipa::ToSchema;
 
 use super::query::{count_in, invalid, parameters};
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::state::State;
+use crate::state::AdminState;
 
 /// The hours that are summed if the query names no first one.
 const HOURS: u64 = 24;
@@ -116,7 +116,7 @@ impl UsageRow {
 
 /// The part of the usage that a query asks for.
 #[derive(Debug, PartialEq)]
-struct Asked {
+struct UsageQuery {
     from: Hour,
     to: Hour,
     by_hour: bool,
@@ -125,12 +125,12 @@ struct Asked {
     after: Option<String>,
 }
 
-impl Asked {
+impl UsageQuery {
     /// # Errors
     /// The query has another parameter, or one that cannot be understood.
     fn read(query: Option<&str>, now: Hour) -> Result<Self, Problem> {
-        let known = ["from", "to", "by", "tenant", "limit", "after"];
-        let [from, to, by, tenant, limit, after] = parameters(known, query)?;
+        let names = ["from", "to", "by", "tenant", "limit", "after"];
+        let [from, to, by, tenant, limit, after] = parameters(names, query)?;
         let hour = |what: &str, text: &str| {
             let hour = decoded(text).parse::<Hour>();
             hour.map_err(|error| invalid(format!("{what}: {error}")))
@@ -197,9 +197,9 @@ impl Resource for Usage {
         Permission::See
     }
 
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
-        let asked = Asked::read(received.query, Hour::of(SystemTime::now()))?;
-        let Asked { from, to, by_hour, tenant, limit, after } = asked;
+    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
+        let usage_query = UsageQuery::read(received.query, Hour::of(SystemTime::now()))?;
+        let UsageQuery { from, to, by_hour, tenant, limit, after } = usage_query;
         let (token_scope, desired) = (received.caller.token_scope(), state.control.desired());
         // A tenant's own people see nothing of an earlier tenant of the same name.
         let is_own = move |key: &Key| {
@@ -211,16 +211,16 @@ impl Resource for Usage {
         let is_seen = move |key: &Key| {
             tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant) && is_own(key)
         };
-        let book = state.control.usage().clone();
+        let store = state.control.usage().clone();
         let filter = Filter { from, to, by_hour, limit, after };
         // Held until the work has ended, also if the caller leaves.
         let turn = state.usage_turns.clone().acquire_owned().await;
         let reading = spawn_blocking(move || {
             let _turn = turn;
-            let Rows { rows, next } = book.rows(&filter, is_seen)?;
+            let Rows { rows, next } = store.rows(&filter, is_seen)?;
             let items = rows.into_iter().map(UsageRow::of).collect();
             let (from, to) = (from.to_string(), to.to_string());
-            Ok::<_, UsageError>(Answer::of(&UsageDocument { from, to, items, next }))
+            Ok::<_, UsageError>(AdminAnswer::of(&UsageDocument { from, to, items, next }))
         });
         let failed = |error: String| {
             tracing::error!(error, "usage cannot be read");

@@ -45,10 +45,9 @@ pub(super) struct ModelDocument<'a> {
 
 impl<'a> ModelDocument<'a> {
     pub(super) fn of(model: &'a ModelState, config: Option<&'a ModelConfig>) -> Self {
-        let kept = model
-            .kept
-            .iter()
-            .map(|(version, own)| (*version, Self::of_version(*version, own.digest, &own.loaded)));
+        let kept = model.kept.iter().map(|(version, kept)| {
+            (*version, Self::of_version(*version, kept.digest, &kept.loaded))
+        });
         Self {
             config: Some(ConfigDocument { config }),
             kept_versions: kept.collect(),
@@ -75,7 +74,8 @@ impl<'a> ModelDocument<'a> {
         }
     }
 
-    /// The same without what shows how others use it, but with the use by the tenants in `token_scope`.
+    /// The same without what shows how others use it, but with the use by the tenants in
+    /// `token_scope`.
     pub(super) fn described(model: &'a ModelState, token_scope: &TokenScope) -> Self {
         Self::of(model, None).without_others(token_scope)
     }
@@ -87,12 +87,12 @@ impl<'a> ModelDocument<'a> {
             ..served
         });
         let usage = self.statistics.map(|statistics| {
-            let own = statistics.tenants.into_iter();
-            own.filter(|(tenant, _)| token_scope.has_tenant(tenant.as_str())).collect()
+            let tenants = statistics.tenants.into_iter();
+            tenants.filter(|(tenant, _)| token_scope.has_tenant(tenant.as_str())).collect()
         });
         let kept_versions = self.kept_versions.into_iter();
         let kept_versions = kept_versions
-            .map(|(version, own)| (version, own.without_others(token_scope)))
+            .map(|(version, kept)| (version, kept.without_others(token_scope)))
             .collect();
         Self { served, usage, config: None, statistics: None, kept_versions, ..self }
     }
@@ -336,8 +336,9 @@ struct ServiceTime {
 impl LaneDocument {
     fn of(statistics: LaneStatistics) -> Self {
         let total = &statistics.total;
-        let tenants = statistics.tenants.iter().map(|(name, own)| {
-            let counts = TenantCounts { success: own.success, fail: own.fail, rows: own.rows };
+        let tenants = statistics.tenants.iter().map(|(name, counts)| {
+            let counts =
+                TenantCounts { success: counts.success, fail: counts.fail, rows: counts.rows };
             (name.clone(), counts)
         });
         let sizes = total.batches.iter().map(|(rows, batches)| (*rows, batches.count));

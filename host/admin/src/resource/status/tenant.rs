@@ -131,10 +131,9 @@ struct PluginDocument<'a> {
 
 impl<'a> PluginDocument<'a> {
     fn of(state: &'a PluginState) -> Self {
-        let kept = state
-            .kept
-            .iter()
-            .map(|(version, own)| (*version, Self::of_version(*version, own.digest, &own.loaded)));
+        let kept = state.kept.iter().map(|(version, kept)| {
+            (*version, Self::of_version(*version, kept.digest, &kept.loaded))
+        });
         Self {
             kept_versions: kept.collect(),
             ..Self::of_version(state.version, state.digest, &state.plugin)

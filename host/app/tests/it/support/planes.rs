@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use gristmill_admin::observe::{Heap, Observer, Parts, Scrapes};
+use gristmill_admin::observe::{Heap, Observed, Observer, Scrapes};
 use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_client::http::{Request, Response};
@@ -201,7 +201,7 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
         access_log: false,
         slow: None,
     };
-    let observer = Observer::new(Parts {
+    let observer = Observer::new(Observed {
         control: control.clone(),
         edges: observing.edges,
         requests: observing.requests,

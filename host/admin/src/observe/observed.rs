@@ -18,7 +18,7 @@ pub struct Heap {
 }
 
 /// The parts of a server whose figures are metrics.
-pub struct Parts {
+pub struct Observed {
     /// The control plane, with the snapshot that serves.
     pub control: Arc<Control>,
     /// The figures of all answers.

@@ -11,14 +11,17 @@ use crate::conditions::conditions;
 /// The header with the message of a release. Its text is UTF-8.
 const MESSAGE: &str = "gristmill-message";
 
-/// The most characters of a message.
+/// Maximum characters of a message.
 pub(crate) const MESSAGE_CHARS_MAX: usize = 1000;
 
-/// The terms of a request with these headers from this caller.
+/// The options of a change by a request with these headers from this caller.
 ///
 /// # Errors
 /// A condition is not a list of tags, or the message is not one.
-pub(crate) fn terms(headers: &HeaderMap, caller: &Caller) -> Result<ChangeOptions, Problem> {
+pub(crate) fn change_options(
+    headers: &HeaderMap,
+    caller: &Caller,
+) -> Result<ChangeOptions, Problem> {
     let invalid = |why| Problem::new(ErrorCode::InvalidRequest, format!("Gristmill-Message {why}"));
     let message = match headers.get(MESSAGE) {
         None => None,
@@ -58,17 +61,17 @@ mod tests {
         let message = |value: &[u8]| {
             let mut headers = HeaderMap::new();
             headers.insert(MESSAGE, HeaderValue::from_bytes(value).unwrap());
-            terms(&headers, &Caller::root()).map_err(|problem| problem.detail)
+            change_options(&headers, &Caller::root()).map_err(|problem| problem.detail)
         };
         let note = message("für alle".as_bytes()).unwrap().note;
         assert_eq!(
             (note.by.as_deref(), note.message.as_deref()),
             (Some("admin"), Some("für alle"))
         );
-        assert_eq!(terms(&HeaderMap::new(), &Caller::root()).unwrap().note.message, None);
+        assert_eq!(change_options(&HeaderMap::new(), &Caller::root()).unwrap().note.message, None);
         assert_eq!(message(b"\xff").unwrap_err(), "Gristmill-Message is not UTF-8");
-        let said = message("ä".repeat(1001).as_bytes()).unwrap_err();
-        assert_eq!(said, "Gristmill-Message has 1001 characters: the limit is 1000");
+        let detail = message("ä".repeat(1001).as_bytes()).unwrap_err();
+        assert_eq!(detail, "Gristmill-Message has 1001 characters: the limit is 1000");
         assert!(check_message("two\nlines").is_ok() && check_message("\u{1b}[31m").is_err());
     }
 }
