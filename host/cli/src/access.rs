@@ -68,14 +68,14 @@ pub(crate) struct Choice {
 impl Choice {
     /// From the flags of [`arguments`].
     pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let given = |name: &str| {
+        let argument = |name: &str| {
             let is_flag = matches.value_source(name) == Some(ValueSource::CommandLine);
             let text = matches.get_one::<String>(name).cloned();
             text.map(|text| Given { text, is_flag })
         };
-        let (admin, token, context) = (given("admin"), given("token"), given("context"));
+        let (admin, token, context) = (argument("admin"), argument("token"), argument("context"));
         let admin_variable = std::env::var(ADMIN_VARIABLE).ok();
-        Self { admin, admin_variable, token, context, ca_file: given(CA_FILE) }
+        Self { admin, admin_variable, token, context, ca_file: argument(CA_FILE) }
     }
 
     /// The server that was chosen. `contexts` reads the user's file, if it is needed.
@@ -138,7 +138,7 @@ impl Choice {
             && let Some(place) = &context.server.token
         {
             let source = format!("the token of context {}", context.name);
-            if context.address().is_ok_and(|own| own == *address) {
+            if context.address().is_ok_and(|context_address| context_address == *address) {
                 let token = place.read().with_context(|| format!("cannot read {source}"))?;
                 return Ok((token, source));
             }
@@ -175,10 +175,12 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn of(mut contexts: Contexts, given: Option<&Given>) -> Result<Option<Self>> {
-        let is_named = given.is_some();
-        let name = match given {
-            Some(given) => Some(given.text.parse().map_err(|error| anyhow!("--context: {error}"))?),
+    fn of(mut contexts: Contexts, chosen: Option<&Given>) -> Result<Option<Self>> {
+        let is_named = chosen.is_some();
+        let name = match chosen {
+            Some(chosen) => {
+                Some(chosen.text.parse().map_err(|error| anyhow!("--context: {error}"))?)
+            }
             None => contexts.current.take(),
         };
         let Some(name) = name else { return Ok(None) };

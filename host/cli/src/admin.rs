@@ -262,11 +262,12 @@ impl Admin {
 }
 
 /// `command` with one more command, `own`, which is about a pipeline of a server.
-pub(crate) fn with_pipeline_command(command: Command, own: Command) -> Command {
+pub(crate) fn with_pipeline_command(command: Command, subcommand: Command) -> Command {
     let pipeline = Arg::new("pipeline").value_name("PIPELINE").required(true);
     let tenant = Arg::new("tenant").long("tenant").value_name("NAME").required(true);
     command.subcommand(
-        own.arg(pipeline.help("The pipeline"))
+        subcommand
+            .arg(pipeline.help("The pipeline"))
             .arg(tenant.help("The pipeline's tenant"))
             .args(arguments())
             .arg(output::argument()),
@@ -278,9 +279,9 @@ pub(crate) fn with_pipeline_command(command: Command, own: Command) -> Command {
 /// # Errors
 /// One of them is not a name.
 pub(crate) fn pipeline_names(matches: &ArgMatches) -> Result<[Name; 2]> {
-    let given = |name: &str| matches.get_one::<String>(name);
-    let tenant = name("--tenant", given("tenant").context("--tenant is missing")?)?;
-    Ok([tenant, name("PIPELINE", given("pipeline").context("PIPELINE is missing")?)?])
+    let argument = |name: &str| matches.get_one::<String>(name);
+    let tenant = name("--tenant", argument("tenant").context("--tenant is missing")?)?;
+    Ok([tenant, name("PIPELINE", argument("pipeline").context("PIPELINE is missing")?)?])
 }
 
 /// The line about replicas that do not serve the new release. None if all serve it.
@@ -332,8 +333,8 @@ fn explain_refusal(address: &str, refusal: TlsRefusal) -> anyhow::Error {
 fn of_connection<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
+        if let Some(connection_error) = error.downcast_ref() {
+            return Some(connection_error);
         }
         cause = error.source();
     }

@@ -237,8 +237,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         saved.write(path)?;
     }
     if let Some(path) = matches.get_one::<PathBuf>("plot") {
-        let picture = plot(&saved.what, &saved.measured);
-        fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+        let svg = plot(&saved.what, &saved.measured);
+        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match Output::of(matches) {
         // An explanation has the measurement in it.
@@ -246,7 +246,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Output::Json => println!("{}", saved.to_json()?),
         Output::Text => print!("{}", table::measured(&saved)),
     }
-    if saved.measured.iter().all(|own| own.answered == 0) {
+    if saved.measured.iter().all(|measured| measured.answered == 0) {
         bail!("no request was answered");
     }
     Ok(())

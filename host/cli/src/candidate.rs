@@ -52,10 +52,10 @@ fn path(matches: &ArgMatches) -> Result<String> {
 }
 
 fn show(matches: &ArgMatches) -> Result<()> {
-    let found = Admin::of(matches)?.get(&path(matches)?).context("cannot show the candidate")?;
+    let document = Admin::of(matches)?.get(&path(matches)?).context("cannot show the candidate")?;
     match Output::of(matches) {
-        Output::Json => println!("{found}"),
-        Output::Text => print!("{}", text(&found)),
+        Output::Json => println!("{document}"),
+        Output::Text => print!("{}", text(&document)),
     }
     Ok(())
 }
@@ -76,28 +76,28 @@ fn finish(end: &str, matches: &ArgMatches) -> Result<()> {
 }
 
 /// The figures, for a person.
-fn text(found: &Value) -> String {
+fn text(document: &Value) -> String {
     let shown = |value: &Value| escaped(value.as_str().unwrap_or_default());
-    let mut text = format!("state      {}\n", shown(&found["state"]));
-    if found["reason"].is_string() {
-        let _ = writeln!(text, "reason     {}", shown(&found["reason"]));
+    let mut text = format!("state      {}\n", shown(&document["state"]));
+    if document["reason"].is_string() {
+        let _ = writeln!(text, "reason     {}", shown(&document["reason"]));
     }
-    if !found["document"].is_null() {
-        let _ = writeln!(text, "document   {}", escaped(&found["document"].to_string()));
+    if !document["document"].is_null() {
+        let _ = writeln!(text, "document   {}", escaped(&document["document"].to_string()));
     }
-    if found["since_release"].is_null() {
+    if document["since_release"].is_null() {
         return text;
     }
-    let _ = writeln!(text, "since      release {}", found["since_release"]);
+    let _ = writeln!(text, "since      release {}", document["since_release"]);
     for variant in ["stable", "candidate"] {
-        let own = &found[variant];
+        let figures = &document[variant];
         let _ = writeln!(
             text,
             "{variant:<10} {} requests, {} failures, mean {} ms, longest {} ms",
-            own["requests"], own["failures"], own["mean_ms"], own["max_ms"]
+            figures["requests"], figures["failures"], figures["mean_ms"], figures["max_ms"]
         );
     }
-    let shadow = &found["shadow"];
+    let shadow = &document["shadow"];
     let is_shadow = ["compared", "skipped"].iter().any(|key| shadow[*key] != 0);
     if is_shadow {
         let _ = writeln!(
@@ -108,9 +108,9 @@ fn text(found: &Value) -> String {
     }
     // Requests that differ in the same way are shown once.
     let mut groups: Vec<(&Value, Vec<&Value>)> = Vec::new();
-    for difference in found["differences"].as_array().into_iter().flatten() {
+    for difference in document["differences"].as_array().into_iter().flatten() {
         let (values, request) = (&difference["values"], &difference["request_id"]);
-        match groups.iter_mut().find(|(known, _)| *known == values) {
+        match groups.iter_mut().find(|(group, _)| *group == values) {
             Some((_, requests)) => requests.push(request),
             None => groups.push((values, vec![request])),
         }
@@ -138,7 +138,7 @@ mod tests {
     fn the_figures_are_shown_and_what_a_terminal_acts_upon_is_escaped() {
         let counters = json!({ "requests": 7, "failures": 1, "mean_ms": 1.5, "max_ms": 9.25 });
         let same = json!([{ "path": "$.a", "stable": "1", "candidate": "2" }]);
-        let found = json!({
+        let document = json!({
             "state": "aborted", "reason": "too \u{1b}[2J many", "since_release": 3,
             "stable": counters, "candidate": counters,
             "shadow": { "compared": 5, "different": 2, "skipped": 1 },
@@ -148,7 +148,7 @@ mod tests {
                 { "request_id": "r3", "values": same },
             ],
         });
-        let text = text(&found);
+        let text = text(&document);
         assert!(!text.contains('\u{1b}'), "{text}");
         for line in [
             "state      aborted",
@@ -159,7 +159,7 @@ mod tests {
             "    $.a: 1, candidate 2",
             "request r2",
         ] {
-            assert!(text.lines().any(|own| own == line), "{line}: {text}");
+            assert!(text.lines().any(|other| other == line), "{line}: {text}");
         }
         assert_eq!(super::text(&json!({ "state": "none" })), "state      none\n");
     }

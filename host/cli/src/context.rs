@@ -100,20 +100,20 @@ fn name(matches: &ArgMatches) -> Result<Name> {
 
 fn add(matches: &ArgMatches) -> Result<()> {
     let name = name(matches)?;
-    let given = |flag: &str| matches.get_one::<String>(flag);
+    let argument = |flag: &str| matches.get_one::<String>(flag);
     let url = |flag: &str| -> Result<Option<String>> {
-        let Some(url) = given(flag) else { return Ok(None) };
+        let Some(url) = argument(flag) else { return Ok(None) };
         let address: Address =
             url.parse().map_err(|error| anyhow!("--{flag} is {url:?}: {error}"))?;
         Ok(Some(address.to_string()))
     };
     // Commands are run in any folder.
     let path = |flag: &str| -> Result<Option<PathBuf>> {
-        let absolute = given(flag).map(std::path::absolute).transpose();
-        absolute.with_context(|| format!("--{flag} is {:?}", given(flag)))
+        let absolute = argument(flag).map(std::path::absolute).transpose();
+        absolute.with_context(|| format!("--{flag} is {:?}", argument(flag)))
     };
     let admin_url = url("admin-url")?.context("--admin-url is missing")?;
-    let token = match (given("token-file"), given("token-env")) {
+    let token = match (argument("token-file"), argument("token-env")) {
         (Some(_), _) => path("token-file")?.map(TokenPlace::File),
         (None, variable) => variable.cloned().map(TokenPlace::Variable),
     };

@@ -81,10 +81,10 @@ impl Contexts {
     /// The context of this name.
     pub(crate) fn get(&self, name: &Name) -> Result<&KnownServer> {
         self.all.get(name).with_context(|| {
-            let known: Vec<_> = self.all.keys().map(Name::as_str).collect();
-            match known.is_empty() {
+            let names: Vec<_> = self.all.keys().map(Name::as_str).collect();
+            match names.is_empty() {
                 true => format!("no context \"{name}\": `gristmill context add` makes one"),
-                false => format!("no context \"{name}\": known are {}", known.join(", ")),
+                false => format!("no context \"{name}\": known are {}", names.join(", ")),
             }
         })
     }
@@ -167,8 +167,8 @@ impl KnownServer {
         };
         for (key, value) in table {
             if !KEYS.contains(&key.as_str()) {
-                let known = KEYS.join(", ");
-                faults.push(format!("contexts.{name}: unknown key {key:?}; known are {known}"));
+                let keys = KEYS.join(", ");
+                faults.push(format!("contexts.{name}: unknown key {key:?}; known are {keys}"));
             } else if !value.is_str() {
                 faults.push(format!("contexts.{name}.{key} must be text"));
             }
@@ -238,15 +238,15 @@ mod tests {
         let contexts = Contexts { current: Some(name("b.c")), all: all.into() };
         assert_eq!(Contexts::of_text(&contexts.to_table().to_string()).unwrap(), contexts);
         assert_eq!(Contexts::of_text("").unwrap(), Contexts::default());
-        let known = contexts.get(&name("e")).unwrap_err().to_string();
-        assert_eq!(known, "no context \"e\": known are a, b.c, d");
+        let error = contexts.get(&name("e")).unwrap_err().to_string();
+        assert_eq!(error, "no context \"e\": known are a, b.c, d");
     }
 
     #[test]
     fn all_faults_are_named_at_once_and_no_token() {
         let text = "currant = 'a'\ncurrent = 1\n[contexts.a]\ntoken = 'secret'\nurl = 2\n\
                     [contexts.B]\n[contexts.c]\nadmin_url = 'x'\ntoken_file = 'a'\ntoken_env = 'b'";
-        let said = Contexts::of_text(text).unwrap_err().to_string();
+        let error = Contexts::of_text(text).unwrap_err().to_string();
         for named in [
             "unknown key \"currant\"",
             "current must be text",
@@ -256,8 +256,8 @@ mod tests {
             "contexts: \"B\" is not a valid name",
             "contexts.c has both token_file and token_env",
         ] {
-            assert!(said.contains(named), "{named} is missing from {said}");
+            assert!(error.contains(named), "{named} is missing from {error}");
         }
-        assert!(!said.contains("secret"), "{said}");
+        assert!(!error.contains("secret"), "{error}");
     }
 }

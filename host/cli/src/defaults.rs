@@ -42,11 +42,11 @@ impl Defaults {
 
     /// Whether putting `given` would leave a thing as it is. False also where only the server
     /// knows it.
-    pub(crate) fn are_same(&self, given: &Map<String, Value>, current: &Value) -> bool {
+    pub(crate) fn are_same(&self, wanted: &Map<String, Value>, current: &Value) -> bool {
         let none = Map::new();
         let current = current.as_object().unwrap_or(&none);
-        given.keys().chain(current.keys()).all(|key| match (given.get(key), current.get(key)) {
-            (Some(given), Some(current)) => given == current,
+        wanted.keys().chain(current.keys()).all(|key| match (wanted.get(key), current.get(key)) {
+            (Some(wanted), Some(current)) => wanted == current,
             (Some(only), None) | (None, Some(only)) => self.has(key, only),
             (None, None) => true,
         })
@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn what_is_not_given_is_the_default() {
-        let same = |kind, given: Value, current| {
-            Defaults::of(kind).are_same(given.as_object().unwrap(), &current)
+        let same = |kind, wanted: Value, current| {
+            Defaults::of(kind).are_same(wanted.as_object().unwrap(), &current)
         };
         let read = json!({ "open": true, "weight": 1, "models": [] });
         assert!(same("tenant", json!({ "open": true }), read.clone()));

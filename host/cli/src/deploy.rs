@@ -1,15 +1,15 @@
 //! `gristmill deploy` and `gristmill diff`: bring a server to what a manifest says, and show what
 //! that would change.
 //!
-//! In reading order: `manifest` reads the files, with `place` for the faults in them; `files`
+//! In reading order: `manifest` reads the files, with `position` for the faults in them; `files`
 //! builds and hashes what they name; `current` asks the server what it has; `plan` finds the
 //! changes; `release` tries them on the server, and makes them.
 
 mod current;
 mod files;
 mod manifest;
-mod place;
 mod plan;
+mod position;
 mod release;
 
 use std::path::Path;
@@ -30,7 +30,7 @@ use crate::exit::Exit;
 use crate::output::{self, Output};
 use crate::release_flags;
 
-/// The most times that the changes are found anew because another release was made meanwhile.
+/// Maximum times that the changes are found anew because another release was made meanwhile.
 const ROUNDS_MAX: usize = 5;
 
 const MANIFEST: &str = "\
@@ -114,9 +114,9 @@ fn with_manifest(command: Command) -> Command {
 /// `gristmill diff`.
 pub(crate) fn diff(matches: &ArgMatches) -> Result<Exit> {
     let deploy = Deploy::of(matches, None)?;
-    let found = deploy.find()?;
-    deploy.print_differences(&found);
-    Ok(if found.differences().is_empty() { Exit::Done } else { Exit::Differs })
+    let planned = deploy.find()?;
+    deploy.print_differences(&planned);
+    Ok(if planned.differences().is_empty() { Exit::Done } else { Exit::Differs })
 }
 
 /// `gristmill deploy`.
@@ -126,25 +126,25 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<Exit> {
     }
     let message = matches.get_one::<String>("message").cloned();
     let deploy = Deploy::of(matches, message)?;
-    let found = deploy.find()?;
-    let Some(tried) = found.tried.as_ref().filter(|_| !found.differences().is_empty()) else {
-        deploy.print_differences(&found);
+    let planned = deploy.find()?;
+    let Some(tried) = planned.tried.as_ref().filter(|_| !planned.differences().is_empty()) else {
+        deploy.print_differences(&planned);
         return Ok(Exit::Done);
     };
     deploy.admin.announce();
-    eprint!("{}", differences::text(found.differences()));
-    hint(&found.plan.kept);
+    eprint!("{}", differences::text(planned.differences()));
+    hint(&planned.plan.kept);
     if !matches.get_flag("yes") {
         ask("Make this release?")?;
     }
-    let Some(made) = deploy.release(&found.plan).make(tried)? else {
+    let Some(made) = deploy.release(&planned.plan).make(tried)? else {
         bail!(
             "another release was made meanwhile, so nothing was changed: run the command again, \
              and it shows what differs now"
         );
     };
     match deploy.output {
-        Output::Json => println!("{}", deploy.document(&found, &made)),
+        Output::Json => println!("{}", deploy.document(&planned, &made)),
         Output::Text => println!("release {} serves", made["release"]),
     }
     Ok(Exit::Done)
@@ -218,23 +218,24 @@ impl Deploy {
         Release { admin, changes: &plan.changes, message: message.as_deref(), query }
     }
 
-    fn print_differences(&self, found: &Found) {
+    fn print_differences(&self, planned: &Found) {
         match self.output {
             Output::Json => {
-                let none = json!({ "release": found.release, "dry_run": true, "differences": [] });
-                let tried = found.tried.as_ref().map_or(&none, |tried| &tried.answer);
-                println!("{}", self.document(found, tried));
+                let none =
+                    json!({ "release": planned.release, "dry_run": true, "differences": [] });
+                let tried = planned.tried.as_ref().map_or(&none, |tried| &tried.answer);
+                println!("{}", self.document(planned, tried));
             }
-            Output::Text if found.differences().is_empty() => println!("nothing to change"),
-            Output::Text => print!("{}", differences::text(found.differences())),
+            Output::Text if planned.differences().is_empty() => println!("nothing to change"),
+            Output::Text => print!("{}", differences::text(planned.differences())),
         }
-        hint(&found.plan.kept);
+        hint(&planned.plan.kept);
     }
 
     /// The answer of the server, with what it does not know.
-    fn document(&self, found: &Found, answer: &Value) -> Value {
+    fn document(&self, planned: &Found, answer: &Value) -> Value {
         let mut document = answer.clone();
-        document["kept"] = found.plan.kept.clone().into();
+        document["kept"] = planned.plan.kept.clone().into();
         document
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::defaults::Defaults;
 use crate::output::{cut, escaped, short_digest};
 
-/// The most characters of a value.
+/// Maximum characters of a value.
 const VALUE_CHARS_MAX: usize = 80;
 
 /// Members that say nothing that people chose.
@@ -107,13 +107,13 @@ impl Thing {
             (Some(old), Some(new)) if !old.is_empty() || !new.is_empty() => (old, new),
             _ => return self.add_line(at, &format!("{} -> {}", shown(before), shown(after))),
         };
-        let value = |parts: &[Part<'_>], part: &str| {
+        let value = |parts: &[ValuePart<'_>], part: &str| {
             parts
                 .iter()
-                .find(|(known, _)| known == part)
-                .map_or(Value::Null, |found| found.1.clone())
+                .find(|(other, _)| other == part)
+                .map_or(Value::Null, |value_part| value_part.1.clone())
         };
-        let of_new = new.iter().filter(|(part, _)| old.iter().all(|(known, _)| known != part));
+        let of_new = new.iter().filter(|(part, _)| old.iter().all(|(other, _)| other != part));
         for (part, _) in old.iter().chain(of_new) {
             self.add_changed(&format!("{at}{part}"), &value(&old, part), &value(&new, part));
         }
@@ -128,11 +128,11 @@ impl Thing {
 static NONE: Value = Value::Null;
 
 /// A part of a value, with its segment of the path.
-type Part<'a> = (String, &'a Value);
+type ValuePart<'a> = (String, &'a Value);
 
 /// The parts of which each is shown by itself: the members of an object, and the items of a list
 /// that holds more than plain values. Nothing has no parts.
-fn parts(value: &Value) -> Option<Vec<Part<'_>>> {
+fn parts(value: &Value) -> Option<Vec<ValuePart<'_>>> {
     match value {
         Value::Null => Some(Vec::new()),
         Value::Object(keys) => {

@@ -85,7 +85,7 @@ mod tests {
         std::fs::write(&path, &content).unwrap();
         let file = HashedFile::read(&path).unwrap();
         assert_eq!((file.digest, file.bytes), (Digest::of(&content), content.len() as u64));
-        let said = HashedFile::read(&directory.path().join("none")).unwrap_err().to_string();
-        assert!(said.ends_with("/none"), "{said}");
+        let error = HashedFile::read(&directory.path().join("none")).unwrap_err().to_string();
+        assert!(error.ends_with("/none"), "{error}");
     }
 }

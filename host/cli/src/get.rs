@@ -63,12 +63,12 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
-    let given = |name: &str| matches.get_one::<String>(name);
-    let kind = given("kind").context("KIND is missing")?;
-    let tenant = given("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
+    let argument = |name: &str| matches.get_one::<String>(name);
+    let kind = argument("kind").context("KIND is missing")?;
+    let tenant = argument("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
     let list = path(kind, tenant.as_ref())?;
     let output = Output::of(matches);
-    if let Some(name) = given("name") {
+    if let Some(name) = argument("name") {
         let name = match kind.as_str() {
             "models" => admin::model_name("NAME", name),
             _ => admin::name("NAME", name),
@@ -96,7 +96,7 @@ fn path(kind: &str, tenant: Option<&Name>) -> Result<String> {
 
 /// The columns of this kind's table.
 fn columns(kind: &str) -> &'static [Column] {
-    KINDS.iter().find(|(known, _)| *known == kind).map_or(&[], |(_, own)| own)
+    KINDS.iter().find(|(other, _)| *other == kind).map_or(&[], |(_, columns)| columns)
 }
 
 #[cfg(test)]
@@ -126,9 +126,9 @@ long-name  sha256:012345678901  12       true
         let acme = "acme".parse().unwrap();
         assert_eq!(path("models", None).unwrap(), "models");
         assert_eq!(path("keys", Some(&acme)).unwrap(), "tenants/acme/keys");
-        let said = |kind, tenant| path(kind, tenant).unwrap_err().to_string();
-        assert_eq!(said("keys", None), "--tenant is missing: keys belong to a tenant");
+        let error = |kind, tenant| path(kind, tenant).unwrap_err().to_string();
+        assert_eq!(error("keys", None), "--tenant is missing: keys belong to a tenant");
         let refused = "--tenant is given, but tenants have no tenant";
-        assert_eq!(said("tenants", Some(&acme)), refused);
+        assert_eq!(error("tenants", Some(&acme)), refused);
     }
 }

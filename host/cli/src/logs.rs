@@ -51,24 +51,24 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
     let output = Output::of(matches);
-    let given = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("TENANT", given("tenant").context("TENANT is missing")?)?;
+    let argument = |name: &str| matches.get_one::<String>(name);
+    let tenant = admin::name("TENANT", argument("tenant").context("TENANT is missing")?)?;
     let mut path = format!("tenants/{tenant}/logs?");
-    if let Some(plugin) = given("plugin") {
+    if let Some(plugin) = argument("plugin") {
         let _ = write!(path, "plugin={}&", admin::name("--plugin", plugin)?);
     }
     let read = |query: &str| {
-        let found = admin.get(&format!("{path}{query}"));
-        found.with_context(|| format!("cannot show the lines of {tenant}"))
+        let answer = admin.get(&format!("{path}{query}"));
+        answer.with_context(|| format!("cannot show the lines of {tenant}"))
     };
     let limit = matches.get_one::<u32>("limit").map(|limit| format!("limit={limit}"));
-    let mut found = read(limit.as_deref().unwrap_or("limit=1024"))?;
+    let mut page = read(limit.as_deref().unwrap_or("limit=1024"))?;
     if !matches.get_flag("follow") {
-        print(&found["lines"], output);
+        print(&page["lines"], output);
         return Ok(());
     }
     loop {
-        for line in found["lines"].as_array().into_iter().flatten() {
+        for line in page["lines"].as_array().into_iter().flatten() {
             let text = match output {
                 Output::Json => format!("{line}\n"),
                 Output::Text => text(line),
@@ -77,7 +77,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         }
         stdout().flush()?;
         sleep(INTERVAL);
-        found = read(&format!("after={}", found["next"]))?;
+        page = read(&format!("after={}", page["next"]))?;
     }
 }
 

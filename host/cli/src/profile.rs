@@ -1,4 +1,4 @@
-//! `gristmill profile`: where a server spends its processor time.
+//! `gristmill profile`: where a server spends its CPU time.
 
 use std::fs;
 use std::path::{Path, PathBuf};

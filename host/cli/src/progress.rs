@@ -11,7 +11,7 @@ const BYTES: &str = "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec},
 const COUNT: &str = "{msg} [{bar:30}] {pos} of {len}";
 const WAIT: &str = "{spinner} {msg}, {elapsed}";
 
-/// The time between two pictures of a spinner.
+/// The time between two images of a spinner.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Progress that is shown until this is dropped.

@@ -11,7 +11,7 @@ use crate::differences;
 use crate::output::{self, Output};
 use crate::release_flags;
 
-/// The most times that a document is read anew because another release was made meanwhile.
+/// Maximum times that a document is read anew because another release was made meanwhile.
 const ROUNDS_MAX: usize = 5;
 
 pub(crate) fn command() -> Command {
@@ -105,13 +105,14 @@ struct Put {
 
 impl Put {
     fn of(matches: &ArgMatches) -> Result<Self> {
-        let given = |name: &str| matches.get_one::<String>(name);
-        let kind = given("kind").context("KIND is missing")?.clone();
-        let name = admin::name("NAME", given("name").context("NAME is missing")?)?;
-        let tenant = given("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
+        let argument = |name: &str| matches.get_one::<String>(name);
+        let kind = argument("kind").context("KIND is missing")?.clone();
+        let name = admin::name("NAME", argument("name").context("NAME is missing")?)?;
+        let tenant =
+            argument("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
         let texts = matches.get_many::<String>("change").into_iter().flatten();
         let changes = texts.map(|text| Change::of(text)).collect::<Result<Vec<_>>>()?;
-        let variable = given("key-env");
+        let variable = argument("key-env");
         match kind.as_str() {
             "tenant" => ensure!(tenant.is_none(), "--tenant is given, but a tenant has none"),
             _ => ensure!(tenant.is_some(), "--tenant is missing: a {kind} belongs to a tenant"),
@@ -160,11 +161,11 @@ impl Put {
 struct Change {
     /// The keys that lead to the value.
     keys: Vec<String>,
-    what: What,
+    what: Edit,
 }
 
 #[derive(Debug, PartialEq)]
-enum What {
+enum Edit {
     Set(Value),
     Remove,
     Add(Value),
@@ -181,13 +182,13 @@ impl Change {
             Err(_) => Value::from(value),
         };
         let (key, what) = if let Some(key) = key.strip_suffix('+') {
-            (key, What::Add(json()))
+            (key, Edit::Add(json()))
         } else if let Some(key) = key.strip_suffix('-') {
-            (key, What::TakeOut(json()))
+            (key, Edit::TakeOut(json()))
         } else if value.is_empty() {
-            (key, What::Remove)
+            (key, Edit::Remove)
         } else {
-            (key, What::Set(json()))
+            (key, Edit::Set(json()))
         };
         let keys: Vec<_> = key.split('.').map(str::to_owned).collect();
         ensure!(keys.iter().all(|key| !key.is_empty()), "{text:?} has an empty key");
@@ -202,15 +203,15 @@ impl Change {
         }
         let keys = object(at, last)?;
         match &self.what {
-            What::Set(value) => drop(keys.insert(last.clone(), value.clone())),
-            What::Remove => drop(keys.remove(last)),
-            What::Add(value) => {
+            Edit::Set(value) => drop(keys.insert(last.clone(), value.clone())),
+            Edit::Remove => drop(keys.remove(last)),
+            Edit::Add(value) => {
                 let items = list(keys.entry(last.as_str()).or_insert_with(|| json!([])), last)?;
                 if !items.contains(value) {
                     items.push(value.clone());
                 }
             }
-            What::TakeOut(value) => {
+            Edit::TakeOut(value) => {
                 let items = list(keys.entry(last.as_str()).or_insert_with(|| json!([])), last)?;
                 ensure!(items.contains(value), "{last} does not have {value}");
                 items.retain(|item| item != value);
@@ -254,14 +255,14 @@ mod tests {
 
     #[test]
     fn a_change_that_cannot_be_made_is_named() {
-        let said = |change: &str| {
+        let error = |change: &str| {
             let document = json!({ "weight": 3, "models": ["a"] });
             changed(document, &[change]).unwrap_err().to_string()
         };
-        assert_eq!(said("weight"), "\"weight\" is not KEY=VALUE, KEY+=VALUE or KEY-=VALUE");
-        assert_eq!(said("a..b=1"), "\"a..b=1\" has an empty key");
-        assert_eq!(said("weight+=1"), "weight is not a list: set it with weight=VALUE");
-        assert_eq!(said("weight.a=1"), "a would be in a value that is no object");
-        assert_eq!(said("models-=c"), "models does not have \"c\"");
+        assert_eq!(error("weight"), "\"weight\" is not KEY=VALUE, KEY+=VALUE or KEY-=VALUE");
+        assert_eq!(error("a..b=1"), "\"a..b=1\" has an empty key");
+        assert_eq!(error("weight+=1"), "weight is not a list: set it with weight=VALUE");
+        assert_eq!(error("weight.a=1"), "a would be in a value that is no object");
+        assert_eq!(error("models-=c"), "models does not have \"c\"");
     }
 }

@@ -42,10 +42,10 @@ mod tests {
 
     #[test]
     fn flags_are_parameters_if_they_are_given() {
-        let of = |given: &[&str]| {
+        let of = |flags: &[&str]| {
             let command =
                 Command::new("c").no_binary_name(true).args([force(), skip_samples(), wait_all()]);
-            query(&command.try_get_matches_from(given).unwrap())
+            query(&command.try_get_matches_from(flags).unwrap())
         };
         assert_eq!(of(&[]), "");
         assert_eq!(of(&["--skip-samples", "--force"]), "force=true&skip_samples=true&");

@@ -15,7 +15,7 @@ const COLUMNS: [Column; 5] = [
     ("MESSAGE", "message"),
 ];
 
-/// The most characters of a cell.
+/// Maximum characters of a cell.
 const CELL_CHARS_MAX: usize = 60;
 
 pub(crate) fn command() -> Command {

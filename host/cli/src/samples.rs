@@ -52,8 +52,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 fn capture(matches: &ArgMatches) -> Result<()> {
     let [tenant, pipeline] = admin::pipeline_names(matches)?;
     let path = format!("tenants/{tenant}/pipelines/{pipeline}/captured");
-    let found = Admin::of(matches)?.get(&path).context("cannot show the requests")?;
-    let items = found["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let captured = Admin::of(matches)?.get(&path).context("cannot show the requests")?;
+    let items = captured["items"].as_array().map_or(&[][..], Vec::as_slice);
     let last = matches.get_one::<u32>("last").map_or(items.len(), |last| *last as usize);
     let samples: Vec<_> =
         items[items.len().saturating_sub(last)..].iter().map(|item| &item["sample"]).collect();
@@ -107,9 +107,9 @@ fn has_null(value: &Value) -> bool {
 
 fn list(matches: &ArgMatches) -> Result<()> {
     let [tenant, pipeline] = admin::pipeline_names(matches)?;
-    let found = Admin::of(matches)?.get(&format!("tenants/{tenant}/pipelines/{pipeline}"));
-    let found = found.context("cannot list the samples")?;
-    let samples = found["samples"].as_array().map_or(&[][..], Vec::as_slice);
+    let document = Admin::of(matches)?.get(&format!("tenants/{tenant}/pipelines/{pipeline}"));
+    let document = document.context("cannot list the samples")?;
+    let samples = document["samples"].as_array().map_or(&[][..], Vec::as_slice);
     let row = |sample: &Value| {
         let part = |key: &str| cut(&sample[key].to_string(), SHOWN);
         json!({ "name": sample["name"], "request": part("request"), "expect": part("expect") })

@@ -186,10 +186,10 @@ fn job(job: &Value) -> Value {
 }
 
 /// The newest version under its name, and the earlier ones that stay loaded: `cnn`, `cnn@14`.
-fn versions<'a>(name: &str, own: &'a Value) -> Vec<(String, &'a Value)> {
-    let kept = own["kept_versions"].as_object().into_iter().flatten();
-    let kept = kept.map(|(version, own)| (format!("{name}@{version}"), own));
-    std::iter::once((name.to_owned(), own)).chain(kept).collect()
+fn versions<'a>(name: &str, thing: &'a Value) -> Vec<(String, &'a Value)> {
+    let kept = thing["kept_versions"].as_object().into_iter().flatten();
+    let kept = kept.map(|(version, version_state)| (format!("{name}@{version}"), version_state));
+    std::iter::once((name.to_owned(), thing)).chain(kept).collect()
 }
 
 fn model_row(name: &str, model: &Value) -> Value {
@@ -214,12 +214,12 @@ fn parts(name: &str, tenant: &Value) -> Vec<Value> {
     let mut rows = Vec::new();
     for (kind, all) in [("plugin", &tenant["plugins"]), ("pipeline", &tenant["pipelines"])] {
         let all = all.as_object().into_iter().flatten();
-        for (part, own) in all.flat_map(|(part, own)| versions(part, own)) {
-            let mut state = state_and_reason(own);
+        for (part, part_state) in all.flat_map(|(part, part_state)| versions(part, part_state)) {
+            let mut state = state_and_reason(part_state);
             if kind == "pipeline" && tenant["default_pipeline"] == part.as_str() {
                 state += ", default";
             }
-            if own["debug"] == true {
+            if part_state["debug"] == true {
                 state += ", debug";
             }
             rows.push(json!({ "tenant": name, "kind": kind, "name": part, "state": state }));

@@ -88,8 +88,8 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 fn create(matches: &ArgMatches) -> Result<()> {
-    let name = admin::name("NAME", given(matches, "name")?)?;
-    let mut document = json!({ "role": given(matches, "role")? });
+    let name = admin::name("NAME", argument(matches, "name")?)?;
+    let mut document = json!({ "role": argument(matches, "role")? });
     if let Some(tenants) = matches.get_many::<String>("tenant") {
         let tenants = tenants.map(|tenant| admin::name("--tenant", tenant));
         document["tenants"] = json!(tenants.collect::<Result<Vec<_>>>()?);
@@ -102,14 +102,14 @@ fn create(matches: &ArgMatches) -> Result<()> {
 }
 
 fn rotate(matches: &ArgMatches) -> Result<()> {
-    let name = admin::name("NAME", given(matches, "name")?)?;
+    let name = admin::name("NAME", argument(matches, "name")?)?;
     let rotated = Admin::to_change(matches)?.post(&format!("tokens/{name}/rotate"), &json!({}));
     let rotated = rotated.with_context(|| format!("cannot rotate token {name}"))?;
     show_secret(name.as_str(), &rotated, matches)
 }
 
 fn delete(matches: &ArgMatches) -> Result<()> {
-    let name = admin::name("NAME", given(matches, "name")?)?;
+    let name = admin::name("NAME", argument(matches, "name")?)?;
     let deleted = Admin::to_change(matches)?.delete(&format!("tokens/{name}"));
     let deleted = deleted.with_context(|| format!("cannot delete token {name}"))?;
     match Output::of(matches) {
@@ -137,10 +137,10 @@ fn list(matches: &ArgMatches) -> Result<()> {
 }
 
 fn show(matches: &ArgMatches) -> Result<()> {
-    let own = Admin::of(matches)?.get("self").context("cannot show the token")?;
+    let token = Admin::of(matches)?.get("self").context("cannot show the token")?;
     match Output::of(matches) {
-        Output::Json => println!("{own}"),
-        Output::Text => println!("{}", output::escaped(&format!("{own:#}"))),
+        Output::Json => println!("{token}"),
+        Output::Text => println!("{}", output::escaped(&format!("{token:#}"))),
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn name_argument() -> Arg {
     Arg::new("name").value_name("NAME").required(true).help("The token's name")
 }
 
-fn given<'a>(matches: &'a ArgMatches, name: &str) -> Result<&'a String> {
+fn argument<'a>(matches: &'a ArgMatches, name: &str) -> Result<&'a String> {
     matches.get_one::<String>(name).with_context(|| format!("{name} is missing"))
 }
 
@@ -202,8 +202,8 @@ mod tests {
         assert_eq!(end("2027-01-01T00:00:00Z", now).unwrap(), "2027-01-01T00:00:00Z");
         assert_eq!(end("1d", now).unwrap(), "2001-09-10T01:46:40Z");
         for wrong in ["soon", "", "90", "-1d"] {
-            let said = end(wrong, now).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("--expires is {wrong:?}: must be")), "{said}");
+            let error = end(wrong, now).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--expires is {wrong:?}: must be")), "{error}");
         }
     }
 

@@ -31,9 +31,9 @@ pub(crate) fn arguments() -> [Arg; 3] {
 /// TLS as the flags say, with the authorities in the file `ca`.
 pub(crate) fn tls(matches: &ArgMatches, ca: Option<PathBuf>) -> Result<Tls> {
     let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
-    let own = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
-    let own = own.map(|(certificate, key)| OwnFiles { certificate, key });
-    Ok(Tls::open(&TlsFiles { ca, own })?)
+    let identity = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
+    let identity = identity.map(|(certificate, key)| OwnFiles { certificate, key });
+    Ok(Tls::open(&TlsFiles { ca, own: identity })?)
 }
 
 /// The same for an address. The files are read only if the address has TLS.
@@ -57,8 +57,8 @@ mod tests {
         let matches = command.try_get_matches_from([""; 0]).unwrap();
         let ca = || Some("no/such.pem".into());
         let opened = |address: &str| of(&matches, &address.parse().unwrap(), ca());
-        let said = format!("{:#}", opened("https://gristmill.example").err().unwrap());
-        assert!(said.starts_with("no/such.pem: it cannot be read: "), "{said}");
+        let error = format!("{:#}", opened("https://gristmill.example").err().unwrap());
+        assert!(error.starts_with("no/such.pem: it cannot be read: "), "{error}");
         assert!(opened("http://gristmill.example").unwrap().is_none());
     }
 }

@@ -17,13 +17,13 @@ pub enum Pace {
         rate: f64,
         /// How they are spread.
         arrivals: Arrivals,
-        /// The most connections. A request that finds none free waits for one, and its time counts.
+        /// Maximum connections. A request that finds none free waits for one, and its time counts.
         connections: usize,
     },
 }
 
 impl Pace {
-    /// The most connections.
+    /// Maximum connections.
     pub(crate) fn connections(self) -> usize {
         match self {
             Self::Closed { connections } | Self::Open { connections, .. } => connections,
@@ -49,13 +49,13 @@ pub(crate) struct Times {
     arrivals: Arrivals,
     /// The last time that was given, in seconds.
     at_s: f64,
-    given: u64,
+    count: u64,
     random: Random,
 }
 
 impl Times {
     pub(crate) fn new(rate: f64, arrivals: Arrivals, seed: u64) -> Self {
-        Self { interval_s: 1.0 / rate, arrivals, at_s: 0.0, given: 0, random: Random::new(seed) }
+        Self { interval_s: 1.0 / rate, arrivals, at_s: 0.0, count: 0, random: Random::new(seed) }
     }
 
     /// The time of the next request.
@@ -67,12 +67,12 @@ impl Times {
                 self.at_s -= (1.0 - self.random.fraction()).ln() * self.interval_s;
             }
             Arrivals::Bursts(size) => {
-                if self.given.is_multiple_of(u64::from(size)) {
+                if self.count.is_multiple_of(u64::from(size)) {
                     self.at_s += self.interval_s * f64::from(size);
                 }
             }
         }
-        self.given += 1;
+        self.count += 1;
         Duration::from_secs_f64(self.at_s)
     }
 }

@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use crate::score::Status;
-use crate::target::{Destination, Target};
+use crate::target::{Destination, LoadTarget};
 
 /// How long opening a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ impl From<Failure> for io::Error {
 impl Connection {
     /// Open the connection to a target, if it does not lead there already. Returns the sender, and
     /// whether it was opened now. Call this on a runtime.
-    async fn lead_to(&mut self, target: &Target) -> io::Result<(&mut Sender, bool)> {
+    async fn lead_to(&mut self, target: &LoadTarget) -> io::Result<(&mut Sender, bool)> {
         let Destination { address, host, is_grpc, tls } = &target.destination;
         let leads_there = self.0.as_ref().is_some_and(|opened| {
             opened.leads_to.is_same(&target.destination) && !opened.sender.is_closed()
@@ -83,7 +83,7 @@ impl Connection {
     }
 
     /// Open the connection to a target, if it does not lead there already. Call this on a runtime.
-    pub(crate) async fn open(&mut self, target: &Target) -> io::Result<()> {
+    pub(crate) async fn open(&mut self, target: &LoadTarget) -> io::Result<()> {
         self.lead_to(target).await.map(drop)
     }
 
@@ -92,7 +92,7 @@ impl Connection {
     /// opens another connection.
     pub(crate) async fn exchange(
         &mut self,
-        target: &Target,
+        target: &LoadTarget,
         show: impl FnMut(&[u8]),
     ) -> Result<Status, Failure> {
         let answer = match self.send(target).await {
@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// Send the target's request. Returns the head of the answer.
-    async fn send(&mut self, target: &Target) -> Result<Response<Incoming>, Failure> {
+    async fn send(&mut self, target: &LoadTarget) -> Result<Response<Incoming>, Failure> {
         loop {
             let (sender, is_new) = self.lead_to(target).await.map_err(Failure::NoConnection)?;
             match sender.send(target).await {
@@ -135,7 +135,7 @@ impl Sender {
         }
     }
 
-    async fn send(&mut self, target: &Target) -> hyper::Result<Response<Incoming>> {
+    async fn send(&mut self, target: &LoadTarget) -> hyper::Result<Response<Incoming>> {
         match self {
             Self::Http1(sender) => {
                 sender.ready().await?;
@@ -196,7 +196,7 @@ fn grpc_status(headers: &HeaderMap) -> Option<Status> {
 ///
 /// # Errors
 /// The server cannot be reached or is silent, or the call fails: then its status is in the error.
-pub fn call(target: &Target) -> io::Result<Vec<u8>> {
+pub fn call(target: &LoadTarget) -> io::Result<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut answer = Vec::new();
     let mut connection = Connection::default();
@@ -220,7 +220,7 @@ mod tests {
     const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
     /// A server that answers one request on each connection and closes it, or gives no answer.
-    fn serve(answers: &[&'static str]) -> Target {
+    fn serve(answers: &[&'static str]) -> LoadTarget {
         let answers = answers.to_vec();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
@@ -232,11 +232,11 @@ mod tests {
                 stream.write_all(answer.as_bytes()).unwrap();
             }
         });
-        Target::new(&url, "GET", &[], b"").unwrap()
+        LoadTarget::new(&url, "GET", &[], b"").unwrap()
     }
 
     /// The statuses of as many requests; none of one without an answer.
-    fn exchange<const N: usize>(target: &Target) -> [Option<Status>; N] {
+    fn exchange<const N: usize>(target: &LoadTarget) -> [Option<Status>; N] {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let mut connection = Connection::default();
         let mut statuses = [None; N];

@@ -40,4 +40,4 @@ pub use self::load::{Load, LoadError};
 pub use self::measured::{Latencies, Measured, Second};
 pub use self::plot::plot;
 pub use self::statistics::{median, percentile};
-pub use self::target::{Scheme, Target, TargetError, Url};
+pub use self::target::{LoadTarget, Scheme, TargetError, Url};

@@ -4,13 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use crate::arrivals::{Pace, Random};
-use crate::target::Target;
+use crate::target::LoadTarget;
 
 /// The load to make.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The requests. Each is chosen at random by its weight.
-    pub targets: Vec<Target>,
+    pub targets: Vec<LoadTarget>,
     /// When they are sent.
     pub pace: Pace,
     /// The threads; at least 1.
@@ -38,7 +38,7 @@ impl Load {
         }
         let all: usize = self.targets.iter().map(|target| target.weight as usize).sum();
         let mut left = random.below(all);
-        let fits = |target: &Target| match left.checked_sub(target.weight as usize) {
+        let fits = |target: &LoadTarget| match left.checked_sub(target.weight as usize) {
             Some(rest) => {
                 left = rest;
                 false

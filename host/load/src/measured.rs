@@ -29,7 +29,7 @@ pub struct Measured {
     pub errors: BTreeMap<String, u64>,
     /// From the time at which each request should have been sent.
     pub latency_us: Latencies,
-    /// The client's own processor time for each answer, in microseconds.
+    /// The client's own CPU time for each answer, in microseconds.
     pub client_cpu_us: f64,
     /// Each second by itself.
     pub seconds: Vec<Second>,
@@ -120,8 +120,8 @@ impl Tally {
     pub(crate) fn add(&mut self, other: &Self) {
         // Both have the same bounds.
         let _ = self.all.add(&other.all);
-        for (own, other) in self.seconds.iter_mut().zip(&other.seconds) {
-            let _ = own.add(other);
+        for (second, other) in self.seconds.iter_mut().zip(&other.seconds) {
+            let _ = second.add(other);
         }
         self.answered += other.answered;
         self.cpu += other.cpu;
@@ -133,10 +133,10 @@ impl Tally {
     pub(crate) fn measured(self, duration: Duration) -> Measured {
         let quantile = |share: f64| self.all.value_at_quantile(share);
         let duration_s = duration.as_secs_f64();
-        let second = |own: &Histogram<u64>| Second {
-            answered: own.len(),
-            p50: own.value_at_quantile(0.5),
-            p99: own.value_at_quantile(0.99),
+        let second = |histogram: &Histogram<u64>| Second {
+            answered: histogram.len(),
+            p50: histogram.value_at_quantile(0.5),
+            p99: histogram.value_at_quantile(0.99),
         };
         let all = self.all.len().max(1);
         Measured {

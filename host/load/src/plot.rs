@@ -1,4 +1,4 @@
-//! A picture of latency over load, as SVG.
+//! An image of latency over load, as SVG.
 
 use std::fmt::Write;
 
@@ -11,21 +11,23 @@ const RIGHT: f64 = 20.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 
-/// A line of the picture: its name, its colour, and its value in microseconds.
+/// A line of the image: its name, its colour, and its value in microseconds.
 type Line = (&'static str, &'static str, fn(&Measured) -> u64);
 
 const LINES: [Line; 3] = [
-    ("p50", "#1f77b4", |own| own.latency_us.p50),
-    ("p95", "#ff7f0e", |own| own.latency_us.p95),
-    ("p99", "#d62728", |own| own.latency_us.p99),
+    ("p50", "#1f77b4", |measured| measured.latency_us.p50),
+    ("p95", "#ff7f0e", |measured| measured.latency_us.p95),
+    ("p99", "#d62728", |measured| measured.latency_us.p99),
 ];
 
 /// Latency (on a logarithmic scale) over answers a second, of several measurements.
 pub fn plot(title: &str, all: &[Measured]) -> String {
-    let mut points: Vec<&Measured> = all.iter().filter(|own| own.answered > 0).collect();
+    let mut points: Vec<&Measured> = all.iter().filter(|measured| measured.answered > 0).collect();
     points.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
-    let most = points.iter().map(|own| own.per_second).fold(1.0, f64::max) * 1.05;
-    let times = || points.iter().flat_map(|own| LINES.iter().map(|(.., value)| value(own).max(1)));
+    let most = points.iter().map(|measured| measured.per_second).fold(1.0, f64::max) * 1.05;
+    let times = || {
+        points.iter().flat_map(|measured| LINES.iter().map(|(.., value)| value(measured).max(1)))
+    };
     let least_time = decade(times().min().unwrap_or(1) as f64, f64::floor);
     let most_time = decade(times().max().unwrap_or(10) as f64 * 1.01, f64::ceil);
     let x = |per_second: f64| LEFT + per_second / most * (WIDTH - LEFT - RIGHT);
@@ -70,21 +72,21 @@ pub fn plot(title: &str, all: &[Measured]) -> String {
         HEIGHT - 10.0
     );
     for (at, (name, colour, value)) in LINES.iter().enumerate() {
-        let place = |own: &&Measured| {
-            format!("{:.1},{:.1}", x(own.per_second), y(value(own).max(1) as f64))
+        let point = |measured: &&Measured| {
+            format!("{:.1},{:.1}", x(measured.per_second), y(value(measured).max(1) as f64))
         };
-        let places: Vec<String> = points.iter().map(place).collect();
+        let coordinates: Vec<String> = points.iter().map(point).collect();
         let _ = writeln!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            places.join(" ")
+            coordinates.join(" ")
         );
-        for own in &points {
+        for measured in &points {
             let _ = writeln!(
                 svg,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>",
-                x(own.per_second),
-                y(value(own).max(1) as f64)
+                x(measured.per_second),
+                y(value(measured).max(1) as f64)
             );
         }
         let _ = writeln!(

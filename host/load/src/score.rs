@@ -27,7 +27,7 @@ pub(crate) enum Status {
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedRequest {
     /// When it should have been sent.
     pub(crate) intended: Instant,
     /// The status of its answer, or none if there was no answer.
@@ -75,7 +75,7 @@ impl Score {
     }
 
     /// Count a request that has ended.
-    pub(crate) fn count(&mut self, ended: &Ended, now: Instant) {
+    pub(crate) fn count(&mut self, ended: &EndedRequest, now: Instant) {
         let took = now.saturating_duration_since(ended.intended);
         self.counts.answered.fetch_add(u64::from(ended.status.is_some()), Relaxed);
         let is_ok = ended.status.is_some_and(Status::is_ok);
@@ -94,7 +94,7 @@ impl Score {
         }
     }
 
-    /// What the thread has counted, with the processor time that it has used. Call this on it.
+    /// What the thread has counted, with the CPU time that it has used. Call this on it.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = self.tally.clone();
         tally.used(cpu_time());
@@ -102,7 +102,7 @@ impl Score {
     }
 }
 
-/// The processor time of the calling thread.
+/// The CPU time of the calling thread.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -83,8 +83,8 @@ impl FromStr for Url {
     fn from_str(text: &str) -> Result<Self, TargetError> {
         let invalid = || TargetError::Url(text.to_owned());
         let parts = |(name, scheme, port)| Some((text.strip_prefix(name)?, scheme, port));
-        let found = Scheme::ALL.into_iter().find_map(parts);
-        let (rest, scheme, port) = found.ok_or_else(invalid)?;
+        let url = Scheme::ALL.into_iter().find_map(parts);
+        let (rest, scheme, port) = url.ok_or_else(invalid)?;
         let at = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(at);
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -118,7 +118,7 @@ impl Url {
 
 /// A request to send.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct LoadTarget {
     pub(crate) destination: Destination,
     /// It is made once; its clones share all texts and the body.
     pub(crate) request: Request<Full<Bytes>>,
@@ -149,7 +149,7 @@ impl Destination {
     }
 }
 
-impl Target {
+impl LoadTarget {
     /// A request with these headers, each `name: value`, and this body. Of gRPC it is a unary call:
     /// the URL's path is the method's, the body is the encoded message, and `method` is not used.
     ///
@@ -220,7 +220,7 @@ fn parts_of(header: &str) -> Result<(&str, &str), TargetError> {
 mod tests {
     use http_body_util::BodyExt;
 
-    use super::{Scheme, Target, Url};
+    use super::{LoadTarget, Scheme, Url};
 
     #[test]
     fn a_url_has_a_scheme_a_host_a_port_and_a_path() {
@@ -239,13 +239,13 @@ mod tests {
         assert_eq!(url("grpcs://[::1]").host(), "[::1]");
         for bad in ["", "h:80/", "ftp://h/", "http://", "http://a@h/", "http://h:x/", "http://h/ x"]
         {
-            let said = bad.parse::<Url>().unwrap_err().to_string();
-            assert!(said.starts_with(&format!("{bad:?} is not a URL")), "{said}");
+            let error = bad.parse::<Url>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{bad:?} is not a URL")), "{error}");
         }
     }
 
     /// The head and the body of a target's request, as text.
-    fn text(target: Target) -> String {
+    fn text(target: LoadTarget) -> String {
         let (head, body) = target.request.into_parts();
         let mut text = format!("{} {}\n", head.method, head.uri);
         for (name, value) in &head.headers {
@@ -261,7 +261,7 @@ mod tests {
         let url: Url = "http://127.0.0.1:9/x".parse().unwrap();
         let target = |method, headers: &[&str], body: &str| {
             let headers: Vec<_> = headers.iter().map(|header| (*header).to_owned()).collect();
-            Target::new(&url, method, &headers, body.as_bytes())
+            LoadTarget::new(&url, method, &headers, body.as_bytes())
         };
         let all = "POST /x\nhost: 127.0.0.1:9\ncontent-length: 4\na: b\nbody";
         assert_eq!(text(target("POST", &["A: b"], "body").unwrap()), all);
@@ -269,15 +269,15 @@ mod tests {
         assert_eq!(text(target("POST", &[], "").unwrap()), empty);
         assert_eq!(text(target("GET", &[], "").unwrap()), "GET /x\nhost: 127.0.0.1:9\n");
         for bad in ["a", ": b", "a b: c", "a: b\r\nc: d"] {
-            let said = target("GET", &[bad], "").unwrap_err().to_string();
-            assert!(said.contains("must be \"name: value\""), "{said}");
+            let error = target("GET", &[bad], "").unwrap_err().to_string();
+            assert!(error.contains("must be \"name: value\""), "{error}");
         }
     }
 
     #[test]
     fn a_call_of_grpc_is_a_message_after_its_length() {
         let url: Url = "grpc://127.0.0.1:9/s/m".parse().unwrap();
-        let call = Target::new(&url, "GET", &["a: b".to_owned()], b"body").unwrap();
+        let call = LoadTarget::new(&url, "GET", &["a: b".to_owned()], b"body").unwrap();
         let all = "POST http://127.0.0.1:9/s/m\ncontent-type: application/grpc\nte: trailers\n\
                    a: b\n\0\0\0\0\u{4}body";
         assert_eq!(text(call), all);

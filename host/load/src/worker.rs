@@ -16,7 +16,7 @@ use crate::connection::{Connection, Failure};
 use crate::load::{Load, LoadError};
 use crate::measured::Tally;
 use crate::schedule::Schedule;
-use crate::score::{Counts, Ended, Score};
+use crate::score::{Counts, EndedRequest, Score};
 use crate::timer::Timer;
 
 /// How often a thread looks whether it has to end.
@@ -32,15 +32,15 @@ pub(crate) struct Worker {
 }
 
 /// What the tasks of a thread share.
-struct Shared {
+struct ThreadShared {
     load: Arc<Load>,
     /// Free whenever it is locked: all tasks run on one thread.
-    state: Mutex<State>,
+    state: Mutex<WorkerState>,
     /// A request of the open loop waits for a connection, or none is due any more.
     due: Notify,
 }
 
-struct State {
+struct WorkerState {
     score: Score,
     random: Random,
     schedule: Option<Schedule>,
@@ -77,19 +77,19 @@ impl Worker {
     /// Make this thread's part of the load from `begin` on.
     pub(crate) fn run(self, counts: &Arc<Counts>, begin: Instant) -> Result<Tally, LoadError> {
         let Self { load, number, runtime, connections } = self;
-        let state = Mutex::new(State {
+        let state = Mutex::new(WorkerState {
             score: Score::new(&load, counts.clone(), begin),
             random: Random::new(number as u64),
             schedule: Schedule::new(&load, number, begin),
             under_way: vec![None; connections.len()],
         });
-        let shared = Arc::new(Shared { load, state, due: Notify::new() });
+        let shared = Arc::new(ThreadShared { load, state, due: Notify::new() });
         runtime.block_on(shared.drive(connections))?;
         Ok(shared.state.lock().score.tally())
     }
 }
 
-impl Shared {
+impl ThreadShared {
     /// Send requests until nothing is left to send, or no answer is waited for any more.
     async fn drive(self: &Arc<Self>, connections: Vec<Connection>) -> Result<(), LoadError> {
         let mut tasks = JoinSet::new();
@@ -168,7 +168,7 @@ impl Shared {
             let answer = connection.exchange(target, |_| {}).await;
             now = Instant::now();
             let is_refused = matches!(answer, Err(Failure::NoConnection(_)));
-            self.state.lock().count(number, &Ended { intended, status: answer.ok() }, now);
+            self.state.lock().count(number, &EndedRequest { intended, status: answer.ok() }, now);
             // Otherwise failures without a pause would be most of what is measured.
             if is_refused && matches!(self.load.pace, Pace::Closed { .. }) {
                 return;
@@ -177,7 +177,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl WorkerState {
     /// What connection `number` does now.
     fn next(&mut self, load: &Load, number: usize, now: Instant) -> Next {
         let is_end = now >= self.score.end;
@@ -192,7 +192,7 @@ impl State {
         Next::Send(load.choose(&mut self.random), intended)
     }
 
-    fn count(&mut self, number: usize, ended: &Ended, now: Instant) {
+    fn count(&mut self, number: usize, ended: &EndedRequest, now: Instant) {
         self.under_way[number] = None;
         self.score.count(ended, now);
     }
@@ -201,7 +201,7 @@ impl State {
     fn count_unanswered(&mut self, now: Instant) {
         let waiting = self.schedule.iter_mut().flat_map(|schedule| schedule.waiting.drain(..));
         for intended in self.under_way.iter_mut().filter_map(Option::take).chain(waiting) {
-            self.score.count(&Ended { intended, status: None }, now);
+            self.score.count(&EndedRequest { intended, status: None }, now);
         }
     }
 }

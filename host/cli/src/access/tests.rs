@@ -56,19 +56,19 @@ fn flags_go_before_variables_and_variables_before_contexts() {
         // The same address, written in another way.
         (Choice { admin: flag("http://a:1/"), ..none() }, "a:1", "of-a"),
     ] {
-        let said = format!("{choice:?}");
+        let shown = format!("{choice:?}");
         let expected = (format!("http://{address}"), token.to_owned());
-        assert_eq!(resolved(choice).unwrap(), expected, "{said}");
+        assert_eq!(resolved(choice).unwrap(), expected, "{shown}");
     }
 }
 
 #[test]
 fn a_contexts_token_goes_to_no_other_server() {
     for admin in [flag("elsewhere:1"), variable("elsewhere:1")] {
-        let said = resolved(Choice { admin, ..Choice::default() }).unwrap_err().to_string();
+        let error = resolved(Choice { admin, ..Choice::default() }).unwrap_err().to_string();
         let expected =
             "no token for http://elsewhere:1: the token of context a is sent only to a:1";
-        assert!(said.starts_with(expected), "{said}");
+        assert!(error.starts_with(expected), "{error}");
     }
     let choice = Choice { context: flag("b"), ..Choice::default() };
     assert!(resolved(choice).unwrap_err().to_string().starts_with("no token: "));
@@ -89,16 +89,16 @@ fn a_variables_token_goes_to_the_address_that_it_came_with() {
         (Choice { context: flag("b"), ..of_variables("v:1") }, format!("http://b:1: {only}")),
     ] {
         let text = format!("{choice:?}");
-        let said = resolved(choice).unwrap_err().to_string();
-        assert!(said.starts_with(&format!("no token for {expected}")), "{text}: {said}");
+        let error = resolved(choice).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("no token for {expected}")), "{text}: {error}");
     }
     // The current context has no token, and was not chosen together with the variable.
     let current = || Ok(Contexts { current: Some("b".parse().unwrap()), ..contexts("x".as_ref()) });
     let choice = Choice { token: variable("t"), ..Choice::default() };
-    let said = choice.resolve(current).unwrap_err().to_string();
+    let error = choice.resolve(current).unwrap_err().to_string();
     let expected = "no token for http://b:1: that in GRISTMILL_ADMIN_TOKEN did not come with this \
                     address; give --token, ";
-    assert!(said.starts_with(expected), "{said}");
+    assert!(error.starts_with(expected), "{error}");
     let choice = Choice { token: variable("t"), ..Choice::default() };
     let access = choice.resolve(|| Ok(Contexts::default())).unwrap();
     assert_eq!((access.address.to_string().as_str(), &*access.token), (DEFAULT_ADMIN, "t"));
@@ -111,8 +111,8 @@ fn the_file_is_not_read_without_need() {
     }
     let context = flag("none");
     let choice = Choice { admin: flag("v:1"), token: flag("t"), context, ..Choice::default() };
-    let said = choice.resolve(|| Ok(Contexts::default())).unwrap_err().to_string();
-    assert_eq!(said, "no context \"none\": `gristmill context add` makes one");
+    let error = choice.resolve(|| Ok(Contexts::default())).unwrap_err().to_string();
+    assert_eq!(error, "no context \"none\": `gristmill context add` makes one");
 }
 
 fn address(url: &str) -> Result<String> {
@@ -122,23 +122,23 @@ fn address(url: &str) -> Result<String> {
 
 #[test]
 fn a_scheme_is_taken_for_granted() {
-    for (given, url) in [
+    for (address_text, url) in [
         ("127.0.0.1:8081", "http://127.0.0.1:8081"),
         ("localhost:8081/", "http://localhost:8081"),
         ("http://[::1]:8081", "http://[::1]:8081"),
         ("https://gristmill.example:8443", "https://gristmill.example:8443"),
         ("http://gristmill.example/behind/a/proxy/", "http://gristmill.example/behind/a/proxy"),
     ] {
-        assert_eq!(address(given).unwrap(), url);
+        assert_eq!(address(address_text).unwrap(), url);
     }
 }
 
 #[test]
 fn what_is_no_address_is_said_with_flag_and_value() {
-    for given in ["", "8081", ":8081", "ftp://a", "http://", "two words", "http://a?b=c"] {
-        let said = address(given).unwrap_err().to_string();
-        assert!(said.starts_with(&format!("--admin is {given:?}: ")), "{given:?}: {said}");
-        assert!(said.contains("such as http://127.0.0.1:8081"), "{said}");
+    for text in ["", "8081", ":8081", "ftp://a", "http://", "two words", "http://a?b=c"] {
+        let error = address(text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("--admin is {text:?}: ")), "{text:?}: {error}");
+        assert!(error.contains("such as http://127.0.0.1:8081"), "{error}");
     }
 }
 
@@ -163,7 +163,7 @@ fn the_authorities_of_a_context_are_trusted_for_its_server_only() {
         ),
         (Choice { token: token(), admin: flag("x:1"), ..none() }, None),
     ] {
-        let said = format!("{choice:?}");
-        assert_eq!(file(choice).as_deref(), expected, "{said}");
+        let shown = format!("{choice:?}");
+        assert_eq!(file(choice).as_deref(), expected, "{shown}");
     }
 }

@@ -10,7 +10,7 @@ fn a_token_that_no_header_carries_is_not_shown() {
             token_source: "--token".into(),
             ca_file: None,
         };
-        let said = Admin::new(access, None).err().unwrap().to_string();
-        assert!(said.starts_with("--token ") && !said.contains("the-"), "{said}");
+        let error = Admin::new(access, None).err().unwrap().to_string();
+        assert!(error.starts_with("--token ") && !error.contains("the-"), "{error}");
     }
 }

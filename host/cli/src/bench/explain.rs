@@ -41,7 +41,7 @@ pub(super) fn run(matches: &ArgMatches, load: &Load) -> Result<Measured> {
     let Pace::Closed { connections } = load.pace else {
         bail!("--explain needs a closed loop: leave out --rate");
     };
-    let asked = requests::asked(matches)?;
+    let asked = requests::request_spec(matches)?;
     if asked.url.scheme != Scheme::Http {
         bail!("--explain needs a URL that begins with http://");
     }
@@ -103,25 +103,25 @@ fn check_is_here(url: &Url) -> Result<()> {
     Ok(())
 }
 
-/// Measure the load itself, with the batches of the model and the server's processor time.
+/// Measure the load itself, with the batches of the model and the server's CPU time.
 fn see(admin: &Admin, subject: &Subject, load: &Load) -> Result<Seen> {
     let warm_up = Load { duration: load.warm_up, warm_up: Duration::ZERO, ..load.clone() };
     if !load.warm_up.is_zero() {
         modes::once(&warm_up, "warming up: ")?;
     }
-    let look = || Figures::read(admin, &subject.model);
-    let (before, all_before) = (look()?, machine_cpu_us());
+    let read_figures = || Figures::read(admin, &subject.model);
+    let (before, all_before) = (read_figures()?, machine_cpu_us());
     let begin = Instant::now();
     let measured = modes::once(&Load { warm_up: warm_up.warm_up, ..load.clone() }, "the load: ")?;
     let passed_us = begin.elapsed().as_secs_f64() * 1e6;
     let all = machine_cpu_us().zip(all_before).map(|(after, before)| after - before);
-    let used = look()? - before;
+    let used = read_figures()? - before;
     let answered = measured.answered.max(1) as f64;
-    let own = used.cpu_us + measured.client_cpu_us * answered;
+    let load_us = used.cpu_us + measured.client_cpu_us * answered;
     Ok(Seen {
         batch_rows: used.rows / used.batches.max(1.0),
         server_us: used.cpu_us / answered,
-        others: all.map(|all| (all - own).max(0.0) / passed_us / cores() as f64),
+        others: all.map(|all| (all - load_us).max(0.0) / passed_us / cores() as f64),
         measured,
     })
 }

@@ -51,7 +51,10 @@ pub(super) fn measure(mode: Mode, load: &Load) -> Result<Vec<Measured>> {
         Mode::Quick => Ok(vec![once(load, "")?]),
         Mode::Matrix => {
             let all = MATRIX.into_iter();
-            all.map(|own| once(&closed(own), &format!("{own} connections: "))).collect()
+            all.map(|connections| {
+                once(&closed(connections), &format!("{connections} connections: "))
+            })
+            .collect()
         }
         Mode::Sustained(objective) => sustained(objective, &closed(CAPACITY_CONNECTIONS)),
     }
@@ -92,7 +95,7 @@ pub(super) fn once(load: &Load, what: &str) -> Result<Measured> {
     let whole = load.warm_up + load.duration;
     let measured = run(load, |progress| {
         if shows {
-            let _ = write!(stderr(), "\r\x1b[K{what}{}", said(&progress, whole));
+            let _ = write!(stderr(), "\r\x1b[K{what}{}", progress_text(&progress, whole));
         }
     })?;
     if shows {
@@ -101,7 +104,7 @@ pub(super) fn once(load: &Load, what: &str) -> Result<Measured> {
     Ok(measured)
 }
 
-fn said(progress: &Progress, whole: Duration) -> String {
+fn progress_text(progress: &Progress, whole: Duration) -> String {
     let Progress { elapsed, answered, failed, is_warm_up } = progress;
     let stage = if *is_warm_up { ", warming up" } else { "" };
     let (elapsed, whole) = (elapsed.as_secs_f64(), whole.as_secs_f64());

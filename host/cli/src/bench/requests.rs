@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use gristmill_client::http::StatusCode;
 use gristmill_client::{Address, BinaryTensor, Client, HEADER_LENGTH, Tls, block_on, infer_body};
-use gristmill_load::{Target, Url};
+use gristmill_load::{LoadTarget, Url};
 use gristmill_oip::grpc::proto::model_infer_request::InferInputTensor;
 use gristmill_oip::grpc::proto::{ModelInferRequest, ModelMetadataRequest, ModelMetadataResponse};
 use prost::Message;
@@ -18,13 +18,13 @@ use crate::admin;
 
 /// The requests, and what is said of them.
 pub(super) struct Requests {
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<LoadTarget>,
     pub(super) what: String,
 }
 
 /// One request.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestSpec {
     pub(super) url: Url,
     /// Of gRPC it is always POST.
     pub(super) method: String,
@@ -36,11 +36,11 @@ pub(super) struct Asked {
     pub(super) tls: Option<Tls>,
 }
 
-impl Asked {
+impl RequestSpec {
     /// The same for the load generator.
-    pub(super) fn target(&self) -> Result<Target> {
+    pub(super) fn target(&self) -> Result<LoadTarget> {
         let Self { url, method, headers, body, tls } = self;
-        let target = Target::new(url, method, headers, body)?;
+        let target = LoadTarget::new(url, method, headers, body)?;
         Ok(match tls {
             Some(tls) => target.with_tls(tls),
             None => target,
@@ -77,11 +77,11 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Requests> {
         return of_file(path, matches);
     }
     let what = matches.get_one::<String>("url").cloned().unwrap_or_default();
-    Ok(Requests { targets: vec![asked(matches)?.target()?], what })
+    Ok(Requests { targets: vec![request_spec(matches)?.target()?], what })
 }
 
 /// The one request that the command line asks for.
-pub(super) fn asked(matches: &ArgMatches) -> Result<Asked> {
+pub(super) fn request_spec(matches: &ArgMatches) -> Result<RequestSpec> {
     let url: Url = matches.get_one::<String>("url").context("URL is missing")?.parse()?;
     let mut headers = headers(matches);
     let tls = tls(&url, matches)?;
@@ -97,7 +97,7 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Asked> {
     };
     let method = matches.get_one::<String>("method").map(String::as_str);
     let method = method.unwrap_or(if body.is_empty() { "GET" } else { "POST" }).to_owned();
-    Ok(Asked { url, method, headers, body, tls })
+    Ok(RequestSpec { url, method, headers, body, tls })
 }
 
 /// The TLS that the command line says, if the URL needs it.
@@ -106,9 +106,9 @@ fn tls(url: &Url, matches: &ArgMatches) -> Result<Option<Tls>> {
 }
 
 fn headers(matches: &ArgMatches) -> Vec<String> {
-    let given = matches.get_many::<String>("header").into_iter().flatten().cloned();
+    let headers = matches.get_many::<String>("header").into_iter().flatten().cloned();
     let key = matches.get_one::<String>("key");
-    given.chain(key.map(|key| format!("authorization: Bearer {key}"))).collect()
+    headers.chain(key.map(|key| format!("authorization: Bearer {key}"))).collect()
 }
 
 fn of_file(path: &Path, matches: &ArgMatches) -> Result<Requests> {
@@ -128,12 +128,12 @@ fn of_file(path: &Path, matches: &ArgMatches) -> Result<Requests> {
     Ok(Requests { targets, what: shown.to_string() })
 }
 
-fn target(entry: TargetEntry, folder: &Path, matches: &ArgMatches) -> Result<Target> {
-    let TargetEntry { url, method, headers: own, body, json, weight } = entry;
+fn target(entry: TargetEntry, folder: &Path, matches: &ArgMatches) -> Result<LoadTarget> {
+    let TargetEntry { url, method, headers: entry_headers, body, json, weight } = entry;
     if !(1..=1_000_000).contains(&weight) {
         bail!("weight is {weight}: must be 1 to 1000000");
     }
-    let mut headers = [headers(matches), own].concat();
+    let mut headers = [headers(matches), entry_headers].concat();
     let body = match (body, json) {
         (Some(_), Some(_)) => bail!("body and json are both given: one is enough"),
         (Some(path), None) => read_body(&folder.join(path), &mut headers)?,
@@ -146,27 +146,27 @@ fn target(entry: TargetEntry, folder: &Path, matches: &ArgMatches) -> Result<Tar
     let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.to_owned());
     let url: Url = url.parse()?;
     let tls = tls(&url, matches)?;
-    Ok(Asked { url, method, headers, body, tls }.target()?.weighted(weight))
+    Ok(RequestSpec { url, method, headers, body, tls }.target()?.weighted(weight))
 }
 
 /// The body in a file. If no header says what it is, its name does.
 fn read_body(path: &Path, headers: &mut Vec<String>) -> Result<Vec<u8>> {
     let body = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let known = match path.extension().and_then(|extension| extension.to_str()) {
+    let content_type = match path.extension().and_then(|extension| extension.to_str()) {
         Some("json") => "application/json",
         Some("png") => "image/png",
         Some("jpg" | "jpeg") => "image/jpeg",
         Some("webp") => "image/webp",
         _ => "application/octet-stream",
     };
-    add_content_type(headers, known);
+    add_content_type(headers, content_type);
     Ok(body)
 }
 
-fn add_content_type(headers: &mut Vec<String>, known: &str) {
+fn add_content_type(headers: &mut Vec<String>, content_type: &str) {
     let is_it = |header: &String| header.to_ascii_lowercase().starts_with("content-type:");
     if !headers.iter().any(is_it) {
-        headers.push(format!("content-type: {known}"));
+        headers.push(format!("content-type: {content_type}"));
     }
 }
 
@@ -181,7 +181,7 @@ pub(super) fn inference(
     rows: usize,
     mut headers: Vec<String>,
     tls: Option<Tls>,
-) -> Result<Asked> {
+) -> Result<RequestSpec> {
     let model = url.path.trim_end_matches('/');
     let model = model.strip_suffix("/infer").unwrap_or(model);
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -197,10 +197,10 @@ pub(super) fn inference(
     let answer = block_on(client.get(model))?;
     if !answer.status.is_success() {
         let body = String::from_utf8_lossy(&answer.body).into_owned();
-        let said = format!("{model} cannot be described: {}: {body}", answer.status);
+        let refusal = format!("{model} cannot be described: {}: {body}", answer.status);
         return Err(match answer.status {
-            StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => NotAllowed(said).into(),
-            _ => anyhow!(said),
+            StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => NotAllowed(refusal).into(),
+            _ => anyhow!(refusal),
         });
     }
     let metadata: Value = serde_json::from_slice(&answer.body)
@@ -224,13 +224,18 @@ pub(super) fn inference(
     headers.push(format!("{HEADER_LENGTH}: {}", body.header_length));
     add_content_type(&mut headers, "application/octet-stream");
     let url = Url { path: format!("{model}/infer"), ..url.clone() };
-    Ok(Asked { url, method: "POST".to_owned(), headers, body: body.bytes.into(), tls })
+    Ok(RequestSpec { url, method: "POST".to_owned(), headers, body: body.bytes.into(), tls })
 }
 
 /// The same over gRPC: the URL's path is the model's name.
-fn grpc_inference(url: &Url, rows: usize, headers: Vec<String>, tls: Option<Tls>) -> Result<Asked> {
+fn grpc_inference(
+    url: &Url,
+    rows: usize,
+    headers: Vec<String>,
+    tls: Option<Tls>,
+) -> Result<RequestSpec> {
     let model = url.path.trim_matches('/').to_owned();
-    let call = |method: &str, message: Vec<u8>| Asked {
+    let call = |method: &str, message: Vec<u8>| RequestSpec {
         url: Url { path: format!("/inference.GRPCInferenceService/{method}"), ..url.clone() },
         method: "POST".to_owned(),
         headers: headers.clone(),

@@ -41,26 +41,26 @@ pub(super) fn load(measured: &Measured) -> String {
 }
 
 pub(super) fn measured(saved: &Saved) -> String {
-    let row = |own: &Measured| {
-        let times = own.latency_us;
+    let row = |measured: &Measured| {
+        let times = measured.latency_us;
         json!({
-            "load": load(own),
-            "per_second": format!("{:.0}", own.per_second),
-            "failed": own.failed(),
+            "load": load(measured),
+            "per_second": format!("{:.0}", measured.per_second),
+            "failed": measured.failed(),
             "p50": time(times.p50),
             "p90": time(times.p90),
             "p95": time(times.p95),
             "p99": time(times.p99),
             "p999": time(times.p999),
             "max": time(times.max),
-            "cpu": format!("{:.1} us", own.client_cpu_us),
+            "cpu": format!("{:.1} us", measured.client_cpu_us),
         })
     };
     let rows: Vec<Value> = saved.measured.iter().map(row).collect();
     let mut text = table(&MEASURED, &rows);
-    for own in saved.measured.iter().filter(|own| !own.errors.is_empty()) {
-        for (what, count) in &own.errors {
-            let _ = writeln!(text, "{}: {count} failed with {what}", load(own));
+    for measured in saved.measured.iter().filter(|measured| !measured.errors.is_empty()) {
+        for (what, count) in &measured.errors {
+            let _ = writeln!(text, "{}: {count} failed with {what}", load(measured));
         }
     }
     text

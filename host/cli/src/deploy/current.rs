@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
-use super::manifest::{Manifest, Plugin, Source, Tenant};
+use super::manifest::{ContentSource, Manifest, Plugin, Tenant};
 use crate::admin::Admin;
 
 /// The things that are there.
@@ -41,18 +41,20 @@ impl Current {
         let mut current = Self { release, ..Self::default() };
         for (name, model) in &manifest.models {
             let path = format!("models/{name}");
-            let found = admin.find(&path).with_context(|| format!("model {name}"))?;
-            let Some(found) = found else { continue };
+            let document = admin.find(&path).with_context(|| format!("model {name}"))?;
+            let Some(document) = document else { continue };
             let config = match &model.config {
                 Some(_) => admin.get(&format!("{path}/config"))?,
                 None => Value::Null,
             };
-            current.models.insert(name.clone(), CurrentModel { digest: digest(&found), config });
+            current.models.insert(name.clone(), CurrentModel { digest: digest(&document), config });
         }
         for (name, tenant) in &manifest.tenants {
-            let found = CurrentTenant::read(admin, name, tenant);
-            let found = found.with_context(|| format!("tenant {name}"))?;
-            current.tenants.extend(found.map(|found| (name.clone(), found)));
+            let current_tenant = CurrentTenant::read(admin, name, tenant);
+            let current_tenant = current_tenant.with_context(|| format!("tenant {name}"))?;
+            current
+                .tenants
+                .extend(current_tenant.map(|current_tenant| (name.clone(), current_tenant)));
         }
         Ok(current)
     }
@@ -63,12 +65,12 @@ impl Current {
 pub(crate) fn builds(admin: &Admin, manifest: &Manifest) -> Result<BTreeMap<Digest, Digest>> {
     let mut builds = BTreeMap::new();
     for (name, tenant) in &manifest.tenants {
-        let of_folder = |plugin: &&Plugin| matches!(plugin.source, Source::Folder(_));
+        let of_folder = |plugin: &&Plugin| matches!(plugin.source, ContentSource::Folder(_));
         for (plugin, _) in tenant.plugins.iter().filter(|(_, plugin)| of_folder(plugin)) {
-            let found = admin.find(&format!("tenants/{name}/plugins/{plugin}"))?;
-            let Some(found) = found else { continue };
-            let sources = found["sources"].as_str().and_then(|text| text.parse().ok());
-            builds.extend(sources.zip(digest(&found)));
+            let document = admin.find(&format!("tenants/{name}/plugins/{plugin}"))?;
+            let Some(document) = document else { continue };
+            let sources = document["sources"].as_str().and_then(|text| text.parse().ok());
+            builds.extend(sources.zip(digest(&document)));
         }
     }
     Ok(builds)

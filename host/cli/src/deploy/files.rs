@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use gristmill_core::Digest;
 
-use super::manifest::{Manifest, Source};
+use super::manifest::{ContentSource, Manifest};
 use crate::file_upload::HashedFile;
 use crate::plugin::build::{Built, build, sources};
 
 /// The digests of all sources of a manifest, and the files behind them.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    digests: BTreeMap<Source, Digest>,
+    digests: BTreeMap<ContentSource, Digest>,
     by_digest: BTreeMap<Digest, HashedFile>,
 }
 
@@ -21,21 +21,21 @@ impl Files {
     /// `on_server`, which has the digests of sources with those of the files, is not built again.
     ///
     /// # Errors
-    /// A plugin cannot be built, or a file cannot be read. The place in the manifest is named.
+    /// A plugin cannot be built, or a file cannot be read. The position in the manifest is named.
     pub(crate) fn of(manifest: &Manifest, on_server: &BTreeMap<Digest, Digest>) -> Result<Self> {
-        let models = manifest.models.values().map(|model| (&model.source, &model.place));
+        let models = manifest.models.values().map(|model| (&model.source, &model.position));
         let tenants = manifest.tenants.values();
         let plugins = tenants.flat_map(|tenant| tenant.plugins.values());
-        let plugins = plugins.map(|plugin| (&plugin.source, &plugin.place));
+        let plugins = plugins.map(|plugin| (&plugin.source, &plugin.position));
         let mut files = Self::default();
-        for (source, place) in models.chain(plugins) {
-            files.add(source, on_server).with_context(|| place.to_string())?;
+        for (source, position) in models.chain(plugins) {
+            files.add(source, on_server).with_context(|| position.to_string())?;
         }
         Ok(files)
     }
 
     /// The digest of a source.
-    pub(crate) fn digest(&self, source: &Source) -> Option<Digest> {
+    pub(crate) fn digest(&self, source: &ContentSource) -> Option<Digest> {
         self.digests.get(source).copied()
     }
 
@@ -47,20 +47,20 @@ impl Files {
     /// Files that are on the server.
     #[cfg(test)]
     pub(crate) fn of_digests(digests: impl IntoIterator<Item = Digest>) -> Self {
-        let digests = digests.into_iter().map(|digest| (Source::Digest(digest), digest));
+        let digests = digests.into_iter().map(|digest| (ContentSource::Digest(digest), digest));
         Self { digests: digests.collect(), by_digest: BTreeMap::new() }
     }
 
-    fn add(&mut self, source: &Source, on_server: &BTreeMap<Digest, Digest>) -> Result<()> {
+    fn add(&mut self, source: &ContentSource, on_server: &BTreeMap<Digest, Digest>) -> Result<()> {
         if self.digests.contains_key(source) {
             return Ok(());
         }
         let file = match source {
-            Source::Digest(digest) => {
+            ContentSource::Digest(digest) => {
                 self.digests.insert(source.clone(), *digest);
                 return Ok(());
             }
-            Source::Folder(folder) => {
+            ContentSource::Folder(folder) => {
                 let built = sources(folder)?.and_then(|sources| on_server.get(&sources));
                 if let Some(digest) = built {
                     self.digests.insert(source.clone(), *digest);
@@ -70,8 +70,8 @@ impl Files {
                 let Built { path, .. } = build(folder, None)?;
                 HashedFile::read(&path)?
             }
-            Source::Model(path) => HashedFile::read_model(path)?,
-            Source::File(path) => HashedFile::read(path)?,
+            ContentSource::Model(path) => HashedFile::read_model(path)?,
+            ContentSource::File(path) => HashedFile::read(path)?,
         };
         self.digests.insert(source.clone(), file.digest);
         self.by_digest.insert(file.digest, file);

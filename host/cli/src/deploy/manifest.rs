@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use self::file::Reader;
 use self::parts::Variables;
+pub(crate) use self::parts::{ContentSource, Key, Manifest, Model, Plugin, Tenant};
 #[cfg(test)]
 pub(crate) use self::parts::{Document, Secret};
-pub(crate) use self::parts::{Key, Manifest, Model, Plugin, Source, Tenant};
-use super::place::Faults;
+use super::position::Faults;
 
 /// The manifest that is read if no other is named.
 pub(crate) const DEFAULT_FILE: &str = "gristmill.deploy.toml";

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::current::{Current, CurrentTenant};
 use super::files::Files;
-use super::manifest::{Key, Manifest, Model, Source, Tenant};
-use super::place::{Faults, Place};
+use super::manifest::{ContentSource, Key, Manifest, Model, Tenant};
+use super::position::{Faults, FilePosition};
 use crate::defaults::Defaults;
 
 /// A change, as the admin API takes it. It may have a key in clear text, so it is not shown.
@@ -21,7 +21,7 @@ pub(crate) struct Change {
     /// The thing in words.
     pub(crate) label: String,
     /// None for what the manifest does not name.
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<FilePosition>,
     pub(crate) document: Value,
     /// The content that the server must have.
     pub(crate) content: Option<Digest>,
@@ -57,11 +57,11 @@ pub(crate) fn plan(
         planner.model(name, model, current);
     }
     let tenants =
-        || manifest.tenants.iter().map(|(name, own)| (name, own, current.tenants.get(name)));
+        || manifest.tenants.iter().map(|(name, tenant)| (name, tenant, current.tenants.get(name)));
     // A tenant comes before what it owns. The pipelines and models that it names may come later.
-    tenants().for_each(|(name, own, now)| planner.tenant(name, own, now));
-    tenants().for_each(|(name, own, now)| planner.plugins(name, own, now));
-    tenants().for_each(|(name, own, now)| planner.pipelines(name, own, now));
+    tenants().for_each(|(name, tenant, now)| planner.tenant(name, tenant, now));
+    tenants().for_each(|(name, tenant, now)| planner.plugins(name, tenant, now));
+    tenants().for_each(|(name, tenant, now)| planner.pipelines(name, tenant, now));
     let Planner { mut plan, deletions, faults, .. } = planner;
     plan.changes.extend(deletions);
     faults.unless_any(plan)
@@ -79,31 +79,36 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn model(&mut self, name: &Name, model: &Model, current: &Current) {
         let now = current.models.get(name);
-        let Model { source, config, place } = model;
+        let Model { source, config, position } = model;
         let put = json!({ "kind": "put_model", "model": name });
-        self.content(format!("model {name}"), put, (source, place), now.and_then(|now| now.digest));
+        self.content(
+            format!("model {name}"),
+            put,
+            (source, position),
+            now.and_then(|now| now.digest),
+        );
         if let Some(config) = config
             && !now.is_some_and(|now| Defaults::of("model_config").are_same(config, &now.config))
         {
             let document = json!({ "kind": "put_model_config", "model": name, "document": config });
-            self.put(format!("config of model {name}"), place, document);
+            self.put(format!("config of model {name}"), position, document);
         }
     }
 
     /// The document of a tenant, and its keys.
     fn tenant(&mut self, name: &Name, tenant: &Tenant, now: Option<&CurrentTenant>) {
         let Some(document) = &tenant.document else { return };
-        let place = &document.place;
+        let position = &document.position;
         let label = format!("tenant {name}");
         let keys = tenant.keys.as_deref().unwrap_or_default();
-        let has = |key: &Key| now.is_some_and(|now| now.keys().any(|own| own == key.name));
+        let has = |key: &Key| now.is_some_and(|now| now.keys().any(|name| name == key.name));
         for key in keys.iter().filter(|key| key.secret.is_none() && !has(key)) {
             let key_name = key.name.as_str();
             let text = format!(
                 "tenants.{name}.api_keys: the tenant has no key {key_name:?} that could stay: name \
                  the variable with the key in env"
             );
-            self.faults.at(&key.place, text);
+            self.faults.at(&key.position, text);
         }
         let mut wanted = document.keys.clone();
         if let Some(Value::Array(models)) = wanted.get_mut("models") {
@@ -114,8 +119,9 @@ impl Planner<'_> {
         let is_open = wanted.get("open") == Some(&Value::Bool(true));
         // The tenant's other keys.
         let others = || now.into_iter().flat_map(CurrentTenant::keys);
-        let others: Vec<_> =
-            others().filter(|own| keys.iter().all(|key| key.name != *own) && !is_open).collect();
+        let others: Vec<_> = others()
+            .filter(|other| keys.iter().all(|key| key.name != *other) && !is_open)
+            .collect();
         let others_go = self.prune && tenant.keys.is_some();
         let is_same = now.is_some_and(|now| {
             let mut now = now.document.clone();
@@ -143,7 +149,7 @@ impl Planner<'_> {
                 wanted.insert("api_keys".into(), all.into());
             }
             let document = json!({ "kind": "put_tenant", "tenant": name, "document": wanted });
-            self.put(label, place, document);
+            self.put(label, position, document);
         }
     }
 
@@ -153,16 +159,16 @@ impl Planner<'_> {
             let name = &key.name;
             let document = json!({ "kind": "put_key", "tenant": tenant, "key": name,
                 "document": { "key": secret.0 } });
-            self.put(format!("key {tenant}/{name}"), &key.place, document);
+            self.put(format!("key {tenant}/{name}"), &key.position, document);
         }
     }
 
     fn plugins(&mut self, name: &Name, tenant: &Tenant, now: Option<&CurrentTenant>) {
-        for (plugin, own) in &tenant.plugins {
+        for (plugin, plugin_entry) in &tenant.plugins {
             let current = now.and_then(|now| now.plugins.get(plugin).copied()).flatten();
             let put = json!({ "kind": "put_plugin", "tenant": name, "plugin": plugin });
             let label = format!("plugin {name}/{plugin}");
-            self.content(label, put, (&own.source, &own.place), current);
+            self.content(label, put, (&plugin_entry.source, &plugin_entry.position), current);
         }
     }
 
@@ -175,10 +181,12 @@ impl Planner<'_> {
             }
             let put = json!({ "kind": "put_pipeline", "tenant": name, "pipeline": pipeline,
                 "document": document.keys });
-            self.put(format!("pipeline {name}/{pipeline}"), &document.place, put);
+            self.put(format!("pipeline {name}/{pipeline}"), &document.position, put);
         }
         let Some(now) = now else { return };
-        for pipeline in now.pipelines.keys().filter(|own| !tenant.pipelines.contains_key(*own)) {
+        for pipeline in
+            now.pipelines.keys().filter(|pipeline| !tenant.pipelines.contains_key(*pipeline))
+        {
             self.unnamed("pipeline", name, pipeline);
         }
         // Plugins that the manifest's pipelines use are named, too, in any version.
@@ -202,20 +210,20 @@ impl Planner<'_> {
         &mut self,
         label: String,
         mut put: Value,
-        (source, place): (&Source, &Place),
+        (source, position): (&ContentSource, &FilePosition),
         current: Option<Digest>,
     ) {
         let digest = self.files.digest(source);
         if digest.is_some() && digest != current {
             put["digest"] = digest.map(|digest| digest.to_string()).into();
-            let place = Some(place.clone());
-            self.plan.changes.push(Change { label, place, document: put, content: digest });
+            let position = Some(position.clone());
+            self.plan.changes.push(Change { label, position, document: put, content: digest });
         }
     }
 
-    fn put(&mut self, label: String, place: &Place, document: Value) {
-        let place = Some(place.clone());
-        self.plan.changes.push(Change { label, place, document, content: None });
+    fn put(&mut self, label: String, position: &FilePosition, document: Value) {
+        let position = Some(position.clone());
+        self.plan.changes.push(Change { label, position, document, content: None });
     }
 
     /// A thing that the manifest does not name.
@@ -230,7 +238,7 @@ impl Planner<'_> {
         let mut document = json!({ "kind": format!("delete_{kind}"), "tenant": tenant });
         document[kind] = name.as_str().into();
         let label = format!("{kind} {tenant}/{name}");
-        self.deletions.push(Change { label, place: None, document, content: None });
+        self.deletions.push(Change { label, position: None, document, content: None });
     }
 }
 
@@ -252,7 +260,7 @@ impl Change {
         match kind {
             // Its keys are in its document.
             "tenant" => {
-                same("tenant") && ["tenant", "key"].iter().any(|own| difference["kind"] == *own)
+                same("tenant") && ["tenant", "key"].iter().any(|kind| difference["kind"] == *kind)
             }
             _ => {
                 difference["kind"] == kind

@@ -52,7 +52,9 @@ impl Release<'_> {
     /// Make the release as it was tried. Changes that change nothing are left out of it. None if
     /// another release serves by now.
     pub(crate) fn make(&self, tried: &Tried) -> Result<Option<Value>> {
-        let is_needed = |change: &&Change| tried.differences().iter().any(|own| change.makes(own));
+        let is_needed = |change: &&Change| {
+            tried.differences().iter().any(|difference| change.makes(difference))
+        };
         let needed: Vec<_> = self.changes.iter().filter(is_needed).collect();
         let _waiting = Progress::wait("the server makes the release");
         self.post(&needed, tried.base, false)
@@ -74,8 +76,9 @@ impl Release<'_> {
 fn named(error: &anyhow::Error, changes: &[&Change]) -> anyhow::Error {
     let mut text = format!("{error:#}");
     for (at, change) in changes.iter().enumerate() {
-        let place = change.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-        text = text.replace(&format!("changes[{at}]"), &format!("{}{place}", change.label));
+        let position =
+            change.position.as_ref().map(|position| format!(" ({position})")).unwrap_or_default();
+        text = text.replace(&format!("changes[{at}]"), &format!("{}{position}", change.label));
     }
     anyhow!(text)
 }

@@ -44,12 +44,12 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let given = |name: &str| matches.get_one::<String>(name);
+    let argument = |name: &str| matches.get_one::<String>(name);
     // All flags are checked before anything is sent.
     let admin = Admin::to_change(matches)?;
-    let name = admin::model_name("--name", given("name").context("--name is missing")?)?;
-    let config = given("config").map(|file| config(Path::new(file))).transpose()?;
-    let file = HashedFile::read_model(Path::new(given("file").context("FILE is missing")?))?;
+    let name = admin::model_name("--name", argument("name").context("--name is missing")?)?;
+    let config = argument("config").map(|file| config(Path::new(file))).transpose()?;
+    let file = HashedFile::read_model(Path::new(argument("file").context("FILE is missing")?))?;
     let failed = || format!("cannot push {} as model {name}", file.path.display());
     file.upload(&admin).with_context(failed)?;
     let mut changes = vec![json!({ "kind": "put_model", "model": name, "digest": file.digest })];
@@ -58,7 +58,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         changes.push(put);
     }
     let mut document = json!({ "changes": changes });
-    if let Some(message) = given("message") {
+    if let Some(message) = argument("message") {
         document["message"] = message.as_str().into();
     }
     let waiting = Progress::wait("the server tries the model");
@@ -135,20 +135,20 @@ mod tests {
     #[test]
     fn what_serves_is_told() {
         let ready = json!({ "provider": "cpu", "state": "ready", "warnings": ["slow"] });
-        let said = |is_new, model: &Value| text("m", &json!(7), is_new, model);
-        assert_eq!(said(true, &ready), "m is live in release 7, run by cpu\nwarning: slow");
+        let state_text = |is_new, model: &Value| text("m", &json!(7), is_new, model);
+        assert_eq!(state_text(true, &ready), "m is live in release 7, run by cpu\nwarning: slow");
         let failed = json!({ "state": "failed", "reason": "no room" });
-        assert_eq!(said(true, &failed), "m is in release 7; it is failed: no room");
+        assert_eq!(state_text(true, &failed), "m is in release 7; it is failed: no room");
         let same = "nothing to change: the server has this model as m; it is failed: no room";
-        assert_eq!(said(false, &failed), same);
+        assert_eq!(state_text(false, &failed), same);
         let tensor =
             |name: &str, shape| json!({ "name": name, "datatype": "FP32", "shape": shape });
         let (x, y) = (tensor("x", json!([-1, 13])), tensor("y", json!([-1])));
-        let known =
+        let loaded =
             json!({ "provider": "cpu", "state": "ready", "inputs": [x], "outputs": [y, y] });
         let expected =
             "m is live in release 7, run by cpu\nx FP32 [-1,13] -> y FP32 [-1], y FP32 [-1]";
-        assert_eq!(said(true, &known), expected);
+        assert_eq!(state_text(true, &loaded), expected);
     }
 
     #[test]

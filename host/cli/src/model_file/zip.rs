@@ -15,7 +15,7 @@ use gristmill_backend::package::plain_path;
 /// comment of 64 KiB at most.
 const END_BYTES: u64 = 22 + (64 << 10);
 
-/// The most bytes of the list of files.
+/// Maximum bytes of the list of files.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 
 /// The file's type in the mode of Unix, and its value for a link.

@@ -12,7 +12,7 @@ use gristmill_sandbox::{CheckedComponent, Compiler, check_in_child, child_limits
 
 use crate::child::runner_config;
 
-/// The processor time that a plugin may take. It is ten times that of a server without
+/// The CPU time that a plugin may take. It is ten times that of a server without
 /// configuration: who waits for it is its author.
 const CPU_MAX: Duration = Duration::from_secs(600);
 

@@ -38,13 +38,13 @@ impl Language {
     /// The folder has the files of no language, or of more than one.
     pub(crate) fn of(folder: &Path) -> Result<Self> {
         ensure!(folder.is_dir(), "{} is not a folder", folder.display());
-        let mut found = Vec::new();
+        let mut languages = Vec::new();
         for language in Self::ALL {
             if language.is_in(folder)? {
-                found.push(language);
+                languages.push(language);
             }
         }
-        match found[..] {
+        match languages[..] {
             [language] => Ok(language),
             [] => bail!(
                 "{} is not the folder of a plugin: it has no Cargo.toml (Rust), no pyproject.toml \
@@ -54,7 +54,7 @@ impl Language {
                 folder.display()
             ),
             _ => {
-                let names: Vec<_> = found.into_iter().map(Self::as_str).collect();
+                let names: Vec<_> = languages.into_iter().map(Self::as_str).collect();
                 bail!(
                     "{} has the files of plugins in {}: give each plugin a folder of its own",
                     folder.display(),
@@ -138,10 +138,13 @@ mod tests {
             &[("Makefile", "")],
             &[],
         ] {
-            let said = language_of(files).unwrap_err();
-            assert!(said.contains("is not the folder of a plugin: it has no Cargo.toml"), "{said}");
+            let error = language_of(files).unwrap_err();
+            assert!(
+                error.contains("is not the folder of a plugin: it has no Cargo.toml"),
+                "{error}"
+            );
         }
-        let said = language_of(&[("pyproject.toml", "[")]).unwrap_err();
-        assert!(said.contains("pyproject.toml: "), "{said}");
+        let error = language_of(&[("pyproject.toml", "[")]).unwrap_err();
+        assert!(error.contains("pyproject.toml: "), "{error}");
     }
 }

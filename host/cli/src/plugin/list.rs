@@ -35,9 +35,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let tenant = matches.get_one::<String>("tenant").context("--tenant is missing")?;
     let tenant = admin::name("--tenant", tenant)?;
     let status = admin.get("status").context("cannot list plugins")?;
-    let found = status["tenants"].get(tenant.as_str());
-    let found = found.with_context(|| format!("there is no tenant \"{tenant}\""))?;
-    let plugins: Vec<Value> = found["plugins"]
+    let tenant_status = status["tenants"].get(tenant.as_str());
+    let tenant_status =
+        tenant_status.with_context(|| format!("there is no tenant \"{tenant}\""))?;
+    let plugins: Vec<Value> = tenant_status["plugins"]
         .as_object()
         .into_iter()
         .flatten()

@@ -41,16 +41,16 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
-    let given = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
-    let plugin = admin::name("PLUGIN", given("plugin").context("PLUGIN is missing")?)?;
+    let argument = |name: &str| matches.get_one::<String>(name);
+    let tenant = admin::name("--tenant", argument("tenant").context("--tenant is missing")?)?;
+    let plugin = admin::name("PLUGIN", argument("plugin").context("PLUGIN is missing")?)?;
     let mut path = format!("tenants/{tenant}/plugins/{plugin}/logs");
     if let Some(limit) = matches.get_one::<u32>("limit") {
         let _ = write!(path, "?limit={limit}");
     }
-    let mut found =
+    let mut answer =
         admin.get(&path).with_context(|| format!("cannot show the lines of {tenant}/{plugin}"))?;
-    let lines = found["lines"].take();
+    let lines = answer["lines"].take();
     logs::print(&lines, Output::of(matches));
     Ok(())
 }

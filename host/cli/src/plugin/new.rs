@@ -41,11 +41,11 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let language = given("language").and_then(Language::named);
+    let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let language = argument("language").and_then(Language::named);
     let language = language.context("--language is missing")?;
-    let name = name_of(given("name").context("NAME is missing")?, language)?;
-    let folder = PathBuf::from(given("folder").unwrap_or(&name));
+    let name = name_of(argument("name").context("NAME is missing")?, language)?;
+    let folder = PathBuf::from(argument("folder").unwrap_or(&name));
     make(&name, language, &folder)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());

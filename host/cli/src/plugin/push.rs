@@ -44,12 +44,12 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // All flags are checked before the build, which may take a minute.
     let admin = Admin::to_change(matches)?;
-    let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
-    let name = given("name").map(|name| admin::name("--name", name)).transpose()?;
-    let plugin = Path::new(given("plugin").unwrap_or("."));
+    let tenant = admin::name("--tenant", argument("tenant").context("--tenant is missing")?)?;
+    let name = argument("name").map(|name| admin::name("--name", name)).transpose()?;
+    let plugin = Path::new(argument("plugin").unwrap_or("."));
     let file = if plugin.is_dir() { build(plugin, None)?.path } else { plugin.to_owned() };
     let name = match name {
         Some(name) => name,

@@ -90,7 +90,7 @@ impl Report<'_> {
     fn json(&self) -> Value {
         let CheckedComponent { component, imports, exports, roles, needs } = self.checked;
         let is_own = |import: &&String| import.starts_with("gristmill:");
-        let (own, other): (Vec<_>, Vec<_>) = imports.iter().partition(is_own);
+        let (gristmill, other): (Vec<_>, Vec<_>) = imports.iter().partition(is_own);
         let grants = grants(imports);
         let mut document = json!({
             "component": self.path.display().to_string(),
@@ -99,7 +99,7 @@ impl Report<'_> {
             "contract": self.checked.contract(),
             "exports": exports,
             "init": self.checked.has_init(),
-            "imports": { "gristmill": own, "wasi": other },
+            "imports": { "gristmill": gristmill, "wasi": other },
             "grants": grants.iter().map(|(package, _)| package).collect::<Vec<_>>(),
             "core_instances": needs.instances,
             "memories": needs.memories,

@@ -211,7 +211,7 @@ impl Options {
     /// The folder of requests.
     fn requests(&self) -> PathBuf {
         match &self.requests {
-            Some(given) => given.clone(),
+            Some(folder) => folder.clone(),
             None if self.plugin.is_dir() => self.plugin.join(REQUESTS),
             None => REQUESTS.into(),
         }

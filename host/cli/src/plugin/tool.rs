@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 /// command's result.
 ///
 /// # Errors
-/// The tool is missing, which `remedy` says how to mend, or it fails.
+/// The tool is missing, which `remedy` says how to fix, or it fails.
 pub(crate) fn run(command: &mut Command, remedy: &str) -> Result<()> {
     let status = command.stdout(io::stderr()).status();
     let status = status.map_err(|error| cannot_run(command, &error, remedy))?;

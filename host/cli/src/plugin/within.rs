@@ -12,11 +12,11 @@ pub(crate) fn within(folder: &Path, path: impl AsRef<Path>) -> Result<PathBuf> {
     let cannot = |path: &Path| format!("cannot find {}", path.display());
     let outer = folder.canonicalize().with_context(|| cannot(folder))?;
     let named = folder.join(path);
-    let found = named.canonicalize().with_context(|| cannot(&named))?;
-    if !found.starts_with(&outer) {
+    let resolved = named.canonicalize().with_context(|| cannot(&named))?;
+    if !resolved.starts_with(&outer) {
         bail!("it lies outside of {}: put a copy there", folder.display());
     }
-    Ok(found)
+    Ok(resolved)
 }
 
 /// The path of `name` in `folder`, where a file or folder may be made.
@@ -53,18 +53,18 @@ mod tests {
         }
         let secret = outer.path().join("secret");
         for path in ["../secret", "data/../../secret", "way-out", secret.to_str().unwrap()] {
-            let said = within(&folder, path).unwrap_err().to_string();
-            assert!(said.contains("lies outside of"), "{path}: {said}");
+            let error = within(&folder, path).unwrap_err().to_string();
+            assert!(error.contains("lies outside of"), "{path}: {error}");
         }
-        let said = within(&folder, "nothing").unwrap_err().to_string();
-        assert!(said.contains("cannot find") && said.contains("plugin/nothing"), "{said}");
+        let error = within(&folder, "nothing").unwrap_err().to_string();
+        assert!(error.contains("cannot find") && error.contains("plugin/nothing"), "{error}");
         for path in ["nothing", "data", "link"] {
             assert_eq!(inside(&folder, path).unwrap(), folder.join(path));
         }
         symlink("../not-yet-there", folder.join("to-nothing")).unwrap();
         for path in ["way-out", "to-nothing"] {
-            let said = inside(&folder, path).unwrap_err().to_string();
-            assert!(said.ends_with(&format!("plugin/{path}")), "{path}: {said}");
+            let error = inside(&folder, path).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("plugin/{path}")), "{path}: {error}");
         }
     }
 }

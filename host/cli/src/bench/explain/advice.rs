@@ -11,7 +11,7 @@ const GAIN_MIN: f64 = 1.02;
 
 /// A part of a request's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RequestPhase {
     Client,
     Http,
     Pre,
@@ -23,7 +23,7 @@ pub(super) enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bottleneck {
     /// The processor, most of which this part takes.
-    Processor(Part),
+    Processor(RequestPhase),
     /// The client's threads.
     Client,
     /// The model's instances, while cores are idle.
@@ -42,7 +42,7 @@ pub(super) struct Change {
     pub(super) prediction: Prediction,
 }
 
-impl Part {
+impl RequestPhase {
     pub(super) const ALL: [Self; 5] =
         [Self::Client, Self::Http, Self::Pre, Self::Infer, Self::Post];
 
@@ -56,7 +56,7 @@ impl Part {
         }
     }
 
-    /// Its processor time for each request, in microseconds.
+    /// Its CPU time for each request, in microseconds.
     pub(super) fn cost_us(self, machine: &Machine, prediction: &Prediction) -> f64 {
         let costs = &machine.costs;
         match self {
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// The processor time of the model for each request, at the predicted size of a batch.
+/// The CPU time of the model for each request, at the predicted size of a batch.
 fn infer_us(machine: &Machine, prediction: &Prediction) -> f64 {
     prediction.used.model * machine.cores as f64 / prediction.per_second * 1e6
 }
@@ -85,8 +85,8 @@ fn infer_us(machine: &Machine, prediction: &Prediction) -> f64 {
 impl Bottleneck {
     pub(super) fn of(machine: &Machine, prediction: &Prediction) -> Self {
         let used = prediction.used;
-        let largest = Part::ALL.into_iter().max_by(|one, other| {
-            let cost = |part: &Part| part.share(machine, prediction);
+        let largest = RequestPhase::ALL.into_iter().max_by(|one, other| {
+            let cost = |part: &RequestPhase| part.share(machine, prediction);
             cost(one).total_cmp(&cost(other))
         });
         match largest {
@@ -108,17 +108,19 @@ impl Bottleneck {
 
     pub(super) fn text(self) -> &'static str {
         match self {
-            Self::Processor(Part::Client) => {
+            Self::Processor(RequestPhase::Client) => {
                 "the cores are busy, and the client takes most of them"
             }
-            Self::Processor(Part::Http) => {
+            Self::Processor(RequestPhase::Http) => {
                 "the cores are busy, and reading and answering requests takes most of them"
             }
-            Self::Processor(Part::Pre) => {
+            Self::Processor(RequestPhase::Pre) => {
                 "the cores are busy, and preprocessing takes most of them"
             }
-            Self::Processor(Part::Infer) => "the cores are busy, and the model takes most of them",
-            Self::Processor(Part::Post) => {
+            Self::Processor(RequestPhase::Infer) => {
+                "the cores are busy, and the model takes most of them"
+            }
+            Self::Processor(RequestPhase::Post) => {
                 "the cores are busy, and postprocessing takes most of them"
             }
             Self::Client => "the client's threads are busy: the server could do more",
@@ -140,38 +142,40 @@ pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
     };
     if machine.client_is_here {
         let how = "measure from another machine; users are not on this one either";
-        add("the client elsewhere", how, &|own| own.client_is_here = false);
+        add("the client elsewhere", how, &|changed| changed.client_is_here = false);
     }
     let how = "send smaller bodies; ask for less in the answer";
-    add("half the time in HTTP", how, &|own| own.costs.http_us /= 2.0);
+    add("half the time in HTTP", how, &|changed| changed.costs.http_us /= 2.0);
     if machine.costs.pre_us.mean() > 0.0 {
         let how = "let preprocess do less, or keep instances with instance_reuse";
-        let half = |own: &mut Machine| own.costs.pre_us = own.costs.pre_us.times(0.5);
+        let half = |changed: &mut Machine| changed.costs.pre_us = changed.costs.pre_us.times(0.5);
         add("half the time in preprocess", how, &half);
     }
     let how = "a smaller or quantised model, or a faster provider";
-    let half = |own: &mut Machine| own.lane.service = own.lane.service.times(0.5);
+    let half = |changed: &mut Machine| changed.lane.service = changed.lane.service.times(0.5);
     add("half the time in the model", how, &half);
     if machine.costs.post_us.mean() > 0.0 {
         let how = "let postprocess do less, or keep instances with instance_reuse";
-        let half = |own: &mut Machine| own.costs.post_us = own.costs.post_us.times(0.5);
+        let half = |changed: &mut Machine| changed.costs.post_us = changed.costs.post_us.times(0.5);
         add("half the time in postprocess", how, &half);
     }
     let how = "set instances in the model's configuration; each takes memory";
-    add("one more instance", how, &|own| own.lane.instances += 1);
+    add("one more instance", how, &|changed| changed.lane.instances += 1);
     if now.batch_rows >= 0.8 * machine.lane.max_rows as f64 && machine.lane.max_rows > 1 {
         let how = "set max_batch_size in the model's configuration";
-        add("batches twice as large", how, &|own| own.lane.max_rows *= 2);
+        add("batches twice as large", how, &|changed| changed.lane.max_rows *= 2);
     }
     if machine.lane.delay_us > 0.0 {
         let how = "set max_queue_delay_us to 0 in the model's configuration";
-        add("no waiting for larger batches", how, &|own| own.lane.delay_us = 0.0);
+        add("no waiting for larger batches", how, &|changed| changed.lane.delay_us = 0.0);
     }
     let how = "a machine with more cores";
-    add("one more core", how, &|own| (own.cores, own.server_threads) = more_cores(own));
+    add("one more core", how, &|changed| {
+        (changed.cores, changed.server_threads) = more_cores(changed)
+    });
     if now.used.cores < FULL {
         let how = "let clients send more at a time";
-        add("twice the connections", how, &|own| own.connections *= 2);
+        add("twice the connections", how, &|changed| changed.connections *= 2);
     }
     all.sort_by(|one, other| other.prediction.per_second.total_cmp(&one.prediction.per_second));
     all
@@ -189,7 +193,7 @@ pub(super) fn first<'a>(changes: &'a [Change], now: &Prediction) -> Option<&'a C
 
 #[cfg(test)]
 mod tests {
-    use super::{Bottleneck, Part, changes, first};
+    use super::{Bottleneck, RequestPhase, changes, first};
     use crate::bench::explain::machine::{Costs, LaneModel, Machine, Samples, Service};
     use crate::bench::explain::simulation::simulate;
 
@@ -217,8 +221,16 @@ mod tests {
     #[test]
     fn the_part_that_takes_most_is_named_and_changed_first() {
         let cases = [
-            ([10.0, 20.0, 200.0, 30.0, 20.0], Bottleneck::Processor(Part::Pre), "preprocess"),
-            ([10.0, 20.0, 30.0, 30.0, 200.0], Bottleneck::Processor(Part::Post), "postprocess"),
+            (
+                [10.0, 20.0, 200.0, 30.0, 20.0],
+                Bottleneck::Processor(RequestPhase::Pre),
+                "preprocess",
+            ),
+            (
+                [10.0, 20.0, 30.0, 30.0, 200.0],
+                Bottleneck::Processor(RequestPhase::Post),
+                "postprocess",
+            ),
             ([10.0, 20.0, 30.0, 900.0, 20.0], Bottleneck::Instances, "in the model"),
             ([300.0, 20.0, 30.0, 10.0, 20.0], Bottleneck::Client, "none"),
         ];
@@ -238,7 +250,8 @@ mod tests {
     fn the_parts_take_all_of_the_cores_that_are_busy() {
         let machine = machine([10.0, 20.0, 60.0, 30.0, 20.0]);
         let now = simulate(&machine);
-        let shares: f64 = Part::ALL.into_iter().map(|part| part.share(&machine, &now)).sum();
+        let shares: f64 =
+            RequestPhase::ALL.into_iter().map(|part| part.share(&machine, &now)).sum();
         assert!((shares - now.used.cores).abs() < 0.03, "{shares} {now:?}");
     }
 }

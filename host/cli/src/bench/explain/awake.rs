@@ -18,9 +18,9 @@ pub(super) struct Awake {
 
 impl Awake {
     pub(super) fn new(cores: usize) -> std::io::Result<Self> {
-        let mut own = Self { ends: Arc::default(), threads: Vec::new() };
+        let mut awake = Self { ends: Arc::default(), threads: Vec::new() };
         for _ in 0..cores {
-            let ends = own.ends.clone();
+            let ends = awake.ends.clone();
             let spin = move || {
                 // With another priority it would take what is to be measured.
                 if Share::Rest.apply().is_err() {
@@ -30,9 +30,9 @@ impl Awake {
                     std::hint::spin_loop();
                 }
             };
-            own.threads.push(std::thread::Builder::new().name("awake".into()).spawn(spin)?);
+            awake.threads.push(std::thread::Builder::new().name("awake".into()).spawn(spin)?);
         }
-        Ok(own)
+        Ok(awake)
     }
 }
 

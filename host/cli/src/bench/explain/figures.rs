@@ -1,5 +1,5 @@
-//! Figures that count since the start of the server and of the machine. Two looks at them say what
-//! happened in between.
+//! Figures that count since the start of the server and of the machine. Two readings of them say
+//! what happened in between.
 
 use std::fs;
 use std::ops::Sub;
@@ -11,7 +11,7 @@ use crate::admin::Admin;
 /// Of a server and one of its models.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures {
-    /// The processor time of the server's process, in microseconds.
+    /// The CPU time of the server's process, in microseconds.
     pub(super) cpu_us: f64,
     /// The rows and batches that the model ran.
     pub(super) rows: f64,
@@ -54,7 +54,7 @@ fn cpu_us(metrics: &str) -> Result<f64> {
     Ok(seconds.iter().sum::<f64>() * 1e6)
 }
 
-/// The processor time of all that runs on this machine, in microseconds, with what a virtual
+/// The CPU time of all that runs on this machine, in microseconds, with what a virtual
 /// machine's host has taken away. None where the kernel does not say.
 pub(super) fn machine_cpu_us() -> Option<f64> {
     of_machine(&fs::read_to_string("/proc/stat").ok()?)

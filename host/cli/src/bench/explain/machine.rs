@@ -18,7 +18,7 @@ pub(super) struct Machine {
     pub(super) lane: LaneModel,
 }
 
-/// The processor time that one request takes in each part, without the model's.
+/// The CPU time that one request takes in each part, without the model's.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     /// Sending the request and reading its answer.
@@ -38,7 +38,7 @@ pub(super) struct LaneModel {
     pub(super) threads: usize,
     /// The rows of one request.
     pub(super) rows: usize,
-    /// The most rows of a batch.
+    /// Maximum rows of a batch.
     pub(super) max_rows: usize,
     /// Ascending.
     pub(super) preferred_rows: Vec<usize>,

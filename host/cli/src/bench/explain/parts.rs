@@ -4,7 +4,7 @@
 //!
 //! - The plugins' stages and the model's time of a request are what the server says about single
 //!   requests over one connection.
-//! - The processor time of client and server for each request is that of a load over one
+//! - The CPU time of client and server for each request is that of a load over one
 //!   connection. From the server's, the stages and the model are taken off; the rest is HTTP.
 //! - With many connections, a wake-up of a thread serves several requests. How much that saves is
 //!   measured with other requests, over one connection and over all of them: inferences of a
@@ -24,7 +24,7 @@ use super::probe::{Count, NOT_COUNTED, Told, ask};
 use super::subject::Subject;
 use crate::admin::Admin;
 use crate::bench::modes;
-use crate::bench::requests::{Asked, NotAllowed, inference};
+use crate::bench::requests::{NotAllowed, RequestSpec, inference};
 
 /// How long each part is measured at most.
 const PART: Duration = Duration::from_secs(2);
@@ -44,14 +44,14 @@ const STALLS: f64 = 0.02;
 
 /// What was measured.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct Measurement {
     pub(super) costs: Costs,
     /// The rows of a request.
     pub(super) rows: usize,
     pub(super) service: Service,
     /// Whether the batch sizes were measured. If not, they are what the server has learned.
     pub(super) sizes_are_measured: bool,
-    /// All processor time of a request over one connection.
+    /// All CPU time of a request over one connection.
     pub(super) alone: Cpu,
     /// That of other requests, from which the savings of many connections are known.
     pub(super) other: Other,
@@ -66,7 +66,7 @@ pub(super) struct Other {
     pub(super) all_connections: Cpu,
 }
 
-/// The processor time of one request in microseconds.
+/// The CPU time of one request in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cpu {
     pub(super) client_us: f64,
@@ -84,7 +84,7 @@ impl Cpu {
 
 /// What is measured, and how.
 pub(super) struct Measuring<'a> {
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a RequestSpec,
     pub(super) subject: &'a Subject,
     pub(super) admin: &'a Admin,
     /// The load that is to be predicted.
@@ -94,11 +94,11 @@ pub(super) struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    pub(super) fn measure(&self) -> Result<Parts> {
+    pub(super) fn measure(&self) -> Result<Measurement> {
         let _awake = Awake::new(self.cores).context("cannot start threads")?;
         // The first requests may load or compile something.
         let first = ask(self.asked, WARM_UP, Count { least: 5, most: 1000 })?;
-        let rows = first.iter().map(|told| told.rows).max().unwrap_or(1).max(1);
+        let rows = first.iter().map(|answer| answer.rows).max().unwrap_or(1).max(1);
         let measured = match self.sizes(rows) {
             Err(error) if error.downcast_ref::<NotAllowed>().is_none() => {
                 return Err(error.context("cannot measure the model's batches"));
@@ -109,18 +109,18 @@ impl Measuring<'_> {
         let service = measured.unwrap_or_else(|| self.learned(rows, &first));
         let cpus = Cpus { measuring: self, service: &service };
         let client_us = cpus.measure(self.asked, 1, "one connection: ")?.client_us;
-        // The stages and the processor time are those of the same requests.
-        let before = cpus.look()?;
-        let told = ask(self.asked, self.time(), SINGLE_COUNT)?;
-        let asked = (told.len() + NOT_COUNTED) as f64;
-        let alone = cpus.of(cpus.look()? - before, asked, client_us);
+        // The stages and the CPU time are those of the same requests.
+        let before = cpus.read()?;
+        let answers = ask(self.asked, self.time(), SINGLE_COUNT)?;
+        let asked = (answers.len() + NOT_COUNTED) as f64;
+        let alone = cpus.of(cpus.read()? - before, asked, client_us);
         let other = self.other(rows, &cpus)?;
-        let costs = costs(alone, &other, &told);
-        Ok(Parts { costs, rows, service, sizes_are_measured, alone, other })
+        let costs = costs(alone, &other, &answers);
+        Ok(Measurement { costs, rows, service, sizes_are_measured, alone, other })
     }
 
     fn other(&self, rows: usize, cpus: &Cpus<'_>) -> Result<Other> {
-        let both = |asked: &Asked, are_inferences| -> Result<Other> {
+        let both = |asked: &RequestSpec, are_inferences| -> Result<Other> {
             let one_connection = cpus.measure(asked, 1, "others, one connection: ")?;
             let all_connections =
                 cpus.measure(asked, self.connections, "others, all connections: ")?;
@@ -135,7 +135,7 @@ impl Measuring<'_> {
         {
             return Ok(other);
         }
-        let live = Asked {
+        let live = RequestSpec {
             url: Url { path: "/livez".to_owned(), ..self.asked.url.clone() },
             method: "GET".to_owned(),
             headers: Vec::new(),
@@ -146,7 +146,7 @@ impl Measuring<'_> {
     }
 
     /// An inference of so many rows of zeros, which the tenant may be allowed.
-    fn inference(&self, rows: usize) -> Result<Asked> {
+    fn inference(&self, rows: usize) -> Result<RequestSpec> {
         let headers = self.asked.headers.iter();
         let headers = headers.filter(|header| is_key(header)).cloned();
         let url = Url { path: self.subject.model_path.clone(), ..self.asked.url.clone() };
@@ -163,8 +163,8 @@ impl Measuring<'_> {
         let mut points = Vec::new();
         let mut size = rows.min(max).max(1);
         loop {
-            let told = trimmed(ask(&self.inference(size)?, SIZE, SIZE_COUNT)?);
-            points.push((size, mean(told.iter().map(|told| told.model_us))));
+            let answers = trimmed(ask(&self.inference(size)?, SIZE, SIZE_COUNT)?);
+            points.push((size, mean(answers.iter().map(|answer| answer.model_us))));
             if size >= max {
                 return Ok(Service::new(points));
             }
@@ -173,8 +173,8 @@ impl Measuring<'_> {
     }
 
     /// The time of batches that the server has learned; else one that grows in proportion.
-    fn learned(&self, rows: usize, told: &[Told]) -> Service {
-        let one = mean(told.iter().map(|told| told.model_us));
+    fn learned(&self, rows: usize, answers: &[Told]) -> Service {
+        let one = mean(answers.iter().map(|answer| answer.model_us));
         match self.subject.config.learned_us {
             Some((fixed, per_row)) if rows < self.subject.config.max_rows => {
                 let max = self.subject.config.max_rows;
@@ -185,7 +185,7 @@ impl Measuring<'_> {
     }
 }
 
-/// The processor time of requests.
+/// The CPU time of requests.
 struct Cpus<'a> {
     measuring: &'a Measuring<'a>,
     service: &'a Service,
@@ -193,7 +193,7 @@ struct Cpus<'a> {
 
 impl Cpus<'_> {
     /// That of client and server for each request of a load.
-    fn measure(&self, asked: &Asked, connections: usize, what: &str) -> Result<Cpu> {
+    fn measure(&self, asked: &RequestSpec, connections: usize, what: &str) -> Result<Cpu> {
         let Load { threads, patience, .. } = *self.measuring.load;
         let target = asked.target()?;
         let load = |duration| Load {
@@ -205,13 +205,13 @@ impl Cpus<'_> {
             patience,
         };
         modes::once(&load(WARM_UP), what)?;
-        let before = self.look()?;
+        let before = self.read()?;
         let measured = modes::once(&load(self.measuring.time()), what)?;
-        let used = self.look()? - before;
+        let used = self.read()? - before;
         Ok(self.of(used, measured.answered.max(1) as f64, measured.client_cpu_us))
     }
 
-    fn look(&self) -> Result<Figures> {
+    fn read(&self) -> Result<Figures> {
         Figures::read(self.measuring.admin, &self.measuring.subject.model)
     }
 
@@ -226,13 +226,14 @@ impl Cpus<'_> {
     }
 }
 
-fn costs(alone: Cpu, other: &Other, told: &[Told]) -> Costs {
-    let samples = |of: fn(&Told) -> f64| Samples::new(told.iter().map(of).collect());
-    let (pre_us, post_us) = (samples(|told| told.pre_us), samples(|told| told.post_us));
+fn costs(alone: Cpu, other: &Other, answers: &[Told]) -> Costs {
+    let samples = |of: fn(&Told) -> f64| Samples::new(answers.iter().map(of).collect());
+    let (pre_us, post_us) = (samples(|answer| answer.pre_us), samples(|answer| answer.post_us));
     let Other { one_connection: one, all_connections: all, .. } = other;
     let http_alone = alone.rest_us() - pre_us.mean() - post_us.mean();
     // What a request takes more or less than the other takes, with as many wake-ups.
-    let more = |own: f64, other: f64, of_all: f64| (own - other + of_all).max(of_all / 2.0);
+    let more =
+        |load_cost: f64, other: f64, of_all: f64| (load_cost - other + of_all).max(of_all / 2.0);
     Costs {
         client_us: more(alone.client_us, one.client_us, all.client_us),
         http_us: more(http_alone, one.rest_us(), all.rest_us()),
@@ -242,12 +243,12 @@ fn costs(alone: Cpu, other: &Other, told: &[Told]) -> Costs {
 }
 
 /// Without the slowest.
-fn trimmed(mut told: Vec<Told>) -> Vec<Told> {
-    let all = |told: &Told| told.pre_us + told.post_us + told.model_us;
-    told.sort_by(|one, other| all(one).total_cmp(&all(other)));
-    let kept = (told.len() as f64 * (1.0 - STALLS)).ceil() as usize;
-    told.truncate(kept);
-    told
+fn trimmed(mut answers: Vec<Told>) -> Vec<Told> {
+    let all = |answer: &Told| answer.pre_us + answer.post_us + answer.model_us;
+    answers.sort_by(|one, other| all(one).total_cmp(&all(other)));
+    let kept = (answers.len() as f64 * (1.0 - STALLS)).ceil() as usize;
+    answers.truncate(kept);
+    answers
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -267,24 +268,24 @@ mod tests {
     #[test]
     fn http_is_the_rest_with_the_wake_ups_of_the_load() {
         let cpu = |client_us, server_us| Cpu { client_us, server_us, model_us: 10.0 };
-        let told = [Told { pre_us: 40.0, post_us: 20.0, model_us: 10.0, rows: 1 }];
+        let answers = [Told { pre_us: 40.0, post_us: 20.0, model_us: 10.0, rows: 1 }];
         let other = Other {
             are_inferences: true,
             one_connection: cpu(10.0, 40.0),
             all_connections: cpu(4.0, 25.0),
         };
-        let own = costs(cpu(12.0, 120.0), &other, &told);
-        assert_eq!((own.client_us, own.http_us), (6.0, 35.0));
-        assert_eq!((own.pre_us.mean(), own.post_us.mean()), (40.0, 20.0));
+        let split = costs(cpu(12.0, 120.0), &other, &answers);
+        assert_eq!((split.client_us, split.http_us), (6.0, 35.0));
+        assert_eq!((split.pre_us.mean(), split.post_us.mean()), (40.0, 20.0));
         // A measurement that is off does not make a part free.
-        let own = costs(cpu(1.0, 70.0), &other, &told);
-        assert_eq!((own.client_us, own.http_us), (2.0, 7.5));
+        let split = costs(cpu(1.0, 70.0), &other, &answers);
+        assert_eq!((split.client_us, split.http_us), (2.0, 7.5));
     }
 
     #[test]
     fn stalls_are_left_out() {
-        let told = |us| Told { pre_us: us, ..Told::default() };
-        let kept = trimmed((1..=100).rev().map(|us| told(f64::from(us))).collect());
+        let answer = |us| Told { pre_us: us, ..Told::default() };
+        let kept = trimmed((1..=100).rev().map(|us| answer(f64::from(us))).collect());
         assert_eq!((kept.len(), kept[97].pre_us), (98, 98.0));
     }
 }

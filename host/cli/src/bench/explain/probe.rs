@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use gristmill_client::http::{HeaderName, HeaderValue, Request, StatusCode};
 use gristmill_client::{Answer, Connection, block_on};
 
-use crate::bench::requests::{Asked, NotAllowed};
+use crate::bench::requests::{NotAllowed, RequestSpec};
 
 /// What the server says about one request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,27 +31,27 @@ pub(super) struct Count {
 pub(super) const NOT_COUNTED: usize = 5;
 
 /// Ask again and again, for this time.
-pub(super) fn ask(asked: &Asked, time: Duration, count: Count) -> Result<Vec<Told>> {
+pub(super) fn ask(asked: &RequestSpec, time: Duration, count: Count) -> Result<Vec<Told>> {
     let Count { least, most } = count;
     block_on::<_, anyhow::Error>(async {
         let mut connection = Connection::open(&asked.url.authority).await?;
         let request = request(asked)?;
-        let mut told = Vec::new();
+        let mut answers = Vec::new();
         let begin = Instant::now();
         for number in 0.. {
             let answer = connection.send(request.clone()).await?;
             if number >= NOT_COUNTED {
-                told.push(Told::of(&answer)?);
+                answers.push(Told::of(&answer)?);
             }
-            if told.len() >= most || told.len() >= least && begin.elapsed() >= time {
+            if answers.len() >= most || answers.len() >= least && begin.elapsed() >= time {
                 break;
             }
         }
-        Ok(told)
+        Ok(answers)
     })
 }
 
-fn request(asked: &Asked) -> Result<Request<bytes::Bytes>> {
+fn request(asked: &RequestSpec) -> Result<Request<bytes::Bytes>> {
     let mut request = Request::builder().method(&*asked.method).uri(&asked.url.path);
     for header in &asked.headers {
         let (name, value) = header.split_once(':').context("a header has no colon")?;
@@ -64,10 +64,10 @@ fn request(asked: &Asked) -> Result<Request<bytes::Bytes>> {
 impl Told {
     fn of(answer: &Answer) -> Result<Self> {
         if !answer.status.is_success() {
-            let said = format!("the server answers {}: {}", answer.status, answer.beginning());
+            let refusal = format!("the server answers {}: {}", answer.status, answer.beginning());
             return Err(match answer.status {
-                StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => NotAllowed(said).into(),
-                _ => anyhow!(said),
+                StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => NotAllowed(refusal).into(),
+                _ => anyhow!(refusal),
             });
         }
         let (timing, receipt) =
@@ -105,16 +105,19 @@ mod tests {
             "auth;dur=0.010, pre;dur=0.123, queue;dur=0.002, infer;dur=0.030, post;dur=0.040";
         headers.insert("server-timing", timing.parse().unwrap());
         let mut answer = Answer { status: StatusCode::OK, headers, body: "".into() };
-        let said = Told::of(&answer).unwrap_err().to_string();
-        assert!(said.contains("no Gristmill-Receipt"), "{said}");
+        let error = Told::of(&answer).unwrap_err().to_string();
+        assert!(error.contains("no Gristmill-Receipt"), "{error}");
         let receipt = "rows=3, batch-rows=3, plugin-cpu-us=127, model-us=33, queue-us=5";
         answer.headers.insert("gristmill-receipt", receipt.parse().unwrap());
-        let told = Told::of(&answer).unwrap();
+        let answer_costs = Told::of(&answer).unwrap();
         let near = |value: f64, expected: f64| (value - expected).abs() < 1e-6;
-        assert!(near(told.pre_us, 123.0) && near(told.post_us, 40.0), "{told:?}");
-        assert_eq!((told.model_us, told.rows), (33.0, 3));
+        assert!(
+            near(answer_costs.pre_us, 123.0) && near(answer_costs.post_us, 40.0),
+            "{answer_costs:?}"
+        );
+        assert_eq!((answer_costs.model_us, answer_costs.rows), (33.0, 3));
         answer.status = StatusCode::NOT_FOUND;
-        let said = Told::of(&answer).unwrap_err().to_string();
-        assert!(said.contains("the server answers 404"), "{said}");
+        let error = Told::of(&answer).unwrap_err().to_string();
+        assert!(error.contains("the server answers 404"), "{error}");
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use gristmill_load::{Measured, Url};
 use serde_json::{Value, json};
 
-use super::advice::{Bottleneck, Change, Part, first};
+use super::advice::{Bottleneck, Change, RequestPhase, first};
 use super::machine::Machine;
-use super::parts::Parts;
+use super::parts::Measurement;
 use super::simulation::Prediction;
 use super::subject::Subject;
 use crate::output::{Column, table};
@@ -17,7 +17,7 @@ pub(super) struct Seen {
     pub(super) measured: Measured,
     /// The mean rows of a batch.
     pub(super) batch_rows: f64,
-    /// The server's processor time for each request.
+    /// The server's CPU time for each request.
     pub(super) server_us: f64,
     /// The share of the cores that other programs took, if it is known.
     pub(super) others: Option<f64>,
@@ -26,12 +26,12 @@ pub(super) struct Seen {
 /// Other programs that take a larger share of the cores are named.
 const OTHERS_MAX: f64 = 0.03;
 
-/// All that is told of a load.
+/// The report.
 pub(super) struct Report<'a> {
     pub(super) subject: &'a Subject,
     pub(super) url: &'a Url,
     pub(super) machine: &'a Machine,
-    pub(super) parts: &'a Parts,
+    pub(super) parts: &'a Measurement,
     pub(super) prediction: &'a Prediction,
     pub(super) seen: &'a Seen,
     pub(super) bottleneck: Bottleneck,
@@ -63,9 +63,9 @@ impl Report<'_> {
     fn figures(&self) -> [Figure; 5] {
         let Self { machine, prediction, seen, .. } = self;
         let times = &seen.measured.latency_us;
-        let server_us: f64 = Part::ALL
+        let server_us: f64 = RequestPhase::ALL
             .into_iter()
-            .filter(|part| *part != Part::Client)
+            .filter(|part| *part != RequestPhase::Client)
             .map(|part| part.cost_us(machine, prediction))
             .sum();
         let figure = |key, what, unit, values| Figure { key, what, unit, values };
@@ -90,7 +90,7 @@ impl Report<'_> {
 
     pub(super) fn json(&self) -> Value {
         let Self { subject, machine, parts, prediction, seen, .. } = self;
-        let part = |part: Part| {
+        let part = |part: RequestPhase| {
             json!({
                 "part": part.as_str(),
                 "cpu_us": part.cost_us(machine, prediction),
@@ -100,20 +100,20 @@ impl Report<'_> {
         let batches = machine.lane.service.points().iter();
         let batches: Vec<_> = batches.map(|(rows, us)| json!({ "rows": rows, "us": us })).collect();
         let figures = self.figures();
-        let figures = figures.iter().map(|own| {
-            let [predicted, measured] = own.values;
-            let figure = json!({
-                "predicted": predicted, "measured": measured, "off": off(own.values),
+        let figures = figures.iter().map(|figure| {
+            let [predicted, measured] = figure.values;
+            let values = json!({
+                "predicted": predicted, "measured": measured, "off": off(figure.values),
             });
-            (own.key.to_owned(), figure)
+            (figure.key.to_owned(), values)
         });
-        let change = |own: &Change| {
+        let change = |change: &Change| {
             json!({
-                "change": own.what,
-                "how": own.how,
-                "per_second": own.prediction.per_second,
-                "p50_us": own.prediction.p50_us,
-                "gain": own.prediction.per_second / prediction.per_second - 1.0,
+                "change": change.what,
+                "how": change.how,
+                "per_second": change.prediction.per_second,
+                "p50_us": change.prediction.p50_us,
+                "gain": change.prediction.per_second / prediction.per_second - 1.0,
             })
         };
         json!({
@@ -125,7 +125,7 @@ impl Report<'_> {
             "cores": machine.cores,
             "connections": machine.connections,
             "rows": parts.rows,
-            "parts": Part::ALL.map(part),
+            "parts": RequestPhase::ALL.map(part),
             "batches": batches,
             "batches_are_measured": parts.sizes_are_measured,
             "one_connection": parts.alone,
@@ -137,7 +137,7 @@ impl Report<'_> {
                 "instances": prediction.used.instances,
             },
             "bottleneck": { "name": self.bottleneck.as_str(), "text": self.bottleneck.text() },
-            "first": first(&self.changes, prediction).map(|own| own.what),
+            "first": first(&self.changes, prediction).map(|change| change.what),
             "changes": self.changes.iter().map(change).collect::<Vec<_>>(),
             "others_share_of_cores": seen.others,
             "measured": seen.measured,
@@ -154,7 +154,7 @@ impl Report<'_> {
             "{what}model {}, {} rows a request, {} connections, {} cores\n\n",
             subject.model, parts.rows, machine.connections, machine.cores
         );
-        let part = |part: Part| {
+        let part = |part: RequestPhase| {
             json!({
                 "part": part.as_str(),
                 "cost": us(part.cost_us(machine, prediction)),
@@ -162,7 +162,7 @@ impl Report<'_> {
                 "what": meaning(part),
             })
         };
-        text += &table(&PARTS, &Part::ALL.map(part));
+        text += &table(&PARTS, &RequestPhase::ALL.map(part));
         let batch = |(rows, time): &(usize, f64)| json!({ "rows": rows, "batch": us(*time), "row": us(time / *rows as f64) });
         text.push('\n');
         text +=
@@ -171,18 +171,18 @@ impl Report<'_> {
             text += "The tenant may not call the model alone: these are what the server has learned from \
                  earlier requests.\n";
         }
-        let figure = |own: &Figure| {
-            let shown = |value: f64| match own.unit {
+        let figure = |figure: &Figure| {
+            let shown = |value: f64| match figure.unit {
                 "us" => us(value),
                 "rows" => format!("{value:.1}"),
                 _ => format!("{value:.0}"),
             };
-            let [predicted, measured] = own.values;
+            let [predicted, measured] = figure.values;
             json!({
-                "what": own.what,
+                "what": figure.what,
                 "predicted": shown(predicted),
                 "measured": shown(measured),
-                "off": signed(off(own.values)),
+                "off": signed(off(figure.values)),
             })
         };
         text.push('\n');
@@ -209,13 +209,13 @@ impl Report<'_> {
             Some(Change { what, how, .. }) => writeln!(text, "Change first: {what} ({how}).\n"),
             None => writeln!(text, "No single change on this machine would bring more than 2 %.\n"),
         };
-        let change = |own: &Change| {
+        let change = |change: &Change| {
             json!({
-                "what": own.what,
-                "per_second": format!("{:.0}", own.prediction.per_second),
-                "gain": signed(own.prediction.per_second / prediction.per_second - 1.0),
-                "p50": us(own.prediction.p50_us),
-                "how": own.how,
+                "what": change.what,
+                "per_second": format!("{:.0}", change.prediction.per_second),
+                "gain": signed(change.prediction.per_second / prediction.per_second - 1.0),
+                "p50": us(change.prediction.p50_us),
+                "how": change.how,
             })
         };
         text += &table(&CHANGES, &self.changes.iter().map(change).collect::<Vec<_>>());
@@ -223,13 +223,13 @@ impl Report<'_> {
     }
 }
 
-fn meaning(part: Part) -> &'static str {
+fn meaning(part: RequestPhase) -> &'static str {
     match part {
-        Part::Client => "this program: sends the request and reads the answer",
-        Part::Http => "reads the request, finds its tenant, writes the answer",
-        Part::Pre => "the plugin's preprocess, with its instance",
-        Part::Infer => "the model, at the predicted size of a batch",
-        Part::Post => "the plugin's postprocess, with its instance",
+        RequestPhase::Client => "this program: sends the request and reads the answer",
+        RequestPhase::Http => "reads the request, finds its tenant, writes the answer",
+        RequestPhase::Pre => "the plugin's preprocess, with its instance",
+        RequestPhase::Infer => "the model, at the predicted size of a batch",
+        RequestPhase::Post => "the plugin's postprocess, with its instance",
     }
 }
 

@@ -63,7 +63,7 @@ enum Job {
 
 /// What waits for a thread of the server.
 #[derive(Debug)]
-enum Waiting {
+enum ThreadTask {
     Begin(usize),
     /// A task has let others go first, and now runs a batch if there is one.
     Lead,
@@ -71,7 +71,7 @@ enum Waiting {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningJob {
     job: Job,
     left_us: f64,
 }
@@ -81,9 +81,9 @@ struct Simulation<'a> {
     now: f64,
     /// Answers that the client has to read.
     answers: VecDeque<usize>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<ThreadTask>,
     lane: Rehearsal,
-    running: Vec<Running>,
+    running: Vec<RunningJob>,
     /// When each connection sent its request.
     sent: Vec<f64>,
     random: Random,
@@ -105,7 +105,7 @@ struct Tally {
 /// Let the machine run for a while.
 pub(super) fn simulate(machine: &Machine) -> Prediction {
     let connections = machine.connections.max(1);
-    let mut own = Simulation {
+    let mut simulation = Simulation {
         machine,
         now: 0.0,
         answers: (0..connections).collect(),
@@ -116,10 +116,10 @@ pub(super) fn simulate(machine: &Machine) -> Prediction {
         random: Random::new(1),
         tally: Tally::default(),
     };
-    own.run(NOT_COUNTED);
-    own.tally = Tally { since: own.now, ..Tally::default() };
-    own.run(COUNTED);
-    own.prediction()
+    simulation.run(NOT_COUNTED);
+    simulation.tally = Tally { since: simulation.now, ..Tally::default() };
+    simulation.run(COUNTED);
+    simulation.prediction()
 }
 
 /// The model's lane, in which requests are those of one tenant.
@@ -145,7 +145,7 @@ impl Simulation<'_> {
     fn run(&mut self, answers: usize) {
         while self.tally.answered < answers {
             self.start();
-            let next = self.running.iter().map(|own| own.left_us / self.rate(&own.job));
+            let next = self.running.iter().map(|running| running.left_us / self.rate(&running.job));
             let timer = self
                 .lane
                 .due_at(time(self.now))
@@ -169,15 +169,15 @@ impl Simulation<'_> {
             && let Some(next) = self.waiting.pop_front()
         {
             match next {
-                Waiting::Begin(request) => {
+                ThreadTask::Begin(request) => {
                     let us = costs.http_us / 2.0 + costs.pre_us.draw(&mut self.random);
                     self.begin(Job::Begin(request), us);
                 }
-                Waiting::Finish(request) => {
+                ThreadTask::Finish(request) => {
                     let us = costs.http_us / 2.0 + costs.post_us.draw(&mut self.random);
                     self.begin(Job::Finish(request), us);
                 }
-                Waiting::Lead => {
+                ThreadTask::Lead => {
                     self.lane.gathered();
                     self.lead(0);
                 }
@@ -194,7 +194,7 @@ impl Simulation<'_> {
             self.tally.batches += 1;
             self.tally.batch_rows += batch.len() * self.machine.lane.rows;
         }
-        self.running.push(Running { job, left_us: us });
+        self.running.push(RunningJob { job, left_us: us });
     }
 
     /// A thread of the server runs the next batch, if it may.
@@ -208,7 +208,7 @@ impl Simulation<'_> {
     }
 
     fn count(&self, is_meant: impl Fn(&Job) -> bool) -> usize {
-        self.running.iter().filter(|own| is_meant(&own.job)).count()
+        self.running.iter().filter(|running| is_meant(&running.job)).count()
     }
 
     /// The threads of a job on the cores.
@@ -222,7 +222,7 @@ impl Simulation<'_> {
 
     /// The threads of all jobs on the cores.
     fn all_threads(&self) -> usize {
-        self.running.iter().map(|own| self.threads(&own.job)).sum()
+        self.running.iter().map(|running| self.threads(&running.job)).sum()
     }
 
     /// How fast a job runs: at most at the pace of a core, and slower if threads share the cores.
@@ -240,21 +240,22 @@ impl Simulation<'_> {
         busy.cores += step * cores as f64;
         busy.client += step * clients as f64;
         busy.instances += step * self.lane.busy() as f64;
-        let rates: Vec<f64> = self.running.iter().map(|own| self.rate(&own.job)).collect();
+        let rates: Vec<f64> = self.running.iter().map(|running| self.rate(&running.job)).collect();
         let of_model = self
             .running
             .iter()
             .zip(&rates)
-            .filter(|(own, _)| matches!(own.job, Job::Led(..) | Job::Batch(_)));
-        let model: f64 = of_model.map(|(own, rate)| rate * self.threads(&own.job) as f64).sum();
+            .filter(|(running, _)| matches!(running.job, Job::Led(..) | Job::Batch(_)));
+        let model: f64 =
+            of_model.map(|(running, rate)| rate * self.threads(&running.job) as f64).sum();
         self.tally.busy.model += step * model;
         self.now += step;
-        for (own, rate) in self.running.iter_mut().zip(rates) {
-            own.left_us -= step * rate;
+        for (running, rate) in self.running.iter_mut().zip(rates) {
+            running.left_us -= step * rate;
         }
-        let is_done = |own: &mut Running| own.left_us <= 1e-6;
+        let is_done = |running: &mut RunningJob| running.left_us <= 1e-6;
         let done: Vec<_> = self.running.extract_if(.., is_done).collect();
-        done.into_iter().for_each(|own| self.end(own.job));
+        done.into_iter().for_each(|finished| self.end(finished.job));
     }
 
     fn submit(&mut self, request: usize) -> Lead {
@@ -275,22 +276,22 @@ impl Simulation<'_> {
                 self.sent[connection] = self.now;
                 self.tally.answered += 1;
                 self.tally.times.push(took);
-                self.waiting.push_back(Waiting::Begin(connection));
+                self.waiting.push_back(ThreadTask::Begin(connection));
             }
             Job::Begin(request) => match self.submit(request) {
                 Lead::Now => self.lead(0),
-                Lead::AfterOthers => self.waiting.push_back(Waiting::Lead),
+                Lead::AfterOthers => self.waiting.push_back(ThreadTask::Lead),
                 Lead::No => {}
             },
             Job::Finish(request) => self.answers.push_back(request),
             Job::Led(batch, led) => {
                 self.batch_ended(batch.len());
-                self.waiting.extend(batch.into_iter().map(Waiting::Finish));
+                self.waiting.extend(batch.into_iter().map(ThreadTask::Finish));
                 self.lead(led);
             }
             Job::Batch(batch) => {
                 self.batch_ended(batch.len());
-                self.waiting.extend(batch.into_iter().map(Waiting::Finish));
+                self.waiting.extend(batch.into_iter().map(ThreadTask::Finish));
             }
         }
     }

@@ -34,22 +34,24 @@ pub(super) struct ModelConfig {
 
 /// Where a URL leads.
 #[derive(Debug, PartialEq)]
-enum Place<'a> {
+enum UrlTarget<'a> {
     Pipeline { tenant: &'a str, pipeline: Option<&'a str> },
     Model { tenant: Option<&'a str>, model: &'a str },
 }
 
-fn place(path: &str) -> Option<Place<'_>> {
+fn url_target(path: &str) -> Option<UrlTarget<'_>> {
     let path = path.split('?').next()?.strip_prefix('/')?;
     let segments: Vec<_> = path.trim_end_matches('/').split('/').collect();
     Some(match *segments {
-        ["v1", tenant, "infer"] => Place::Pipeline { tenant, pipeline: None },
-        ["v1", tenant, "infer", pipeline] => Place::Pipeline { tenant, pipeline: Some(pipeline) },
+        ["v1", tenant, "infer"] => UrlTarget::Pipeline { tenant, pipeline: None },
+        ["v1", tenant, "infer", pipeline] => {
+            UrlTarget::Pipeline { tenant, pipeline: Some(pipeline) }
+        }
         ["v2", "models", model] | ["v2", "models", model, "infer"] => {
-            Place::Model { tenant: None, model }
+            UrlTarget::Model { tenant: None, model }
         }
         ["v1", tenant, "v2", "models", model] | ["v1", tenant, "v2", "models", model, "infer"] => {
-            Place::Model { tenant: Some(tenant), model }
+            UrlTarget::Model { tenant: Some(tenant), model }
         }
         _ => return None,
     })
@@ -59,7 +61,7 @@ impl Subject {
     /// # Errors
     /// The URL leads elsewhere, or the admin API does not know the pipeline or the model.
     pub(super) fn of(url: &Url, admin: &Admin) -> Result<Self> {
-        let Some(place) = place(&url.path) else {
+        let Some(url_target) = url_target(&url.path) else {
             bail!(
                 "{} is not a pipeline or a model of Gristmill, which --explain needs: \
                  http://HOST/v1/TENANT/infer, http://HOST/v1/TENANT/infer/PIPELINE, or \
@@ -67,9 +69,9 @@ impl Subject {
                 url.path
             );
         };
-        match place {
-            Place::Pipeline { tenant, pipeline } => Self::of_pipeline(admin, tenant, pipeline),
-            Place::Model { tenant, model } => {
+        match url_target {
+            UrlTarget::Pipeline { tenant, pipeline } => Self::of_pipeline(admin, tenant, pipeline),
+            UrlTarget::Model { tenant, model } => {
                 let base = tenant.map(|tenant| format!("/v1/{tenant}")).unwrap_or_default();
                 Ok(Self {
                     tenant: tenant.map(str::to_owned),
@@ -152,18 +154,18 @@ impl ModelConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, place};
+    use super::{UrlTarget, url_target};
 
     #[test]
     fn a_url_leads_to_a_pipeline_or_a_model() {
-        let pipeline = |pipeline| Some(Place::Pipeline { tenant: "a", pipeline });
-        assert_eq!(place("/v1/a/infer"), pipeline(None));
-        assert_eq!(place("/v1/a/infer/p?x=/v2"), pipeline(Some("p")));
-        let model = |tenant| Some(Place::Model { tenant, model: "m" });
-        assert_eq!(place("/v2/models/m"), model(None));
-        assert_eq!(place("/v1/a/v2/models/m/infer"), model(Some("a")));
+        let pipeline = |pipeline| Some(UrlTarget::Pipeline { tenant: "a", pipeline });
+        assert_eq!(url_target("/v1/a/infer"), pipeline(None));
+        assert_eq!(url_target("/v1/a/infer/p?x=/v2"), pipeline(Some("p")));
+        let model = |tenant| Some(UrlTarget::Model { tenant, model: "m" });
+        assert_eq!(url_target("/v2/models/m"), model(None));
+        assert_eq!(url_target("/v1/a/v2/models/m/infer"), model(Some("a")));
         for other in ["/", "/livez", "/v1/a", "/v1/a/infer/p/q", "/v2/models", "/v2/models/m/x"] {
-            assert_eq!(place(other), None, "{other}");
+            assert_eq!(url_target(other), None, "{other}");
         }
     }
 }

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::keys::KeyReader;
-use super::parts::{Document, Manifest, Model, Plugin, Source, Variables};
+use super::parts::{ContentSource, Document, Manifest, Model, Plugin, Variables};
 use super::text::{Text, Toml};
 use super::values::{Misfit, join, object, value};
-use crate::deploy::place::{Faults, Place};
+use crate::deploy::position::{Faults, FilePosition};
 
 /// Reads files, and merges them.
 pub(super) struct Reader<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Reader<'a> {
     pub(super) faults: &'a mut Faults,
     pub(super) manifest: Manifest,
     /// Where each thing was defined, by its path.
-    defined: BTreeMap<String, Place>,
+    defined: BTreeMap<String, FilePosition>,
 }
 
 impl<'a> Reader<'a> {
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
     }
 
     fn fault(&mut self, file: &Text<'_>, span: Range<usize>, text: impl fmt::Display) {
-        self.faults.at(&file.place(span), text);
+        self.faults.at(&file.position(span), text);
     }
 
     /// Read each member of a table with `read`, which gets its path and its name.
@@ -93,11 +93,11 @@ impl<'a> Reader<'a> {
             .get("config")
             .and_then(|config| Some(self.document(file, &join(path, "config"), config)?.keys));
         let source = match self.source(file, path, value, &["file", "digest"]) {
-            Some(Source::File(path)) => Some(Source::Model(path)),
+            Some(ContentSource::File(path)) => Some(ContentSource::Model(path)),
             other => other,
         };
-        let place = file.place(value.span());
-        let model = source.map(|source| (name, Model { source, config, place }));
+        let position = file.position(value.span());
+        let model = source.map(|source| (name, Model { source, config, position }));
         self.manifest.models.extend(model);
     }
 
@@ -134,17 +134,18 @@ impl<'a> Reader<'a> {
                             tenant.keys = Some(reader.read(&below, value));
                         }
                         _ => {
-                            let own = self.json(file, &below, value);
-                            document.extend(own.map(|own| (key.to_owned(), own)));
+                            let value = self.json(file, &below, value);
+                            document.extend(value.map(|value| (key.to_owned(), value)));
                         }
                     }
                 }
             }
         }
         if is_described {
-            let place = file.place(value.span());
-            let own = tenant.document.get_or_insert(Document { keys: Map::new(), place });
-            own.keys.extend(document);
+            let position = file.position(value.span());
+            let document_entry =
+                tenant.document.get_or_insert(Document { keys: Map::new(), position });
+            document_entry.keys.extend(document);
         }
         self.manifest.tenants.insert(name, tenant);
     }
@@ -157,7 +158,7 @@ impl<'a> Reader<'a> {
         }
         self.only(file, path, table, &KEYS);
         let source = self.source(file, path, value, &KEYS)?;
-        Some(Plugin { source, place: file.place(value.span()) })
+        Some(Plugin { source, position: file.position(value.span()) })
     }
 
     /// The source of a file, which one of the keys `known` names.
@@ -166,14 +167,14 @@ impl<'a> Reader<'a> {
         file: &Text<'_>,
         path: &str,
         value: &Toml<'_>,
-        known: &[&str],
-    ) -> Option<Source> {
+        allowed: &[&str],
+    ) -> Option<ContentSource> {
         let table = value.get_ref().as_table()?;
-        let given: Vec<_> = known.iter().filter(|key| table.contains_key(**key)).collect();
-        let [key] = given[..] else {
-            let text = match given.is_empty() {
-                true => format!("{path} has none of {}", known.join(", ")),
-                false => format!("{path} has more than one of {}", known.join(", ")),
+        let named: Vec<_> = allowed.iter().filter(|key| table.contains_key(**key)).collect();
+        let [key] = named[..] else {
+            let text = match named.is_empty() {
+                true => format!("{path} has none of {}", allowed.join(", ")),
+                false => format!("{path} has more than one of {}", allowed.join(", ")),
             };
             self.fault(file, value.span(), text);
             return None;
@@ -187,7 +188,7 @@ impl<'a> Reader<'a> {
         let target = file.folder.join(text);
         let (is_there, what) = match *key {
             "digest" => match text.parse() {
-                Ok(digest) => return Some(Source::Digest(digest)),
+                Ok(digest) => return Some(ContentSource::Digest(digest)),
                 Err(_) => {
                     let must = "must be sha256: and 64 digits 0-9, a-f";
                     self.fault(file, value.span(), format_args!("{path} is {text:?}: {must}"));
@@ -196,7 +197,7 @@ impl<'a> Reader<'a> {
             },
             "folder" => (target.is_dir(), "folder"),
             // That of a model may be a folder.
-            _ if !known.contains(&"folder") => (target.exists(), "file"),
+            _ if !allowed.contains(&"folder") => (target.exists(), "file"),
             _ => (target.is_file(), "file"),
         };
         if !is_there {
@@ -205,7 +206,11 @@ impl<'a> Reader<'a> {
             self.fault(file, value.span(), text);
             return None;
         }
-        Some(if what == "folder" { Source::Folder(target) } else { Source::File(target) })
+        Some(if what == "folder" {
+            ContentSource::Folder(target)
+        } else {
+            ContentSource::File(target)
+        })
     }
 
     /// A table that is passed on.
@@ -214,7 +219,7 @@ impl<'a> Reader<'a> {
         let mut misfits = Vec::new();
         let keys = object(path, table, &mut misfits);
         self.misfits(file, misfits);
-        Some(Document { keys, place: file.place(value.span()) })
+        Some(Document { keys, position: file.position(value.span()) })
     }
 
     /// A value that is passed on.
@@ -245,23 +250,26 @@ impl<'a> Reader<'a> {
     }
 
     /// A fault for each key that is not among `known`.
-    fn only(&mut self, file: &Text<'_>, path: &str, table: &DeTable<'_>, known: &[&str]) {
-        for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
-            let text =
-                format!("{path}: unknown key {:?}; known are {}", key.get_ref(), known.join(", "));
+    fn only(&mut self, file: &Text<'_>, path: &str, table: &DeTable<'_>, allowed: &[&str]) {
+        for key in table.keys().filter(|key| !allowed.contains(&&**key.get_ref())) {
+            let text = format!(
+                "{path}: unknown key {:?}; known are {}",
+                key.get_ref(),
+                allowed.join(", ")
+            );
             self.fault(file, key.span(), text);
         }
     }
 
     /// Whether a thing is defined for the first time.
     fn define(&mut self, file: &Text<'_>, path: &str, value: &Toml<'_>) -> bool {
-        let place = file.place(value.span());
+        let position = file.position(value.span());
         if let Some(first) = self.defined.get(path) {
             let text = format!("{path} is defined a second time: first in {first}");
-            self.faults.at(&place, text);
+            self.faults.at(&position, text);
             return false;
         }
-        self.defined.insert(path.to_owned(), place);
+        self.defined.insert(path.to_owned(), position);
         true
     }
 }

@@ -5,7 +5,7 @@ use gristmill_core::Name;
 
 use super::parts::{Key, Secret, Variables};
 use super::text::{Text, Toml};
-use crate::deploy::place::Faults;
+use crate::deploy::position::Faults;
 
 const FORM: &str = "must have name and, for a new key, env, the variable that has the key; a key \
                     itself does not belong into a manifest";
@@ -29,7 +29,7 @@ impl KeyReader<'_, '_> {
             let path = format!("{path}[{at}]");
             let key = self.key(&path, item);
             match key {
-                Ok(key) if keys.iter().any(|known| known.name == key.name) => {
+                Ok(key) if keys.iter().any(|other| other.name == key.name) => {
                     let name = key.name.as_str();
                     self.fault(item, format!("{path}.name is {name:?}, for a second key"));
                 }
@@ -62,11 +62,11 @@ impl KeyReader<'_, '_> {
                 false => format!("{path}.env does not name a variable that is set"),
             })
         });
-        Ok(Key { name, secret: secret.transpose()?, place: self.file.place(item.span()) })
+        Ok(Key { name, secret: secret.transpose()?, position: self.file.position(item.span()) })
     }
 
     fn fault(&mut self, value: &Toml<'_>, text: String) {
-        self.faults.at(&self.file.place(value.span()), text);
+        self.faults.at(&self.file.position(value.span()), text);
     }
 }
 

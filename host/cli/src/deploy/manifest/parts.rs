@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
 
-use crate::deploy::place::Place;
+use crate::deploy::position::FilePosition;
 
 /// All that shall be on a server.
 #[derive(Debug, Default, PartialEq)]
@@ -18,10 +18,10 @@ pub(crate) struct Manifest {
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Model {
-    pub(crate) source: Source,
+    pub(crate) source: ContentSource,
     /// The configuration; without it, that of the server stays.
     pub(crate) config: Option<Map<String, Value>>,
-    pub(crate) place: Place,
+    pub(crate) position: FilePosition,
 }
 
 /// A tenant. Only what it names is compared with the server.
@@ -36,15 +36,15 @@ pub(crate) struct Tenant {
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plugin {
-    pub(crate) source: Source,
-    pub(crate) place: Place,
+    pub(crate) source: ContentSource,
+    pub(crate) position: FilePosition,
 }
 
 /// A document that is passed on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) keys: Map<String, Value>,
-    pub(crate) place: Place,
+    pub(crate) position: FilePosition,
 }
 
 /// An API key of a tenant.
@@ -53,7 +53,7 @@ pub(crate) struct Key {
     pub(crate) name: Name,
     /// The key itself. None for a key that the tenant has already.
     pub(crate) secret: Option<Secret>,
-    pub(crate) place: Place,
+    pub(crate) position: FilePosition,
 }
 
 /// A text that is not shown.
@@ -68,7 +68,7 @@ impl fmt::Debug for Secret {
 
 /// The content of a plugin or a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub(crate) enum ContentSource {
     /// A folder of a plugin, which is built.
     Folder(PathBuf),
     File(PathBuf),

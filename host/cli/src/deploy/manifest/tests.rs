@@ -62,23 +62,26 @@ request = "one"
 fn everything_is_read_and_documents_are_passed_on() {
     let manifest = read_files(&[("deploy.toml", WHOLE)]).unwrap();
     let model = &manifest.models[&name("digits")];
-    assert!(matches!(&model.source, Source::Model(path) if path.ends_with("m.onnx")));
+    assert!(matches!(&model.source, ContentSource::Model(path) if path.ends_with("m.onnx")));
     let config =
         json!({ "max_batch_size": 32, "provider_options": { "cuda": { "device_id": "0" } } });
     assert_eq!(Value::from(model.config.clone().unwrap()), config);
-    assert_eq!(model.place.line, 2);
+    assert_eq!(model.position.line, 2);
     let tenant = &manifest.tenants[&name("acme")];
     let document = tenant.document.clone().unwrap();
     let expected =
         json!({ "open": false, "weight": 3, "models": ["digits"], "quota": { "rows": 10 } });
-    assert_eq!((Value::from(document.keys), document.place.line), (expected, 6));
+    assert_eq!((Value::from(document.keys), document.position.line), (expected, 6));
     let keys = tenant.keys.as_ref().unwrap();
     let keys: Vec<_> = keys.iter().map(|key| (key.name.as_str(), key.secret.is_some())).collect();
     assert_eq!(keys, [("web", false), ("ci", true)]);
     assert!(!format!("{tenant:?}").contains("the-secret"), "{tenant:?}");
     let sources = tenant.plugins.values().map(|plugin| &plugin.source).collect::<Vec<_>>();
     assert!(
-        matches!(sources[..], [Source::Folder(_), Source::File(_), Source::Digest(_)]),
+        matches!(
+            sources[..],
+            [ContentSource::Folder(_), ContentSource::File(_), ContentSource::Digest(_)]
+        ),
         "{sources:?}"
     );
     let pipeline = tenant.pipelines[&name("main")].clone();
@@ -87,7 +90,7 @@ fn everything_is_read_and_documents_are_passed_on() {
         "settings": { "threshold": 0.5, "hex": 255, "big": i64::MAX, "odd key": [1, "a", true] },
         "samples": [{ "request": "one" }],
     });
-    assert_eq!((Value::from(pipeline.keys), pipeline.place.line), (expected, 18));
+    assert_eq!((Value::from(pipeline.keys), pipeline.position.line), (expected, 18));
 }
 
 #[test]
@@ -114,14 +117,14 @@ fn a_thing_that_is_defined_twice_names_both_places() {
                [tenants.acme.pipelines.p]\npre = 'a'";
     let other = "\n\n[models.m]\nfile = 'm.onnx'\n[tenants.acme]\nopen = true\n\
                  plugins.a.file = 'a.wasm'\n[tenants.acme.pipelines.p]\npre = 'a'";
-    let said = read_files(&[("a.toml", one), ("b.toml", other)]).unwrap_err();
+    let faults = read_files(&[("a.toml", one), ("b.toml", other)]).unwrap_err();
     let expected = "\
 the manifest is wrong:
   b.toml:3: models.m is defined a second time: first in a.toml:1
   b.toml:6: tenants.acme.open is defined a second time: first in a.toml:4
   b.toml:7: tenants.acme.plugins.a is defined a second time: first in a.toml:5
   b.toml:8: tenants.acme.pipelines.p is defined a second time: first in a.toml:6";
-    assert_eq!(said, expected);
+    assert_eq!(faults, expected);
 }
 
 #[test]
@@ -150,7 +153,7 @@ c = { file = 7 }
 [tenants.acme.pipelines.p.settings]
 far = [inf, { day = 2026-01-01 }]
 "#;
-    let said = read_files(&[("deploy.toml", text)]).unwrap_err();
+    let faults = read_files(&[("deploy.toml", text)]).unwrap_err();
     let form = "must have name and, for a new key, env, the variable that has the key; a key \
                 itself does not belong into a manifest";
     let expected = [
@@ -175,27 +178,27 @@ far = [inf, { day = 2026-01-01 }]
         "23: tenants.acme.pipelines.p.settings.far[0] is not a finite number",
         "23: tenants.acme.pipelines.p.settings.far[1].day is a date",
     ];
-    let lines: Vec<_> = said.lines().skip(1).collect();
-    assert_eq!(lines.len(), expected.len(), "{said}");
+    let lines: Vec<_> = faults.lines().skip(1).collect();
+    assert_eq!(lines.len(), expected.len(), "{faults}");
     for (line, expected) in lines.iter().zip(expected) {
         assert!(line.starts_with(&format!("  deploy.toml:{expected}")), "{line}\n{expected}");
     }
-    assert!(!said.contains("secret"), "{said}");
+    assert!(!faults.contains("secret"), "{faults}");
 }
 
 #[test]
 fn a_file_that_is_not_toml_and_a_file_that_is_not_there() {
-    let said = read_files(&[(
+    let faults = read_files(&[(
         "deploy.toml",
         "[tenants.acme\nopen = \n[models.m]\nfile = 'm.onnx'\nx = 1 1",
     )]);
-    let said = said.unwrap_err();
-    assert!(said.contains("deploy.toml:1: ") && said.contains("deploy.toml:5: "), "{said}");
+    let faults = faults.unwrap_err();
+    assert!(faults.contains("deploy.toml:1: ") && faults.contains("deploy.toml:5: "), "{faults}");
     let missing = read(Path::new("/none/deploy.toml"), &|_| None).unwrap_err();
     assert!(missing.to_string().contains("/none/deploy.toml: No such file"), "{missing}");
     let empty = tempfile::tempdir().unwrap();
-    let said = read(empty.path(), &|_| None).unwrap_err().to_string();
-    assert!(said.ends_with("has no file *.toml"), "{said}");
+    let error = read(empty.path(), &|_| None).unwrap_err().to_string();
+    assert!(error.ends_with("has no file *.toml"), "{error}");
 }
 
 #[test]
@@ -206,5 +209,5 @@ fn the_manifest_of_the_demo_is_read() {
     let names: Vec<_> = manifest.tenants.keys().map(Name::as_str).collect();
     assert_eq!(names, ["acme", "demo"]);
     let plugins = manifest.tenants.values().flat_map(|tenant| tenant.plugins.values());
-    assert!(plugins.into_iter().all(|plugin| matches!(plugin.source, Source::Folder(_))));
+    assert!(plugins.into_iter().all(|plugin| matches!(plugin.source, ContentSource::Folder(_))));
 }

@@ -1,4 +1,4 @@
-//! The text of a manifest's file, and the places in it.
+//! The text of a manifest's file, and the positions in it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::deploy::place::Place;
+use crate::deploy::position::FilePosition;
 
 /// A file that is read.
 pub(super) struct Text<'a> {
@@ -21,10 +21,10 @@ pub(super) struct Text<'a> {
 pub(super) type Toml<'a> = Spanned<DeValue<'a>>;
 
 impl Text<'_> {
-    /// The place of the beginning of a span.
-    pub(super) fn place(&self, span: Range<usize>) -> Place {
+    /// The position of the beginning of a span.
+    pub(super) fn position(&self, span: Range<usize>) -> FilePosition {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        Place { file: self.file.clone(), line }
+        FilePosition { file: self.file.clone(), line }
     }
 }

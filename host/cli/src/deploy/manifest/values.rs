@@ -28,9 +28,9 @@ pub(super) fn object(
     misfits: &mut Vec<Misfit>,
 ) -> Map<String, Value> {
     let mut keys = Map::new();
-    for (key, own) in table {
-        let own = value(&join(path, key.get_ref()), own, misfits);
-        keys.extend(own.map(|own| (key.get_ref().to_string(), own)));
+    for (key, item) in table {
+        let item = value(&join(path, key.get_ref()), item, misfits);
+        keys.extend(item.map(|item| (key.get_ref().to_string(), item)));
     }
     keys
 }
@@ -41,8 +41,8 @@ pub(super) fn value(
     spanned: &Spanned<DeValue<'_>>,
     misfits: &mut Vec<Misfit>,
 ) -> Option<Value> {
-    let known = misfits.len();
-    let found = match spanned.get_ref() {
+    let misfits_before = misfits.len();
+    let converted = match spanned.get_ref() {
         DeValue::String(text) => Ok(Value::String(text.clone().into_owned())),
         DeValue::Integer(number) => integer(number).ok_or("is too large a number"),
         DeValue::Float(number) => {
@@ -58,8 +58,8 @@ pub(super) fn value(
         }
         DeValue::Table(table) => Ok(Value::Object(object(path, table, misfits))),
     };
-    match found {
-        Ok(value) => (misfits.len() == known).then_some(value),
+    match converted {
+        Ok(value) => (misfits.len() == misfits_before).then_some(value),
         Err(why) => {
             misfits.push(Misfit { path: path.to_owned(), offset: spanned.span().start, why });
             None

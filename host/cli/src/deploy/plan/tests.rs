@@ -10,8 +10,8 @@ fn name(name: &str) -> Name {
     name.parse().unwrap()
 }
 
-fn place() -> Place {
-    Place { file: "deploy.toml".into(), line: 7 }
+fn position() -> FilePosition {
+    FilePosition { file: "deploy.toml".into(), line: 7 }
 }
 
 fn digest(byte: u8) -> Digest {
@@ -23,12 +23,12 @@ fn keys(document: Value) -> Map<String, Value> {
 }
 
 fn document(document: Value) -> Document {
-    Document { keys: keys(document), place: place() }
+    Document { keys: keys(document), position: position() }
 }
 
 fn key(key: &str, secret: Option<&str>) -> Key {
     let secret = secret.map(|secret| Secret(secret.into()));
-    Key { name: name(key), secret, place: place() }
+    Key { name: name(key), secret, position: position() }
 }
 
 fn pipeline(threshold: f64) -> Value {
@@ -39,11 +39,11 @@ fn pipeline(threshold: f64) -> Value {
 /// `main`.
 fn manifest() -> Manifest {
     let model = Model {
-        source: Source::Digest(digest(1)),
+        source: ContentSource::Digest(digest(1)),
         config: Some(keys(json!({ "max_batch_size": 32 }))),
-        place: place(),
+        position: position(),
     };
-    let plugin = Plugin { source: Source::Digest(digest(2)), place: place() };
+    let plugin = Plugin { source: ContentSource::Digest(digest(2)), position: position() };
     let tenant = Tenant {
         document: Some(document(json!({ "models": ["m", "a", "m"] }))),
         keys: Some(vec![key("ci", None)]),
@@ -169,9 +169,9 @@ fn a_key_whose_value_is_given_is_put_alone() {
     assert_eq!(changes, [put("ci", "the-key-of-ci"), put("new", "the-new-key")]);
     // A key without a value must be there.
     manifest.tenants.get_mut("acme").unwrap().keys = Some(vec![key("none", None)]);
-    let said = plan(&manifest, &files(), &current(), false).err().unwrap().to_string();
+    let error = plan(&manifest, &files(), &current(), false).err().unwrap().to_string();
     let expected = "deploy.toml:7: tenants.acme.api_keys: the tenant has no key \"none\"";
-    assert!(said.contains(expected), "{said}");
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn things_of_a_tenant_that_are_not_named_are_pruned_users_first() {
     let mut manifest = manifest();
     let mut uses = pipeline(0.5);
     uses["post"] = "used@7".into();
-    let own = manifest.tenants.get_mut("acme").unwrap();
-    own.pipelines = BTreeMap::from([(name("main"), document(uses))]);
+    let acme = manifest.tenants.get_mut("acme").unwrap();
+    acme.pipelines = BTreeMap::from([(name("main"), document(uses))]);
     let plan = planned(&manifest, &current, false);
     let kept = ["pipeline acme/old", "pipeline acme/used", "plugin acme/old"];
     assert_eq!(plan.kept, kept);
@@ -219,7 +219,8 @@ fn things_of_a_tenant_that_are_not_named_are_pruned_users_first() {
 
 #[test]
 fn a_difference_has_its_change() {
-    let change = |document| Change { label: String::new(), place: None, document, content: None };
+    let change =
+        |document| Change { label: String::new(), position: None, document, content: None };
     let tenant = change(json!({ "kind": "put_tenant", "tenant": "a", "document": {} }));
     let config = change(json!({ "kind": "put_model_config", "model": "m" }));
     let deleted = change(json!({ "kind": "delete_plugin", "tenant": "a", "plugin": "p" }));

@@ -104,17 +104,18 @@ mod tests {
 
     #[test]
     fn a_makefile_is_asked() {
-        let found =
+        let variables =
             read("$(info hello)\nWORLD := processor\nSOURCES := $(wildcard *.c) \\\n b.c\n");
         let (options, world) = (String::new(), "processor".to_owned());
-        assert_eq!(found, Ok(Variables { options, world, sources: "plugin.c b.c".into() }));
-        let found = read("OPTIONS := --init\nWORLD := preprocessor\nSOURCES := plugin.c\nall:\n");
-        assert_eq!(found.unwrap().options, "--init");
+        assert_eq!(variables, Ok(Variables { options, world, sources: "plugin.c b.c".into() }));
+        let variables =
+            read("OPTIONS := --init\nWORLD := preprocessor\nSOURCES := plugin.c\nall:\n");
+        assert_eq!(variables.unwrap().options, "--init");
     }
 
     #[test]
     fn a_missing_variable_is_named() {
-        let said = read("SOURCES := plugin.c\n").unwrap_err();
-        assert_eq!(said, "the Makefile has no line `WORLD := ..`");
+        let error = read("SOURCES := plugin.c\n").unwrap_err();
+        assert_eq!(error, "the Makefile has no line `WORLD := ..`");
     }
 }

@@ -106,7 +106,7 @@ mod tests {
         let name = |manifest| name_of(&manifest, folder.path()).unwrap();
         assert_eq!(name(json!({ "name": "hello" })), "hello");
         assert_eq!(name(json!({ "name": "@acme/hello" })), "hello");
-        let own = folder.path().file_name().unwrap().to_string_lossy();
-        assert_eq!(name(json!({})), own);
+        let folder_name = folder.path().file_name().unwrap().to_string_lossy();
+        assert_eq!(name(json!({})), folder_name);
     }
 }

@@ -28,11 +28,11 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     let builds = BuildFolder::open()?;
     let Manifest { name, app, world, paths } = Manifest::of(&python_manifest(folder)?)?;
     // The plugin's code is run by the build and can read these folders.
-    let found = |path: &String| {
+    let resolved = |path: &String| {
         within(folder, path)
             .with_context(|| format!("pyproject.toml: tool.gristmill.paths has {path:?}"))
     };
-    let paths = paths.iter().map(found).collect::<Result<Vec<_>>>()?;
+    let paths = paths.iter().map(resolved).collect::<Result<Vec<_>>>()?;
     let sdk = Sdks::unpack(&builds)?.of(Language::Python).join("src");
     let componentize = install(&builds)?;
     eprintln!("building {name} with componentize-py {COMPONENTIZE_PY}");
@@ -87,8 +87,8 @@ struct Manifest {
 impl Manifest {
     fn of(manifest: &Table) -> Result<Self> {
         let text = |table: &str, key: &str, default: Option<&str>| -> Result<String> {
-            let found = table.split('.').try_fold(manifest, |at, name| at.get(name)?.as_table());
-            match (found.and_then(|table| table.get(key)), default) {
+            let section = table.split('.').try_fold(manifest, |at, name| at.get(name)?.as_table());
+            match (section.and_then(|table| table.get(key)), default) {
                 (Some(Value::String(value)), _) => Ok(value.clone()),
                 (Some(other), _) => bail!("pyproject.toml: {table}.{key} is {other}, not a text"),
                 (None, Some(default)) => Ok(default.to_owned()),
@@ -132,10 +132,11 @@ mod tests {
         let defaults = read(&format!("{project}[tool.gristmill]")).unwrap();
         assert_eq!((defaults.app.as_str(), defaults.world.as_str()), ("app", "processor"));
         assert_eq!(defaults.paths, [""; 0]);
-        let given = "[tool.gristmill]\napp = \"pre\"\nworld = \"preprocessor\"\npaths = [\"lib\"]";
-        let given = read(&format!("{project}{given}")).unwrap();
-        assert_eq!((given.app.as_str(), given.world.as_str()), ("pre", "preprocessor"));
-        assert_eq!(given.paths, ["lib"]);
+        let settings =
+            "[tool.gristmill]\napp = \"pre\"\nworld = \"preprocessor\"\npaths = [\"lib\"]";
+        let settings = read(&format!("{project}{settings}")).unwrap();
+        assert_eq!((settings.app.as_str(), settings.world.as_str()), ("pre", "preprocessor"));
+        assert_eq!(settings.paths, ["lib"]);
     }
 
     #[test]

@@ -64,12 +64,12 @@ impl Package {
         cargo.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]);
         let metadata: Value = serde_json::from_str(&output(cargo.arg(&manifest), REMEDY)?)?;
         let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-        let own = packages
+        let package = packages
             .iter()
             .find(|package| package["manifest_path"] == manifest.to_string_lossy().as_ref());
-        let Some(own) = own else { bail!(not_a_plugin(folder, packages)) };
-        let name = own["name"].as_str().context("the package has no name")?.to_owned();
-        let targets = own["targets"].as_array().context("the package has no targets")?;
+        let Some(package) = package else { bail!(not_a_plugin(folder, packages)) };
+        let name = package["name"].as_str().context("the package has no name")?.to_owned();
+        let targets = package["targets"].as_array().context("the package has no targets")?;
         let Some(library) = targets
             .iter()
             .find(|target| is_cdylib(target))
@@ -83,8 +83,8 @@ impl Package {
         let target_directory = metadata["target_directory"]
             .as_str()
             .context("cargo metadata has no target directory")?;
-        check_sdk(own, &manifest)?;
-        let stack_bytes = stack_of(own, &manifest)?;
+        check_sdk(package, &manifest)?;
+        let stack_bytes = stack_of(package, &manifest)?;
         let is_own = manifest.with_file_name("target") == Path::new(target_directory);
         let target_directory = (!is_own).then(|| target_directory.into());
         Ok(Self { name, library: library.to_owned(), target_directory, stack_bytes })
@@ -117,10 +117,10 @@ fn check_sdk(package: &Value, manifest: &Path) -> Result<()> {
     let Some(path) = path.filter(|path| !Path::new(path).join("Cargo.toml").exists()) else {
         return Ok(());
     };
-    let own = Sdks::unpack(&BuildFolder::open()?)?.of(Language::Rust);
+    let unpacked = Sdks::unpack(&BuildFolder::open()?)?.of(Language::Rust);
     bail!(
         "there is no SDK in {path}: write gristmill-plugin = {{ path = {:?} }} into {}",
-        own.display().to_string(),
+        unpacked.display().to_string(),
         manifest.display()
     )
 }
@@ -170,10 +170,10 @@ mod tests {
         let asked = |bytes: Value| stack(json!({ "gristmill": { "stack_bytes": bytes } }));
         assert_eq!(asked(json!(1_048_576)), Ok(1 << 20));
         for bytes in [json!(1024), json!(100_001), json!(32 << 20), json!("1M"), json!(-1)] {
-            let said = asked(bytes.clone()).unwrap_err();
+            let error = asked(bytes.clone()).unwrap_err();
             let expected =
                 format!("Cargo.toml: package.metadata.gristmill.stack_bytes is {bytes}: ");
-            assert!(said.starts_with(&expected), "{said}");
+            assert!(error.starts_with(&expected), "{error}");
         }
     }
 }

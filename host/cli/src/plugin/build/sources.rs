@@ -68,7 +68,7 @@ impl Walk<'_> {
             // A link without a target is not part of the build.
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if metadata.is_dir() {
-                if !LEFT_OUT.iter().any(|own| name == *own) {
+                if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
                     self.folder(&path, &below)?;
                 }
             } else if metadata.is_file() && below.as_os_str() != self.out.as_str() {

@@ -130,14 +130,16 @@ mod tests {
 
     #[test]
     fn faults_are_named_with_their_values() {
-        let said = |text: &str| format!("{:#}", parse(text.as_bytes()).unwrap_err());
-        let all = said(r#"{"jsn": 1, "status": "200", "code": "oops", "body_sha256": "abc"}"#);
+        let faults = |text: &str| format!("{:#}", parse(text.as_bytes()).unwrap_err());
+        let all = faults(r#"{"jsn": 1, "status": "200", "code": "oops", "body_sha256": "abc"}"#);
         for part in ["\"jsn\"", "status is \"200\"", "code is \"oops\"", "body_sha256 is \"abc\""] {
             assert!(all.contains(part), "{part} in {all}");
         }
-        assert!(said(r#"{"json": 1, "text": "1"}"#).contains("one of json, text and body_sha256"));
-        assert!(said("{}").contains("expects nothing"));
-        assert!(said(r#"{"tolerance": 0.1}"#).contains("expects nothing"));
-        assert!(said("[]").contains("not a JSON object"));
+        assert!(
+            faults(r#"{"json": 1, "text": "1"}"#).contains("one of json, text and body_sha256")
+        );
+        assert!(faults("{}").contains("expects nothing"));
+        assert!(faults(r#"{"tolerance": 0.1}"#).contains("expects nothing"));
+        assert!(faults("[]").contains("not a JSON object"));
     }
 }

@@ -176,6 +176,6 @@ fn compiled(plugins: &[&Path]) -> Result<PathBuf> {
 /// A name from the name of a file, `digits` from `digits.component.wasm`; `otherwise` if it is not
 /// a valid name.
 fn name_of(file: &Path, otherwise: &str) -> Result<Name> {
-    let own = component_file::name_of(file).to_lowercase();
-    Ok(own.parse::<Name>().or_else(|_| otherwise.parse())?)
+    let file_name = component_file::name_of(file).to_lowercase();
+    Ok(file_name.parse::<Name>().or_else(|_| otherwise.parse())?)
 }

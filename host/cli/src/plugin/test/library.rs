@@ -33,8 +33,9 @@ pub(super) fn search(configured: Option<PathBuf>) -> LibrarySearch {
 /// The folders, the nearest first.
 fn folders() -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
-    let above =
-        here.ancestors().flat_map(|folder| [DATA_DIR, BUILD_DIR].map(|own| folder.join(own)));
+    let above = here
+        .ancestors()
+        .flat_map(|folder| [DATA_DIR, BUILD_DIR].map(|subfolder| folder.join(subfolder)));
     let program = std::env::current_exe().unwrap_or_default();
     let beside = program.ancestors().skip(1).take(2).map(Path::to_owned);
     above.chain(beside).collect()
@@ -45,7 +46,7 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
     let names = ["libonnxruntime.so", "libonnxruntime.dylib", "onnxruntime.dll"];
     let is_library = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        names.iter().any(|own| name.starts_with(own))
+        names.iter().any(|prefix| name.starts_with(prefix))
     };
     let entries = std::fs::read_dir(folder).ok()?;
     entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_library)

@@ -13,7 +13,7 @@ use super::round::Tested;
 use crate::output::escaped;
 use crate::request_run::Ran;
 
-/// The most bytes of an answer that are shown.
+/// Maximum bytes of an answer that are shown.
 const ANSWER_BYTES_MAX: usize = 200;
 
 /// The lines of a request.
@@ -155,8 +155,8 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
     let Tested { sample, runs, shown, passed, has_expectation, written, mismatches, .. } = tested;
     let ran = &runs[*shown];
     let differ = |one: &Mismatch| {
-        let Mismatch { path, expected, found } = one;
-        json!({ "path": path, "expected": expected, "found": found })
+        let Mismatch { path, expected, found: actual } = one;
+        json!({ "path": path, "expected": expected, "found": actual })
     };
     let usage = |(stage, usage): (Stage, CallUsage)| (stage.to_string(), usage_document(&usage));
     let mut document = json!({

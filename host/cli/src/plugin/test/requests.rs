@@ -122,9 +122,9 @@ impl Samples {
             folder.display()
         );
         let sample = |(name, file): (&str, &String)| {
-            let own = described.get(file.as_str());
+            let description = described.get(file.as_str());
             let expectation = folder.join(format!("{name}{EXPECTED}"));
-            let (head, body) = request(folder, file, own)
+            let (head, body) = request(folder, file, description)
                 .with_context(|| folder.join(file).display().to_string())?;
             Ok(Sample { file: file.clone(), expectation, head, body })
         };
@@ -149,8 +149,8 @@ fn files_of(folder: &Path) -> Result<Vec<String>> {
             continue;
         }
         // Refuses links that lead out. Otherwise `--update` would write where they lead.
-        let found = within(folder, &name).with_context(|| entry.path().display().to_string())?;
-        if found.is_file() {
+        let resolved = within(folder, &name).with_context(|| entry.path().display().to_string())?;
+        if resolved.is_file() {
             let not_text =
                 || format!("{}: its name is not UTF-8: rename it", entry.path().display());
             files.push(name.to_str().with_context(not_text)?.to_owned());
@@ -173,7 +173,7 @@ fn content_type_of(file: &str) -> Option<&'static str> {
     let extension = file.rsplit_once('.')?.1.to_ascii_lowercase();
     CONTENT_TYPES
         .iter()
-        .find(|(known, _)| *known == extension)
+        .find(|(other, _)| *other == extension)
         .map(|(_, content_type)| *content_type)
 }
 
@@ -315,21 +315,21 @@ mod tests {
 
     #[test]
     fn faults_name_the_file_the_field_and_the_value() {
-        let said = refused(&[(
+        let error = refused(&[(
             "a.request.json",
             r#"{"boddy": 1, "query": 7, "headers": {"x": 2}, "body": 1, "body_file": "b"}"#,
         )]);
         for part in ["a.request.json", "\"boddy\"", "query is 7", "headers.x is 2", "not both"] {
-            assert!(said.contains(part), "{part} in {said}");
+            assert!(error.contains(part), "{part} in {error}");
         }
-        let said = refused(&[("a.request.json", r#"{"body_file": "b.bin"}"#)]);
-        assert!(said.contains("body_file") && said.contains("b.bin"), "{said}");
-        let said = refused(&[("a.request.json", r#"{"query": "a b"}"#)]);
-        assert!(said.contains("query is \"a b\""), "{said}");
-        let said = refused(&[("a.png", ""), ("a.jpg", "")]);
-        assert!(said.contains("a.jpg and a.png") && said.contains("a.expected.json"), "{said}");
-        let said = refused(&[("a.png", ""), ("b.expected.json", "{}")]);
-        assert!(said.contains("b.expected.json") && said.contains("no request \"b\""), "{said}");
+        let error = refused(&[("a.request.json", r#"{"body_file": "b.bin"}"#)]);
+        assert!(error.contains("body_file") && error.contains("b.bin"), "{error}");
+        let error = refused(&[("a.request.json", r#"{"query": "a b"}"#)]);
+        assert!(error.contains("query is \"a b\""), "{error}");
+        let error = refused(&[("a.png", ""), ("a.jpg", "")]);
+        assert!(error.contains("a.jpg and a.png") && error.contains("a.expected.json"), "{error}");
+        let error = refused(&[("a.png", ""), ("b.expected.json", "{}")]);
+        assert!(error.contains("b.expected.json") && error.contains("no request \"b\""), "{error}");
         assert!(refused(&[]).contains("has no requests"));
     }
 
@@ -342,8 +342,8 @@ mod tests {
         fs::create_dir(name(b"caf\xe9s")).unwrap();
         assert_eq!(Samples::read(folder.path()).unwrap().list.len(), 1);
         fs::write(name(b"caf\xe9.json"), "[1]").unwrap();
-        let said = format!("{:#}", Samples::read(folder.path()).unwrap_err());
-        assert!(said.ends_with("/caf\u{fffd}.json: its name is not UTF-8: rename it"), "{said}");
+        let error = format!("{:#}", Samples::read(folder.path()).unwrap_err());
+        assert!(error.ends_with("/caf\u{fffd}.json: its name is not UTF-8: rename it"), "{error}");
     }
 
     #[test]
@@ -362,8 +362,8 @@ mod tests {
             ("c.json", "../secret"),
         ] {
             symlink(to, folder.join(link)).unwrap();
-            let said = format!("{:#}", Samples::read(&folder).unwrap_err());
-            assert!(said.contains(link), "{link} to {to}: {said}");
+            let error = format!("{:#}", Samples::read(&folder).unwrap_err());
+            assert!(error.contains(link), "{link} to {to}: {error}");
             fs::remove_file(folder.join(link)).unwrap();
         }
     }

@@ -78,7 +78,8 @@ fn check(
         Some(expectation.mismatches(&ran.answer, checks.tolerance))
     };
     let (mut written, mut is_unwritten) = (false, false);
-    let is_met = mismatches_of(&expectation, &runs[0]).is_some_and(|found| found.is_empty());
+    let is_met =
+        mismatches_of(&expectation, &runs[0]).is_some_and(|mismatches| mismatches.is_empty());
     if checks.update != Update::Never
         && !is_met
         && let Some(made) = expectation::of(&runs[0].answer)

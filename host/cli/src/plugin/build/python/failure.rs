@@ -60,10 +60,10 @@ Stack backtrace:
     fn the_plugins_part_is_shown_with_a_remedy() {
         let shown = shown(TEXT);
         assert!(shown.ends_with("No module named 'numpy.linalg'\n\n"), "{shown}");
-        let said = remedy(TEXT).unwrap();
-        assert!(said.contains("numpy is one") && said.contains("sdk/python/README.md"), "{said}");
-        let said = remedy("ModuleNotFoundError: No module named 'six'").unwrap();
-        assert!(said.contains("pip install --target lib six"), "{said}");
+        let hint = remedy(TEXT).unwrap();
+        assert!(hint.contains("numpy is one") && hint.contains("sdk/python/README.md"), "{hint}");
+        let hint = remedy("ModuleNotFoundError: No module named 'six'").unwrap();
+        assert!(hint.contains("pip install --target lib six"), "{hint}");
         assert_eq!(remedy("SyntaxError: invalid syntax"), None);
     }
 }

@@ -1,16 +1,16 @@
-//! Places in a manifest, and the faults that are there.
+//! Positions in a manifest, and the faults that are there.
 
 use std::fmt;
 
 /// A line of a manifest's file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct FilePosition {
     /// The file as it was given.
     pub(crate) file: String,
     pub(crate) line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
@@ -18,12 +18,12 @@ impl fmt::Display for Place {
 
 /// All faults of a manifest.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<(Option<Place>, String)>);
+pub(crate) struct Faults(Vec<(Option<FilePosition>, String)>);
 
 impl Faults {
-    /// A fault at a place.
-    pub(crate) fn at(&mut self, place: &Place, text: impl fmt::Display) {
-        self.0.push((Some(place.clone()), text.to_string()));
+    /// A fault at a position.
+    pub(crate) fn at(&mut self, position: &FilePosition, text: impl fmt::Display) {
+        self.0.push((Some(position.clone()), text.to_string()));
     }
 
     /// A fault of a whole file or folder, which the text names.
@@ -46,8 +46,8 @@ impl fmt::Display for Faults {
         let mut faults: Vec<_> = self.0.iter().collect();
         faults.sort_by(|one, other| one.0.cmp(&other.0));
         f.write_str("the manifest is wrong:")?;
-        faults.into_iter().try_for_each(|(place, text)| match place {
-            Some(place) => write!(f, "\n  {place}: {text}"),
+        faults.into_iter().try_for_each(|(position, text)| match position {
+            Some(position) => write!(f, "\n  {position}: {text}"),
             None => write!(f, "\n  {text}"),
         })
     }
