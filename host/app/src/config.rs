@@ -118,12 +118,14 @@ fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
 
 /// The variables that begin with `GRISTMILL_` but are not settings. They may be misspelt.
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
-    let known = |name: &str| {
+    let is_known = |name: &str| {
         let setting = settings().any(|setting| setting.key.to_uppercase() == name);
         setting || OTHER_VARIABLES.contains(&name)
     };
     let names = names.filter_map(|name| name.into_string().ok());
-    names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()
+    names
+        .filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|rest| !is_known(rest)))
+        .collect()
 }
 
 /// A name for clap, which needs it for the whole time of the process. Called once for each name.
@@ -178,27 +180,28 @@ impl Config {
             }
         }
         if self.data.store.is_some() && self.data.hash_key_file.is_none() {
-            faults.push(Fault::Missing { missing: "hash_key_file", given: "store" });
+            faults.push(Fault::Missing { missing: "hash_key_file", needed_by: "store" });
         }
         if self.metrics.push_metrics_s.is_some() && self.traces.otlp_endpoint.is_none() {
-            let (missing, given) = ("otlp_endpoint", "push_metrics_s");
-            faults.push(Fault::Missing { missing, given });
+            let (missing, needed_by) = ("otlp_endpoint", "push_metrics_s");
+            faults.push(Fault::Missing { missing, needed_by });
         }
         let Tls { tls_certificate, tls_key, admin_tls_certificate, admin_tls_key, .. } = &self.tls;
         for (certificate, key) in [
             (("tls_certificate", tls_certificate), ("tls_key", tls_key)),
             (("admin_tls_certificate", admin_tls_certificate), ("admin_tls_key", admin_tls_key)),
         ] {
-            for ((missing, path), (given, other)) in [(certificate, key), (key, certificate)] {
+            for ((missing, path), (needed_by, other)) in [(certificate, key), (key, certificate)] {
                 if path.is_none() && other.is_some() {
-                    faults.push(Fault::Missing { missing, given });
+                    faults.push(Fault::Missing { missing, needed_by });
                 }
             }
         }
         let of_admin = tls_certificate.as_ref().or(admin_tls_certificate.as_ref());
         if self.tls.admin_client_ca.is_some() && of_admin.is_none() {
-            let (missing, given) = ("admin_tls_certificate or tls_certificate", "admin_client_ca");
-            faults.push(Fault::Missing { missing, given });
+            let (missing, needed_by) =
+                ("admin_tls_certificate or tls_certificate", "admin_client_ca");
+            faults.push(Fault::Missing { missing, needed_by });
         }
     }
 }
@@ -218,11 +221,11 @@ fn reader(matches: &ArgMatches) -> Reader<'_> {
 
 /// The file's keys, each of them known and a plain value.
 fn read_file(matches: &ArgMatches, faults: &mut Vec<Fault>) -> toml::Table {
-    let given = matches.get_one::<String>("config").map(PathBuf::from);
-    let path = given.clone().unwrap_or_else(|| "gristmill.toml".into());
+    let path_argument = matches.get_one::<String>("config").map(PathBuf::from);
+    let path = path_argument.clone().unwrap_or_else(|| "gristmill.toml".into());
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if given.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if path_argument.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             return toml::Table::new();
         }
         Err(source) => {
@@ -238,9 +241,9 @@ fn read_file(matches: &ArgMatches, faults: &mut Vec<Fault>) -> toml::Table {
         }
     };
     for key in table.keys().filter(|key| settings().all(|setting| setting.key != **key)) {
-        let known: Vec<_> = settings().map(|setting| setting.key).collect();
-        let (path, key, known) = (path.clone(), key.clone(), known.join(", "));
-        faults.push(Fault::UnknownKey { path, key, known });
+        let known_keys: Vec<_> = settings().map(|setting| setting.key).collect();
+        let (path, key, known_keys) = (path.clone(), key.clone(), known_keys.join(", "));
+        faults.push(Fault::UnknownKey { path, key, known_keys });
     }
     table
 }
@@ -254,8 +257,8 @@ mod tests {
         let path = directory.path().join("gristmill.toml");
         std::fs::write(&path, file).unwrap();
         let command = clap::Command::new("serve").args(args());
-        let given = ["serve", "--config", path.to_str().unwrap()];
-        Config::resolve(&command.get_matches_from(given.iter().chain(flags)))
+        let arguments = ["serve", "--config", path.to_str().unwrap()];
+        Config::resolve(&command.get_matches_from(arguments.iter().chain(flags)))
     }
 
     #[test]
@@ -311,31 +314,34 @@ mod tests {
     #[test]
     fn what_tls_needs_is_named() {
         let faults = |flags: &[&str]| resolve(flags, "").unwrap_err().to_string();
-        let said = faults(&["--tls-certificate", "a", "--admin-tls-key", "b"]);
+        let text = faults(&["--tls-certificate", "a", "--admin-tls-key", "b"]);
         for named in [
             "tls_key is missing: tls_certificate needs it",
             "admin_tls_certificate is missing: admin_tls_key needs it",
         ] {
-            assert!(said.contains(named), "{said}");
+            assert!(text.contains(named), "{text}");
         }
-        let said = faults(&["--admin-client-ca", "a"]);
+        let text = faults(&["--admin-client-ca", "a"]);
         let named = "admin_tls_certificate or tls_certificate is missing: admin_client_ca needs it";
-        assert!(said.contains(named), "{said}");
+        assert!(text.contains(named), "{text}");
     }
 
     #[test]
     fn a_shared_store_needs_a_shared_secret_and_its_url_has_none() {
-        let said = resolve(&["--store", "s3://bucket/mill"], "").unwrap_err().to_string();
-        assert!(said.contains("hash_key_file is missing: store needs it"), "{said}");
-        let given = ["--store", "s3://bucket/mill", "--hash-key-file", "key"];
-        let config = resolve(&given, "start_offline = true\nreplica_name = 'one'").unwrap();
+        let error = resolve(&["--store", "s3://bucket/mill"], "").unwrap_err().to_string();
+        assert!(error.contains("hash_key_file is missing: store needs it"), "{error}");
+        let flags = ["--store", "s3://bucket/mill", "--hash-key-file", "key"];
+        let config = resolve(&flags, "start_offline = true\nreplica_name = 'one'").unwrap();
         assert_eq!(config.data.store.unwrap().to_string(), "s3://bucket/mill");
         assert!(config.replicas.start_offline);
-        let said = resolve(&["--store", "s3://key:word@bucket/"], "").unwrap_err().to_string();
-        assert!(said.contains("store must have no password") && !said.contains("word@"), "{said}");
-        let said = resolve(&["--store", "/srv/x"], "start_offline = 1").unwrap_err().to_string();
+        let error = resolve(&["--store", "s3://key:word@bucket/"], "").unwrap_err().to_string();
+        assert!(
+            error.contains("store must have no password") && !error.contains("word@"),
+            "{error}"
+        );
+        let error = resolve(&["--store", "/srv/x"], "start_offline = 1").unwrap_err().to_string();
         for named in ["store is \"/srv/x\": must be the URL", "start_offline"] {
-            assert!(said.contains(named), "{said}");
+            assert!(error.contains(named), "{error}");
         }
     }
 

@@ -133,8 +133,8 @@ mod tests {
         let data_dir = directory.path().join("data");
         let held = lock(&data_dir).unwrap();
         let process = format!("process {}", std::process::id());
-        let said = lock(&data_dir).unwrap_err().to_string();
-        assert!(said.contains(&format!("is in use by {process}")), "{said}");
+        let error = lock(&data_dir).unwrap_err().to_string();
+        assert!(error.contains(&format!("is in use by {process}")), "{error}");
         assert_eq!(held_by(&data_dir), Some(process));
         drop(held);
         assert_eq!(held_by(&data_dir), None);

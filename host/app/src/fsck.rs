@@ -41,18 +41,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let hash_key = hash_key::read(&data)?.map(|hasher| hasher.id());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut progress = None;
-    let found = runtime.block_on(check_store(&store, hash_key, |read, files| {
+    let check = runtime.block_on(check_store(&store, hash_key, |read, files| {
         let progress =
             progress.get_or_insert_with(|| Progress::count("reading files", files as u64));
         progress.set(read + 1);
     }));
     drop(progress);
-    let found = found?;
+    let check = check?;
     match Output::of(matches) {
-        Output::Json => println!("{}", document(&found)),
-        Output::Text => print!("{}", text(&found)),
+        Output::Json => println!("{}", document(&check)),
+        Output::Text => print!("{}", text(&check)),
     }
-    match found.findings.len() {
+    match check.findings.len() {
         0 => Ok(()),
         1 => bail!("1 finding"),
         findings => bail!("{findings} findings"),
@@ -77,23 +77,23 @@ fn severity(finding: &Finding) -> &'static str {
     if finding.stops_start { "error" } else { "warning" }
 }
 
-fn document(found: &StoreCheck) -> serde_json::Value {
-    let findings = found.findings.iter();
+fn document(check: &StoreCheck) -> serde_json::Value {
+    let findings = check.findings.iter();
     let findings =
         findings.map(|finding| json!({ "severity": severity(finding), "text": finding.text }));
     json!({
-        "releases": found.releases,
-        "files": found.files,
-        "file_bytes": found.file_bytes,
+        "releases": check.releases,
+        "files": check.files,
+        "file_bytes": check.file_bytes,
         "findings": findings.collect::<Vec<_>>(),
     })
 }
 
-fn text(found: &StoreCheck) -> String {
-    let findings = found.findings.iter();
+fn text(check: &StoreCheck) -> String {
+    let findings = check.findings.iter();
     let findings = findings
         .map(|finding| format!("{}: {}\n", severity(finding), output::escaped(&finding.text)));
-    let StoreCheck { releases, files, file_bytes, .. } = found;
+    let StoreCheck { releases, files, file_bytes, .. } = check;
     format!(
         "{}releases: {releases}, files: {files} ({file_bytes} bytes)\n",
         String::from_iter(findings)

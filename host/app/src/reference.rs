@@ -77,8 +77,8 @@ fn limits() -> String {
     let mut fixed = |what: &str, limit: String, meaning: &str| {
         table.row([what.to_owned(), limit, "fixed".to_owned(), meaning.to_owned()]);
     };
-    let own = bytes(plugin.tensor_bytes as u64);
-    fixed("one tensor", own, "a tensor that a plugin makes; the plugin gets an error");
+    let tensor_bytes = bytes(plugin.tensor_bytes as u64);
+    fixed("one tensor", tensor_bytes, "a tensor that a plugin makes; the plugin gets an error");
     let meaning =
         "a picture that is decoded or made; the plugin gets an error, which is 422 with the SDK";
     fixed("pixels", plugin.pixels.to_string(), meaning);

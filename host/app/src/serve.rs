@@ -150,8 +150,8 @@ async fn run_server(
     // The directory is held until the process has ended, because remaining work may still write.
     std::mem::forget(data_dir::lock(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
-    let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
-    let token = root_token(given, &config.data.data_dir, as_json)?;
+    let admin_token = config.access.admin_token.as_ref().map(|token| token.0.as_str());
+    let token = root_token(admin_token, &config.data.data_dir, as_json)?;
     let hasher = hash_key::read(&config.data)?;
     let addresses = listeners.addresses()?;
     let Addresses { data, grpc, metrics, admin } = &addresses;
@@ -159,8 +159,8 @@ async fn run_server(
 
     let (shutdown, progress) = (Shutdown::new(), Progress::default());
     let planes = Arc::new(OnceLock::new());
-    let said = progress.clone();
-    let loading = Loading::new(move || said.to_string());
+    let shown_progress = progress.clone();
+    let loading = Loading::new(move || shown_progress.to_string());
     let mut signals = Signals::new()?;
     let limits = limits(&config, files);
     let connections =
@@ -169,7 +169,7 @@ async fn run_server(
     let (buffers, _) = idle_memory::shares(config.requests.retained_memory_bytes);
     let pool = BufferPool::new(buffers);
     let children = Arc::new(Children::new(&config));
-    let book = usage::open(&config)?;
+    let usage_store = usage::open(&config)?;
     let observing = observing::observer(&config, &addresses.data, &control_threads).await?;
     let hash_key = hasher.as_ref().map(KeyHasher::id);
     let parts = OpeningParts {
@@ -179,7 +179,7 @@ async fn run_server(
         children: children.clone(),
         figures: FigureParts {
             label_slots: LabelSlots::new(config.metrics.metrics_pipelines_max).into(),
-            usage: book.clone(),
+            usage: usage_store.clone(),
         },
         hash_key,
         data_plane: Handle::current(),
@@ -251,7 +251,7 @@ async fn run_server(
     let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), scrapes, tls };
     let admin = AdminPlane::new(admin)?;
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
-    let keeping = control_threads.spawn(usage::keep(book.clone()));
+    let keeping = control_threads.spawn(usage::keep(usage_store.clone()));
     let freeing_memory = control_threads.spawn(idle_memory::free_unused(pool));
     announce(config.logging.log_format, &addresses)?;
 
@@ -268,7 +268,7 @@ async fn run_server(
     }
     keeping.abort();
     freeing_memory.abort();
-    usage::keep_once(&book);
+    usage::keep_once(&usage_store);
     observing::end(&observing).await;
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
@@ -290,11 +290,11 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
 fn announce(format: LogFormat, addresses: &Addresses) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let version = env!("CARGO_PKG_VERSION");
-    let said = match format {
+    let text = match format {
         LogFormat::Json => addresses.to_json(version),
         LogFormat::Text => addresses.to_text(version),
     };
-    out.write_all(said.as_bytes())?;
+    out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
 }

@@ -90,8 +90,12 @@ impl RootToken {
 }
 
 /// The root token. If there is none yet, one is made and printed once.
-pub(crate) fn root_token(given: Option<&str>, data_dir: &Path, as_json: bool) -> Result<RootToken> {
-    if let Some(token) = given {
+pub(crate) fn root_token(
+    configured: Option<&str>,
+    data_dir: &Path,
+    as_json: bool,
+) -> Result<RootToken> {
+    if let Some(token) = configured {
         return Ok(RootToken::Given(token.into()));
     }
     let path = data_dir.join(FILE);

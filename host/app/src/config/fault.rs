@@ -16,11 +16,11 @@ pub(crate) enum Fault {
     #[error("{path}: {source}")]
     Toml { path: PathBuf, source: toml::de::Error },
     /// The file has an unknown key.
-    #[error("{path}: unknown key {key:?}; known are {known}")]
-    UnknownKey { path: PathBuf, key: String, known: String },
+    #[error("{path}: unknown key {key:?}; known are {known_keys}")]
+    UnknownKey { path: PathBuf, key: String, known_keys: String },
     /// A value in the file has the wrong kind.
-    #[error("{key} must be {expected}, not {found}")]
-    Kind { key: &'static str, expected: &'static str, found: &'static str },
+    #[error("{key} must be {expected}, not {actual}")]
+    Kind { key: &'static str, expected: &'static str, actual: &'static str },
     /// A text is not a value of the setting's type.
     #[error("{key} is {text}: {why}")]
     Value { key: &'static str, text: String, why: String },
@@ -34,8 +34,8 @@ pub(crate) enum Fault {
     #[error("tenant_bytes_max is {tenant}: must be at least message_bytes_max, {message}")]
     SmallBudget { tenant: usize, message: usize },
     /// A setting is useless without another one.
-    #[error("{missing} is missing: {given} needs it")]
-    Missing { missing: &'static str, given: &'static str },
+    #[error("{missing} is missing: {needed_by} needs it")]
+    Missing { missing: &'static str, needed_by: &'static str },
     /// A file of TLS cannot be used.
     #[error("{key} is {path:?}: {source}")]
     Tls { key: &'static str, path: PathBuf, source: TlsError },

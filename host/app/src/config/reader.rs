@@ -25,7 +25,7 @@ impl Reader<'_> {
         setting: &Setting,
         rule: &impl Rule<T>,
     ) -> Option<T> {
-        let text = match self.given::<T>(setting) {
+        let text = match self.text_in_file::<T>(setting) {
             Ok(text) => text?,
             Err(fault) => {
                 self.faults.push(fault);
@@ -57,7 +57,7 @@ impl Reader<'_> {
     }
 
     /// The setting's text: of flag or variable, else of the file, else the default.
-    fn given<T: Value>(&self, setting: &Setting) -> Result<Option<String>, Fault> {
+    fn text_in_file<T: Value>(&self, setting: &Setting) -> Result<Option<String>, Fault> {
         let key = setting.key;
         // A command has the flags of the settings that it needs.
         if let Ok(Some(text)) = self.matches.try_get_one::<String>(key) {
@@ -67,8 +67,8 @@ impl Reader<'_> {
             Some(Toml::String(text)) => Ok(Some(text.clone())),
             Some(Toml::Integer(number)) => Ok(Some(number.to_string())),
             Some(Toml::Float(number)) if T::KIND != "text" => Ok(Some(number.to_string())),
-            Some(Toml::Boolean(given)) if T::KIND == bool::KIND => Ok(Some(given.to_string())),
-            Some(other) => Err(Fault::Kind { key, expected: T::KIND, found: with_article(other) }),
+            Some(Toml::Boolean(value)) if T::KIND == bool::KIND => Ok(Some(value.to_string())),
+            Some(other) => Err(Fault::Kind { key, expected: T::KIND, actual: with_article(other) }),
             None => Ok(setting.default.map(str::to_owned)),
         }
     }

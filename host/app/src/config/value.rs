@@ -125,8 +125,9 @@ impl Value for Name {
 /// of its IPv6 addresses.
 impl Value for SocketAddr {
     fn parse(text: &str, setting: &Setting) -> Result<Self, Refusal> {
-        let found: Vec<_> = text.to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
-        let address = found.iter().find(|own| own.is_ipv4()).or(found.first());
+        let addresses: Vec<_> =
+            text.to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
+        let address = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
         address.copied().ok_or_else(|| {
             let example = setting.default.unwrap_or("127.0.0.1:9464");
             Refusal::Value(format!(

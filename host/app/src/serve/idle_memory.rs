@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// the rest.
 const BUFFERS_PART: usize = 5;
 
-/// The most bytes of free tensor buffers, and of free memories of plugin instances, of
+/// Maximum bytes of free tensor buffers, and of free memories of plugin instances, of
 /// `retained_memory_bytes`.
 pub(super) fn shares(retained_memory_bytes: usize) -> (usize, usize) {
     let buffers = retained_memory_bytes / BUFFERS_PART;

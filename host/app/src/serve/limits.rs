@@ -40,8 +40,8 @@ pub(super) fn limits(config: &Config, files: usize) -> Limits {
     };
     let admin = files / FILES_PER_ADMIN_CONNECTION;
     let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
-    let own = OWN_FILES + FILES_OF_ADMIN_CONNECTION * admin;
-    let data = files.saturating_sub(own).max(CONNECTIONS_MIN);
+    let own_files = OWN_FILES + FILES_OF_ADMIN_CONNECTION * admin;
+    let data = files.saturating_sub(own_files).max(CONNECTIONS_MIN);
     let data = config.connections.connections_max.unwrap_or(data);
     let of_one = (data / CONNECTIONS_PER_CLIENTS_CONNECTION).max(CONNECTIONS_MIN);
     let of_one = config.connections.connections_per_client_max.unwrap_or(of_one);

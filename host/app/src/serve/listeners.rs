@@ -17,7 +17,7 @@ use super::limits::Limits;
 use super::tls::PlanesTls;
 use crate::config::Config;
 
-/// The most connections of the listener for metrics.
+/// Maximum connections of the listener for metrics.
 const METRICS_CONNECTIONS_MAX: usize = 32;
 
 /// The planes, once the state is loaded.

@@ -38,7 +38,7 @@ impl ModelRepository for Repository {
             name: name.clone(),
             version: *version,
         });
-        let terms = ChangeOptions {
+        let options = ChangeOptions {
             note,
             token,
             token_scope: TokenScope::Server,
@@ -49,13 +49,13 @@ impl ModelRepository for Repository {
         let changing = self.threads.spawn(async move {
             match change {
                 ModelChange::Load { config, file: Some(file) } => {
-                    put_file(&control, &name, file, config.map(|config| *config), terms).await
+                    put_file(&control, &name, file, config.map(|config| *config), options).await
                 }
                 ModelChange::Load { config, file: None } => {
-                    load(&control, &name, config.map(|config| *config), terms).await
+                    load(&control, &name, config.map(|config| *config), options).await
                 }
                 ModelChange::Unload => {
-                    control.change(Change::UnloadModel { model: name }, terms).await.map(drop)
+                    control.change(Change::UnloadModel { model: name }, options).await.map(drop)
                 }
             }
         });
@@ -85,7 +85,7 @@ async fn put_file(
     model: &Name,
     file: ModelFile,
     config: Option<ModelConfig>,
-    terms: ChangeOptions,
+    options: ChangeOptions,
 ) -> Result<(), ControlError> {
     let mut incoming = control.receive().await?;
     let ModelFile { version, mut content } = file;
@@ -100,7 +100,7 @@ async fn put_file(
         desired.models.get(model).map(|model| model.config.clone()).unwrap_or_default()
     });
     let new = NewModel { version: Some(version), config: Some(config), force: false };
-    control.put_model(model, file, new, terms).await.map(drop)
+    control.put_model(model, file, new, options).await.map(drop)
 }
 
 /// Serve a model that is there, with this configuration if there is one.
@@ -108,10 +108,10 @@ async fn load(
     control: &Control,
     model: &Name,
     config: Option<ModelConfig>,
-    terms: ChangeOptions,
+    options: ChangeOptions,
 ) -> Result<(), ControlError> {
     if let Some(config) = config {
-        control.put_model_config(model, config, terms.clone()).await?;
+        control.put_model_config(model, config, options.clone()).await?;
     }
-    control.load_model(model, terms).await.map(drop)
+    control.load_model(model, options).await.map(drop)
 }

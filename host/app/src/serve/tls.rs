@@ -38,7 +38,7 @@ impl PlanesTls {
         } = config;
         let shared = pair(tls_certificate, tls_key);
         let (admin, keys) = match pair(admin_tls_certificate, admin_tls_key) {
-            Some(own) => (Some(own), ADMIN),
+            Some(admin) => (Some(admin), ADMIN),
             None => (shared.clone(), SHARED),
         };
         let admin = admin.map(|files| TlsFiles { client_ca: admin_client_ca.clone(), ..files });
@@ -64,10 +64,10 @@ fn opened(
     let Some(files) = files else { return Ok(None) };
     match Tls::open(plane, files) {
         Ok(tls) => Ok(Some(tls)),
-        Err(TlsOpenError::Files(found)) => {
-            for fault in found.into_iter().map(|fault| fault_of(fault, keys)) {
+        Err(TlsOpenError::Files(tls_faults)) => {
+            for fault in tls_faults.into_iter().map(|fault| fault_of(fault, keys)) {
                 // Both planes may have the same files.
-                if !faults.iter().any(|known| known.to_string() == fault.to_string()) {
+                if !faults.iter().any(|other| other.to_string() == fault.to_string()) {
                     faults.push(fault);
                 }
             }

@@ -15,7 +15,7 @@ const FOLDER: &str = "usage";
 /// The time between two writes: what a server that is killed may lose.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The book of usage in the data directory.
+/// The usage store in the data directory.
 pub(super) fn open(config: &Config) -> Result<Arc<UsageStore>> {
     let hours = config.metrics.keep_usage_days * 24;
     let folder = config.data.data_dir.join(FOLDER);
@@ -23,18 +23,18 @@ pub(super) fn open(config: &Config) -> Result<Arc<UsageStore>> {
 }
 
 /// Write what was used, now and then, until this is dropped.
-pub(super) async fn keep(book: Arc<UsageStore>) {
+pub(super) async fn keep(store: Arc<UsageStore>) {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let book = book.clone();
+        let store = store.clone();
         // A panic is logged, and the next round tries again.
-        let _ = spawn_blocking(move || keep_once(&book)).await;
+        let _ = spawn_blocking(move || keep_once(&store)).await;
     }
 }
 
 /// Write what was used. What cannot be written now stays in memory for the next time.
-pub(super) fn keep_once(book: &UsageStore) {
-    if let Err(error) = book.keep(SystemTime::now()) {
+pub(super) fn keep_once(store: &UsageStore) {
+    if let Err(error) = store.keep(SystemTime::now()) {
         tracing::error!(%error, "the usage of tenants cannot be written");
     }
 }

@@ -6,7 +6,7 @@
 //!   receives traces;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it, `admin_api` calls its admin API; `files` has the plugins, models
-//!   and pictures;
+//!   and images;
 //! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
 //!   `guests` and `modules` make unusual plugins, and `deeds` lists the deeds of the plugin
 //!   `hostile`;

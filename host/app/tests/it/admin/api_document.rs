@@ -51,8 +51,8 @@ fn both_are_for_readers_only_and_have_tags() {
     let anyone = planes.admin.without_token();
     for path in [DOCUMENT, PAGE] {
         let tag = anyone.get(path).header("etag").to_owned();
-        let known = anyone.send("GET", path, &[("if-none-match", &tag)], None);
-        assert_eq!((known.status, known.body.len()), (304, 0));
+        let unchanged = anyone.send("GET", path, &[("if-none-match", &tag)], None);
+        assert_eq!((unchanged.status, unchanged.body.len()), (304, 0));
         let answer = anyone.send("OPTIONS", path, &[], None);
         assert_eq!((answer.status, answer.header("allow")), (204, "GET, HEAD, OPTIONS"));
         anyone.put(path, b"{}").refused(405, "method_not_allowed", &["not allowed here"]);
@@ -94,8 +94,8 @@ fn values_at_the_edges_of_the_description_are_not_invalid() {
                     "header" => server.admin.send("GET", &at, &[(name, &value)], None),
                     _ => continue,
                 };
-                let said = answer.text();
-                assert_ne!(answer.status, 400, "{at}, {name} {value:?}: {said}");
+                let shown = answer.text();
+                assert_ne!(answer.status, 400, "{at}, {name} {value:?}: {shown}");
                 tried += 1;
             }
         }

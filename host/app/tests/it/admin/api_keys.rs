@@ -5,14 +5,14 @@ use std::fs;
 use serde_json::json;
 
 use crate::support::admin_api::{KEY, NEW_KEY, path, read, start};
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::files;
 use crate::support::load::under_load;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
 /// The answer of the pipeline `digits` to a caller with this key.
-fn call(server: &Server, key: &str) -> Answer {
+fn call(server: &Server, key: &str) -> TestAnswer {
     server.data.with_token(key).post("/v1/acme/infer/digits", &files::digit(4))
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
@@ -12,7 +12,7 @@ use crate::support::words::assert_plain;
 
 /// Try the change, and see that nothing changed.
 #[track_caller]
-fn change(server: &Server, path: &str, body: &Value) -> Answer {
+fn change(server: &Server, path: &str, body: &Value) -> TestAnswer {
     let before = server.release();
     let answer = server.admin.put_json(&format!("/admin/v1/{path}"), body);
     assert_eq!(server.release(), before, "{path}: {}", answer.text());

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::planes::Planes;
 use crate::support::setup::ADMIN_TOKEN;
 use crate::support::words::assert_plain;
 
 /// Try the change, and see that nothing changed.
 #[track_caller]
-fn change(planes: &Planes, path: &str, body: &Value) -> Answer {
+fn change(planes: &Planes, path: &str, body: &Value) -> TestAnswer {
     let before = planes.release();
     let answer = planes.admin.put_json(&format!("/admin/v1/{path}"), body);
     assert_eq!(planes.release(), before, "{path}: {}", answer.text());

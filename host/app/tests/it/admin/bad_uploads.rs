@@ -3,7 +3,7 @@
 
 use wit_component::StringEncoding;
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::files;
 use crate::support::guests::{self, replaced, with_endless_type};
 use crate::support::modules::{ANSWER, Guest, honest};
@@ -17,7 +17,7 @@ const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
 /// Upload `file` in place of a version that works. Fails unless the old version continues to serve.
 #[track_caller]
-fn uploaded(path: &str, file: &[u8]) -> Answer {
+fn uploaded(path: &str, file: &[u8]) -> TestAnswer {
     let mut server = Server::start();
     server.digits("acme");
     let before = server.status();

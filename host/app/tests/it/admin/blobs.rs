@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::support::admin_api::{digest, path, read, upload};
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::eventually::eventually;
 use crate::support::server::Server;
 use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 /// Send a part of a file.
-fn part(server: &Server, digest: &str, offset: usize, is_last: bool, bytes: &[u8]) -> Answer {
+fn part(server: &Server, digest: &str, offset: usize, is_last: bool, bytes: &[u8]) -> TestAnswer {
     let offset = offset.to_string();
     let complete = if is_last { "?1" } else { "?0" };
     let headers = [("upload-offset", offset.as_str()), ("upload-complete", complete)];

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::admin_api::{digest, make, path, read, upload};
-use crate::support::client::{Answer, Client};
+use crate::support::client::{Client, TestAnswer};
 use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::raw::Raw;
@@ -32,21 +32,21 @@ fn start() -> (Server, Client) {
     (server, ci)
 }
 
-fn put_json(client: &Client, below: &str, document: &Value) -> Answer {
+fn put_json(client: &Client, below: &str, document: &Value) -> TestAnswer {
     client.put_json(&path(below), document)
 }
 
-fn post(client: &Client, below: &str, document: &Value) -> Answer {
+fn post(client: &Client, below: &str, document: &Value) -> TestAnswer {
     client.post(&path(below), document.to_string().as_bytes())
 }
 
 #[track_caller]
-fn forbidden(answer: &Answer) {
+fn forbidden(answer: &TestAnswer) {
     answer.refused(403, "forbidden", &["the token"]);
 }
 
 /// The answer of `acme` to a digit.
-fn label(server: &Server, key: &str) -> Answer {
+fn label(server: &Server, key: &str) -> TestAnswer {
     server.data.with_token(key).post("/v1/acme/infer", &files::digit(4))
 }
 
@@ -110,7 +110,7 @@ fn a_tenants_own_people_deploy_from_upload_to_rollback() {
 fn a_token_sees_its_tenants_and_nothing_of_others() {
     let (server, ci) = start();
     ci.put(&path("tenants/acme/plugins/digits"), &files::plugin("digits")).ok();
-    let own = server.release();
+    let own_release = server.release();
     let both = json!({ "message": "about other", "changes": [
         { "kind": "put_tenant", "tenant": "acme", "document": { "api_keys": [KEY], "weight": 2,
             "models": ["digits"] } },
@@ -119,10 +119,10 @@ fn a_token_sees_its_tenants_and_nothing_of_others() {
     post(&server.admin, "releases", &both).ok();
     let only = server.put_json("tenants/other", &json!({ "open": true, "weight": 4 }));
 
-    let mut said = String::new();
+    let mut shown = String::new();
     let mut seen = |below: &str| {
         let answer = ci.get(&path(below));
-        said += &answer.text();
+        shown += &answer.text();
         answer.ok()
     };
     let names = |list: &Value| -> Vec<String> {
@@ -145,14 +145,14 @@ fn a_token_sees_its_tenants_and_nothing_of_others() {
     let history = seen("releases");
     let numbers: Vec<_> =
         history["items"].as_array().unwrap().iter().map(|one| one["number"].as_u64()).collect();
-    assert_eq!(numbers, [Some(own + 1), Some(own), Some(2)]);
+    assert_eq!(numbers, [Some(own_release + 1), Some(own_release), Some(2)]);
     assert_eq!(history["items"][0]["changes"], json!(["put tenant acme"]));
     assert_eq!(history["items"][0]["changes_total"], 1);
-    let part = seen(&format!("releases/{}", own + 1));
+    let part = seen(&format!("releases/{}", own_release + 1));
     assert_eq!(part["changes"].as_array().unwrap().len(), 1);
     assert!(part.get("message").is_none());
     for word in ["other", "ranker"] {
-        assert!(!said.contains(word), "{word} is in {said}");
+        assert!(!shown.contains(word), "{word} is in {shown}");
     }
     let none = ci.get(&path(&format!("releases/{only}")));
     let missing = ci.get(&path("releases/999"));
@@ -161,7 +161,10 @@ fn a_token_sees_its_tenants_and_nothing_of_others() {
     assert_eq!(none.replace(&only.to_string(), "999"), missing);
     // A page of few, over the releases of others.
     let page = ci.get(&path("releases?limit=1")).ok();
-    assert_eq!((&page["items"][0]["number"], &page["next"]), (&json!(own + 1), &json!(own + 1)));
+    assert_eq!(
+        (&page["items"][0]["number"], &page["next"]),
+        (&json!(own_release + 1), &json!(own_release + 1))
+    );
 }
 
 #[test]
@@ -170,7 +173,8 @@ fn a_release_or_a_rollback_that_goes_beyond_the_tenants_is_refused_as_a_whole() 
     let plugin = files::plugin("digits");
     let name = digest(&plugin);
     ci.put(&path(&format!("blobs/{name}")), &plugin).ok();
-    let own = json!({ "kind": "put_plugin", "tenant": "acme", "plugin": "digits", "digest": name });
+    let allowed =
+        json!({ "kind": "put_plugin", "tenant": "acme", "plugin": "digits", "digest": name });
     let before = server.release();
     let of = |tenant: &str| {
         vec![
@@ -195,10 +199,10 @@ fn a_release_or_a_rollback_that_goes_beyond_the_tenants_is_refused_as_a_whole() 
     ]);
     for change in changes {
         for query in ["", "?dry_run=true", "?cascade=true&force=true"] {
-            let new = json!({ "changes": [own, change] });
+            let new = json!({ "changes": [allowed, change] });
             let answer = post(&ci, &format!("releases{query}"), &new);
-            let said = answer.refused(403, "forbidden", &["changes[1]: the token does not allow"]);
-            assert!(!said.contains("other") && !said.contains("none"), "{said}");
+            let error = answer.refused(403, "forbidden", &["changes[1]: the token does not allow"]);
+            assert!(!error.contains("other") && !error.contains("none"), "{error}");
         }
     }
     for back in [
@@ -223,12 +227,12 @@ fn a_pipeline_uses_only_models_that_the_tenant_has() {
     // The model of another tenant is refused as one that does not exist.
     for (pre, limits) in [("digits", json!({})), ("none", json!({})), ("digits", json!({ "x": 1 }))]
     {
-        let said = ["ranker", "nothing"].map(|model| {
+        let shown = ["ranker", "nothing"].map(|model| {
             let text = format!("model: no model {model:?}");
             let answer = pipeline(model, pre, limits.clone());
             answer.refused(422, "unprocessable", &[&text]).replace(model, "MODEL")
         });
-        assert_eq!(said[0], said[1]);
+        assert_eq!(shown[0], shown[1]);
     }
     pipeline("digits", "digits", json!({})).ok();
     // A pipeline that an operator has put on another model can be changed with it.
@@ -277,7 +281,7 @@ fn going_back_brings_back_no_terms_that_the_operator_changed() {
 }
 
 /// Send a part of a file.
-fn part(client: &Client, digest: &str, offset: usize, is_last: bool, bytes: &[u8]) -> Answer {
+fn part(client: &Client, digest: &str, offset: usize, is_last: bool, bytes: &[u8]) -> TestAnswer {
     let offset = offset.to_string();
     let complete = if is_last { "?1" } else { "?0" };
     let headers = [("upload-offset", offset.as_str()), ("upload-complete", complete)];
@@ -432,35 +436,35 @@ fn a_token_learns_little_about_the_secrets_of_others() {
     };
     let try_out = |changes: Vec<Value>| post(&ci, DRY_RUN, &json!({ "changes": changes }));
     // A thousand guesses at once are too many, whether or not one is right.
-    let guesses = |own: &str| {
+    let guesses = |guess: &str| {
         let wrong = (0..999).map(|number| put("new", &format!("a-wrong-guess-{number:03}")));
-        wrong.chain([put("new", own)]).collect::<Vec<_>>()
+        wrong.chain([put("new", guess)]).collect::<Vec<_>>()
     };
-    for own in ["the-key-of-other-1", ADMIN_TOKEN, "another-wrong-guess"] {
-        let refused = try_out(guesses(own));
+    for secret in ["the-key-of-other-1", ADMIN_TOKEN, "another-wrong-guess"] {
+        let refused = try_out(guesses(secret));
         let named = ["more than 10 new keys came with the token \"ci\" within a minute"];
         refused.refused(429, "too_many_failures", &named);
         assert!(refused.headers.contains_key("retry-after"));
     }
     // An admin token and another tenant's key are the same to it, wherever it tries them.
-    let told = |answer: &Answer| {
+    let problem = |answer: &TestAnswer| {
         let mut document: Value = serde_json::from_slice(&answer.body).unwrap();
         document["request_id"] = Value::Null;
         document
     };
     let secrets = ["the-key-of-other-1", ADMIN_TOKEN, token.as_str()];
-    let [other, root, own] = secrets.map(|secret| told(&try_out(vec![put("new", secret)])));
+    let [other, root, wrong] = secrets.map(|secret| problem(&try_out(vec![put("new", secret)])));
     assert_eq!((&other, &other["status"]), (&root, &json!(422)));
-    assert_eq!(other, own);
-    let [other, root, own] = secrets
-        .map(|secret| told(&put_json(&ci, "tenants/acme/keys/new", &json!({ "key": secret }))));
-    assert_eq!((&other, &other, &other["status"]), (&root, &own, &json!(422)));
+    assert_eq!(other, wrong);
+    let [other, root, wrong] = secrets
+        .map(|secret| problem(&put_json(&ci, "tenants/acme/keys/new", &json!({ "key": secret }))));
+    assert_eq!((&other, &other, &other["status"]), (&root, &wrong, &json!(422)));
     let tenant = json!({ "kind": "put_tenant", "tenant": "acme", "document": {
         "api_keys": [ADMIN_TOKEN] } });
     forbidden(&try_out(vec![tenant]));
     // What it met counts as wrong tokens, and is logged.
     server.logs("a key that is in use elsewhere was tried");
-    let code = |answer: &Answer| told(answer)["code"].clone();
+    let code = |answer: &TestAnswer| problem(answer)["code"].clone();
     let codes: Vec<_> = (0..8).map(|_| code(&try_out(vec![put("new", ADMIN_TOKEN)]))).collect();
     assert_eq!(codes.last().unwrap(), "too_many_failures", "{codes:?}");
     let log = server.log();

@@ -26,22 +26,22 @@ fn each_edit_gives_a_new_tag_and_an_old_one_refuses_the_next() {
     for (below, body) in &edits {
         let current = tag(&server, below);
         let weak = format!("W/{current}");
-        for (condition, given) in [
+        for (condition, tags) in [
             ("if-match", "\"old\""),
             ("if-match", weak.as_str()),
             ("if-none-match", "*"),
             ("if-none-match", &current),
         ] {
-            let answer = conditional(&server, ("PUT", below), (condition, given), body);
+            let answer = conditional(&server, ("PUT", below), (condition, tags), body);
             let name = below.rsplit('/').find(|part| *part != "config").unwrap();
-            answer.refused(412, "precondition_failed", &[name, &current, given]);
+            answer.refused(412, "precondition_failed", &[name, &current, tags]);
             if !below.ends_with("config") {
-                let answer = conditional(&server, ("DELETE", below), (condition, given), b"");
-                answer.refused(412, "precondition_failed", &[name, &current, given]);
+                let answer = conditional(&server, ("DELETE", below), (condition, tags), b"");
+                answer.refused(412, "precondition_failed", &[name, &current, tags]);
             }
         }
-        for given in [current.as_str(), "*", &format!("\"old\", {current}")] {
-            let answer = conditional(&server, ("PUT", below), ("if-match", given), body);
+        for tags in [current.as_str(), "*", &format!("\"old\", {current}")] {
+            let answer = conditional(&server, ("PUT", below), ("if-match", tags), body);
             answer.ok();
             assert_eq!(answer.header("etag"), current, "the same content has the same tag");
         }
@@ -74,10 +74,10 @@ fn something_new_is_made_once_and_what_is_gone_is_not_changed() {
     let deleted = conditional(&server, ("DELETE", "tenants/new"), ("if-match", &old), b"");
     deleted.ok();
     assert_eq!(deleted.header("etag"), "");
-    for given in ["*", old.as_str()] {
-        let answer = conditional(&server, ("PUT", "tenants/new"), ("if-match", given), open);
-        answer.refused(412, "precondition_failed", &["tenant \"new\" does not exist", given]);
-        let answer = conditional(&server, ("DELETE", "tenants/new"), ("if-match", given), b"");
+    for tags in ["*", old.as_str()] {
+        let answer = conditional(&server, ("PUT", "tenants/new"), ("if-match", tags), open);
+        answer.refused(412, "precondition_failed", &["tenant \"new\" does not exist", tags]);
+        let answer = conditional(&server, ("DELETE", "tenants/new"), ("if-match", tags), b"");
         answer.refused(404, "not_found", &["no tenant \"new\""]);
     }
     // The same file again is another version of the plugin, which was deleted meanwhile.
@@ -123,17 +123,17 @@ fn a_wrong_condition_is_refused_and_says_why() {
     let planes = Planes::open();
     let before = planes.keyed_tenant("acme", KEY);
     let acme = path("tenants/acme");
-    for (header, given) in [
+    for (header, tags) in [
         ("if-match", "digits"),
         ("if-match", "\"a"),
         ("if-match", "\"a\" \"b\""),
         ("if-none-match", "*, \"a\""),
         ("if-none-match", ""),
     ] {
-        let named = [&format!("is {given:?}: must be * or a list of tags in double quotes")[..]];
+        let named = [&format!("is {tags:?}: must be * or a list of tags in double quotes")[..]];
         for method in ["GET", "PUT", "DELETE"] {
             let open = Some(&br#"{"open": true}"#[..]);
-            let answer = planes.admin.send(method, &acme, &[(header, given)], open);
+            let answer = planes.admin.send(method, &acme, &[(header, tags)], open);
             answer.refused(400, "invalid_request", &named);
         }
     }

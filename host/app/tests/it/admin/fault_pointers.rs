@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::{Answer, Client};
+use crate::support::client::{Client, TestAnswer};
 use crate::support::planes::Planes;
 use crate::support::server::Server;
 
 /// The pointers of a refusal with 422, in order. Each fault is also in the detail.
 #[track_caller]
-fn pointers(answer: &Answer) -> Vec<String> {
+fn pointers(answer: &TestAnswer) -> Vec<String> {
     let detail = answer.refused(422, "unprocessable", &[]);
     let document: Value = serde_json::from_slice(&answer.body).unwrap();
     let faults = document["errors"].as_array().unwrap();
@@ -20,7 +20,7 @@ fn pointers(answer: &Answer) -> Vec<String> {
     faults.iter().map(pointer).collect()
 }
 
-fn put(admin: &Client, path: &str, document: &Value) -> Answer {
+fn put(admin: &Client, path: &str, document: &Value) -> TestAnswer {
     admin.put_json(&format!("/admin/v1/{path}"), document)
 }
 
@@ -31,8 +31,8 @@ fn of_a_tenant() {
         "api_keys": ["short", { "name": "A", "key": "x" }], "weight": 0, "models": ["a", 7],
         "quota": { "burst": "x", "bursts": 1 }, "a/b": 1, "default_pipeline": "none",
     });
-    let mut found = pointers(&put(&planes.admin, "tenants/acme", &document));
-    found.sort();
+    let mut named = pointers(&put(&planes.admin, "tenants/acme", &document));
+    named.sort();
     let expected = [
         "/api_keys/1",
         "/a~1b",
@@ -44,7 +44,7 @@ fn of_a_tenant() {
     ];
     let mut expected = expected.map(str::to_owned);
     expected.sort();
-    assert_eq!(found, expected);
+    assert_eq!(named, expected);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn of_a_pipeline_also_of_what_it_names() {
         "pre": "none", "model": "none", "post": "none", "limits": { "cpu_ms": 1 },
         "samples": [{ "name": "s", "expect": { "at": { "a.b/c": 1 }, "status": 1 } }],
     });
-    let found = pointers(&put(&planes.admin, "tenants/acme/pipelines/p", &document));
+    let named = pointers(&put(&planes.admin, "tenants/acme/pipelines/p", &document));
     let expected = [
         "/samples/0/expect/status",
         "/samples/0/expect/at/a.b~1c",
@@ -64,11 +64,11 @@ fn of_a_pipeline_also_of_what_it_names() {
         "/post",
         "/model",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(named, expected);
     // A document that is well formed names them in the same way.
     let document = json!({ "pre": "none", "model": "none", "post": "none" });
-    let found = pointers(&put(&planes.admin, "tenants/acme/pipelines/p", &document));
-    assert_eq!(found, ["/pre", "/post", "/model"]);
+    let named = pointers(&put(&planes.admin, "tenants/acme/pipelines/p", &document));
+    assert_eq!(named, ["/pre", "/post", "/model"]);
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn of_a_models_configuration_and_of_a_token() {
     let server = Server::start();
     server.model("digits");
     let document = json!({ "threads": 0, "priority_queue_policies": { "a.b": {}, "1": 7 } });
-    let found = pointers(&put(&server.admin, "models/digits/config", &document));
-    assert_eq!(found, ["/priority_queue_policies/1", "/priority_queue_policies/a.b", "/threads"]);
+    let named = pointers(&put(&server.admin, "models/digits/config", &document));
+    assert_eq!(named, ["/priority_queue_policies/1", "/priority_queue_policies/a.b", "/threads"]);
     let document = json!({ "role": "deploy", "tenants": ["none"] });
     assert_eq!(pointers(&put(&server.admin, "tokens/ci", &document)), ["/tenants"]);
 }
@@ -89,7 +89,7 @@ fn of_a_release_of_many_changes() {
         let document = json!({ "changes": changes }).to_string();
         planes.admin.post("/admin/v1/releases", document.as_bytes())
     };
-    let found = pointers(&post(json!([
+    let named = pointers(&post(json!([
         { "kind": "put_tenant", "tenant": "acme", "document": { "open": 1, "weight": 0 } },
         { "kind": "put_tenant", "tenant": "Acme", "document": { "open": true } },
         { "kind": "put_model_config", "model": "m", "document": { "thread": 1 } },
@@ -102,17 +102,17 @@ fn of_a_release_of_many_changes() {
         "/changes/2/document/thread",
         "/changes/3/kind",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(named, expected);
     // Faults that only the state shows.
-    let found = pointers(&post(json!([
+    let named = pointers(&post(json!([
         { "kind": "put_tenant", "tenant": "acme", "document": { "open": true } },
         { "kind": "put_tenant", "tenant": "b", "document": { "open": true, "models": ["none"] } },
     ])));
-    assert_eq!(found, ["/changes/1/document/models"]);
+    assert_eq!(named, ["/changes/1/document/models"]);
     let digest = format!("sha256:{}", "0".repeat(64));
-    let found = pointers(&post(json!([
+    let named = pointers(&post(json!([
         { "kind": "put_model", "model": "m", "digest": digest },
     ])));
-    assert_eq!(found, ["/changes/0"]);
+    assert_eq!(named, ["/changes/0"]);
     assert_eq!(planes.release(), 0);
 }

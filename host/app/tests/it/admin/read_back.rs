@@ -100,20 +100,20 @@ fn files_come_back_as_they_were_uploaded_also_after_a_restart() {
 fn a_reader_that_has_the_version_gets_no_body() {
     let server = start();
     for below in ALL {
-        let known = tag(&server, below);
-        let list = format!("\"other\", W/{known}");
-        for condition in [known.as_str(), &list, "*"] {
+        let version = tag(&server, below);
+        let list = format!("\"other\", W/{version}");
+        for condition in [version.as_str(), &list, "*"] {
             let answer = conditional(&server, ("GET", below), ("if-none-match", condition), b"");
             assert_eq!((answer.status, answer.body.len()), (304, 0), "{below}");
-            assert_eq!(answer.header("etag"), known);
+            assert_eq!(answer.header("etag"), version);
         }
         let answer = conditional(&server, ("GET", below), ("if-none-match", "\"other\""), b"");
         assert_eq!(answer.status, 200);
         let answer = conditional(&server, ("GET", below), ("if-match", "\"other\""), b"");
-        answer.refused(412, "precondition_failed", &[below, &known, "\"other\""]);
+        answer.refused(412, "precondition_failed", &[below, &version, "\"other\""]);
         let head = server.admin.send("HEAD", &path(below), &[], None);
         let get = server.admin.get(&path(below));
-        assert_eq!((head.status, head.body.len(), head.header("etag")), (200, 0, known.as_str()));
+        assert_eq!((head.status, head.body.len(), head.header("etag")), (200, 0, version.as_str()));
         for header in ["content-length", "content-type", "link"] {
             assert_eq!(head.header(header), get.header(header), "{below}");
         }
@@ -158,8 +158,8 @@ fn lists_are_sorted_and_come_in_pages() {
     names.sort();
     for (limit, expected) in [(1, 25), (7, 4), (12, 3), (25, 1), (1000, 1)] {
         let (items, pages) = pages(&server, "tenants", limit);
-        let found: Vec<_> = items.iter().map(|item| item["name"].as_str().unwrap()).collect();
-        assert_eq!((found, pages), (names.iter().map(String::as_str).collect(), expected));
+        let listed: Vec<_> = items.iter().map(|item| item["name"].as_str().unwrap()).collect();
+        assert_eq!((listed, pages), (names.iter().map(String::as_str).collect(), expected));
     }
     let acme = json!({ "name": "acme", "open": false, "weight": 1, "keys": 1, "plugins": 1,
         "pipelines": 1 });
@@ -245,9 +245,9 @@ fn no_answer_and_no_line_has_a_key_or_its_digest() {
         json!({ "key": [NEW_KEY] }),
         json!({ "key": ADMIN_TOKEN }),
     ];
-    let mut said = String::new();
+    let mut shown = String::new();
     for body in &bodies {
-        said += &server.admin.put_json(&path("tenants/acme/keys/b"), body).text();
+        shown += &server.admin.put_json(&path("tenants/acme/keys/b"), body).text();
     }
     for document in [
         json!({ "api_keys": [{ "name": "a", "key": NEW_KEY }, { "name": "b", "key": NEW_KEY }] }),
@@ -256,24 +256,24 @@ fn no_answer_and_no_line_has_a_key_or_its_digest() {
     ] {
         let answer = server.admin.put_json(&path("tenants/acme"), &document);
         answer.refused(422, "unprocessable", &["api_keys["]);
-        said += &answer.text();
+        shown += &answer.text();
     }
     for below in ALL.iter().chain(&["status", "tenants/acme/keys/b"]) {
         let answer = server.admin.get(&path(below));
         assert_eq!(answer.status, 200, "{below}");
-        said += &answer.text();
-        said += &format!("{:?}", answer.headers);
+        shown += &answer.text();
+        shown += &format!("{:?}", answer.headers);
     }
     server.logs("tenants/acme/keys/b");
-    said += &server.log();
+    shown += &server.log();
     let log = fs::read_dir(server.data_dir().join("store/log")).unwrap();
     let releases: String =
         log.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
     for key in [KEY, NEW_KEY] {
         let digest = server.kept_hash(key);
         assert!(releases.contains(&digest) && !releases.contains(key), "only hashes are stored");
-        assert!(!said.contains(key) && !said.contains(&digest), "{said}");
-        assert!(!said.contains(&digest[..12]));
+        assert!(!shown.contains(key) && !shown.contains(&digest), "{shown}");
+        assert!(!shown.contains(&digest[..12]));
     }
-    assert!(!said.contains(ADMIN_TOKEN));
+    assert!(!shown.contains(ADMIN_TOKEN));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::support::admin_api::{make, path};
-use crate::support::client::{Answer, Client};
+use crate::support::client::{Client, TestAnswer};
 use crate::support::planes::Planes;
 use crate::support::server::Server;
 
@@ -86,7 +86,7 @@ fn filled(route: &str, tenant: &str, model: &str) -> String {
 }
 
 /// Call it so that it changes nothing, also if it is allowed: the condition never holds.
-fn call(client: &Client, method: &str, path: &str) -> Answer {
+fn call(client: &Client, method: &str, path: &str) -> TestAnswer {
     let never = [("if-match", "\"never\"")];
     let body = (method != "GET" && method != "DELETE").then_some(&b"{}"[..]);
     let headers = if method == "GET" { &[][..] } else { &never };
@@ -122,7 +122,7 @@ fn the_table_has_every_route_and_method() {
         let options = planes.admin.send("OPTIONS", &filled(route, "acme", "digits"), &[], None);
         assert_eq!(options.status, 204, "{route}");
         let methods: BTreeSet<_> = options.header("allow").split(", ").collect();
-        let rows = TABLE.iter().filter(|(_, known, _)| known == route);
+        let rows = TABLE.iter().filter(|(_, path, _)| path == route);
         let mut listed: BTreeSet<_> = rows.map(|(method, ..)| *method).collect();
         listed.insert("OPTIONS");
         if listed.contains("GET") {
@@ -172,11 +172,11 @@ fn other_tenants_and_models_are_refused_as_if_they_did_not_exist() {
     for (method, route, roles) in TABLE {
         let names = [("other", "ranker"), ("none", "none")];
         if roles.contains(&Deploy) && (route.contains("{tenant}") || route.contains("{model}")) {
-            let said = names.map(|(tenant, model)| {
+            let text = names.map(|(tenant, model)| {
                 let answer = call(&deploy, method, &filled(route, tenant, model));
                 answer.refused(403, "forbidden", &["the token \"ci\" with the role deploy"])
             });
-            assert_eq!(said[0], said[1], "{method} {route}");
+            assert_eq!(text[0], text[1], "{method} {route}");
         }
     }
 }

@@ -77,10 +77,10 @@ fn a_token_file_that_says_nothing_names_the_cure() {
     fs::create_dir_all(setup.data_dir()).unwrap();
     for (content, state) in [("", "is empty"), ("sha256:12", "is damaged")] {
         fs::write(token_file(&setup), content).unwrap();
-        let said = setup.start_refused();
-        assert!(said.contains(state), "{said}");
+        let error = setup.start_refused();
+        assert!(error.contains(state), "{error}");
         let cure = format!("`gristmill token reset --data-dir {}`", setup.data_dir().display());
-        assert!(said.contains(&cure), "{said}");
+        assert!(error.contains(&cure), "{error}");
     }
     let (token, _) = reset(&setup);
     let server = setup.start();
@@ -91,16 +91,16 @@ fn a_token_file_that_says_nothing_names_the_cure() {
 fn a_reset_voids_the_old_token_at_the_next_start() {
     let server = Setup::new().without_admin_token().start();
     let old = server.shown_token();
-    let (new, said) = reset(server.setup());
-    assert!(said.contains("it uses this token when it is started again"), "{said}");
+    let (new, text) = reset(server.setup());
+    assert!(text.contains("it uses this token when it is started again"), "{text}");
     assert_eq!((status(&server, &old), status(&server, &new)), (200, 403));
     let setup = server.kill();
     let server = setup.start();
     assert!(!server.shows_token());
     assert_eq!((status(&server, &old), status(&server, &new)), (403, 200));
     let setup = server.kill();
-    let (_, said) = reset(&setup);
-    assert_eq!(said, "", "no server runs");
+    let (_, text) = reset(&setup);
+    assert_eq!(text, "", "no server runs");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_a_killed_process_left_of_a_token_is_removed() {
 fn a_reset_of_nothing() {
     let setup = Setup::new();
     let output = setup.run(&["token", "reset", "--data-dir", "nowhere"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("no data directory nowhere"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && error.contains("no data directory nowhere"), "{error}");
     assert!(output.stdout.is_empty());
 }

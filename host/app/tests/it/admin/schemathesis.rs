@@ -74,7 +74,7 @@ impl Calls<'_> {
         run.env("GRISTMILL_PLUGIN", files::plugin_path("digits"));
         run.env("GRISTMILL_MODEL", files::model_path("digits"));
         let run = run.current_dir(folder.path()).output().unwrap();
-        let said = String::from_utf8_lossy(&run.stdout);
+        let printed = String::from_utf8_lossy(&run.stdout);
         let failed = String::from_utf8_lossy(&run.stderr);
         let calls = fs::read(report).ok().and_then(|text| {
             serde_json::from_slice::<Value>(&text).ok()?["test_cases"]["generated"].as_u64()
@@ -82,8 +82,8 @@ impl Calls<'_> {
         let passed = calls.filter(|_| run.status.success()).unwrap_or_default();
         let failures = u64::from(!run.status.success());
         note(&Score { suite: "schemathesis", topic: self.topic, passed, failed: failures });
-        assert!(run.status.success(), "{}\n{said}\n{failed}\n{}", run.status, server.log());
-        assert!(passed >= self.least, "{passed} calls are too few:\n{said}");
+        assert!(run.status.success(), "{}\n{printed}\n{failed}\n{}", run.status, server.log());
+        assert!(passed >= self.least, "{passed} calls are too few:\n{printed}");
         server.assert_alive();
         let _ = writeln!(std::io::stderr(), "schemathesis, {}: {passed} calls", self.topic);
     }

@@ -42,10 +42,10 @@ fn a_token_is_made_shown_once_edited_rotated_and_deleted() {
     assert!(secret.starts_with("gmt_") && secret.len() == 68, "{secret}");
     assert_eq!(status(&server, &secret), 200);
     assert_eq!(read(&server, "tokens/ci"), deploy);
-    let own = server.admin.with_token(&secret).get(&path("self")).ok();
+    let document = server.admin.with_token(&secret).get(&path("self")).ok();
     let mut expected = deploy.clone();
     expected["name"] = "ci".into();
-    assert_eq!(own, expected);
+    assert_eq!(document, expected);
     assert_eq!(read(&server, "self"), json!({ "name": "admin", "role": "admin" }));
 
     // What was read is put back, and another role keeps the secret.
@@ -86,24 +86,24 @@ fn neither_a_secret_nor_its_hash_is_shown_and_only_the_hash_is_kept() {
     server.open_tenant("acme");
     let document = json!({ "role": "deploy", "tenants": ["acme"] });
     let secret = make(&server, "ci", &document);
-    let mut said = String::new();
+    let mut shown = String::new();
     for below in ["tokens", "tokens/ci", "self", "status", "releases", "releases/2", "tokens/no"] {
         for admin in [server.admin.clone(), server.admin.with_token(&secret)] {
             let answer = admin.get(&path(below));
-            said += &format!("{} {:?}", answer.text(), answer.headers);
+            shown += &format!("{} {:?}", answer.text(), answer.headers);
         }
     }
     let change = json!({ "kind": "put_token", "token": "ci", "document": document });
     assert_eq!(read(&server, "releases/2")["changes"], json!([change]));
     let wrong = json!({ "api_keys": [secret] });
     let answer = server.admin.put_json(&path("tenants/other"), &wrong);
-    said += &answer.refused(422, "unprocessable", &["api_keys[0] is in use elsewhere"]);
+    shown += &answer.refused(422, "unprocessable", &["api_keys[0] is in use elsewhere"]);
     server.logs("tokens/no");
-    said += &server.log();
+    shown += &server.log();
     let kept = texts_in(&server.data_dir());
     let hash = server.kept_hash(&secret);
     assert!(kept.contains(&hash) && !kept.contains(&secret));
-    assert!(!said.contains(&secret) && !said.contains(&hash[..12]), "{said}");
+    assert!(!shown.contains(&secret) && !shown.contains(&hash[..12]), "{shown}");
     let plain = gristmill_transport::credentials::digest(&secret).hex();
     assert!(!kept.contains(&plain), "the hash is keyed");
 }
@@ -266,13 +266,13 @@ fn the_hash_key_is_made_once_and_a_start_without_it_is_refused() {
     assert!(fsck(&setup).starts_with("releases: 2"), "{}", fsck(&setup));
     let cure = "put the file hash-key back into the data directory";
     fs::remove_file(&file).unwrap();
-    for said in [setup.start_refused(), fsck(&setup)] {
-        assert!(said.contains("and there is none") && said.contains(cure), "{said}");
+    for error in [setup.start_refused(), fsck(&setup)] {
+        assert!(error.contains("and there is none") && error.contains(cure), "{error}");
     }
     assert!(!file.exists(), "no other one is made");
     fs::write(&file, "00".repeat(32)).unwrap();
-    for said in [setup.start_refused(), fsck(&setup)] {
-        assert!(said.contains("hash-key is another one") && said.contains(cure), "{said}");
+    for error in [setup.start_refused(), fsck(&setup)] {
+        assert!(error.contains("hash-key is another one") && error.contains(cure), "{error}");
     }
     fs::write(&file, "damaged").unwrap();
     assert!(setup.start_refused().contains("hash-key is damaged"));
@@ -292,8 +292,8 @@ fn command(server: &Client, token: &str, arguments: &[&str]) -> String {
         .env("GRISTMILL_ADMIN_TOKEN", token)
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{arguments:?}: {said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {error}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -318,8 +318,11 @@ fn the_command_line_makes_and_shows_tokens() {
         .args(["--admin", server.admin.address(), "--token", ADMIN_TOKEN])
         .output()
         .unwrap();
-    let said = String::from_utf8(twice.stderr).unwrap();
-    assert!(said.contains("cannot make token ci: 412") && said.contains("token \"ci\""), "{said}");
+    let error = String::from_utf8(twice.stderr).unwrap();
+    assert!(
+        error.contains("cannot make token ci: 412") && error.contains("token \"ci\""),
+        "{error}"
+    );
     let rotated = run(ADMIN_TOKEN, &["token", "rotate", "ci", "--output", "json"]);
     let rotated: Value = serde_json::from_str(&rotated).unwrap();
     let other = rotated["secret"].as_str().unwrap();

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::eventually::eventually;
 use crate::support::onnx;
 use crate::support::raw::{self, Raw};
@@ -107,7 +107,7 @@ fn uploads_that_arrive_slowly_are_not_held_in_memory() {
 }
 
 /// The answer to an upload of 50 MB, which a client reads only when it has sent all.
-fn answer_after_all_was_sent(server: &Server, path: &str) -> Answer {
+fn answer_after_all_was_sent(server: &Server, path: &str) -> TestAnswer {
     let file = vec![7_u8; 50_000_000];
     let mut raw = Raw::sent(&server.admin, &raw::upload(path, file.len()));
     file.chunks(64 << 10).for_each(|piece| raw.send(piece));

@@ -175,8 +175,12 @@ fn a_matrix_has_a_row_for_each_number_of_connections_and_a_picture() {
     let picture = cli.folder().join("load.svg");
     let plot = picture.to_str().unwrap();
     let document = bench(&cli, &[&url, "--mode", "matrix", "--plot", plot]);
-    let connections: Vec<_> =
-        document["measured"].as_array().unwrap().iter().map(|own| &own["connections"]).collect();
+    let connections: Vec<_> = document["measured"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|measured| &measured["connections"])
+        .collect();
     assert_eq!(connections, [1, 4, 16, 64, 256]);
     let svg = std::fs::read_to_string(picture).unwrap();
     assert!(svg.starts_with("<svg ") && svg.matches("<circle").count() == 15, "{svg}");
@@ -223,8 +227,8 @@ fn two_measurements_are_compared() {
     let text = cli.ok(&["bench", "compare", &path("before.json"), &path("after.json")]);
     assert!(text.contains("differs") && text.contains("noise"), "{text}");
     cli.write("other.json", "{}");
-    let said = cli.refused(&["bench", "compare", &path("before.json"), &path("other.json")]);
-    assert!(said.contains("is not a file of gristmill bench --save"), "{said}");
+    let error = cli.refused(&["bench", "compare", &path("before.json"), &path("other.json")]);
+    assert!(error.contains("is not a file of gristmill bench --save"), "{error}");
 }
 
 #[test]
@@ -246,9 +250,9 @@ fn a_load_is_explained_by_its_parts() {
     assert_eq!(names, ["client", "http", "pre", "infer", "post"]);
     assert!(parts.iter().all(|part| part["cpu_us"].as_f64() > Some(0.0)), "{explained}");
     for figure in ["per_second", "p50_us", "p99_us", "batch_rows", "server_cpu_us"] {
-        let own = &explained["figures"][figure];
-        assert!(own["predicted"].as_f64() > Some(0.0), "{figure}: {explained}");
-        assert!(own["measured"].as_f64() > Some(0.0), "{figure}: {explained}");
+        let values = &explained["figures"][figure];
+        assert!(values["predicted"].as_f64() > Some(0.0), "{figure}: {explained}");
+        assert!(values["measured"].as_f64() > Some(0.0), "{figure}: {explained}");
     }
     assert!(explained["bottleneck"]["name"].is_string(), "{explained}");
     // The tenant may not call this model by itself.
@@ -298,17 +302,17 @@ fn what_cannot_be_explained_is_said() {
         (format!("{address}/v2/models/none"), &["the model none does not serve"]),
         ("http://192.0.2.1/v1/acme/infer".to_owned(), &["192.0.2.1:80", "server's machine"]),
     ] {
-        let said = cli.refused(&["bench", &url, "--explain"]);
-        named.iter().for_each(|named| assert!(said.contains(named), "{url}: {said}"));
+        let error = cli.refused(&["bench", &url, "--explain"]);
+        named.iter().for_each(|named| assert!(error.contains(named), "{url}: {error}"));
     }
-    // The body is not a picture.
+    // The body is not an image.
     let url = format!("{address}/v1/acme/infer/digits");
     let body = cli.write("text.txt", "no picture");
     let arguments = ["bench", &url, "--explain", "--body", body.to_str().unwrap()];
-    let said = cli.refused(&arguments);
-    assert!(said.contains("the server answers 415"), "{said}");
-    let said = Cli::new().refused(&["bench", &url, "--explain"]);
-    assert!(said.contains("no token"), "{said}");
+    let error = cli.refused(&arguments);
+    assert!(error.contains("the server answers 415"), "{error}");
+    let error = Cli::new().refused(&["bench", &url, "--explain"]);
+    assert!(error.contains("no token"), "{error}");
 }
 
 #[test]
@@ -322,7 +326,7 @@ fn what_cannot_be_measured_is_said() {
         (&["http://127.0.0.1:9/", "--duration", "0.5"], &["--duration is 500ms", "1 second"]),
         (&["http://127.0.0.1:9/", "--header", "a"], &["\"a\"", "\"name: value\""]),
     ] {
-        let said = cli.refused(&[&["bench"], arguments].concat());
-        named.iter().for_each(|named| assert!(said.contains(named), "{arguments:?}: {said}"));
+        let error = cli.refused(&[&["bench"], arguments].concat());
+        named.iter().for_each(|named| assert!(error.contains(named), "{arguments:?}: {error}"));
     }
 }

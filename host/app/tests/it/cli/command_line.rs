@@ -20,9 +20,9 @@ use crate::support::words::assert_names;
 
 /// Fails unless it is one line with every one of `named`.
 #[track_caller]
-fn assert_line_names(said: &str, named: &[&str]) {
-    assert_names(said, named);
-    assert_eq!(said.lines().count(), 1, "{said}");
+fn assert_line_names(text: &str, named: &[&str]) {
+    assert_names(text, named);
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]
@@ -34,43 +34,43 @@ fn a_plugin_is_pushed_to_an_address_without_a_scheme() {
     fs::write(directory.path().join("digits.wasm"), files::plugin("hostile")).unwrap();
     let push = ["plugin", "push", "digits.wasm", "--tenant", "acme", "--token", ADMIN_TOKEN];
     let pushed = gristmill(directory.path(), &[&push[..], &["--admin", address]].concat());
-    let said = String::from_utf8(pushed.stdout).unwrap();
-    assert!(said.starts_with("acme/digits is live in release "), "{said}");
+    let output = String::from_utf8(pushed.stdout).unwrap();
+    assert!(output.starts_with("acme/digits is live in release "), "{output}");
     assert_eq!(server.data.post("/v1/acme/infer/digits", b"").text(), "harmless");
 }
 
 #[test]
 fn a_wrong_flag_is_named_with_its_value() {
-    let said = push_refused(&["--tenant", "acme", "--name", "Bad Name"]);
-    assert_line_names(&said, &["--name", "\"Bad Name\"", "a-z, 0-9"]);
-    let said = push_refused(&["--tenant", "a/../b"]);
-    assert_line_names(&said, &["--tenant", "\"a/../b\"", "a-z, 0-9"]);
-    let said = push_refused(&["--tenant", "acme", "--admin", "not an address"]);
-    assert_line_names(&said, &["--admin is \"not an address\"", "such as http://127.0.0.1:8081"]);
-    let said = push_refused(&["--tenant", "acme", "--token", "the-secret\n"]);
-    assert_line_names(&said, &["--token", "cannot be sent in a header"]);
-    assert!(!said.contains("the-secret"), "{said}");
+    let error = push_refused(&["--tenant", "acme", "--name", "Bad Name"]);
+    assert_line_names(&error, &["--name", "\"Bad Name\"", "a-z, 0-9"]);
+    let error = push_refused(&["--tenant", "a/../b"]);
+    assert_line_names(&error, &["--tenant", "\"a/../b\"", "a-z, 0-9"]);
+    let error = push_refused(&["--tenant", "acme", "--admin", "not an address"]);
+    assert_line_names(&error, &["--admin is \"not an address\"", "such as http://127.0.0.1:8081"]);
+    let error = push_refused(&["--tenant", "acme", "--token", "the-secret\n"]);
+    assert_line_names(&error, &["--token", "cannot be sent in a header"]);
+    assert!(!error.contains("the-secret"), "{error}");
 }
 
 #[test]
 fn a_server_that_does_not_run() {
     // The port was bound and closed again, so nothing listens there.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let said = push_refused(&["--tenant", "acme", "--admin", &address]);
-    assert_line_names(&said, &[&address, "nothing listens", "does `gristmill serve` run there?"]);
-    let said = push_refused(&["--tenant", "acme", "--admin", "no-such-host.invalid:8081"]);
-    assert_line_names(&said, &["cannot reach no-such-host.invalid:8081", "--admin"]);
+    let error = push_refused(&["--tenant", "acme", "--admin", &address]);
+    assert_line_names(&error, &[&address, "nothing listens", "does `gristmill serve` run there?"]);
+    let error = push_refused(&["--tenant", "acme", "--admin", "no-such-host.invalid:8081"]);
+    assert_line_names(&error, &["cannot reach no-such-host.invalid:8081", "--admin"]);
 }
 
 #[test]
 fn an_address_that_is_not_the_admin_planes() {
     let server = Server::start();
     server.open_tenant("acme");
-    let said = push_refused(&["--tenant", "acme", "--admin", &server.grpc]);
-    assert_line_names(&said, &[&server.grpc, "is it the port of gRPC?"]);
+    let error = push_refused(&["--tenant", "acme", "--admin", &server.grpc]);
+    assert_line_names(&error, &[&server.grpc, "is it the port of gRPC?"]);
     let data = server.data.address();
-    let said = push_refused(&["--tenant", "acme", "--admin", data]);
-    assert_line_names(&said, &["404", "is", "the data plane?", "127.0.0.1:8081"]);
+    let error = push_refused(&["--tenant", "acme", "--admin", data]);
+    assert_line_names(&error, &["404", "is", "the data plane?", "127.0.0.1:8081"]);
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_server_of_somebody_else() {
             let answer = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nhtml";
             stream.write_all(answer.as_bytes()).unwrap();
         });
-        let said = push_refused(&["--tenant", "acme", "--admin", &address]);
-        assert_line_names(&said, &["200 OK", &address, "is the admin plane at this address?"]);
+        let error = push_refused(&["--tenant", "acme", "--admin", &address]);
+        assert_line_names(&error, &["200 OK", &address, "is the admin plane at this address?"]);
     });
 }
 
@@ -108,9 +108,9 @@ fn a_wrong_token_and_a_tenant_that_is_not_there() {
     let admin = server.admin.address();
     let wrong = ["--tenant", "acme", "--admin", admin, "--token", "not-the-token-of-this"];
     assert_line_names(&push_refused(&wrong), &["403", "admin token"]);
-    let said = push_refused(&["--tenant", "acme", "--admin", admin]);
-    assert_line_names(&said, &["404 Not Found: no tenant \"acme\""]);
-    assert!(!said.contains("data plane"), "{said}");
+    let error = push_refused(&["--tenant", "acme", "--admin", admin]);
+    assert_line_names(&error, &["404 Not Found: no tenant \"acme\""]);
+    assert!(!error.contains("data plane"), "{error}");
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn a_new_plugin_has_the_files_of_its_language() {
     {
         let name = format!("my-{language}");
         let made = new(&name, language);
-        let said = String::from_utf8(made.stdout).unwrap();
-        assert!(made.status.success() && said.contains(&format!("cd {name}")), "{said}");
+        let printed = String::from_utf8(made.stdout).unwrap();
+        assert!(made.status.success() && printed.contains(&format!("cd {name}")), "{printed}");
         let folder = directory.path().join(&name);
         assert!(folder.join(file).is_file(), "{language}");
         for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
@@ -163,12 +163,12 @@ fn a_component_is_checked() {
     assert!(document["initial_memory_bytes"].as_u64().unwrap() > 0, "{document}");
     assert!(document["compile_ms"].is_u64() && document["size_bytes"].is_u64(), "{document}");
     fs::write(directory.path().join("not.wasm"), "text").unwrap();
-    let said = command_refused(directory.path(), &["plugin", "check", "not.wasm"]);
-    assert_line_names(&said, &["not.wasm is not a plugin", "not a WebAssembly component"]);
+    let error = command_refused(directory.path(), &["plugin", "check", "not.wasm"]);
+    assert_line_names(&error, &["not.wasm is not a plugin", "not a WebAssembly component"]);
     fs::write(directory.path().join("endless.wasm"), with_endless_type()).unwrap();
-    let said = command_refused(directory.path(), &["plugin", "check", "endless.wasm"]);
-    assert_line_names(&said, &["endless.wasm is not a plugin", "signal 6 (SIGABRT) ended it"]);
-    assert_names(&said, &["overflowed its stack", "build the plugin anew"]);
+    let error = command_refused(directory.path(), &["plugin", "check", "endless.wasm"]);
+    assert_line_names(&error, &["endless.wasm is not a plugin", "signal 6 (SIGABRT) ended it"]);
+    assert_names(&error, &["overflowed its stack", "build the plugin anew"]);
 }
 
 #[test]
@@ -180,9 +180,9 @@ fn a_build_reads_no_folder_outside_of_the_plugins() {
     for path in ["/etc", "../plugin/..", "link"] {
         let manifest = format!("[project]\nname = \"sums\"\n[tool.gristmill]\npaths = [{path:?}]");
         fs::write(folder.join("pyproject.toml"), manifest).unwrap();
-        let said = command_refused(directory.path(), &["plugin", "build", "plugin"]);
+        let error = command_refused(directory.path(), &["plugin", "build", "plugin"]);
         let named = format!("tool.gristmill.paths has {path:?}");
-        assert_line_names(&said, &[&named, "it lies outside of plugin: put a copy there"]);
+        assert_line_names(&error, &[&named, "it lies outside of plugin: put a copy there"]);
     }
 }
 
@@ -217,14 +217,14 @@ fn all_that_is_on_a_server_is_listed_and_shown() {
         let flags = ["--admin", server.admin.address(), "--token", ADMIN_TOKEN];
         gristmill(directory.path(), &[&["get"], what, &flags].concat())
     };
-    let said = |what: &[&str]| String::from_utf8(get(what).stdout).unwrap();
-    let head = |what: &[&str]| said(what).lines().next().unwrap_or_default().to_owned();
+    let output = |what: &[&str]| String::from_utf8(get(what).stdout).unwrap();
+    let head = |what: &[&str]| output(what).lines().next().unwrap_or_default().to_owned();
     assert_eq!(head(&["tenants"]), "NAME  OPEN   WEIGHT  KEYS  PLUGINS  PIPELINES");
-    assert_eq!(said(&["keys", "--tenant", "acme"]), "NAME   VERSION\nkey-1  1\n");
+    assert_eq!(output(&["keys", "--tenant", "acme"]), "NAME   VERSION\nkey-1  1\n");
     let pipelines = "NAME    PRE     MODEL   POST\ndigits  digits  digits  digits\n";
-    assert_eq!(said(&["pipelines", "--tenant", "acme"]), pipelines);
-    assert!(said(&["plugins", "--tenant", "acme"]).contains("\ndigits  sha256:"));
-    assert!(said(&["models"]).contains("\ndigits  sha256:"));
+    assert_eq!(output(&["pipelines", "--tenant", "acme"]), pipelines);
+    assert!(output(&["plugins", "--tenant", "acme"]).contains("\ndigits  sha256:"));
+    assert!(output(&["models"]).contains("\ndigits  sha256:"));
     let json = |what: &[&str]| -> Value {
         serde_json::from_slice(&get(&[what, &["--output", "json"]].concat()).stdout).unwrap()
     };
@@ -232,7 +232,7 @@ fn all_that_is_on_a_server_is_listed_and_shown() {
     let pipeline = json(&["pipelines", "digits", "--tenant", "acme"]);
     assert_eq!(pipeline["pre"], "digits");
     let shown: Value =
-        serde_json::from_str(&said(&["pipelines", "digits", "--tenant", "acme"])).unwrap();
+        serde_json::from_str(&output(&["pipelines", "digits", "--tenant", "acme"])).unwrap();
     assert_eq!(shown, pipeline);
     let refused = |what: &[&str]| String::from_utf8(get(what).stderr).unwrap();
     assert_line_names(&refused(&["keys"]), &["--tenant is missing: keys belong to a tenant"]);
@@ -251,29 +251,29 @@ fn releases_are_listed_and_gone_back_to() {
         let flags = ["--admin", server.admin.address(), "--token", ADMIN_TOKEN];
         gristmill(directory.path(), &[what, &flags].concat())
     };
-    let said = |what: &[&str]| String::from_utf8(run(what).stdout).unwrap();
+    let printed = |what: &[&str]| String::from_utf8(run(what).stdout).unwrap();
     let refused = |what: &[&str]| {
         let output = run(what);
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
-    let listed = said(&["releases", "--limit", "2"]);
+    let listed = printed(&["releases", "--limit", "2"]);
     let lines: Vec<_> = listed.lines().collect();
     assert!(lines.len() == 3 && lines[0].starts_with("RELEASE  PUBLISHED"), "{listed}");
     assert!(lines[1].starts_with("5 ") && lines[1].contains("put config of model digits"));
-    let release: Value = serde_json::from_str(&said(&["releases", "5"])).unwrap();
+    let release: Value = serde_json::from_str(&printed(&["releases", "5"])).unwrap();
     assert_eq!(release["changes"][0]["document"]["max_batch_size"], 3);
     let back = ["rollback", "--to", "4", "--model", "digits"];
     let expected = "~ model config digits\n    max_batch_size: 3 -> \"auto\"\n";
-    assert_eq!(said(&[&back[..], &["--dry-run"]].concat()), expected);
+    assert_eq!(printed(&[&back[..], &["--dry-run"]].concat()), expected);
     let unasked = refused(&back);
     assert!(unasked.contains(expected) && unasked.contains("give --yes"), "{unasked}");
     assert_eq!(server.release(), 5);
     let why = ["--yes", "--message", "too small"];
-    assert_eq!(said(&[&back[..], &why].concat()), "release 6 serves\n");
-    let release: Value = serde_json::from_str(&said(&["releases", "6"])).unwrap();
+    assert_eq!(printed(&[&back[..], &why].concat()), "release 6 serves\n");
+    let release: Value = serde_json::from_str(&printed(&["releases", "6"])).unwrap();
     assert_eq!(release["message"], "too small");
-    assert_eq!(said(&[&back[..], &["--yes"]].concat()), "nothing differs\n");
+    assert_eq!(printed(&[&back[..], &["--yes"]].concat()), "nothing differs\n");
     let missing = refused(&["rollback", "--to", "99", "--yes"]);
     assert_line_names(&missing, &["cannot go back to release 99", "no release \"99\""]);
     assert_line_names(&refused(&["releases", "99"]), &["cannot show release 99"]);
@@ -282,8 +282,8 @@ fn releases_are_listed_and_gone_back_to() {
 #[test]
 fn a_folder_that_is_no_plugin() {
     let directory = tempfile::tempdir().unwrap();
-    let said = command_refused(directory.path(), &["plugin", "build"]);
-    assert_line_names(&said, &["no Cargo.toml", "gristmill plugin push FILE"]);
+    let error = command_refused(directory.path(), &["plugin", "build"]);
+    assert_line_names(&error, &["no Cargo.toml", "gristmill plugin push FILE"]);
     let package = |name: &str, library: &str| {
         let folder = directory.path().join(name);
         fs::create_dir_all(folder.join("src")).unwrap();
@@ -300,11 +300,14 @@ fn a_folder_that_is_no_plugin() {
         "[workspace]\nresolver = \"2\"\nmembers = [\"reader\", \"shared\"]\n",
     )
     .unwrap();
-    let said = command_refused(directory.path(), &["plugin", "build"]);
-    assert!(said.contains("is a workspace, not a plugin; build one of its plugins:"), "{said}");
-    assert!(said.contains("gristmill plugin build ./reader") && !said.contains("shared"), "{said}");
-    let said = command_refused(directory.path(), &["plugin", "build", "shared"]);
-    assert_line_names(&said, &["\"shared\" has no cdylib", "crate-type"]);
+    let error = command_refused(directory.path(), &["plugin", "build"]);
+    assert!(error.contains("is a workspace, not a plugin; build one of its plugins:"), "{error}");
+    assert!(
+        error.contains("gristmill plugin build ./reader") && !error.contains("shared"),
+        "{error}"
+    );
+    let error = command_refused(directory.path(), &["plugin", "build", "shared"]);
+    assert_line_names(&error, &["\"shared\" has no cdylib", "crate-type"]);
 }
 
 /// The value of a number or of bytes in the form of the table of limits.
@@ -355,11 +358,11 @@ fn the_table_of_limits_says_what_the_server_allows() {
 fn a_server_that_cannot_start_says_so_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said =
+    let error =
         Setup::new().variable("RUST_BACKTRACE", "1").flag("--listen", &address).start_refused();
-    let last = said.lines().last().unwrap();
-    assert!(last.starts_with("error: ") && last.contains(&address), "{said}");
-    assert!(!said.to_lowercase().contains("backtrace"), "{said}");
+    let last = error.lines().last().unwrap();
+    assert!(last.starts_with("error: ") && last.contains(&address), "{error}");
+    assert!(!error.to_lowercase().contains("backtrace"), "{error}");
 }
 
 #[test]
@@ -375,8 +378,8 @@ fn tenants_pipelines_grants_and_keys_are_put_by_their_keys() {
     let server = Server::start();
     server.model("digits");
     let cli = Cli::of(&server).with("WEB_KEY", "the-key-of-acme-1");
-    let said = cli.ok(&["put", "tenant", "acme", "open=true", "weight=3"]);
-    assert!(said.ends_with("release 2 serves\n"), "{said}");
+    let output = cli.ok(&["put", "tenant", "acme", "open=true", "weight=3"]);
+    assert!(output.ends_with("release 2 serves\n"), "{output}");
     server.plugin("acme", "reader", "digits");
     let put = ["put", "pipeline", "digits", "--tenant", "acme"];
     let parts = ["pre=reader", "model=digits", "post=reader", "limits.cpu_ms=2000"];

@@ -24,10 +24,10 @@ fn a_command_talks_to_the_context_that_is_chosen() {
         let url = url.trim_start_matches("http://");
         cli.ok(&[&["context", "add", name, "--admin-url", url][..], &token].concat())
     };
-    let said = add("one", &one, ["--token-file", "token"]);
-    assert_names(&said, &["added context one, which is the current one, in ", "config.toml"]);
-    let said = add("other", &other, ["--token-env", "OTHER_TOKEN"]);
-    assert!(said.starts_with("added context other, in "), "{said}");
+    let output = add("one", &one, ["--token-file", "token"]);
+    assert_names(&output, &["added context one, which is the current one, in ", "config.toml"]);
+    let output = add("other", &other, ["--token-env", "OTHER_TOKEN"]);
+    assert!(output.starts_with("added context other, in "), "{output}");
 
     let tenants = |cli: &Cli, flags: &[&str]| {
         let items = cli.json(&[&["get", "tenants"], flags].concat());
@@ -71,8 +71,8 @@ fn a_command_talks_to_the_context_that_is_chosen() {
     );
 
     cli.ok(&["context", "delete", "other"]);
-    let said = cli.refused(&["get", "tenants", "--context", "other"]);
-    assert_names(&said, &["no context \"other\": known are one"]);
+    let error = cli.refused(&["get", "tenants", "--context", "other"]);
+    assert_names(&error, &["no context \"other\": known are one"]);
     assert_names(&cli.refused(&["context", "show"]), &["no context is the current one"]);
 }
 
@@ -112,14 +112,14 @@ fn the_environments_token_goes_to_no_other_server_than_its_own() {
 
     // Without a token of its own it gets none: nothing listens there any more.
     cli.ok(&add);
-    let said = cli.refused(&["get", "tenants"]);
+    let error = cli.refused(&["get", "tenants"]);
     let reason = "that in GRISTMILL_ADMIN_TOKEN did not come with this address";
-    assert_names(&said, &[&format!("no token for http://{other}"), reason]);
+    assert_names(&error, &[&format!("no token for http://{other}"), reason]);
     let cli = cli.with("GRISTMILL_ADMIN_URL", server.admin.address());
     for flag in [["--context", "other"], ["--admin", other.as_str()]] {
-        let said = cli.refused(&[&["get", "tenants"][..], &flag].concat());
+        let error = cli.refused(&[&["get", "tenants"][..], &flag].concat());
         let reason = "that in GRISTMILL_ADMIN_TOKEN is sent only to http://127.0.0.1:";
-        assert_names(&said, &[&format!("no token for http://{other}"), reason]);
+        assert_names(&error, &[&format!("no token for http://{other}"), reason]);
     }
     cli.ok(&["get", "tenants"]);
 }
@@ -130,7 +130,7 @@ fn commands_say_which_server_they_change() {
     let cli = Cli::of(&server);
     let admin = server.admin.address();
     let made = cli.run(&["token", "create", "ci", "--role", "read"]);
-    assert_eq!(made.said, format!("server: {admin} (GRISTMILL_ADMIN_URL)\n"));
+    assert_eq!(made.stderr, format!("server: {admin} (GRISTMILL_ADMIN_URL)\n"));
     cli.write("token", ADMIN_TOKEN);
     cli.ok(&["context", "add", "here", "--admin-url", admin, "--token-file", "token"]);
     let expected = format!("server: {admin} (context here)\n");
@@ -145,10 +145,10 @@ fn commands_say_which_server_they_change() {
         &["candidate", "abort", "none", "--tenant", "acme"],
     ] {
         let ended = cli.run(&[command, &named].concat());
-        assert!(ended.said.starts_with(&expected), "{command:?}: {ended:?}");
+        assert!(ended.stderr.starts_with(&expected), "{command:?}: {ended:?}");
     }
     // A command that only reads says nothing.
-    assert_eq!(cli.run(&["status", "--context", "here"]).said, "");
+    assert_eq!(cli.run(&["status", "--context", "here"]).stderr, "");
 }
 
 #[test]
@@ -157,29 +157,29 @@ fn the_variable_names_a_context_and_tokens_go_to_their_own_server() {
     one.open_tenant("of-one");
     let cli = Cli::new().with("GRISTMILL_CONTEXT", "one");
     cli.write("token", ADMIN_TOKEN);
-    let said = cli.refused(&["get", "tenants"]);
-    assert_names(&said, &["no context \"one\": `gristmill context add` makes one"]);
+    let error = cli.refused(&["get", "tenants"]);
+    assert_names(&error, &["no context \"one\": `gristmill context add` makes one"]);
     let admin = one.admin.address();
     cli.ok(&["context", "add", "one", "--admin-url", admin, "--token-file", "token"]);
     assert_eq!(cli.json(&["get", "tenants"])[0]["name"], "of-one");
-    let said = cli.refused(&["get", "tenants", "--admin", other.admin.address()]);
+    let error = cli.refused(&["get", "tenants", "--admin", other.admin.address()]);
     assert_names(
-        &said,
+        &error,
         &["the token of context one is sent only to", other.admin.address(), "give --token"],
     );
     assert!(!other.log().contains("GET"), "it was not asked");
 
     cli.write("token", "");
-    let said = cli.refused(&["status"]);
-    assert_names(&said, &["the token of context one is empty or cannot be sent in a header"]);
+    let error = cli.refused(&["status"]);
+    assert_names(&error, &["the token of context one is empty or cannot be sent in a header"]);
     fs::remove_file(cli.folder().join("token")).unwrap();
-    let said = cli.refused(&["status"]);
-    assert_names(&said, &["cannot read the token of context one: ", "/token: No such file"]);
+    let error = cli.refused(&["status"]);
+    assert_names(&error, &["cannot read the token of context one: ", "/token: No such file"]);
     let bare = Cli::new();
     assert_names(&bare.refused(&["status"]), &["no token: give GRISTMILL_ADMIN_TOKEN, a context"]);
     bare.write("contexts/config.toml", "current = 'x'\ntoken = 'secret'\n");
-    let said = bare.refused(&["status"]);
-    assert_names(&said, &["config.toml: unknown key \"token\"; known are current, contexts"]);
+    let error = bare.refused(&["status"]);
+    assert_names(&error, &["config.toml: unknown key \"token\"; known are current, contexts"]);
     assert_eq!(bare.run(&["context", "add", "A"]).code, Some(2));
     let wrong = ["context", "add", "A b", "--admin-url", "x:1"];
     assert_names(&bare.refused(&wrong), &["NAME: \"A b\" is not a valid name"]);

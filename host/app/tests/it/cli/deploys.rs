@@ -100,7 +100,7 @@ fn a_manifest_is_deployed_once_and_then_its_edits() {
     let mut all = String::new();
     let mut run = |arguments: &[&str]| {
         let ended = cli.run(arguments);
-        all += &format!("{}{}", ended.out, ended.said);
+        all += &format!("{}{}", ended.out, ended.stderr);
         ended
     };
     for command in [&["diff"][..], &["deploy", "--dry-run"]] {
@@ -109,7 +109,7 @@ fn a_manifest_is_deployed_once_and_then_its_edits() {
     }
     let unasked = run(&["deploy"]);
     assert_eq!(unasked.code, Some(1));
-    assert_names(&unasked.said, &[&expected, "there is no terminal to ask at: give --yes"]);
+    assert_names(&unasked.stderr, &[&expected, "there is no terminal to ask at: give --yes"]);
     assert_eq!(server.release(), 0);
 
     let first = run(&["deploy", "--yes", "--message", "the first"]);
@@ -123,7 +123,7 @@ fn a_manifest_is_deployed_once_and_then_its_edits() {
     for command in [&["deploy", "--yes"][..], &["diff"], &["deploy", "--dry-run", "--prune"]] {
         let again = run(command);
         let expected = (Some(0), "nothing to change\n", "");
-        assert_eq!((again.code, again.out.as_str(), again.said.as_str()), expected);
+        assert_eq!((again.code, again.out.as_str(), again.stderr.as_str()), expected);
     }
     assert_eq!((server.release(), parts_sent(&server)), (1, sent));
 
@@ -148,7 +148,7 @@ fn a_manifest_is_deployed_once_and_then_its_edits() {
     assert_eq!((shown.code, shown.out.as_str()), (Some(2), expected.as_str()), "{shown:?}");
     let second = run(&["deploy", "--yes"]);
     assert_eq!((second.code, second.out.as_str()), (Some(0), "release 2 serves\n"), "{second:?}");
-    assert!(second.said.contains(&expected), "{second:?}");
+    assert!(second.stderr.contains(&expected), "{second:?}");
     let release = read(&server, "releases/2");
     let kinds = release["changes"].as_array().unwrap().iter().map(|change| &change["kind"]);
     let kinds: Vec<_> = kinds.collect();
@@ -171,7 +171,7 @@ fn a_key_is_replaced_and_another_one_stays() {
     let cli = cli.with("ACME_CI_KEY", new);
     let shown = cli.run(&["diff"]);
     assert_eq!((shown.code, shown.out.as_str()), (Some(2), "~ key acme/ci: replaced\n"));
-    assert_names(&shown.said, &["kept (--prune deletes it): key acme/web"]);
+    assert_names(&shown.stderr, &["kept (--prune deletes it): key acme/web"]);
     cli.ok(&["deploy", "--yes"]);
     let call = |key: &str| server.data.with_token(key).post("/v1/acme/infer", &files::digit(4));
     assert_eq!((call(KEY).status, call(new).status), (401, 200));
@@ -180,9 +180,9 @@ fn a_key_is_replaced_and_another_one_stays() {
     edit(&cli, r#"{ name = "ci", env = "ACME_CI_KEY" }"#, r#"{ name = "ci" }, { name = "web" }"#);
     assert_eq!(cli.ok(&["deploy", "--yes"]), "nothing to change\n");
     edit(&cli, r#"{ name = "web" }"#, r#"{ name = "none" }"#);
-    let said = cli.refused(&["diff"]);
+    let error = cli.refused(&["diff"]);
     assert_names(
-        &said,
+        &error,
         &["gristmill.deploy.toml:9: tenants.acme.api_keys", "no key \"none\"", "env"],
     );
 }
@@ -208,7 +208,7 @@ fn what_the_manifest_does_not_name_is_pruned_only_if_that_is_asked_for() {
     assert_eq!((kept.code, kept.out.as_str()), (Some(0), "nothing to change\n"));
     let named = "not in the manifest, and kept (--prune deletes it): key acme/old, pipeline \
                  acme/old, plugin acme/old\n";
-    assert_eq!((kept.said.as_str(), server.release()), (named, before));
+    assert_eq!((kept.stderr.as_str(), server.release()), (named, before));
     let pruned = cli.json(&["deploy", "production", "--yes", "--prune"]);
     assert_eq!((&pruned["release"], &pruned["kept"]), (&json!(before + 1), &json!([])));
     let gone = pruned["differences"].as_array().unwrap().iter();
@@ -235,8 +235,8 @@ fn a_tenants_own_people_deploy_without_its_document() {
     cli.ok(&["deploy", "--yes"]);
     assert_eq!((read(&server, "tenants/acme"), label(&server)), (document, json!(4)));
     edit(&cli, "tenants.acme", "tenants.none");
-    let said = cli.refused(&["deploy", "--yes"]);
-    assert_names(&said, &["plugin none/reader (gristmill.deploy.toml:1)", "no tenant \"none\""]);
+    let error = cli.refused(&["deploy", "--yes"]);
+    assert_names(&error, &["plugin none/reader (gristmill.deploy.toml:1)", "no tenant \"none\""]);
 }
 
 #[test]
@@ -265,18 +265,18 @@ fn all_faults_of_a_manifest_are_named_before_the_server_is_asked() {
     let cli = Cli::new()
         .with("GRISTMILL_ADMIN_URL", "127.0.0.1:1")
         .with("GRISTMILL_ADMIN_TOKEN", "the-token-of-nothing");
-    let said = cli.refused(&["deploy"]);
-    assert_names(&said, &["gristmill.deploy.toml: No such file"]);
+    let error = cli.refused(&["deploy"]);
+    assert_names(&error, &["gristmill.deploy.toml: No such file"]);
     cli.write("gristmill.deploy.toml", MANIFEST);
-    let said = cli.refused(&["deploy", "--yes"]);
+    let error = cli.refused(&["deploy", "--yes"]);
     let expected = [
         "error: the manifest is wrong:",
         "gristmill.deploy.toml:3: models.digits.file is \"models/digits.onnx\": there is no file",
         "gristmill.deploy.toml:9: tenants.acme.api_keys[0].env: the variable ACME_CI_KEY is not set",
         "gristmill.deploy.toml:12: tenants.acme.plugins.reader.file is \"reader.wasm\"",
     ];
-    assert_names(&said, &expected);
-    assert_eq!(said.lines().count(), 4, "{said}");
+    assert_names(&error, &expected);
+    assert_eq!(error.lines().count(), 4, "{error}");
 }
 
 #[test]
@@ -285,9 +285,9 @@ fn a_refusal_names_the_thing_and_its_line() {
     let cli = acme(&server);
     edit(&cli, "default_pipeline", "weight = 0\ncolour = \"red\"\ndefault_pipeline");
     edit(&cli, "threshold = 0.5 }", "threshold = 0.5 }\nlimits = { cpu_ms = 1 }");
-    let said = cli.refused(&["deploy", "--yes"]);
+    let error = cli.refused(&["deploy", "--yes"]);
     assert_names(
-        &said,
+        &error,
         &[
             "cannot make the release: 422",
             "tenant acme (gristmill.deploy.toml:6).document: weight is 0",
@@ -296,7 +296,7 @@ fn a_refusal_names_the_thing_and_its_line() {
             "cpu_ms is 1",
         ],
     );
-    assert!(!said.contains("changes["), "{said}");
+    assert!(!error.contains("changes["), "{error}");
     assert_eq!(server.release(), 0);
     let cli = acme(&server);
     cli.write("reader.wasm", "not a plugin");
@@ -327,10 +327,10 @@ fn another_release_in_between_is_noticed() {
     edit(&through, "threshold = 0.5", "threshold = 0.7");
     let proxy = between("releases?dry_run=false", "late");
     let through = through.with("GRISTMILL_ADMIN_URL", &proxy.address);
-    let said = through.refused(&["deploy", "--yes"]);
+    let error = through.refused(&["deploy", "--yes"]);
     let named =
         ["another release was made meanwhile, so nothing was changed: run the command again"];
-    assert_names(&said, &named);
+    assert_names(&error, &named);
     assert_eq!(server.release(), 3);
     assert_eq!(through.ok(&["deploy", "--yes"]), "release 4 serves\n");
 }
@@ -356,7 +356,7 @@ fn a_folder_is_built_once_for_all_tenants_that_have_it() {
     cli.write("all.toml", [model, &tenant("acme"), &tenant("other")].concat());
     let ended = cli.run(&["deploy", "all.toml", "--yes"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "release 1 serves\n"), "{ended:?}");
-    assert_eq!(ended.said.matches("building reader\n").count(), 1, "{ended:?}");
+    assert_eq!(ended.stderr.matches("building reader\n").count(), 1, "{ended:?}");
     for tenant in ["acme", "other"] {
         let path = format!("/v1/{tenant}/infer");
         assert_eq!(server.data.post(&path, &files::digit(4)).ok()["label"], 4);
@@ -386,7 +386,7 @@ fn a_folder_is_not_built_again_while_its_sources_are_the_same() {
         for command in [&["deploy", "--yes"][..], &["diff"]] {
             let ended = cli.run(command);
             let expected = (Some(0), "nothing to change\n", "");
-            assert_eq!((ended.code, ended.out.as_str(), ended.said.as_str()), expected);
+            assert_eq!((ended.code, ended.out.as_str(), ended.stderr.as_str()), expected);
         }
         assert_eq!(server.release(), before);
         // Another source is another build.

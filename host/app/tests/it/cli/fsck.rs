@@ -16,9 +16,9 @@ fn check(setup: &Setup) -> (Value, bool) {
     let before = files_of(&data_dir.join("store"));
     let output = setup.run(&arguments);
     assert_eq!(files_of(&data_dir.join("store")), before, "it changes nothing");
-    let found = serde_json::from_slice(&output.stdout);
-    let found = found.unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    (found, output.status.success())
+    let report = serde_json::from_slice(&output.stdout);
+    let report = report.unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    (report, output.status.success())
 }
 
 /// All files below a folder, with their bytes.
@@ -39,8 +39,8 @@ fn files_of(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The findings' severities, and their texts.
 #[track_caller]
 fn findings(setup: &Setup) -> Vec<(String, String)> {
-    let (found, is_clean) = check(setup);
-    let findings = found["findings"].as_array().unwrap().iter();
+    let (report, is_clean) = check(setup);
+    let findings = report["findings"].as_array().unwrap().iter();
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
     let findings: Vec<_> = findings.map(|one| (text(one, "severity"), text(one, "text"))).collect();
     assert_eq!(is_clean, findings.is_empty());
@@ -74,10 +74,10 @@ fn a_store_without_faults_also_while_a_server_runs() {
     let server = Server::start();
     server.digits("acme");
     let last = server.release();
-    let (found, is_clean) = check(server.setup());
-    assert!(is_clean, "{found}");
-    assert_eq!((&found["releases"], &found["files"]), (&last.into(), &2.into()));
-    assert!(found["file_bytes"].as_u64().unwrap() > 10_000);
+    let (report, is_clean) = check(server.setup());
+    assert!(is_clean, "{report}");
+    assert_eq!((&report["releases"], &report["files"]), (&last.into(), &2.into()));
+    assert!(report["file_bytes"].as_u64().unwrap() > 10_000);
     let setup = server.kill();
     assert_eq!(findings(&setup), []);
     let data_dir = setup.data_dir();
@@ -103,12 +103,12 @@ fn every_damaged_release_and_file_is_named_with_a_cure() {
     fs::remove_file(&model).unwrap();
     cut(&plugin);
     assert_eq!(findings(&setup).len(), 2);
-    let found = findings(&setup);
+    let all_findings = findings(&setup);
     for (words, name) in [
         ("model \"digits\": the server has no file", model.file_name().unwrap()),
         ("plugin \"digits\" of tenant \"acme\": sha256:", plugin.file_name().unwrap()),
     ] {
-        let (severity, text) = found.iter().find(|(_, text)| text.contains(words)).unwrap();
+        let (severity, text) = all_findings.iter().find(|(_, text)| text.contains(words)).unwrap();
         let name = name.to_str().unwrap();
         assert_eq!(severity, "warning");
         assert!(text.contains(&format!("put it back as blobs/{name}")), "{text}");
@@ -118,9 +118,9 @@ fn every_damaged_release_and_file_is_named_with_a_cure() {
     cut(&release(&setup, last - 2));
     fs::copy(release(&setup, 1), release(&setup, last)).unwrap();
     fs::write(release(&setup, last).with_file_name("notes.txt"), "mine").unwrap();
-    let found = findings(&setup);
-    let errors: Vec<_> = found.iter().filter(|(severity, _)| severity == "error").collect();
-    let [(_, first), (_, second)] = &errors[..] else { panic!("{found:#?}") };
+    let all_findings = findings(&setup);
+    let errors: Vec<_> = all_findings.iter().filter(|(severity, _)| severity == "error").collect();
+    let [(_, first), (_, second)] = &errors[..] else { panic!("{all_findings:#?}") };
     let cannot = |number: u64| format!("release {number} in the log cannot be used");
     assert!(first.starts_with(&cannot(last - 2)), "{first}");
     assert!(
@@ -129,10 +129,10 @@ fn every_damaged_release_and_file_is_named_with_a_cure() {
     );
     assert!(second.starts_with(&cannot(last)), "{second}");
     assert!(second.contains("it says that it is release 1"), "{second}");
-    assert!(found.iter().any(|(_, text)| text.contains("notes.txt is not a release")));
+    assert!(all_findings.iter().any(|(_, text)| text.contains("notes.txt is not a release")));
     // What the server says at its start names the command.
-    let said = setup.start_refused();
-    assert!(said.contains(&cannot(last - 2)) && said.contains("gristmill fsck"), "{said}");
+    let error = setup.start_refused();
+    assert!(error.contains(&cannot(last - 2)) && error.contains("gristmill fsck"), "{error}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_folder_without_a_store_is_named_and_stays_as_it_is() {
     let setup = Setup::new();
     let data_dir = setup.data_dir();
     let output = setup.run(&["fsck", "--data-dir", data_dir.to_str().unwrap()]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("there is no store in"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && error.contains("there is no store in"), "{error}");
     assert!(!data_dir.exists());
 }

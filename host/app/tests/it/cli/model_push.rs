@@ -46,12 +46,12 @@ fn a_model_is_pushed_with_its_configuration_in_one_release() {
     let uses = json!({ "pre": "digits", "model": "digits", "post": "digits" });
     server.pipeline("acme", "digits", &uses);
     cli.write("digits.onnx", files::model("ranker"));
-    let said = cli.refused(&push);
-    assert_names(&said, &["cannot push digits.onnx as model digits: 409", "acme/digits"]);
+    let error = cli.refused(&push);
+    assert_names(&error, &["cannot push digits.onnx as model digits: 409", "acme/digits"]);
     cli.ok(&[&push[..], &["--force"]].concat());
     cli.write("config.toml", "max_batch_size = 'many'\ncolour = 1\n");
-    let said = cli.refused(&with_config);
-    assert_names(&said, &["422", "max_batch_size", "unknown key \"colour\""]);
+    let error = cli.refused(&with_config);
+    assert_names(&error, &["422", "max_batch_size", "unknown key \"colour\""]);
     cli.write("digits.onnx", "not a model");
     assert_names(&cli.refused(&push), &["422", "model \"digits\""]);
 }
@@ -75,7 +75,7 @@ fn an_upload_goes_on_after_its_connection_was_cut() {
     cli.write("large.onnx", &file);
     let pushed = cli.run(&["model", "push", "large.onnx", "--name", "large"]);
     assert_eq!(pushed.code, Some(0), "{pushed:?}");
-    assert_names(&pushed.said, &["uploaded large.onnx, 8.00 MiB"]);
+    assert_names(&pushed.stderr, &["uploaded large.onnx, 8.00 MiB"]);
     assert_eq!(read(&server, "models/large")["digest"], digest(&file));
     // What had arrived whole was not sent again.
     let sent = proxy.sent();
@@ -118,8 +118,8 @@ fn a_file_that_is_refused_is_not_tried_again_and_again() {
     let server = crate::support::setup::Setup::new().flag("--waiting-bytes-max", "2000000").start();
     let cli = Cli::of(&server);
     cli.write("large.onnx", onnx::large(4 << 20, 5));
-    let said = cli.refused(&["model", "push", "large.onnx", "--name", "large"]);
-    assert_names(&said, &["cannot upload large.onnx: 409", "waiting_bytes_max"]);
+    let error = cli.refused(&["model", "push", "large.onnx", "--name", "large"]);
+    assert_names(&error, &["cannot upload large.onnx: 409", "waiting_bytes_max"]);
     let missing = cli.refused(&["model", "push", "none.onnx", "--name", "large"]);
     assert_names(&missing, &["none.onnx: No such file"]);
 }

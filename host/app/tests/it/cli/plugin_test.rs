@@ -26,11 +26,11 @@ struct Tested {
 impl Folder {
     /// With a plugin of the repository, for the model `digits`.
     fn new(plugin: &str) -> Self {
-        let own = Self(tempfile::tempdir().unwrap());
-        fs::create_dir(own.path("requests")).unwrap();
-        fs::write(own.path("plugin.wasm"), files::plugin(plugin)).unwrap();
-        fs::write(own.path("model.onnx"), files::model("digits")).unwrap();
-        own
+        let folder = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path("requests")).unwrap();
+        fs::write(folder.path("plugin.wasm"), files::plugin(plugin)).unwrap();
+        fs::write(folder.path("model.onnx"), files::model("digits")).unwrap();
+        folder
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -110,7 +110,7 @@ fn samples_run_through_the_plugin_and_the_model() {
             assert!(call["cpu_ms"].as_f64().unwrap() > 0.0, "{document:#}");
             assert!(call["memory_bytes"].as_u64().unwrap() >= 64 << 10, "{document:#}");
         }
-        // The decoded picture.
+        // The decoded image.
         let held = seven["calls"]["pre"]["host_memory_bytes"].as_u64().unwrap();
         assert!(held >= 28 * 28, "{document:#}");
         assert!(seven["median_times_ms"]["total"].as_f64().unwrap() > 0.0);
@@ -209,8 +209,8 @@ fn two_plugins_serve_as_one_pipeline() {
     let pair = ["--pre", "ranker-pre.wasm", "--post", "ranker-post.wasm"];
     let Tested { passed, out, errors } = folder.run(&[&pair[..], &["--update"]].concat());
     assert!(passed, "{out}{errors}");
-    let found = folder.request("rows.expected.json")["json"]["items"][0]["score"].as_f64();
-    assert!((found.unwrap() - best).abs() < 1e-4, "{found:?} is not {best}");
+    let score = folder.request("rows.expected.json")["json"]["items"][0]["score"].as_f64();
+    assert!((score.unwrap() - best).abs() < 1e-4, "{score:?} is not {best}");
     let alone = folder.run(&["ranker-pre.wasm"]);
     assert!(!alone.passed);
     assert_names(&alone.errors, &["ranker-pre.wasm is a preprocessor", "--pre and --post"]);
@@ -251,29 +251,29 @@ impl Drop for Watching {
 #[test]
 fn mistakes_name_the_file_the_field_and_the_value() {
     let folder = Folder::new("digits").with("a.request.json", r#"{"query": 1, "bdy": 2}"#);
-    let said = folder.test(&[]).errors;
-    assert_names(&said, &["a.request.json", "query is 1", "\"bdy\""]);
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let error = folder.test(&[]).errors;
+    assert_names(&error, &["a.request.json", "query is 1", "\"bdy\""]);
+    assert_eq!(error.lines().count(), 1, "{error}");
     fs::write(folder.path("secret"), "of another folder").unwrap();
     for path in ["/etc/passwd", "../secret"] {
         let folder = &folder;
         let document = json!({ "body_file": path }).to_string();
         fs::write(folder.path("requests/a.request.json"), document).unwrap();
-        let said = folder.test(&[]).errors;
+        let error = folder.test(&[]).errors;
         let field = format!("body_file is {path:?}");
-        assert_names(&said, &["a.request.json", &field, "outside of requests: put a copy there"]);
+        assert_names(&error, &["a.request.json", &field, "outside of requests: put a copy there"]);
     }
     symlink("../secret", folder.path("requests/b.expected.json")).unwrap();
-    let said = folder.test(&["--update"]).errors;
-    assert_names(&said, &["requests/b.expected.json", "outside of requests: put a copy there"]);
+    let error = folder.test(&["--update"]).errors;
+    assert_names(&error, &["requests/b.expected.json", "outside of requests: put a copy there"]);
     let folder = Folder::new("digits").with("a.png", files::digit(1));
     fs::write(folder.path("settings.json"), "[]").unwrap();
-    let said = folder.test(&["--settings", "settings.json"]).errors;
-    assert_names(&said, &["--settings", "settings.json", "not a JSON object"]);
-    let said = folder.test(&["--requests", "nowhere"]).errors;
-    assert_names(&said, &["nowhere", "--requests"]);
-    let said = folder.test(&["--tolerance", "-1"]).errors;
-    assert!(said.contains("--tolerance"), "{said}");
+    let error = folder.test(&["--settings", "settings.json"]).errors;
+    assert_names(&error, &["--settings", "settings.json", "not a JSON object"]);
+    let error = folder.test(&["--requests", "nowhere"]).errors;
+    assert_names(&error, &["nowhere", "--requests"]);
+    let error = folder.test(&["--tolerance", "-1"]).errors;
+    assert!(error.contains("--tolerance"), "{error}");
     // Found before a build: this folder has no plugin that could be built.
     fs::remove_file(folder.path("model.onnx")).unwrap();
     assert_names(&folder.run(&["."]).errors, &["--model: cannot read model.onnx"]);

@@ -16,7 +16,7 @@ fn every_fault_of_the_configuration_is_named_at_once() {
         .flag("--concurrent-plugin-calls", "none")
         .flag("--admin-token", "a token with an \u{e4}");
     let data_dir = setup.data_dir();
-    let said = setup.start_refused();
+    let error = setup.start_refused();
     let named = [
         "the configuration is wrong",
         "listen is \"nowhere\"",
@@ -25,7 +25,7 @@ fn every_fault_of_the_configuration_is_named_at_once() {
         "concurrent_plugin_calls is \"none\"",
         "admin_token cannot be sent in a header",
     ];
-    assert_names(&said, &named);
+    assert_names(&error, &named);
     assert!(!data_dir.exists(), "nothing is touched before the configuration is right");
 }
 
@@ -34,8 +34,8 @@ fn a_start_that_fails_is_told_in_json_where_the_log_is() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let setup = Setup::new().flag("--log-format", "json").flag("--listen", &address);
-    let said = setup.start_refused();
-    let mut lines = said.lines().map(|line| serde_json::from_str(line).expect(&said));
+    let error = setup.start_refused();
+    let mut lines = error.lines().map(|line| serde_json::from_str(line).expect(&error));
     let line: serde_json::Value = lines.next_back().unwrap();
     assert_eq!(line["level"], "ERROR");
     assert_names(line["message"].as_str().unwrap(), &["listen", &address, "in use"]);
@@ -47,8 +47,8 @@ fn a_configuration_file_is_read_and_its_faults_are_named() {
     let file = directory.path().join("gristmill.toml");
     let path = file.to_str().unwrap();
     fs::write(&file, "liten = 'x'\nadmin_token = 'short'\n").unwrap();
-    let said = Setup::new().without_admin_token().flag("--config", path).start_refused();
-    assert_names(&said, &[path, "unknown key \"liten\"", "admin_token is shorter than 16"]);
+    let error = Setup::new().without_admin_token().flag("--config", path).start_refused();
+    assert_names(&error, &[path, "unknown key \"liten\"", "admin_token is shorter than 16"]);
 
     fs::write(&file, "admin_token = 'from-the-file-1234'\n").unwrap();
     let server = Setup::new().without_admin_token().flag("--config", path).start();
@@ -63,8 +63,8 @@ fn a_configured_library_that_cannot_be_used() {
     fs::write(&text, "no library").unwrap();
     for library in [missing, text] {
         let library = library.to_str().unwrap();
-        let said = Setup::new().flag("--onnxruntime-library", library).start_refused();
-        assert_names(&said, &["ONNX Runtime library", library]);
+        let error = Setup::new().flag("--onnxruntime-library", library).start_refused();
+        assert_names(&error, &["ONNX Runtime library", library]);
     }
 }
 
@@ -73,9 +73,9 @@ fn a_port_that_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for (flag, setting) in [("--listen", "listen"), ("--admin-listen", "admin_listen")] {
-        let said = Setup::new().flag(flag, &address).start_refused();
+        let error = Setup::new().flag(flag, &address).start_refused();
         let named = format!("cannot listen on {setting} {address}");
-        assert_names(&said, &[&named, &format!("choose another address with {flag}"), "in use"]);
+        assert_names(&error, &[&named, &format!("choose another address with {flag}"), "in use"]);
     }
 }
 
@@ -83,10 +83,10 @@ fn a_port_that_is_taken() {
 fn a_data_directory_is_used_by_one_server_at_a_time() {
     let mut server = Server::start();
     server.open_tenant("acme");
-    let said = server.setup().start_refused();
+    let error = server.setup().start_refused();
     let named =
         ["is in use by process ", "stop that server, or choose another directory with --data-dir"];
-    assert_names(&said, &named);
+    assert_names(&error, &named);
     server.assert_alive();
     server.open_tenant("other");
     let server = server.kill().start();

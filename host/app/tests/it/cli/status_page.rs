@@ -47,8 +47,9 @@ fn a_watched_status_follows_the_server() {
     while release() != 1 {}
     watch.kill().unwrap();
     watch.wait().unwrap();
-    let said = Cli::new().refused(&["status", "--watch", "--admin", "127.0.0.1:1", "--token", "x"]);
-    assert_names(&said, &["cannot show the status: nothing listens at 127.0.0.1:1"]);
+    let error =
+        Cli::new().refused(&["status", "--watch", "--admin", "127.0.0.1:1", "--token", "x"]);
+    assert_names(&error, &["cannot show the status: nothing listens at 127.0.0.1:1"]);
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::files;
 use crate::support::server::Server;
 
 const DIGITS: &str = "/v1/acme/infer/digits";
 
-fn answered(deed: &str) -> Answer {
+fn answered(deed: &str) -> TestAnswer {
     let server = Server::start();
     server.hostile("acme");
     server.data.post(&format!("/v1/acme/infer/patient?do={deed}"), b"")

@@ -57,7 +57,7 @@ fn a_body_that_says_it_is_too_large_is_refused_unread() {
         let answer = Raw::sent(&server.data, &format!("{head}{begun}")).answer();
         answer.refused(413, "body_too_large", &["limit of 100 bytes"]);
     }
-    // A body just within the limit is read, and is not a picture.
+    // A body just within the limit is read, and is not an image.
     server.data.post("/v1/acme/infer", &[b'a'; 100]).refused(415, "unsupported_media_type", &[]);
 }
 
@@ -123,7 +123,7 @@ fn a_truncated_picture_that_is_decoded_leniently() {
         assert_eq!((whole.status, part.status), (200, 200), "{name}: {}", part.text());
         assert_eq!(whole.body.len(), part.body.len(), "{name}");
         assert_ne!(whole.body, part.body, "{name}");
-        let same = whole.body.iter().zip(&part.body).take_while(|(own, other)| own == other);
+        let same = whole.body.iter().zip(&part.body).take_while(|(byte, other)| byte == other);
         assert!(same.count() > whole.body.len() / 4, "{name}");
     }
 }
@@ -156,12 +156,12 @@ fn a_form_for_a_plugin_that_looks_at_the_body_only() {
     send("/v1/rank/infer").refused(400, "invalid_request", &["invalid JSON", hint]);
     // This one takes the first part.
     server.digits("read");
-    let said = send("/v1/read/infer").refused(415, "unsupported_media_type", &["not a JPEG"]);
-    assert!(!said.contains("form"), "{said}");
+    let error = send("/v1/read/infer").refused(415, "unsupported_media_type", &["not a JPEG"]);
+    assert!(!error.contains("form"), "{error}");
     // A body without parts.
     let answer = server.data.post("/v1/acme/infer/hostile?do=thumbnail", b"not a picture");
-    let said = answer.refused(415, "unsupported_media_type", &["not a JPEG"]);
-    assert!(!said.contains("form"), "{said}");
+    let error = answer.refused(415, "unsupported_media_type", &["not a JPEG"]);
+    assert!(!error.contains("form"), "{error}");
 }
 
 #[test]
@@ -222,9 +222,9 @@ fn an_answer_does_not_wait_for_the_next_request() {
 #[test]
 fn a_connection_that_says_nothing_is_closed() {
     let server = Setup::new().flag("--header-timeout-s", "1").start();
-    for said in ["", "GET /livez HTTP/1.1\r\nhost: a\r\n"] {
+    for text in ["", "GET /livez HTTP/1.1\r\nhost: a\r\n"] {
         for plane in [&server.data, &server.admin] {
-            let answer = Raw::sent(plane, said).read_to_end();
+            let answer = Raw::sent(plane, text).read_to_end();
             assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408 "), "{answer}");
         }
     }

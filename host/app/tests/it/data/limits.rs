@@ -39,8 +39,8 @@ fn a_caller_that_hangs_up_ends_its_call_which_counts_as_failed() {
     });
     waited.refused(504, "deadline_exceeded", &["no answer within 2000 ms"]);
     let counts = || {
-        let told = server.data.get("/v2/models/pipeline:patient/stats").ok();
-        let counted = &told["model_stats"][0]["inference_stats"];
+        let statistics = server.data.get("/v2/models/pipeline:patient/stats").ok();
+        let counted = &statistics["model_stats"][0]["inference_stats"];
         [counted["success"]["count"].clone(), counted["fail"]["count"].clone()]
     };
     assert_eq!(counts(), [0, 0]);

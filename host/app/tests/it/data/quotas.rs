@@ -1,10 +1,10 @@
-//! Quotas of tenants: requests, rows under way and processor time of plugins.
+//! Quotas of tenants: requests, rows under way and CPU time of plugins.
 
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
 use crate::support::grpc;
@@ -33,7 +33,7 @@ fn put_quota(server: &Server, quota: Value) -> u64 {
 }
 
 /// Run the model for the caller with this key.
-fn infer(server: &Server, key: Option<&str>, rows: usize) -> Answer {
+fn infer(server: &Server, key: Option<&str>, rows: usize) -> TestAnswer {
     let input = json!({
         "name": "input", "datatype": "FP32", "shape": [rows, 1], "data": vec![1.5; rows],
     });
@@ -54,7 +54,7 @@ fn infer_grpc(server: &Server, key: Option<&str>) -> grpc::GrpcAnswer {
 
 /// Send requests until one is refused. Returns how many were answered, and the refusal.
 #[track_caller]
-fn until_refused(server: &Server) -> (usize, Answer) {
+fn until_refused(server: &Server) -> (usize, TestAnswer) {
     let mut answered = 0;
     let refused = eventually_some("a request is refused", || {
         let answer = infer(server, Some(KEY), 1);
@@ -66,8 +66,8 @@ fn until_refused(server: &Server) -> (usize, Answer) {
 
 /// The number in a header such as `"requests";r=3;t=1`.
 fn parameter(header: &str, name: &str) -> u64 {
-    let found = header.split(';').find_map(|part| part.strip_prefix(&format!("{name}=")));
-    found.unwrap_or_else(|| panic!("no {name} in {header:?}")).parse().unwrap()
+    let value = header.split(';').find_map(|part| part.strip_prefix(&format!("{name}=")));
+    value.unwrap_or_else(|| panic!("no {name} in {header:?}")).parse().unwrap()
 }
 
 #[test]

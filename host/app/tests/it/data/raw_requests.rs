@@ -171,9 +171,9 @@ fn each_request_is_answered_as_the_tables_say() {
         assert_eq!(statuses(&answers), expected, "{name}: {answers}");
         let mut admin = Raw::open(&server.admin);
         admin.try_send(text.as_bytes());
-        let found = statuses(&admin.read_to_end());
-        let is_refused = found.iter().all(|status| [400, 401, 408].contains(status));
-        assert!(is_refused && found.len() <= expected.len().max(1), "{name}: {found:?}");
+        let answered = statuses(&admin.read_to_end());
+        let is_refused = answered.iter().all(|status| [400, 401, 408].contains(status));
+        assert!(is_refused && answered.len() <= expected.len().max(1), "{name}: {answered:?}");
         assert_eq!(server.data.post("/v1/acme/infer/hostile", b"").text(), "harmless", "{name}");
     }
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually_some;
 use crate::support::files;
@@ -15,7 +15,7 @@ use crate::support::setup::ADMIN_TOKEN;
 const DIGITS: &str = "/v1/acme/infer/digits";
 
 #[track_caller]
-fn assert_label(answer: &Answer, digit: usize) {
+fn assert_label(answer: &TestAnswer, digit: usize) {
     let reading = answer.ok();
     assert_eq!(answer.header("content-type"), "application/json");
     assert_eq!(reading["label"], digit);
@@ -98,15 +98,15 @@ fn health_needs_no_key() {
 fn a_request_keeps_its_id_or_gets_one() {
     let server = Server::start();
     server.digits("acme");
-    let own = [("x-request-id", "order-66")];
-    let answer = server.data.send("POST", DIGITS, &own, Some(&files::digit(1)));
+    let request_id = [("x-request-id", "order-66")];
+    let answer = server.data.send("POST", DIGITS, &request_id, Some(&files::digit(1)));
     assert_eq!(answer.header("x-request-id"), "order-66");
 
     let (one, other) = (server.data.get("/livez"), server.data.get("/livez"));
     assert!(!one.header("x-request-id").is_empty());
     assert_ne!(one.header("x-request-id"), other.header("x-request-id"));
 
-    let refused = server.data.send("GET", "/v1/nobody", &own, None);
+    let refused = server.data.send("GET", "/v1/nobody", &request_id, None);
     let problem: Value = serde_json::from_slice(&refused.body).unwrap();
     assert_eq!(
         (refused.header("x-request-id"), &problem["request_id"]),
@@ -207,12 +207,12 @@ fn the_command_line_pushes_a_plugin() {
         .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
         .output()
         .unwrap();
-    let (said, failed) =
+    let (stdout, stderr) =
         (String::from_utf8_lossy(&push.stdout), String::from_utf8_lossy(&push.stderr));
-    assert!(push.status.success(), "{failed}");
+    assert!(push.status.success(), "{stderr}");
     assert!(
-        said.contains(&format!("acme/hostile is live in release {}", server.release())),
-        "{said}"
+        stdout.contains(&format!("acme/hostile is live in release {}", server.release())),
+        "{stdout}"
     );
     assert_label(&server.data.post("/v1/acme/infer/hostile", &files::digit(8)), 8);
 }

@@ -42,11 +42,11 @@ fn a_server_ends_within_its_drain_timeout_whatever_its_plugins_do() {
     let head = raw::post("/v1/acme/infer/endless?do=loop", &["content-length: 0"]);
     let _endless: Vec<_> = (0..8).map(|_| Raw::sent(&server.data, &head)).collect();
     server.assert_reads("other", 3);
-    let told = Instant::now();
+    let signalled = Instant::now();
     server.signal_terminate();
     let (_, status, _) = server.wait();
     assert_eq!(status.code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(45), "it took {:?}", told.elapsed());
+    assert!(signalled.elapsed() < Duration::from_secs(45), "it took {:?}", signalled.elapsed());
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn a_signal_during_the_drain_ends_the_server_at_once() {
     eventually("the request is under way", || under_way() >= 50_000);
     server.signal_terminate();
     server.log_with("shutting down: finishing requests under way");
-    let told = Instant::now();
+    let signalled = Instant::now();
     server.signal_terminate();
     let (_, status, setup) = server.wait();
     assert_eq!(status.code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(45), "it took {:?}", told.elapsed());
+    assert!(signalled.elapsed() < Duration::from_secs(45), "it took {:?}", signalled.elapsed());
     let log = fs::read_to_string(setup.log_path()).unwrap();
     assert!(log.contains("another signal: ending at once"), "{log}");
     drop(slow);
@@ -98,15 +98,15 @@ fn a_server_that_loads_lives_is_not_ready_and_can_be_ended() {
         assert_eq!(answer.status, 503);
         assert!(answer.text().contains(r#"{"error":"loading: "#), "{}", answer.text());
     }
-    let said = push_refused(&["--tenant", "acme", "--admin", server.admin.address()]);
-    assert!(said.contains("503") && said.contains("loading: "), "{said}");
-    assert!(!said.contains("the data plane?"), "{said}");
+    let error = push_refused(&["--tenant", "acme", "--admin", server.admin.address()]);
+    assert!(error.contains("503") && error.contains("loading: "), "{error}");
+    assert!(!error.contains("the data plane?"), "{error}");
     server.log_with("loading: 0 releases replayed");
-    let told = Instant::now();
+    let signalled = Instant::now();
     server.signal_terminate();
     let (rest, status, _) = server.wait();
     assert_eq!((rest.as_str(), status.code()), ("", Some(0)));
-    assert!(told.elapsed() < Duration::from_secs(60), "it took {:?}", told.elapsed());
+    assert!(signalled.elapsed() < Duration::from_secs(60), "it took {:?}", signalled.elapsed());
 }
 
 #[test]

@@ -132,7 +132,8 @@ fn providers_that_are_not_there_are_passed_over_and_the_rest_stand_by() {
     server.put_json("models/digits/config", &json!({ "providers": ["cuda", "cpu", "tract"] }));
     server.assert_reads_digits("acme");
     let providers = server.status()["models"]["digits"]["providers"].clone();
-    let names: Vec<_> = providers.as_array().unwrap().iter().map(|own| &own["name"]).collect();
+    let names: Vec<_> =
+        providers.as_array().unwrap().iter().map(|provider| &provider["name"]).collect();
     assert_eq!(names, ["cpu", "tract"]);
     assert!(providers[0]["runs"].as_u64().unwrap() > 0 && providers[0]["faults"] == 0);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gristmill_client::http::Request;
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
 use crate::support::onnx;
@@ -24,7 +24,7 @@ fn granted(setup: Setup, model: &str, file: &[u8]) -> Server {
 }
 
 /// The answer of the model `loop` to a request for this many turns.
-fn take_turns(server: &Server, turns: i64) -> Answer {
+fn take_turns(server: &Server, turns: i64) -> TestAnswer {
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
         { "name": "turns", "datatype": "INT64", "shape": [1, 1], "data": [turns] },
@@ -32,7 +32,7 @@ fn take_turns(server: &Server, turns: i64) -> Answer {
     server.data.post("/v2/models/loop/infer", body.to_string().as_bytes())
 }
 
-fn doubled(answer: &Answer) -> Value {
+fn doubled(answer: &TestAnswer) -> Value {
     answer.ok()["outputs"][0]["data"][0].clone()
 }
 
@@ -72,7 +72,7 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
 }
 
 /// The answer of the model `wide` to a request for an intermediate row of this many floats.
-fn widen(server: &Server, columns: i64) -> Answer {
+fn widen(server: &Server, columns: i64) -> TestAnswer {
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
         { "name": "columns", "datatype": "INT64", "shape": [1, 1], "data": [columns] },
@@ -196,9 +196,11 @@ fn a_model_is_proven_once_for_all_restarts() {
     let setup = server.kill();
     let proofs = setup.data_dir().join("proofs");
     let proof = |count: usize| {
-        let found: Vec<_> = std::fs::read_dir(&proofs).unwrap().map(Result::unwrap).collect();
-        assert_eq!(found.len(), count);
-        found.first().map(|proof| (proof.path(), proof.metadata().unwrap().modified().unwrap()))
+        let proof_files: Vec<_> = std::fs::read_dir(&proofs).unwrap().map(Result::unwrap).collect();
+        assert_eq!(proof_files.len(), count);
+        proof_files
+            .first()
+            .map(|proof| (proof.path(), proof.metadata().unwrap().modified().unwrap()))
     };
     let before = proof(1);
     let server = setup.start();

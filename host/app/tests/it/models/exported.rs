@@ -12,7 +12,7 @@ use gristmill_backend::package::{END, header_of, padding_of};
 use serde_json::{Value, json};
 
 use crate::support::cli::Cli;
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::files;
 use crate::support::onnx;
 use crate::support::server::Server;
@@ -303,7 +303,7 @@ fn each_provider_runs_a_classifier_without_its_maps() {
 }
 
 /// The answer to a request for these inputs with one value for each of two columns.
-fn by_defaults(server: &Server, more: &[(&str, &[f32])]) -> Answer {
+fn by_defaults(server: &Server, more: &[(&str, &[f32])]) -> TestAnswer {
     let x = json!({ "name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2] });
     let more = more.iter().map(|(name, values)| {
         json!({ "name": name, "datatype": "FP32", "shape": [values.len()], "data": values })
@@ -325,7 +325,7 @@ fn inputs_with_defaults_can_be_given_and_left_out() {
         let model = server.status()["models"]["m"].clone();
         assert_eq!(&model["provider"], &json!(provider));
         let named =
-            |key: &str| model[key].as_array().unwrap().iter().map(|own| own["name"].clone());
+            |key: &str| model[key].as_array().unwrap().iter().map(|tensor| tensor["name"].clone());
         assert_eq!(named("inputs").collect::<Vec<_>>(), ["x"]);
         assert_eq!(
             named("optional_inputs").map(|name| name.to_string()).collect::<BTreeSet<_>>().len(),
@@ -359,11 +359,11 @@ fn no_request_gets_the_answer_for_anothers_default() {
             scope.spawn(move || {
                 for _ in 0..50 {
                     let scale = [f32::from(client)];
-                    let (given, expected) = match client % 2 {
+                    let (inputs, expected) = match client % 2 {
                         0 => (vec![("scale", &scale[..])], [scale[0] + 1.0, 2.0 * scale[0] + 1.0]),
                         _ => (Vec::new(), [3.0, 5.0]),
                     };
-                    let data = by_defaults(server, &given).ok()["outputs"][0]["data"].clone();
+                    let data = by_defaults(server, &inputs).ok()["outputs"][0]["data"].clone();
                     assert_eq!(data, json!(expected));
                 }
             });

@@ -44,8 +44,8 @@ fn names_that_differ_only_in_case_are_refused_together() {
     answer.refused(409, "conflict", &[&like, NAME, "only in case", "choose another name"]);
     let cli = Cli::of(&server);
     cli.write("m.onnx", onnx::doubling(4));
-    let said = cli.refused(&["model", "push", "m.onnx", "--name", &like]);
-    assert!(said.contains("only in case"), "{said}");
+    let error = cli.refused(&["model", "push", "m.onnx", "--name", &like]);
+    assert!(error.contains("only in case"), "{error}");
     // The model itself is replaced, and a name is free when its model is deleted.
     server.put(&format!("models/{NAME}"), &onnx::doubling(4));
     server.admin.delete(&format!("/admin/v1/models/{NAME}")).ok();

@@ -24,9 +24,9 @@ fn a_size_that_the_model_cannot_run_is_a_warning() {
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["m"] }));
     assert_eq!(read(&server, CONFIG)["warm_up"], json!(null));
     let one = warnings(&server, &json!({ "batching": "declared", "warm_up": [1, 3, 8] }));
-    let said = |rows: usize| format!("onnxruntime: a first run on {rows} rows of zeros failed: ");
+    let text = |rows: usize| format!("onnxruntime: a first run on {rows} rows of zeros failed: ");
     assert_eq!(one.len(), 2, "{one:?}");
-    assert!(one[0].starts_with(&said(3)) && one[1].starts_with(&said(8)), "{one:?}");
+    assert!(one[0].starts_with(&text(3)) && one[1].starts_with(&text(8)), "{one:?}");
     assert!(!one[0].contains('/'), "{one:?}");
     assert_eq!(server.status()["models"]["m"]["warnings"], json!(one));
     // It serves what it can.
@@ -67,8 +67,8 @@ fn a_size_that_takes_too_much_memory_refuses_the_configuration() {
 fn a_model_whose_rows_form_no_batches_runs_once() {
     let server = Server::start();
     server.put("models/m", &onnx::fixed_rows());
-    let said = "onnxruntime: warm_up: its rows form no batches, so it ran once";
-    assert_eq!(warnings(&server, &json!({ "warm_up": [4] })), [said]);
+    let text = "onnxruntime: warm_up: its rows form no batches, so it ran once";
+    assert_eq!(warnings(&server, &json!({ "warm_up": [4] })), [text]);
     assert_eq!(warnings(&server, &json!({ "instances": 2 })), [""; 0]);
 }
 

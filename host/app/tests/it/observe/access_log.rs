@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
@@ -23,7 +23,7 @@ fn lines(server: &Server, text: &str) -> Vec<Value> {
         .collect()
 }
 
-fn send(server: &Server, path: &str, id: &str, body: &[u8]) -> Answer {
+fn send(server: &Server, path: &str, id: &str, body: &[u8]) -> TestAnswer {
     let headers =
         [("x-request-id", id), ("authorization", "Bearer the-key-of-acme-1"), TRACEPARENT];
     server.data.send("POST", path, &headers, Some(body))

@@ -180,9 +180,9 @@ fn every_panel_has_data_from_a_loaded_server() {
     let missing = || {
         let queries = queries().into_iter();
         let missing = queries.filter(|(_, query)| {
-            let found = prometheus.query(query);
+            let points = prometheus.query(query);
             let is_number = |series: &Value| series["value"][1] != "NaN";
-            !found.iter().any(is_number)
+            !points.iter().any(is_number)
         });
         missing.collect::<Vec<_>>()
     };

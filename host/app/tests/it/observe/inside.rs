@@ -1,4 +1,4 @@
-//! Looking into a running server: profiles of its processor time, the requests under way, and the
+//! Looking into a running server: profiles of its CPU time, the requests under way, and the
 //! figures of its process.
 
 use std::io::Write;
@@ -44,8 +44,8 @@ fn a_profile_names_functions_of_the_host_and_of_plugins() {
         assert!(picture.starts_with("<svg"), "{picture}");
         let file = cli.folder().join("cpu.pb.gz");
         let path = file.to_str().unwrap();
-        let said = cli.ok(&["profile", "--seconds", "1", "--file", path]);
-        assert_eq!(said, format!("written to {path}\n"));
+        let output = cli.ok(&["profile", "--seconds", "1", "--file", path]);
+        assert_eq!(output, format!("written to {path}\n"));
         assert!(std::fs::read(&file).unwrap().starts_with(&[0x1f, 0x8b]));
     });
 }
@@ -65,13 +65,13 @@ fn one_profile_is_recorded_at_a_time_and_ends_with_its_caller() {
     // The short one may be the first to be read; then the long one is refused.
     let first = eventually_some("the second is refused", || {
         let first = begin();
-        let mut refused = (0..5).map(|_| short()).filter(|own| own.status == 409);
+        let mut refused = (0..5).map(|_| short()).filter(|answer| answer.status == 409);
         refused.next()?.refused(409, "conflict", &["recorded already"]);
         Some(first)
     });
     drop(first);
     let answer =
-        eventually_some("the first ends", || Some(short()).filter(|own| own.status == 200));
+        eventually_some("the first ends", || Some(short()).filter(|answer| answer.status == 200));
     assert_eq!(answer.header("content-type"), "application/vnd.google.protobuf+gzip");
 }
 
@@ -91,7 +91,7 @@ fn profiles_are_for_administrators_and_bounded() {
     server.admin.with_token(&reader).get(PROFILE).refused(403, "forbidden", &[]);
     let ended = Cli::of(&server).run(&["profile", "--file", "cpu.png"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.said.contains("must end in .svg or .pb.gz"), "{ended:?}");
+    assert!(ended.stderr.contains("must end in .svg or .pb.gz"), "{ended:?}");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn requests_under_way_are_seen_with_stage_and_age() {
     let server = server();
     server.open_tenant("other");
     let cli = Cli::of(&server);
-    let own = make(&server, "own", &json!({ "role": "deploy", "tenants": ["acme"] }));
+    let token = make(&server, "own", &json!({ "role": "deploy", "tenants": ["acme"] }));
     let others = make(&server, "others", &json!({ "role": "deploy", "tenants": ["other"] }));
     let items = |client: &crate::support::client::Client| -> Vec<Value> {
         client.get("/admin/v1/requests").ok()["items"].as_array().unwrap().clone()
@@ -107,13 +107,13 @@ fn requests_under_way_are_seen_with_stage_and_age() {
     thread::scope(|scope| {
         let slow = scope.spawn(|| server.data.post("/v1/acme/infer/slow?do=loop", b""));
         let seen = eventually_some("the request is in its plugin", || {
-            let own = items(&server.admin).into_iter().next()?;
-            (own["stage"] == "pre").then_some(own)
+            let request = items(&server.admin).into_iter().next()?;
+            (request["stage"] == "pre").then_some(request)
         });
         let expected = json!(["acme", "slow", "digits"]);
         assert_eq!(json!([seen["tenant"], seen["pipeline"], seen["model"]]), expected, "{seen}");
         assert!(seen["age_ms"].as_f64() > Some(0.0), "{seen}");
-        assert_eq!(items(&server.admin.with_token(&own))[0]["id"], seen["id"]);
+        assert_eq!(items(&server.admin.with_token(&token))[0]["id"], seen["id"]);
         assert_eq!(items(&server.admin.with_token(&others)), Vec::<Value>::new());
         let table = cli.ok(&["requests"]);
         assert!(table.contains("STAGE") && table.contains("slow"), "{table}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::load::under_load;
 use crate::support::onnx;
 use crate::support::server::Server;
@@ -11,7 +11,7 @@ use crate::support::setup::Setup;
 const HOSTILE: &str = "/v1/acme/infer/hostile";
 
 #[track_caller]
-fn assert_harmless(answer: &Answer) {
+fn assert_harmless(answer: &TestAnswer) {
     assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
 }
 
@@ -42,10 +42,10 @@ fn lines_that_were_dropped_are_counted_in_the_log() {
     server.signal_terminate();
     let (log, status) = server.wait_reading_the_log();
     assert_eq!(status.code(), Some(0));
-    let told = log.lines().find(|line| line.contains("log lines were dropped"));
-    let told = told.unwrap_or_else(|| panic!("{} bytes of log do not tell", log.len()));
-    let dropped: usize = told.split("lines=").nth(1).unwrap().trim().parse().unwrap();
-    assert!(dropped > 1000, "{told}");
+    let line = log.lines().find(|line| line.contains("log lines were dropped"));
+    let line = line.unwrap_or_else(|| panic!("{} bytes of log do not tell", log.len()));
+    let dropped: usize = line.split("lines=").nth(1).unwrap().trim().parse().unwrap();
+    assert!(dropped > 1000, "{line}");
     assert!(log.contains("shutting down"), "the host's own lines have their place");
 }
 
@@ -78,15 +78,15 @@ fn clients_cannot_push_out_what_the_server_says_of_itself() {
 fn in_json_every_line_is_an_object_with_its_request() {
     let server = Setup::new().flag("--log-format", "json").start();
     server.hostile("acme");
-    let own = [("x-request-id", "order-66")];
+    let request_id = [("x-request-id", "order-66")];
     let path = format!("{HOSTILE}?do=log-line");
-    assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
+    assert_harmless(&server.data.send("POST", &path, &request_id, Some(b"")));
     let path = "/v1/acme/v2/models/pipeline:hostile/infer";
     let input =
         json!({ "name": "REQUEST", "shape": [1], "datatype": "BYTES", "data": ["do=log-line"] });
-    let own = [("x-request-id", "order-67")];
+    let request_id = [("x-request-id", "order-67")];
     let body = json!({ "inputs": [input] }).to_string();
-    server.data.send("POST", path, &own, Some(body.as_bytes())).ok();
+    server.data.send("POST", path, &request_id, Some(body.as_bytes())).ok();
 
     server.log_with("order-67");
     server.signal_terminate();
@@ -115,17 +115,17 @@ fn in_json_every_line_is_an_object_with_its_request() {
 fn in_text_a_line_names_its_request_too() {
     let server = Setup::new().flag("--log", "warn").start();
     server.hostile("acme");
-    let own = [("x-request-id", "order-66")];
+    let request_id = [("x-request-id", "order-66")];
     let path = format!("{HOSTILE}?do=log-line");
-    assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
+    assert_harmless(&server.data.send("POST", &path, &request_id, Some(b"")));
     let log = server.log_with("order-66");
     let line = log.lines().find(|line| line.contains("order-66")).unwrap();
-    let said = r#" WARN plugin: "hashed\n\"it\"" plugin=hostile fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
-    assert!(line.ends_with(said), "{line}");
+    let text = r#" WARN plugin: "hashed\n\"it\"" plugin=hostile fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
+    assert!(line.ends_with(text), "{line}");
     let path = format!("{HOSTILE}?do=internal-error");
-    server.data.send("POST", &path, &own, Some(b"")).refused(500, "plugin_failed", &[]);
-    let said = "plugin failed plugin=hostile stage=pre text=\"a secret of the plugin\" request_id=order-66";
-    server.log_with(said);
+    server.data.send("POST", &path, &request_id, Some(b"")).refused(500, "plugin_failed", &[]);
+    let text = "plugin failed plugin=hostile stage=pre text=\"a secret of the plugin\" request_id=order-66";
+    server.log_with(text);
 }
 
 #[test]
@@ -138,16 +138,16 @@ fn a_model_that_fails_is_logged_with_its_request() {
             { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
             { "name": "columns", "datatype": "INT64", "shape": [1, 1], "data": [columns] },
         ] });
-        let own = [("x-request-id", "order-68")];
+        let request_id = [("x-request-id", "order-68")];
         let body = body.to_string();
-        server.data.send("POST", "/v2/models/wide/infer", &own, Some(body.as_bytes()))
+        server.data.send("POST", "/v2/models/wide/infer", &request_id, Some(body.as_bytes()))
     };
     assert_eq!(widen(2).ok()["outputs"][0]["data"], json!([1.0]));
     assert_eq!(widen(1 << 40).status, 500);
     let log = server.log_with("order-68");
     let line = log.lines().find(|line| line.contains("order-68")).unwrap();
-    let said = ["WARN", "request failed", "tenant=acme", "model=wide", "model failed"];
-    assert!(said.iter().all(|said| line.contains(said)), "{line}");
+    let text = ["WARN", "request failed", "tenant=acme", "model=wide", "model failed"];
+    assert!(text.iter().all(|text| line.contains(text)), "{line}");
 }
 
 #[test]

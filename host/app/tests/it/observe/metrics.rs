@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::admin_api::make;
 use crate::support::cli::Cli;
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::collector::{Collector, PROTOCOLS};
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
@@ -21,7 +21,7 @@ type Values = BTreeMap<String, f64>;
 
 /// The values in a scrape.
 #[track_caller]
-fn values(answer: &Answer) -> Values {
+fn values(answer: &TestAnswer) -> Values {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     let text = answer.text();
@@ -207,11 +207,11 @@ fn metrics_are_for_operators_or_have_a_plane_of_their_own() {
     values(&read.get("/metrics"));
     values(&read.get("/admin/v1/metrics"));
 
-    let own = server.metrics.as_ref().unwrap();
-    values(&own.get("/metrics"));
-    own.get("/admin/v1/status").refused(404, "not_found", &["/metrics"]);
-    own.get("/").refused(404, "not_found", &["/metrics"]);
-    own.post("/metrics", b"").refused(405, "method_not_allowed", &[]);
+    let plane = server.metrics.as_ref().unwrap();
+    values(&plane.get("/metrics"));
+    plane.get("/admin/v1/status").refused(404, "not_found", &["/metrics"]);
+    plane.get("/").refused(404, "not_found", &["/metrics"]);
+    plane.post("/metrics", b"").refused(405, "method_not_allowed", &[]);
 }
 
 #[test]
@@ -256,8 +256,8 @@ fn metrics_are_pushed_over_each_protocol() {
 
 #[test]
 fn pushing_needs_a_collector_and_one_that_is_away_is_logged_once() {
-    let said = Setup::new().flag("--push-metrics-s", "1").start_refused();
-    assert_names(&said, &["otlp_endpoint", "push_metrics_s"]);
+    let error = Setup::new().flag("--push-metrics-s", "1").start_refused();
+    assert_names(&error, &["otlp_endpoint", "push_metrics_s"]);
     let setup = Setup::new().flag("--otlp-endpoint", "http://127.0.0.1:9");
     let server = setup.flag("--push-metrics-s", "1").start();
     let log = server.log_with("metrics cannot be pushed");

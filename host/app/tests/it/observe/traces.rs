@@ -28,8 +28,8 @@ fn server(endpoint: &str, protocol: &str, ratio: &str) -> Server {
 
 #[track_caller]
 fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
-    let found = spans.iter().find(|span| span.name == name);
-    found.unwrap_or_else(|| panic!("no {name} in {spans:#?}"))
+    let span = spans.iter().find(|span| span.name == name);
+    span.unwrap_or_else(|| panic!("no {name} in {spans:#?}"))
 }
 
 /// One request with this trace, and the answer's span.
@@ -110,8 +110,8 @@ fn the_client_decides_and_failed_requests_are_kept() {
     assert_eq!(root.status, "STATUS_CODE_UNSET", "the client's errors are not the server's");
     // Without a context of its own a request begins a trace, which is sampled here.
     let answer = server.data.post("/v1/acme/infer/digits", &files::digit(7));
-    let own = answer.header("traceresponse").split('-').nth(1).unwrap().to_owned();
-    collector.trace_with(&own, name);
+    let trace = answer.header("traceresponse").split('-').nth(1).unwrap().to_owned();
+    collector.trace_with(&trace, name);
     assert!(!collector.spans().iter().any(|span| span.trace_id == unsampled));
     // Not even if its client says that it is sampled.
     let wrong = "3".repeat(32);
@@ -190,7 +190,7 @@ fn settings_of_traces_are_checked() {
         ("--trace-ratio", "2", "0 to 1"),
         ("--trace-ratio", "half", "must be a number"),
     ] {
-        let said = Setup::new().flag(flag, value).start_refused();
-        assert!(said.contains(named), "{flag} {value}: {said}");
+        let error = Setup::new().flag(flag, value).start_refused();
+        assert!(error.contains(named), "{flag} {value}: {error}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::admin_api::make;
 use crate::support::cli::Cli;
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::files;
@@ -23,7 +23,7 @@ const WANTED: (&str, &str) = ("gristmill-receipt", "true");
 
 /// The numbers of a receipt.
 #[track_caller]
-fn receipt(answer: &Answer) -> BTreeMap<String, u64> {
+fn receipt(answer: &TestAnswer) -> BTreeMap<String, u64> {
     let text = answer.header("gristmill-receipt");
     let number = |part: &str| {
         let (name, number) = part.split_once('=').unwrap_or_else(|| panic!("{text:?}"));
@@ -53,7 +53,7 @@ fn ranker_rows(rows: usize) -> Vec<u8> {
 fn sums_are_exactly_those_of_the_receipts() {
     let server = Server::with_acme();
     let mut expected: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
-    let mut add = |whose, answer: &Answer| {
+    let mut add = |whose, answer: &TestAnswer| {
         for (name, number) in receipt(answer) {
             *expected.entry(whose).or_default().entry(name).or_default() += number;
         }
@@ -76,17 +76,17 @@ fn sums_are_exactly_those_of_the_receipts() {
         assert!(receipt(&answer)["batch-rows"] >= rows as u64);
         add("acme//ranker", &answer);
     }
-    let found = usage(&server.admin, "");
-    assert_eq!(found.len(), 2, "{found:?}");
+    let rows = usage(&server.admin, "");
+    assert_eq!(rows.len(), 2, "{rows:?}");
     for (whose, sums) in expected {
-        let row = &found[whose];
+        let row = &rows[whose];
         // A batch is not the request's own.
         for (name, sum) in sums.iter().filter(|(name, _)| !name.starts_with("batch-")) {
             assert_eq!(row[name.replace('-', "_")], *sum, "{whose} {name}: {row}");
         }
         assert!(sums["model-us"] > 0 && sums["host-cpu-us"] > 0, "{sums:?}");
     }
-    let digits = &found["acme/digits/digits"];
+    let digits = &rows["acme/digits/digits"];
     assert_eq!((&digits["requests"], &digits["failed"]), (&json!(11), &json!(1)));
     assert!(digits["plugin_cpu_us"].as_u64() > Some(0));
 }
@@ -215,7 +215,7 @@ fn a_deploy_token_sees_the_usage_of_its_tenants() {
     server.assert_reads("other", 2);
     let deploy = json!({ "role": "deploy", "tenants": ["acme"] });
     let deploy = server.admin.with_token(&make(&server, "ci", &deploy));
-    let names = |found: BTreeMap<String, Value>| found.into_keys().collect::<Vec<_>>();
+    let names = |rows: BTreeMap<String, Value>| rows.into_keys().collect::<Vec<_>>();
     assert_eq!(names(usage(&deploy, "")), ["acme/digits/digits"]);
     assert_eq!(names(usage(&server.admin, "?tenant=other")), ["other/digits/digits"]);
     assert_eq!(names(usage(&deploy, "?tenant=other")), [""; 0]);

@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use gristmill_client::{BinaryTensor, HEADER_LENGTH, InferBody, infer_body};
 use serde_json::{Value, json};
 
-use crate::support::client::{Answer, Client};
+use crate::support::client::{Client, TestAnswer};
 use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::grpc;
@@ -52,7 +52,7 @@ fn binary_output() -> Value {
     json!({ "parameters": { "binary_data_output": true } })
 }
 
-fn post(client: &Client, bytes: usize) -> Answer {
+fn post(client: &Client, bytes: usize) -> TestAnswer {
     client.infer(PATH, &request(bytes))
 }
 
@@ -107,7 +107,7 @@ fn wait_until_held(server: &Server, enough: impl Fn(u64) -> bool) {
 }
 
 #[track_caller]
-fn assert_busy(answer: &Answer) {
+fn assert_busy(answer: &TestAnswer) {
     let text = answer.text();
     assert!(
         text.contains("bytes in flight to") && text.ends_with("the limit is 1048576\"}"),

@@ -92,12 +92,12 @@ fn assert_passes_with(library: &str, setup: Setup, ca: Option<&Path>) {
         .unwrap_or_else(|error| {
             panic!("GRISTMILL_TEST_CLIENTS is {python:?}: {error}: run cargo xtask test")
         });
-    let (said, failed) =
+    let (stdout, failed) =
         (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success(), "{library}: {}\n{said}\n{failed}", run.status);
-    let summary = said.lines().rfind(|line| line.contains(" passed")).unwrap_or_default();
+    assert!(run.status.success(), "{library}: {}\n{stdout}\n{failed}", run.status);
+    let summary = stdout.lines().rfind(|line| line.contains(" passed")).unwrap_or_default();
     let passed = summary.split(' ').next().and_then(|count| count.parse::<usize>().ok());
-    assert!(passed.is_some_and(|passed| passed > 5), "{library} ran too few cases:\n{said}");
+    assert!(passed.is_some_and(|passed| passed > 5), "{library} ran too few cases:\n{stdout}");
     let _ = writeln!(std::io::stderr(), "{library}: {summary}");
 }
 

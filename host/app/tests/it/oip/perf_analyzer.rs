@@ -58,9 +58,9 @@ fn measure(arguments: &[&[&str]]) -> Vec<Row> {
         .unwrap_or_else(|error| {
             panic!("GRISTMILL_TEST_PERF_ANALYZER is {path:?}: {error}: run cargo xtask test")
         });
-    let (said, failed) =
+    let (stdout, failed) =
         (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success(), "{arguments:?}: {}\n{said}\n{failed}", run.status);
+    assert!(run.status.success(), "{arguments:?}: {}\n{stdout}\n{failed}", run.status);
     let report = fs::read_to_string(&report).unwrap();
     let mut lines = report.lines().map(|line| line.split(',').map(str::to_owned));
     let columns: Vec<_> = lines.next().unwrap().collect();
@@ -87,8 +87,8 @@ fn measure(arguments: &[&[&str]]) -> Vec<Row> {
 /// The row of the load that has this value in this column.
 #[track_caller]
 fn row_of<'a>(rows: &'a [Row], column: &str, value: f64) -> &'a Row {
-    let found = rows.iter().find(|row| row[column].parse() == Ok(value));
-    found.unwrap_or_else(|| panic!("no row with {column} {value} in {rows:?}"))
+    let row = rows.iter().find(|row| row[column].parse() == Ok(value));
+    row.unwrap_or_else(|| panic!("no row with {column} {value} in {rows:?}"))
 }
 
 /// Fails unless the server says that it ran the ranker.

@@ -3,7 +3,7 @@
 use gristmill_client::{BinaryTensor, infer_body};
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::protobuf::Message;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
@@ -27,7 +27,7 @@ fn identity(datatype: &str) -> Vec<u8> {
     files::fixture(&format!("identity-{datatype}.onnx"))
 }
 
-fn post(server: &Server, model: &str, body: &Value) -> Answer {
+fn post(server: &Server, model: &str, body: &Value) -> TestAnswer {
     server.data.post(&format!("/v2/models/{model}/infer"), body.to_string().as_bytes())
 }
 
@@ -254,13 +254,13 @@ fn classes_have_the_labels_of_the_models_configuration() {
     let single = config("single");
     assert_eq!(single["output"][0]["label_filename"], "labels.txt", "{single}");
     assert_eq!(single["input"][0]["format"], "FORMAT_NONE", "{single}");
-    // A picture can have its channels in one place only, unless the configuration says otherwise.
+    // An image can have its channels in one place only, unless the configuration says otherwise.
     let format = || config("pictures")["input"][0]["format"].clone();
     assert_eq!(format(), "FORMAT_NCHW");
-    for told in ["FORMAT_NONE", "FORMAT_NHWC"] {
-        let document = json!({ "input": [{ "name": "x", "format": told }] });
+    for format_name in ["FORMAT_NONE", "FORMAT_NHWC"] {
+        let document = json!({ "input": [{ "name": "x", "format": format_name }] });
         server.put_json("models/pictures/config", &document);
-        assert_eq!(format(), told);
+        assert_eq!(format(), format_name);
     }
     // They outlast a restart.
     let server = server.kill().start();

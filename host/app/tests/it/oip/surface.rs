@@ -68,10 +68,11 @@ fn a_pipelines_statistics_count_what_failed_too() {
         let answer = server.data.send("POST", path, &raw, Some(&body));
         assert_eq!(answer.status, status, "{}", answer.text());
     }
-    let told = server.data.get("/v2/models/pipeline:digits/stats").ok();
-    let counts = |name: &str| told["model_stats"][0]["inference_stats"][name]["count"].clone();
+    let statistics = server.data.get("/v2/models/pipeline:digits/stats").ok();
+    let counts =
+        |name: &str| statistics["model_stats"][0]["inference_stats"][name]["count"].clone();
     let counted = ["success", "fail", "queue", "compute_infer"].map(counts);
-    assert_eq!(json!(counted), json!([2, 1, 2, 2]), "{told}");
+    assert_eq!(json!(counted), json!([2, 1, 2, 2]), "{statistics}");
 }
 
 /// Begin a call of `ModelInfer` with this key.

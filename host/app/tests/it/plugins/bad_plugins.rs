@@ -6,14 +6,14 @@
 
 use serde_json::Value;
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deeds::{bomb_picture, ends_of, small_picture};
 use crate::support::server::Server;
 
 /// The outcome of one deed.
 struct Deed {
     server: Server,
-    answer: Answer,
+    answer: TestAnswer,
 }
 
 /// Do the deed in this pipeline, on a new server.
@@ -213,7 +213,7 @@ fn bomb() {
     deed.call_refused(422, "unprocessable", &["65535x65535 is over the limit of 50000000 pixels"]);
 }
 
-/// More than the server and one call's memory, tensors and pictures take together.
+/// More than the server and one call's memory, tensors and images take together.
 const RESIDENT_BYTES_MAX: usize = 1 << 30;
 
 /// A server for deeds done one after the other.
@@ -231,7 +231,7 @@ impl Deeds {
     /// Fails unless the call has an end that its deed may have, the server still serves, and its
     /// memory is within [`RESIDENT_BYTES_MAX`].
     #[track_caller]
-    fn ends(&mut self, deed: &str) -> Answer {
+    fn ends(&mut self, deed: &str) -> TestAnswer {
         let path = format!("/v1/acme/infer/hostile?do={deed}");
         let answer = self.server.data.post(&path, &small_picture());
         let code = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();

@@ -13,16 +13,17 @@ use crate::support::{files, guests};
 
 /// All files of compiled code below the server's data directory.
 fn code_of(setup: &Setup) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut code_files = Vec::new();
     for engine in fs::read_dir(setup.data_dir().join("compiled")).unwrap() {
         let engine = engine.unwrap().path();
         if engine.is_dir() {
             let files = fs::read_dir(engine).unwrap().map(|entry| entry.unwrap().path());
-            found.extend(files.filter(|path| path.extension().is_some_and(|end| end == "code")));
+            code_files
+                .extend(files.filter(|path| path.extension().is_some_and(|end| end == "code")));
         }
     }
-    found.sort();
-    found
+    code_files.sort();
+    code_files
 }
 
 #[test]
@@ -259,8 +260,8 @@ fn what_is_left_behind_is_removed() {
     server.digits("acme");
     let setup = server.kill();
     let compiled = setup.data_dir().join("compiled");
-    let own = code_of(&setup)[0].parent().unwrap().to_owned();
-    let (aside, old) = (own.join("x.tmp"), own.join("00.cwasm"));
+    let engine_folder = code_of(&setup)[0].parent().unwrap().to_owned();
+    let (aside, old) = (engine_folder.join("x.tmp"), engine_folder.join("00.cwasm"));
     let engine = compiled.join("0123456789abcdef");
     fs::write(&aside, b"half").unwrap();
     fs::write(&old, b"old").unwrap();

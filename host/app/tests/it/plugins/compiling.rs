@@ -149,15 +149,15 @@ fn a_child_ends_with_a_server_that_is_killed() {
 }
 
 fn files_below(folder: &std::path::Path) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => found.extend(files_below(&path)),
-            false => found.push(path.to_string_lossy().into_owned()),
+            true => files.extend(files_below(&path)),
+            false => files.push(path.to_string_lossy().into_owned()),
         }
     }
-    found
+    files
 }
 
 #[test]

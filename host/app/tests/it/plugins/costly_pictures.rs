@@ -1,4 +1,4 @@
-//! Small pictures that cost much, sent by mere clients to honest plugins, four at a time.
+//! Small images that cost much, sent by mere clients to honest plugins, four at a time.
 //!
 //! `benches/src/corpus` makes them, and `cargo xtask bench neighbour` measures a neighbour beside
 //! them. Here a table has the ends of their requests, and the server must stay small.
@@ -29,7 +29,7 @@ const THUMBNAIL: &str = "evil/infer/hostile?do=thumbnail";
 /// More than the server and four calls take together.
 const RESIDENT_BYTES_MAX: usize = 1500 << 20;
 
-/// A picture, where it is sent, and the ends that its request may have beside those of limits. Some
+/// An image, where it is sent, and the ends that its request may have beside those of limits. Some
 /// are decoded within the time that a call has for it.
 type Case = (&'static str, fn() -> Vec<u8>, &'static str, &'static [End]);
 

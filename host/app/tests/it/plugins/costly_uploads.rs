@@ -5,7 +5,7 @@
 use crate::support::guests;
 use crate::support::setup::Setup;
 
-/// The processor time that an upload may take, and the memory of the server itself. An upload's own
+/// The CPU time that an upload may take, and the memory of the server itself. An upload's own
 /// is the child's.
 const SECONDS: &str = "3";
 const RESIDENT_BYTES_MAX: usize = 512 << 20;

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::server::Server;
@@ -25,7 +25,7 @@ fn put(server: &Server, tenant: &str, pipeline: &str, reuse: &Value) {
     server.pipeline(tenant, pipeline, &spec);
 }
 
-fn answer(server: &Server, tenant: &str, pipeline: &str, deed: &str) -> Answer {
+fn answer(server: &Server, tenant: &str, pipeline: &str, deed: &str) -> TestAnswer {
     server.data.post(&format!("/v1/{tenant}/infer/{pipeline}?do={deed}"), b"")
 }
 

@@ -41,8 +41,8 @@ fn assert_serves(language: &str) {
             let photo = files::digit(digit);
             let ask =
                 |tenant: &str| server.data.post(&format!("/v1/{tenant}/infer/digits"), &photo).ok();
-            let (expected, found) = (ask("rust"), ask(language));
-            assert!(is_close(&expected, &found), "{reuse}, {digit}: {expected}, {found}");
+            let (expected, answered) = (ask("rust"), ask(language));
+            assert!(is_close(&expected, &answered), "{reuse}, {digit}: {expected}, {answered}");
         }
         assert_reads_base64(&server, language);
         server.assert_reads_digits(language);
@@ -66,11 +66,11 @@ fn assert_reads_base64(server: &Server, tenant: &str) {
     };
     let photo = files::digit(7);
     let text = STANDARD.encode(&photo);
-    let found = server.data.post(&format!("/v1/{tenant}/infer/digits"), &photo).ok();
+    let answered = server.data.post(&format!("/v1/{tenant}/infer/digits"), &photo).ok();
     let url = format!("data:image/png;base64,{text}");
     let lines = text.as_bytes().chunks(76).map(String::from_utf8_lossy).collect::<Vec<_>>();
     for sent in [&text, &url, &lines.join("\r\n"), &URL_SAFE_NO_PAD.encode(&photo)] {
-        assert_eq!(ask(json!(sent)).ok(), found, "{tenant}: {sent:.40}");
+        assert_eq!(ask(json!(sent)).ok(), answered, "{tenant}: {sent:.40}");
     }
     for (sent, named) in [
         (json!("iVBORw0K!"), "base64 has '!' at position 8"),

@@ -1,4 +1,4 @@
-//! Bytes of one tenant never show up in another tenant's answers, even if its pictures and bodies
+//! Bytes of one tenant never show up in another tenant's answers, even if its images and bodies
 //! are damaged.
 
 use std::io::Cursor;
@@ -18,11 +18,11 @@ mod sketch;
 /// The bytes that the other tenant sends again and again.
 const SECRET: &[u8; 8] = b"\xf3secret\x9b";
 
-/// Pictures of this size take a buffer of the same class as the secrets before them.
+/// Images of this size take a buffer of the same class as the secrets before them.
 const WIDTH: u32 = 200;
 const HEIGHT: u32 = 150;
 
-/// Damaged pictures, and bodies that are cut short, of each format.
+/// Damaged images, and bodies that are cut short, of each format.
 const DAMAGED: usize = 300;
 const CUT: usize = 40;
 
@@ -71,8 +71,8 @@ fn damaged(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
 #[track_caller]
 fn assert_clean(answer: &[u8], what: &str) {
     for leftover in [&SECRET[..], &POISON] {
-        let found = answer.windows(leftover.len()).position(|own| own == leftover);
-        assert_eq!(found, None, "{what}: another's bytes");
+        let position = answer.windows(leftover.len()).position(|bytes| bytes == leftover);
+        assert_eq!(position, None, "{what}: another's bytes");
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::admin_api::make;
 use crate::support::cli::Cli;
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::server::Server;
@@ -32,7 +32,7 @@ fn put_debug(server: &Server, debug: bool) {
     server.pipeline("acme", "debug", &spec);
 }
 
-fn done(server: &Server, pipeline: &str, deed: &str, id: &str) -> Answer {
+fn done(server: &Server, pipeline: &str, deed: &str, id: &str) -> TestAnswer {
     let path = format!("/v1/acme/infer/{pipeline}?do={deed}");
     server.data.send("POST", &path, &[("x-request-id", id)], Some(b""))
 }
@@ -53,7 +53,7 @@ fn text<'a>(line: &'a Value, part: &str) -> &'a str {
 }
 
 /// The problem document's part about the plugin.
-fn plugin_error(answer: &Answer) -> Value {
+fn plugin_error(answer: &TestAnswer) -> Value {
     let mut document: Value = serde_json::from_slice(&answer.body).unwrap();
     document["plugin_error"].take()
 }
@@ -111,7 +111,7 @@ fn what_a_plugin_prints_is_kept() {
     assert_eq!(done(&server, "wasi", "lines", "order-1").text(), "true");
     done(&server, "wasi", "exit", "order-2").refused(500, "plugin_trapped", &[]);
     let lines = kept(&server, "acme", "hostile-wasi");
-    let found: Vec<_> =
+    let printed: Vec<_> =
         lines.iter().map(|line| (text(line, "level"), text(line, "message"))).collect();
     let expected = [
         ("info", "one line"),
@@ -119,7 +119,7 @@ fn what_a_plugin_prints_is_kept() {
         ("warn", "an unended \"line\""),
         ("error", "plugin called exit with status 1: a plugin has to return from its call"),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(printed, expected);
 }
 
 #[test]
@@ -256,8 +256,8 @@ fn without_debug_no_client_sees_it() {
             let document: Value = serde_json::from_slice(&answer.body).unwrap();
             let mut keys: Vec<_> = document.as_object().unwrap().keys().collect();
             keys.sort();
-            let known = ["code", "detail", "request_id", "status", "title", "type"];
-            assert_eq!(keys, known, "{deed}");
+            let documented = ["code", "detail", "request_id", "status", "title", "type"];
+            assert_eq!(keys, documented, "{deed}");
             let text = answer.text();
             let hidden = ["as told", "ends.rs", "a secret of the plugin"];
             assert!(hidden.iter().all(|hidden| !text.contains(hidden)), "{text}");
@@ -300,16 +300,16 @@ fn a_panic_is_told_although_the_log_budget_is_used_up() {
     put_debug(&server, true);
     let answer = done(&server, "debug", "log-and-panic&bytes=1000", "order-1");
     let error = plugin_error(&answer);
-    let told = ["panicked at", "logs.rs:", "after a hundred lines"];
-    let own = error["lines"].as_array().unwrap();
+    let panic_lines = ["panicked at", "logs.rs:", "after a hundred lines"];
+    let shown_lines = error["lines"].as_array().unwrap();
     let kept = kept(&server, "acme", "hostile");
-    for lines in [&own[own.len() - 2..], &kept[kept.len() - 3..kept.len() - 1]] {
+    for lines in [&shown_lines[shown_lines.len() - 2..], &kept[kept.len() - 3..kept.len() - 1]] {
         assert_names(text(&lines[0], "message"), &["went over its log budget"]);
-        assert_names(text(&lines[1], "message"), &told);
+        assert_names(text(&lines[1], "message"), &panic_lines);
         assert_eq!(lines[1]["level"], "error");
     }
     assert_names(text(kept.last().unwrap(), "message"), &["plugin trapped"]);
-    assert_names(&server.log_with("after a hundred lines"), &told);
+    assert_names(&server.log_with("after a hundred lines"), &panic_lines);
 }
 
 #[test]
@@ -317,9 +317,9 @@ fn the_command_line_shows_them() {
     let server = server();
     assert_eq!(done(&server, "hostile", "log-line", "order-1").status, 200);
     let run = |arguments: &[&str]| {
-        let own = ["plugin", "logs", "hostile", "--token", ADMIN_TOKEN];
+        let command = ["plugin", "logs", "hostile", "--token", ADMIN_TOKEN];
         let admin = ["--admin", server.admin.address()];
-        server.setup().run(&[&own[..], &admin[..], arguments].concat())
+        server.setup().run(&[&command[..], &admin[..], arguments].concat())
     };
     let shown = run(&["--tenant", "acme"]);
     let shown = String::from_utf8(shown.stdout).unwrap();
@@ -329,8 +329,8 @@ fn the_command_line_shows_them() {
     assert_eq!(lines[0]["request_id"], "order-1");
     let refused = run(&["--tenant", "globex"]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8(refused.stderr).unwrap();
-    assert_names(&said, &["globex/hostile", "no tenant \"globex\""]);
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert_names(&error, &["globex/hostile", "no tenant \"globex\""]);
 }
 
 /// Lines of all plugins of the tenant `acme`, and where the next ones begin.

@@ -1,4 +1,4 @@
-//! Pictures that cost more or less than they seem to: their charge, and the threads that read them.
+//! Images that cost more or less than they seem to: their charge, and the threads that read them.
 
 use serde_json::json;
 

@@ -44,8 +44,11 @@ fn componentize_js_with_all_features_serves() {
     let path = format!("/v1/stock/infer/digits?fetch=http://{address}/");
     let answer = server.data.post(&path, &files::digit(7));
     assert_eq!(answer.status, 500, "{}", answer.text());
-    let said = answer.text();
-    assert!(said.contains("plugin called `wasi:http/") && said.contains("may not use"), "{said}");
+    let shown = answer.text();
+    assert!(
+        shown.contains("plugin called `wasi:http/") && shown.contains("may not use"),
+        "{shown}"
+    );
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     server.assert_reads_digits("stock");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::server::Server;
 
@@ -20,11 +20,11 @@ fn server() -> Server {
     server
 }
 
-fn done_in(server: &Server, pipeline: &str, deed: &str) -> Answer {
+fn done_in(server: &Server, pipeline: &str, deed: &str) -> TestAnswer {
     server.data.post(&format!("/v1/acme/infer/{pipeline}?do={deed}"), b"")
 }
 
-fn done(server: &Server, deed: &str) -> Answer {
+fn done(server: &Server, deed: &str) -> TestAnswer {
     done_in(server, "wasi", deed)
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::admin_api::{make, path, read};
 use crate::support::cli::Cli;
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
 use crate::support::eventually::{eventually, eventually_some};
 use crate::support::files;
@@ -39,7 +39,7 @@ fn start(candidate: Value) -> Server {
 }
 
 /// A request of a user, which does `deed` if the plugin `hostile` runs it.
-fn ask(server: &Server, deed: &str, user: Option<&str>) -> Answer {
+fn ask(server: &Server, deed: &str, user: Option<&str>) -> TestAnswer {
     let target = format!("/v1/acme/infer/digits?do={deed}");
     let headers: Vec<_> = user.into_iter().map(|user| ("x-user", user)).collect();
     server.data.send("POST", &target, &headers, Some(&files::digit(7)))
@@ -57,7 +57,7 @@ fn report(server: &Server) -> Value {
     read(server, &format!("{PIPELINE}/candidate"))
 }
 
-fn end(server: &Server, end: &str) -> Answer {
+fn end(server: &Server, end: &str) -> TestAnswer {
     server.admin.post(&path(&format!("{PIPELINE}/candidate/{end}")), b"")
 }
 
@@ -78,15 +78,15 @@ fn a_candidate_answers_its_share_and_each_answer_names_its_variant() {
     }
     assert!((22..=28).contains(&taken["candidate"]), "{taken:?}");
     assert_eq!(taken["candidate"] + taken["stable"], 100);
-    let found = report(&server);
+    let document = report(&server);
     assert_eq!(
-        (&found["state"], &found["since_release"]),
+        (&document["state"], &document["since_release"]),
         (&json!("running"), &json!(server.release()))
     );
     for name in ["candidate", "stable"] {
-        assert_eq!(found[name]["requests"], taken[name], "{found}");
-        assert_eq!(found[name]["failures"], 0);
-        assert!(found[name]["mean_ms"].as_f64().unwrap() > 0.0, "{found}");
+        assert_eq!(document[name]["requests"], taken[name], "{document}");
+        assert_eq!(document[name]["failures"], 0);
+        assert!(document[name]["mean_ms"].as_f64().unwrap() > 0.0, "{document}");
     }
     // The pipeline's own counters have the requests of both.
     let stats = server.data.get("/v1/acme/v2/models/pipeline:digits/stats").ok();
@@ -253,12 +253,12 @@ fn a_candidate_that_fails_too_often_is_taken_away_by_itself() {
     assert_eq!((failed, answered), (3, 17));
     eventually("the release that takes it away", || server.release() == release + 1);
     assert_eq!(read(&server, PIPELINE)["candidate"], Value::Null);
-    let found = report(&server);
+    let document = report(&server);
     let why = "3 of 10 requests failed: 20 % may";
-    assert_eq!((&found["state"], &found["reason"]), (&json!("aborted"), &json!(why)));
+    assert_eq!((&document["state"], &document["reason"]), (&json!("aborted"), &json!(why)));
     let made = read(&server, &format!("releases/{}", release + 1));
-    let said = format!("candidate of acme/digits aborted: {why}");
-    assert_eq!((&made["by"], &made["message"]), (&json!("gristmill"), &json!(said)));
+    let text = format!("candidate of acme/digits aborted: {why}");
+    assert_eq!((&made["by"], &made["message"]), (&json!("gristmill"), &json!(text)));
     // The next release comes half a minute later. Until then it is not promoted either.
     let abort = json!({ "requests": 2, "failure_percent": 0 });
     server.put_json(
@@ -309,9 +309,9 @@ fn a_candidate_that_cannot_be_loaded_leaves_its_pipeline_as_it_is() {
     fs::write(setup.data_dir().join("store/blobs").join(digest), "altered").unwrap();
     let server = setup.start();
     assert_eq!(variant(&server, None), "stable");
-    let found = report(&server);
-    assert_eq!(found["state"], "unavailable");
-    assert_names(&found["reason"].to_string(), &["candidate: pre: plugin", "other", "digest"]);
+    let document = report(&server);
+    assert_eq!(document["state"], "unavailable");
+    assert_names(&document["reason"].to_string(), &["candidate: pre: plugin", "other", "digest"]);
     // A plugin that would break the pipeline itself is still refused.
     let wrong = files::plugin("ranker-post");
     let refused = server.admin.put(&path("tenants/acme/plugins/digits"), &wrong);
@@ -346,16 +346,22 @@ fn a_shadow_is_compared_and_never_seen() {
     for _ in 0..10 {
         assert_eq!(variant(&server, None), "stable");
     }
-    let all = |found: &Value| {
-        let shadow = &found["shadow"];
+    let all = |document: &Value| {
+        let shadow = &document["shadow"];
         shadow["compared"].as_u64().unwrap() + shadow["skipped"].as_u64().unwrap()
     };
-    let found = eventually_some("ten comparisons", || {
-        Some(report(&server)).filter(|found| all(found) == 10)
+    let document = eventually_some("ten comparisons", || {
+        Some(report(&server)).filter(|document| all(document) == 10)
     });
-    assert!(found["shadow"]["compared"].as_u64().unwrap() > 0, "{found}");
-    assert_eq!((&found["shadow"]["different"], &found["differences"]), (&json!(0), &json!([])));
-    assert_eq!((&found["stable"]["requests"], &found["state"]), (&json!(10), &json!("running")));
+    assert!(document["shadow"]["compared"].as_u64().unwrap() > 0, "{document}");
+    assert_eq!(
+        (&document["shadow"]["different"], &document["differences"]),
+        (&json!(0), &json!([]))
+    );
+    assert_eq!(
+        (&document["stable"]["requests"], &document["state"]),
+        (&json!(10), &json!("running"))
+    );
 
     // One that answers each request in another way.
     let abort = json!({ "requests": 4, "difference_percent": 50 });
@@ -366,13 +372,13 @@ fn a_shadow_is_compared_and_never_seen() {
         assert_eq!(variant(&server, None).replace("stable", ""), "");
         server.release() == release + 1
     });
-    let found = report(&server);
+    let document = report(&server);
     assert_eq!(
-        (&found["state"], &found["reason"]),
+        (&document["state"], &document["reason"]),
         (&json!("aborted"), &json!("3 of 4 answers differ: 50 % may"))
     );
-    let kept = found["differences"].as_array().unwrap();
-    assert!(kept.len() >= 3, "{found}");
+    let kept = document["differences"].as_array().unwrap();
+    assert!(kept.len() >= 3, "{document}");
     let values = &kept[0]["values"];
     assert_names(&values.to_string(), &["\"path\":\"body\"", "\"candidate\":\"8 bytes\""]);
     assert_names(&values.to_string(), &["\"path\":\"content_type\"", "application/json"]);
@@ -407,10 +413,13 @@ fn a_shadow_that_misbehaves_neither_slows_nor_fails_what_clients_get() {
             },
         );
     }
-    let found = report(&server);
-    assert_eq!((&found["state"], &found["stable"]["failures"]), (&json!("running"), &json!(0)));
-    assert!(found["differences"].as_array().unwrap().len() <= 8, "{found}");
-    let bytes = found.to_string().len();
+    let document = report(&server);
+    assert_eq!(
+        (&document["state"], &document["stable"]["failures"]),
+        (&json!("running"), &json!(0))
+    );
+    assert!(document["differences"].as_array().unwrap().len() <= 8, "{document}");
+    let bytes = document.to_string().len();
     assert!(bytes < 32 << 10, "{bytes} bytes");
 }
 
@@ -456,7 +465,7 @@ fn a_candidate_with_faults_is_refused_with_all_of_them() {
 fn a_tenant_ends_its_own_candidates_and_no_others() {
     let server = start(both("other", json!({ "traffic_percent": 1 })));
     server.open_tenant("else");
-    let own = make(&server, "acme-ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
+    let token = make(&server, "acme-ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
     let foreign = make(&server, "else-ci", &json!({ "role": "deploy", "tenants": ["else"] }));
     let at = path(&format!("{PIPELINE}/candidate"));
     for end in ["promote", "abort"] {
@@ -464,8 +473,8 @@ fn a_tenant_ends_its_own_candidates_and_no_others() {
         assert_eq!(refused.status, 403, "{}", refused.text());
     }
     assert_eq!(server.admin.with_token(&foreign).get(&at).status, 403);
-    assert_eq!(server.admin.with_token(&own).get(&at).ok()["state"], "running");
-    server.admin.with_token(&own).post(&format!("{at}/promote"), b"").ok();
+    assert_eq!(server.admin.with_token(&token).get(&at).ok()["state"], "running");
+    server.admin.with_token(&token).post(&format!("{at}/promote"), b"").ok();
     assert_eq!(read(&server, PIPELINE)["pre"], "other");
 }
 
@@ -480,12 +489,12 @@ fn the_command_line_shows_and_promotes_a_candidate() {
     };
     let shown = run(&["candidate", "show"]);
     assert_names(&shown, &["state      running", "candidate  2 requests, 0 failures"]);
-    let said = run(&["candidate", "promote"]);
-    assert_eq!(said, format!("release {} serves\n", server.release()));
+    let text = run(&["candidate", "promote"]);
+    assert_eq!(text, format!("release {} serves\n", server.release()));
     assert_names(&run(&["candidate", "show"]), &["state      ended"]);
     server.put_json(PIPELINE, &with(both("other", json!({ "traffic_percent": 50 }))));
-    let said = run(&["candidate", "abort"]);
-    assert_eq!(said, format!("release {} serves\n", server.release()));
+    let text = run(&["candidate", "abort"]);
+    assert_eq!(text, format!("release {} serves\n", server.release()));
     let left = read(&server, PIPELINE);
     assert_eq!((&left["candidate"], &left["pre"]), (&Value::Null, &json!("digits")));
 }

@@ -12,8 +12,8 @@ use crate::support::words::assert_names;
 const PIPELINE: &str = "tenants/acme/pipelines/digits";
 
 fn captured(server: &Server) -> Vec<Value> {
-    let found = read(server, &format!("{PIPELINE}/captured"));
-    found["items"].as_array().unwrap().clone()
+    let page = read(server, &format!("{PIPELINE}/captured"));
+    page["items"].as_array().unwrap().clone()
 }
 
 /// A server whose pipeline `digits` keeps all requests, at most two.
@@ -88,8 +88,8 @@ fn a_sample_has_the_headers_that_a_plugin_sees() {
         "samples[0].request.headers.x-bad cannot be sent in a header",
         "samples[0].request.headers.x-worse cannot be sent in a header",
     ];
-    let said = refused.refused(422, "unprocessable", &named);
-    assert!(!said.contains("X-Good"), "{said}");
+    let error = refused.refused(422, "unprocessable", &named);
+    assert!(!error.contains("X-Good"), "{error}");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn requests_of_clients_are_for_those_who_change_the_pipeline() {
     let reads = make(&server, "dashboard", &json!({ "role": "read" }));
     assert_eq!(server.admin.with_token(&reads).get(&at).status, 403);
     let deploys = make(&server, "ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
-    let own = server.admin.with_token(&deploys).get(&at).ok();
-    assert_eq!(own["items"].as_array().unwrap().len(), 1);
+    let page = server.admin.with_token(&deploys).get(&at).ok();
+    assert_eq!(page["items"].as_array().unwrap().len(), 1);
     for (unknown, what) in [
         ("tenants/none/pipelines/digits/captured", "tenant"),
         ("tenants/acme/pipelines/none/captured", "pipeline"),

@@ -178,8 +178,8 @@ fn a_damaged_checkpoint_is_named_with_a_cure() {
         let output = setup.run(&["fsck", "--data-dir", data_dir.to_str().unwrap()]);
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
     };
-    let (is_clean, said) = fsck();
-    assert!(is_clean, "{said}");
+    let (is_clean, printed) = fsck();
+    assert!(is_clean, "{printed}");
     let missing = format!("releases 1 to {} are missing", first - 1);
     let cases: [(Option<String>, &[&str]); 4] = [
         (
@@ -196,10 +196,13 @@ fn a_damaged_checkpoint_is_named_with_a_cure() {
             None => fs::remove_file(&path).unwrap(),
         }
         let refused = setup.start_refused();
-        let (is_clean, said) = fsck();
-        assert!(!is_clean && said.contains("error: "), "{said}");
+        let (is_clean, printed) = fsck();
+        assert!(!is_clean && printed.contains("error: "), "{printed}");
         for word in named {
-            assert!(refused.contains(word) && said.contains(word), "{word}: {refused} {said}");
+            assert!(
+                refused.contains(word) && printed.contains(word),
+                "{word}: {refused} {printed}"
+            );
         }
     }
     fs::write(&path, whole).unwrap();

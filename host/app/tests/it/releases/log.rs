@@ -272,8 +272,8 @@ fn a_disk_that_refuses_a_write_changes_nothing_and_names_no_path() {
     let _ = fs::remove_dir_all(&blobs);
     fs::write(&blobs, "no folder").unwrap();
     let answer = server.admin.put("/admin/v1/models/digits", &files::model("digits"));
-    let said = "the server cannot write to its storage: the change is not made";
-    let detail = answer.refused(500, "internal", &[said]);
+    let text = "the server cannot write to its storage: the change is not made";
+    let detail = answer.refused(500, "internal", &[text]);
     assert!(!detail.contains('/'), "{detail}");
     assert_eq!(server.release(), 1);
     server.logs("change failed");

@@ -352,7 +352,7 @@ fn no_fault_of_a_change_repeats_a_key() {
         json!(secret),
     ] {
         let refused = post_to(&server, "releases", &json!({ "changes": [change] }));
-        let said = refused.refused(422, "unprocessable", &["changes[0]"]);
-        assert!(!said.contains("S3cret"), "{said}");
+        let error = refused.refused(422, "unprocessable", &["changes[0]"]);
+        assert!(!error.contains("S3cret"), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::support::admin_api::{path, read, upload};
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::deploy::{processor, ranker_body};
 use crate::support::eventually::eventually;
 use crate::support::files;
@@ -18,7 +18,7 @@ use crate::support::server::Server;
 use crate::support::setup::Setup;
 use crate::support::words::assert_names;
 
-/// A sample that is the picture of a digit.
+/// A sample that is the image of a digit.
 fn digit(name: &str, digit: usize, expect: Value) -> Value {
     let base64 = STANDARD.encode(files::digit(digit));
     json!({ "name": name, "request": { "base64": base64, "content_type": "image/png" },
@@ -55,15 +55,15 @@ fn other_digits() -> Vec<u8> {
     files::plugin_that_begins_with("digits", 32)
 }
 
-fn put(server: &Server, below: &str, document: &Value) -> Answer {
+fn put(server: &Server, below: &str, document: &Value) -> TestAnswer {
     server.admin.put_json(&path(below), document)
 }
 
-fn put_file(server: &Server, below: &str, file: &[u8]) -> Answer {
+fn put_file(server: &Server, below: &str, file: &[u8]) -> TestAnswer {
     server.admin.put(&path(below), file)
 }
 
-fn post(server: &Server, below: &str, document: &Value) -> Answer {
+fn post(server: &Server, below: &str, document: &Value) -> TestAnswer {
     server.admin.post(&path(below), document.to_string().as_bytes())
 }
 
@@ -78,7 +78,7 @@ fn a_version_that_breaks_a_sample_is_refused_and_the_old_one_serves_on() {
         |_| server.assert_reads("acme", 7),
         |answers| {
             let before = (server.release(), read(&server, plugin));
-            // It answers each picture with the text "harmless".
+            // It answers each image with the text "harmless".
             let refused = put_file(&server, plugin, &files::plugin("hostile"));
             let named = [
                 "samples failed",
@@ -190,8 +190,8 @@ fn all_samples_together_have_a_time_and_others_are_served_meanwhile() {
         |_| server.assert_reads("other", 7),
         |answers| {
             let refused = put(&server, "tenants/acme/pipelines/new", &pipeline);
-            let said = "16 samples did not end within 1 s (samples_timeout_s)";
-            refused.refused(422, "sample_failed", &[said]);
+            let text = "16 samples did not end within 1 s (samples_timeout_s)";
+            refused.refused(422, "sample_failed", &[text]);
             assert_eq!(answers.iter().take(20).count(), 20);
         },
     );
@@ -255,8 +255,8 @@ fn a_model_whose_numbers_differ_too_much_is_refused() {
     let server = ranker();
     let (first, model) = (server.release(), "models/ranker");
     let refused = put_file(&server, model, &onnx::row_sums(2));
-    let said = "sample \"half\": $.items[0].score: expected 16.1, found 32.0";
-    refused.refused(422, "sample_failed", &["pipeline \"ranker\"", said]);
+    let text = "sample \"half\": $.items[0].score: expected 16.1, found 32.0";
+    refused.refused(422, "sample_failed", &["pipeline \"ranker\"", text]);
     assert_eq!((server.release(), score(&server)), (first, 16.0));
 
     // Another file with the same numbers is taken. So are other settings of its queue, and other
@@ -278,7 +278,7 @@ fn a_model_whose_numbers_differ_too_much_is_refused() {
     let server = server.kill().start();
     assert_eq!(score(&server), 32.0);
     let config = json!({ "instances": 1 });
-    put(&server, "models/ranker/config", &config).refused(422, "sample_failed", &[said]);
+    put(&server, "models/ranker/config", &config).refused(422, "sample_failed", &[text]);
     put(&server, "models/ranker/config?skip_samples=true", &config).ok();
 }
 
@@ -329,9 +329,9 @@ fn going_back_runs_samples_unless_they_are_skipped() {
     server.pipeline("acme", "ranker", &with_samples(pipeline, &[ranked(32.1)]));
     let now = server.release();
     let back = json!({ "to": then, "model": "ranker" });
-    let said = "sample \"half\": $.items[0].score: expected 32.1, found 16.0";
+    let text = "sample \"half\": $.items[0].score: expected 32.1, found 16.0";
     for below in ["rollback", "rollback?dry_run=true"] {
-        post(&server, below, &back).refused(422, "sample_failed", &[said]);
+        post(&server, below, &back).refused(422, "sample_failed", &[text]);
     }
     assert_eq!((server.release(), score(&server)), (now, 32.0));
     post(&server, "rollback?skip_samples=true", &back).ok();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::client::Answer;
+use crate::support::client::TestAnswer;
 use crate::support::files;
 use crate::support::load::under_load;
 use crate::support::server::Server;
@@ -15,7 +15,7 @@ enum Version {
 }
 
 #[track_caller]
-fn version_of(answer: &Answer) -> Version {
+fn version_of(answer: &TestAnswer) -> Version {
     if answer.status == 200 && answer.text() == "harmless" {
         return Version::Hostile;
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::releases::kept::{self, is_stored, push_out};
 use crate::support::admin_api::{digest, make, path, post_to, read};
-use crate::support::client::{Answer, Client};
+use crate::support::client::{Client, TestAnswer};
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::protobuf::Message;
@@ -34,7 +34,7 @@ fn start(setup: Setup) -> (Server, u64) {
 }
 
 /// Ask for the model's answer to 32 ones, at `models/m` or one of its versions.
-fn try_ask(server: &Server, model: &str) -> Answer {
+fn try_ask(server: &Server, model: &str) -> TestAnswer {
     let body = json!({ "inputs": [{ "name": "input", "datatype": "FP32", "shape": [1, 32],
         "data": vec![1.0; 32] }] });
     server.data.post(&format!("/v2/{model}/infer"), body.to_string().as_bytes())
@@ -175,8 +175,8 @@ fn a_pipeline_keeps_the_versions_that_it_names() {
         assert_eq!(kept("tenants/acme/plugins/digits", plugin), "ready");
         assert_eq!(kept("models/digits", model), "ready");
         let status = server.status();
-        let own = &status["tenants"]["acme"]["plugins"]["digits"]["kept_versions"];
-        assert_eq!(own[plugin.to_string()]["digest"], digest(&files::plugin("digits")));
+        let kept = &status["tenants"]["acme"]["plugins"]["digits"]["kept_versions"];
+        assert_eq!(kept[plugin.to_string()]["digest"], digest(&files::plugin("digits")));
         let document = read(&server, "tenants/acme/pipelines/old");
         assert_eq!(document["model"], format!("digits@{model}"));
         assert_eq!(server.put_json("tenants/acme/pipelines/old", &document), server.release());

@@ -111,8 +111,8 @@ fn all_replicas_are_in_the_status_and_one_that_is_gone_is_behind_until_it_is_for
     assert_eq!((&behind["name"], &behind["release"]), (&json!("two"), &json!(before)));
     assert_eq!(one.release(), before + 1, "the release stands");
     let back = Cli::of(&one).run(&["rollback", "--to", "1", "--yes", "--wait-all"]);
-    assert_eq!(back.code, Some(0), "{}", back.said);
-    assert_names(&back.said, &["these replicas do not serve the release yet: two (release 1)"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert_names(&back.stderr, &["these replicas do not serve the release yet: two (release 1)"]);
     eventually("the other one is known to be gone", || live(&one) == ["one"]);
     let answer = one.admin.put_json("/admin/v1/tenants/acme?wait=all", &weight(3)).ok();
     assert_eq!(answer["replicas"], json!({ "live": 1, "behind": [] }));
@@ -241,9 +241,9 @@ fn a_folder_may_be_shared_and_is_checked_by_its_url() {
     let release = two.put_json("tenants/other", &weight(2));
     eventually("both serve the last one", || one.release() == release && two.release() == release);
     two.assert_reads("acme", 5);
-    let found = one.setup().run(&[&["fsck", "--output", "json"], &flags[..]].concat());
-    let found: Value = serde_json::from_slice(&found.stdout).unwrap();
-    assert_eq!((&found["releases"], &found["files"]), (&json!(release), &json!(2)), "{found}");
+    let report = one.setup().run(&[&["fsck", "--output", "json"], &flags[..]].concat());
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((&report["releases"], &report["files"]), (&json!(release), &json!(2)), "{report}");
     // Its objects have the names that they have everywhere.
     let log = directory.path().join("store/log");
     let names = eventually_some("the log", || fs::read_dir(&log).ok());

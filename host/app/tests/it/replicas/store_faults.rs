@@ -161,8 +161,8 @@ fn a_store_over_tls_is_used_only_if_its_certificate_is_trusted() {
     let server = server.kill().start();
     assert_eq!(server.release(), release);
     server.assert_reads_digits("acme");
-    let said = s3.setup_without_authority().start_refused();
-    assert_names(&said, &["the store of releases and files cannot be reached", "certificate"]);
+    let error = s3.setup_without_authority().start_refused();
+    assert_names(&error, &["the store of releases and files cannot be reached", "certificate"]);
 }
 
 #[test]
@@ -183,8 +183,8 @@ fn a_damaged_release_in_a_shared_store_is_named_by_servers_that_run_and_that_sta
     s3.put(&key, &altered);
     let number = last.to_string();
     let cure = ["put the files of the release log back", "`gristmill fsck`"];
-    let said = s3.setup().start_refused();
-    assert_names(&said, &[&number, "its digest does not match", cure[0], cure[1]]);
+    let error = s3.setup().start_refused();
+    assert_names(&error, &[&number, "its digest does not match", cure[0], cure[1]]);
     s3.put(&key, &whole);
     // The next release is damaged: servers that follow go on with what they have.
     let next = key.replace(&format!("{last:020}"), &format!("{:020}", last + 1));

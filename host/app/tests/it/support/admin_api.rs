@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Answer, Client};
+use super::client::{Client, TestAnswer};
 use super::server::Server;
 
 pub(crate) const KEY: &str = "the-key-of-acme-1";
@@ -35,7 +35,7 @@ pub(crate) fn conditional(
     call: (&str, &str),
     condition: (&str, &str),
     body: &[u8],
-) -> Answer {
+) -> TestAnswer {
     let (method, below) = call;
     server.admin.send(method, &path(below), &[condition], Some(body))
 }
@@ -63,7 +63,7 @@ pub(crate) fn upload(server: &Server, file: &[u8]) -> String {
 }
 
 /// The answer to a document that is posted.
-pub(crate) fn post_to(server: &Server, below: &str, document: &Value) -> Answer {
+pub(crate) fn post_to(server: &Server, below: &str, document: &Value) -> TestAnswer {
     server.admin.post(&path(below), document.to_string().as_bytes())
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn make(server: &Server, name: &str, document: &Value) -> String {
 }
 
 /// The answer to making or changing a token.
-pub(crate) fn put_token(admin: &Client, name: &str, document: &Value) -> Answer {
+pub(crate) fn put_token(admin: &Client, name: &str, document: &Value) -> TestAnswer {
     admin.put_json(&path(&format!("tokens/{name}")), document)
 }
 

@@ -19,11 +19,11 @@ pub(crate) struct Cli {
 
 /// How a command ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
-    /// What was said on standard error.
-    pub(crate) said: String,
+    /// Standard error.
+    pub(crate) stderr: String,
 }
 
 impl Cli {
@@ -44,7 +44,7 @@ impl Cli {
 
     /// With this value of a variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
-        self.variables.retain(|(known, _)| known != name);
+        self.variables.retain(|(other, _)| other != name);
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
@@ -64,8 +64,8 @@ impl Cli {
     /// `gristmill` with these arguments, to be run. The test's own variables for it are unset.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
-        let own = std::env::vars_os().map(|(name, _)| name);
-        for name in own.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
+        let variables = std::env::vars_os().map(|(name, _)| name);
+        for name in variables.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
             command.env_remove(name);
         }
         let variables = self.variables.iter().map(|(name, value)| (name, value));
@@ -74,11 +74,11 @@ impl Cli {
     }
 
     /// Run it to its end.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         let output = self.command(arguments).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        let (out, said) = (text(output.stdout), text(output.stderr));
-        Ended { code: output.status.code(), out, said }
+        let (out, stderr) = (text(output.stdout), text(output.stderr));
+        CommandOutput { code: output.status.code(), out, stderr }
     }
 
     /// Run it, which must succeed. Returns its standard output.
@@ -101,7 +101,7 @@ impl Cli {
     pub(crate) fn refused(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        ended.said
+        ended.stderr
     }
 }
 
@@ -121,13 +121,13 @@ pub(crate) fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
 #[track_caller]
 pub(crate) fn command_refused(directory: &Path, arguments: &[&str]) -> String {
     let output = gristmill(directory, arguments);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(!said.to_lowercase().contains("backtrace"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(!error.to_lowercase().contains("backtrace"), "{error}");
     // Before it stands which server was asked.
     let message: String =
-        said.split_inclusive('\n').filter(|line| !line.starts_with("server: ")).collect();
-    assert!(message.starts_with("error: "), "{said}");
+        error.split_inclusive('\n').filter(|line| !line.starts_with("server: ")).collect();
+    assert!(message.starts_with("error: "), "{error}");
     message
 }
 

@@ -34,7 +34,7 @@ enum Way {
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestAnswer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -95,23 +95,23 @@ impl Client {
         self.address.split_once("://").unwrap().1
     }
 
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> TestAnswer {
         self.send("GET", path, &[], None)
     }
 
-    pub(crate) fn delete(&self, path: &str) -> Answer {
+    pub(crate) fn delete(&self, path: &str) -> TestAnswer {
         self.send("DELETE", path, &[], None)
     }
 
-    pub(crate) fn post(&self, path: &str, body: &[u8]) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &[u8]) -> TestAnswer {
         self.send("POST", path, &[], Some(body))
     }
 
-    pub(crate) fn put(&self, path: &str, body: &[u8]) -> Answer {
+    pub(crate) fn put(&self, path: &str, body: &[u8]) -> TestAnswer {
         self.send("PUT", path, &[], Some(body))
     }
 
-    pub(crate) fn put_json(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn put_json(&self, path: &str, body: &Value) -> TestAnswer {
         let json = [("content-type", "application/json")];
         self.send("PUT", path, &json, Some(body.to_string().as_bytes()))
     }
@@ -123,7 +123,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
-    ) -> Answer {
+    ) -> TestAnswer {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -134,13 +134,13 @@ impl Client {
     }
 
     /// The answer to a request of the Open Inference Protocol with binary tensors.
-    pub(crate) fn infer(&self, path: &str, body: &InferBody) -> Answer {
+    pub(crate) fn infer(&self, path: &str, body: &InferBody) -> TestAnswer {
         let headers = [(HEADER_LENGTH, body.header_length.as_str())];
         self.send("POST", path, &headers, Some(&body.bytes))
     }
 
     /// The answer, or the error if no whole answer comes.
-    pub(crate) fn try_send(&self, mut request: Request<Bytes>) -> Result<Answer, ClientError> {
+    pub(crate) fn try_send(&self, mut request: Request<Bytes>) -> Result<TestAnswer, ClientError> {
         let answer = match &self.way {
             Way::Network(client) => block_on(client.send(request))?,
             Way::Memory(plane, token) => {
@@ -152,11 +152,11 @@ impl Client {
             }
         };
         let body = answer.body.into();
-        Ok(Answer { status: answer.status.as_u16(), headers: answer.headers, body })
+        Ok(TestAnswer { status: answer.status.as_u16(), headers: answer.headers, body })
     }
 }
 
-impl Answer {
+impl TestAnswer {
     /// The header's value. It is empty if the header is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())

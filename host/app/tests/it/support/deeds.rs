@@ -1,4 +1,4 @@
-//! The deeds of the plugin `hostile`, the ends that each may have, and the pictures for it.
+//! The deeds of the plugin `hostile`, the ends that each may have, and the images for it.
 
 /// The end of a request: a status and a code. The code is empty if the plugin answered.
 pub(crate) type End = (u16, &'static str);
@@ -96,8 +96,8 @@ const ALONE: [(&str, &[End]); 36] = [
 
 /// The ends that a deed may have.
 pub(crate) fn ends_of(deed: &str) -> &'static [End] {
-    let known = SIMULTANEOUS.iter().chain(&ALONE).find(|(known, _)| *known == deed);
-    known.unwrap_or_else(|| panic!("there is no deed {deed:?}")).1
+    let entry = SIMULTANEOUS.iter().chain(&ALONE).find(|(other, _)| *other == deed);
+    entry.unwrap_or_else(|| panic!("there is no deed {deed:?}")).1
 }
 
 /// The header of a BMP of 65,535 x 65,535 pixels, without the pixels.

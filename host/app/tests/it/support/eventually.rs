@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The longest wait: more than any such condition takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The pause between two looks, which leaves the processor to the server.
+/// The pause between two polls, which leaves the processor to the server.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Look until `is_so` is true. Fails with the text `what` after [`PATIENCE`].
@@ -15,13 +15,13 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     eventually_some(what, || is_so().then_some(()));
 }
 
-/// Look until `look` finds something. Fails with the text `what` after [`PATIENCE`].
+/// Poll until `poll` finds something. Fails with the text `what` after [`PATIENCE`].
 #[track_caller]
-pub(crate) fn eventually_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually_some<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
-        if let Some(found) = look() {
-            return found;
+        if let Some(value) = poll() {
+            return value;
         }
         assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
         thread::sleep(PAUSE);

@@ -7,8 +7,8 @@ use super::server::Server;
 impl Server {
     /// The processes that it has started and that have not ended.
     pub(crate) fn children(&self) -> Vec<u32> {
-        let own = self.process.server.child.id();
-        let mut found = Vec::new();
+        let server_id = self.process.server.child.id();
+        let mut children = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
             let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
@@ -16,11 +16,11 @@ impl Server {
             // The process may have ended.
             let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
             let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
-            if parent.is_some_and(|parent| parent.trim() == own.to_string()) {
-                found.push(number);
+            if parent.is_some_and(|parent| parent.trim() == server_id.to_string()) {
+                children.push(number);
             }
         }
-        found
+        children
     }
 
     /// The memory that it has now.
@@ -34,7 +34,7 @@ impl Server {
         fs::write(path, "5").unwrap();
     }
 
-    /// The most memory that it had since the last [`Self::forget_peak`], or since its start.
+    /// Peak memory that it had since the last [`Self::forget_peak`], or since its start.
     pub(crate) fn peak_resident_bytes(&self) -> usize {
         self.memory("VmHWM:")
     }
@@ -48,9 +48,10 @@ impl Server {
     pub(crate) fn cpu_ms_of(&self, thread: &str) -> u64 {
         let threads = format!("/proc/{}/task", self.process.server.child.id());
         let mut ticks = 0;
-        for own in fs::read_dir(threads).unwrap() {
+        for thread_folder in fs::read_dir(threads).unwrap() {
             // The thread may have ended.
-            let stat = fs::read_to_string(own.unwrap().path().join("stat")).unwrap_or_default();
+            let stat =
+                fs::read_to_string(thread_folder.unwrap().path().join("stat")).unwrap_or_default();
             let Some((head, fields)) = stat.rsplit_once(')') else { continue };
             if head.split_once('(').is_some_and(|(_, name)| name == thread) {
                 // User and system time are fields 14 and 15. `fields` begins with the third one.
@@ -64,7 +65,7 @@ impl Server {
     fn memory(&self, line: &str) -> usize {
         let status = format!("/proc/{}/status", self.process.server.child.id());
         let status = fs::read_to_string(status).unwrap();
-        let value = status.lines().find_map(|own| own.strip_prefix(line)).unwrap();
+        let value = status.lines().find_map(|other| other.strip_prefix(line)).unwrap();
         value.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
     }
 }

@@ -1,4 +1,4 @@
-//! The plugins, models and pictures that tests send.
+//! The plugins, models and images that tests send.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,8 @@ pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
     // follows. The first such bytes are it; later ones may be in the code by chance.
     let section =
         |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64 && matches!(bytes[5], 6 | 7);
-    let found = (0..plugin.len() - 5).find(|at| section(&plugin[*at..at + 6]));
-    let at = found.unwrap_or_else(|| panic!("no memory section in {name}"));
+    let start = (0..plugin.len() - 5).find(|at| section(&plugin[*at..at + 6]));
+    let at = start.unwrap_or_else(|| panic!("no memory section in {name}"));
     plugin[at + 4] = pages;
     plugin
 }
@@ -67,12 +67,12 @@ pub(crate) fn model(name: &str) -> Vec<u8> {
     read(&model_path(name))
 }
 
-/// A picture in models/digits/samples.
+/// An image in models/digits/samples.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
     read(&root().join("models/digits/samples").join(name))
 }
 
-/// The picture of a digit.
+/// The image of a digit.
 pub(crate) fn digit(digit: usize) -> Vec<u8> {
     sample(&format!("{digit}.png"))
 }

@@ -109,14 +109,14 @@ pub(crate) fn with_locals(count: u32) -> Vec<u8> {
 pub(crate) fn with_types(count: u32) -> Vec<u8> {
     let mut body = Function::new([]);
     body.instruction(&Instruction::End);
-    component(&module_of(Parts { types: count, ..Parts::of(&[body]) }), 1)
+    component(&module_of(ModuleParts { types: count, ..ModuleParts::of(&[body]) }), 1)
 }
 
 /// A component whose module has so many tables and memories of its own.
 pub(crate) fn with_tables_and_memories(tables: u32, memories: u32) -> Vec<u8> {
     let mut body = Function::new([]);
     body.instruction(&Instruction::End);
-    component(&module_of(Parts { tables, memories, ..Parts::of(&[body]) }), 1)
+    component(&module_of(ModuleParts { tables, memories, ..ModuleParts::of(&[body]) }), 1)
 }
 
 /// A component that has a component within, and so on. Each of these instantiates the next one
@@ -125,8 +125,8 @@ pub(crate) fn tower(floors: u32) -> Vec<u8> {
     let mut innermost = ComponentBuilder::default();
     let mut body = Function::new([]);
     body.instruction(&Instruction::End);
-    let own = innermost.core_module(None, &module(&[body.clone()]));
-    innermost.core_instantiate(None, own, [] as [(&str, ModuleArg); 0]);
+    let core_module = innermost.core_module(None, &module(&[body.clone()]));
+    innermost.core_instantiate(None, core_module, [] as [(&str, ModuleArg); 0]);
     let mut floor = innermost;
     for _ in 0..floors {
         let mut next = ComponentBuilder::default();
@@ -141,7 +141,7 @@ pub(crate) fn tower(floors: u32) -> Vec<u8> {
 }
 
 /// The parts of a module.
-struct Parts<'a> {
+struct ModuleParts<'a> {
     /// Function types besides the first.
     types: u32,
     tables: u32,
@@ -149,7 +149,7 @@ struct Parts<'a> {
     bodies: &'a [Function],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ModuleParts<'a> {
     fn of(bodies: &'a [Function]) -> Self {
         Self { types: 0, tables: 0, memories: 0, bodies }
     }
@@ -157,10 +157,10 @@ impl<'a> Parts<'a> {
 
 /// A module of functions without parameters and results. The first one is exported.
 fn module(bodies: &[Function]) -> Module {
-    module_of(Parts::of(bodies))
+    module_of(ModuleParts::of(bodies))
 }
 
-fn module_of(parts: Parts<'_>) -> Module {
+fn module_of(parts: ModuleParts<'_>) -> Module {
     let (mut types, mut functions, mut exports, mut code) =
         (TypeSection::new(), FunctionSection::new(), ExportSection::new(), CodeSection::new());
     types.ty().function([], []);
@@ -218,9 +218,9 @@ pub(crate) fn with_endless_type() -> Vec<u8> {
 pub(crate) fn replaced(file: &[u8], name: &[u8], other: &[u8]) -> Vec<u8> {
     assert_eq!(name.len(), other.len());
     let mut file = file.to_vec();
-    let found: Vec<_> =
+    let offsets: Vec<_> =
         file.windows(name.len()).enumerate().filter(|(_, at)| *at == name).map(|at| at.0).collect();
-    assert!(!found.is_empty());
-    found.iter().for_each(|at| file[*at..*at + other.len()].copy_from_slice(other));
+    assert!(!offsets.is_empty());
+    offsets.iter().for_each(|at| file[*at..*at + other.len()].copy_from_slice(other));
     file
 }

@@ -50,10 +50,10 @@ fn opened<S: Stream>(mut stream: S, settings: &[u8]) -> S {
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
     // The server has its own windows when it has sent both of them, and they were acknowledged.
-    let mut told = Vec::new();
-    while !(told.contains(&(SETTINGS, 0)) && told.contains(&(WINDOW_UPDATE, 0))) {
+    let mut frames = Vec::new();
+    while !(frames.contains(&(SETTINGS, 0)) && frames.contains(&(WINDOW_UPDATE, 0))) {
         let (kind, flags, _) = next(&mut stream).unwrap();
-        told.push((kind, flags));
+        frames.push((kind, flags));
     }
     stream.write_all(&frame(SETTINGS, ACK, 0, &[])).unwrap();
     stream.write_all(&frame(PING, 0, 0, &[0; 8])).unwrap();

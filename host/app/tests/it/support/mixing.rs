@@ -33,14 +33,14 @@ fn along(operator: &str) -> Graph {
     rows().node_set(operator, &["x"], &["y"], &[("axis", Int(0))])
 }
 
-/// The rows turned to a picture of one line with four channels, as `t`.
+/// The rows turned to an image of one line with four channels, as `t`.
 fn turned() -> Graph {
     let graph = rows().constant("one", &[1], &[0]);
     let graph = graph.node_set("Transpose", &["x"], &["columns"], &[("perm", Ints(&[1, 0]))]);
     graph.node("Unsqueeze", &["columns", "one"], &["t"])
 }
 
-/// `u`, a picture of one line, turned back to the rows `y`.
+/// `u`, an image of one line, turned back to the rows `y`.
 fn back(graph: Graph) -> Graph {
     let graph = graph.node("Squeeze", &["u", "one"], &["flat"]);
     graph.node_set("Transpose", &["flat"], &["y"], &[("perm", Ints(&[1, 0]))])
@@ -86,7 +86,7 @@ fn adding() -> Graph {
 
 fn detector() -> Graph {
     let graph = Graph::default().floats_in("x", &[-1, 4]).numbers_out("y", &[-1, 3]);
-    // Each row is a picture with two boxes, whose scores are its first two values.
+    // Each row is an image with two boxes, whose scores are its first two values.
     let boxes = [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0];
     let graph = graph.fractions("two", &[1, 2, 4], &boxes).fractions("over", &[1], &[0.5]);
     let graph = graph.constant("most", &[1], &[5]).constant("axes", &[1], &[1]);

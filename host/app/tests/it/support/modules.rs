@@ -180,15 +180,15 @@ impl Guest {
             [run] => run(code),
             runs => choose(code, self.role(), params, runs.len()),
         };
-        type Own<'a> = (Vec<ValType>, Vec<ValType>, &'a dyn Fn(&mut InstructionSink<'_>));
-        let mut own: Vec<Own<'_>> = vec![
+        type FunctionEntry<'a> = (Vec<ValType>, Vec<ValType>, &'a dyn Fn(&mut InstructionSink<'_>));
+        let mut entries: Vec<FunctionEntry<'_>> = vec![
             (vec![I; params], vec![I], &run),
             (vec![I; 4], vec![I], self.realloc.as_ref().unwrap_or(&(bump as Code))),
             (vec![I], vec![], self.post_return.as_ref().unwrap_or(&(nothing as Code))),
             (vec![], vec![], self.start.as_ref().unwrap_or(&(nothing as Code))),
         ];
         if self.runs.len() > 1 {
-            own.extend(self.runs.iter().map(|run| (vec![I; params], vec![I], run as _)));
+            entries.extend(self.runs.iter().map(|run| (vec![I; params], vec![I], run as _)));
         }
         let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
         for (index, (interface, function, (params, results))) in IMPORTS.iter().enumerate() {
@@ -197,7 +197,7 @@ impl Guest {
             imports.import(&interface, function, EntityType::Function(index as u32));
         }
         let (mut functions, mut codes) = (FunctionSection::new(), CodeSection::new());
-        for (index, (params, results, code)) in own.into_iter().enumerate() {
+        for (index, (params, results, code)) in entries.into_iter().enumerate() {
             types.ty().function(params, results);
             functions.function(RUN + index as u32);
             let mut body = Function::new([(LOCALS, I)]);
@@ -288,7 +288,7 @@ pub(crate) fn store(code: &mut InstructionSink<'_>, address: i32, value: i32) {
     code.i32_const(address).i32_const(value).i32_store(ANY);
 }
 
-/// Make the blank picture that the digits model takes.
+/// Make the blank image that the digits model takes.
 pub(crate) fn make_tensor(code: &mut InstructionSink<'_>) {
     code.i32_const(FLOAT32).i32_const(SHAPE).i32_const(4);
     code.i32_const(ZEROS).i32_const(ZEROS_LEN).i32_const(MADE);

@@ -8,7 +8,7 @@ const BOOL: i64 = 9;
 
 /// `message` with each of `messages` in the same field.
 fn with_all(message: Message, field: u64, messages: impl IntoIterator<Item = Message>) -> Message {
-    messages.into_iter().fold(message, |own, message| own.message(field, message))
+    messages.into_iter().fold(message, |whole, message| whole.message(field, message))
 }
 
 /// The value of an attribute.
@@ -117,9 +117,9 @@ impl Graph {
         let dims = [values.len() as i64];
         let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let tensor = Message::new().int(1, dims[0]).int(2, FLOAT).text(8, name).bytes(9, &raw);
-        let mut own = self.floats_in(name, &dims);
-        own.constants.push(tensor);
-        own
+        let mut inputs = self.floats_in(name, &dims);
+        inputs.constants.push(tensor);
+        inputs
     }
 
     /// An input or output. A dimension of -1 is open.
@@ -340,7 +340,7 @@ pub(crate) fn with_scalar() -> Vec<u8> {
     graph.file(IR_VERSION)
 }
 
-/// `y = x` for pictures of three channels.
+/// `y = x` for images of three channels.
 pub(crate) fn pictures() -> Vec<u8> {
     let graph = Graph::default().floats_in("x", &[-1, 3, 8, 8]).floats_out("y", &[-1, 3, 8, 8]);
     graph.node("Identity", &["x"], &["y"]).file(IR_VERSION)

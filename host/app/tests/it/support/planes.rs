@@ -235,7 +235,7 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
 
 async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Control {
     let sandbox = SandboxConfig::new(directory.join("compiled"));
-    let book = UsageStore::open(&directory.join("usage"), 1, SystemTime::now()).unwrap();
+    let usage = UsageStore::open(&directory.join("usage"), 1, SystemTime::now()).unwrap();
     let parts = ControlParts {
         store: Arc::new(Store::open_local(&directory.join("store")).unwrap()),
         sandbox: Sandbox::new(&sandbox, pool.clone()).unwrap(),
@@ -255,7 +255,7 @@ async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Con
         sample_runner: Arc::new(NoSamples),
         samples_timeout: TIMEOUT,
         progress: Progress::default(),
-        figures: FigureParts { label_slots: LabelSlots::new(1).into(), usage: book.into() },
+        figures: FigureParts { label_slots: LabelSlots::new(1).into(), usage: usage.into() },
         following: None,
     };
     Control::open(parts).await.unwrap()

@@ -11,14 +11,14 @@ use std::thread;
 pub(crate) struct Proxy {
     /// Host and port.
     pub(crate) address: String,
-    state: Arc<State>,
+    state: Arc<ProxyState>,
 }
 
 /// What is decided about a piece, which ends at this number of bytes of all clients: whether it is
 /// passed on. Otherwise its connection is cut.
 type Passes = dyn Fn(&[u8], usize) -> bool + Send + Sync;
 
-struct State {
+struct ProxyState {
     server: String,
     sent: AtomicUsize,
     passes: Box<Passes>,
@@ -33,13 +33,13 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let server = server.trim_start_matches("http://").to_owned();
-        let state = State { server, sent: AtomicUsize::new(0), passes: Box::new(passes) };
+        let state = ProxyState { server, sent: AtomicUsize::new(0), passes: Box::new(passes) };
         let state = Arc::new(state);
-        let own = state.clone();
+        let proxy_state = state.clone();
         // It ends with the process of the tests.
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let state = own.clone();
+                let state = proxy_state.clone();
                 thread::spawn(move || state.pass(client));
             }
         });
@@ -52,7 +52,7 @@ impl Proxy {
     }
 }
 
-impl State {
+impl ProxyState {
     fn pass(&self, mut client: TcpStream) {
         let Ok(mut server) = TcpStream::connect(&self.server) else { return };
         let (mut back, mut answer) = (client.try_clone().unwrap(), server.try_clone().unwrap());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_client::http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::net::TcpSocket;
 
-use crate::support::client::{Answer, Client};
+use crate::support::client::{Client, TestAnswer};
 use crate::support::setup::ADMIN_TOKEN;
 
 /// Longer than the server takes to answer or to close.
@@ -132,7 +132,7 @@ impl Raw {
     }
 
     /// Read the answer, after which the server must close the connection.
-    pub(crate) fn answer(&mut self) -> Answer {
+    pub(crate) fn answer(&mut self) -> TestAnswer {
         let text = self.read_to_end();
         let (head, body) =
             text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
@@ -142,6 +142,6 @@ impl Raw {
             let (name, value) = line.split_once(": ").unwrap();
             (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
         });
-        Answer { status, headers: headers.collect::<HeaderMap>(), body: body.into() }
+        TestAnswer { status, headers: headers.collect::<HeaderMap>(), body: body.into() }
     }
 }

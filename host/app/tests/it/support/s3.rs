@@ -14,7 +14,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::client::{Answer, Client};
+use super::client::{Client, TestAnswer};
 use super::setup::Setup;
 use super::tls::Authority;
 
@@ -48,8 +48,8 @@ impl S3 {
         let mut command = Command::new(python);
         command.arg(script);
         if let Some(authority) = authority {
-            let own = authority.write_pair("s3", &authority.pair());
-            command.args([own.certificate, own.key]);
+            let pair = authority.write_pair("s3", &authority.pair());
+            command.args([pair.certificate, pair.key]);
         }
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut port = String::new();
@@ -127,7 +127,7 @@ impl S3 {
     }
 
     /// A call with credentials, which the server does not check.
-    fn call(&self, method: &str, key: &str, content: Option<&[u8]>) -> Answer {
+    fn call(&self, method: &str, key: &str, content: Option<&[u8]>) -> TestAnswer {
         let credential = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, \
                           SignedHeaders=host, Signature=00";
         let headers = [("authorization", credential)];
@@ -189,11 +189,11 @@ impl FaultyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let faults = Arc::new(Faults::default());
-        let own = faults.clone();
+        let shared_faults = faults.clone();
         // It ends with the process of the tests.
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let (faults, server) = (own.clone(), server.clone());
+                let (faults, server) = (shared_faults.clone(), server.clone());
                 thread::spawn(move || faults.pass(client, &server));
             }
         });

@@ -83,7 +83,7 @@ impl Server {
         &self.setup
     }
 
-    /// Wait until the log has `text`. Each look makes a request, which writes a line as well.
+    /// Wait until the log has `text`. Each poll makes a request, which writes a line as well.
     #[track_caller]
     pub(crate) fn logs(&self, text: &str) {
         eventually(&format!("{text:?} in the log"), || {

@@ -51,7 +51,7 @@ impl Setup {
 
     /// With one more flag.
     pub(crate) fn flag(mut self, name: &str, value: &str) -> Self {
-        match self.flags.iter().position(|known| known == name) {
+        match self.flags.iter().position(|flag| flag == name) {
             Some(at) => value.clone_into(&mut self.flags[at + 1]),
             None => self.flags.extend([name.to_owned(), value.to_owned()]),
         }
@@ -72,8 +72,8 @@ impl Setup {
     }
 
     /// With clients that trust this authority and have a certificate of their own.
-    pub(crate) fn with_own(self, authority: &Authority, own: &OwnFiles) -> Self {
-        Self { tls: Some(authority.client(Some(own.clone()))), ..self }
+    pub(crate) fn with_own(self, authority: &Authority, identity: &OwnFiles) -> Self {
+        Self { tls: Some(authority.client(Some(identity.clone()))), ..self }
     }
 
     /// With one more variable in its environment.
@@ -203,15 +203,15 @@ impl Setup {
         // The server must not find a gristmill.toml.
         command.current_dir(self.directory.path());
         command.arg("serve").arg("--data-dir").arg(self.data_dir());
-        let own = std::env::vars_os().map(|(name, _)| name);
-        for name in own.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
+        let variables = std::env::vars_os().map(|(name, _)| name);
+        for name in variables.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
             command.env_remove(name);
         }
-        let given = |flag: &&str| !self.flags.iter().any(|given| given == flag);
-        for flag in ["--listen", "--grpc-listen", "--admin-listen"].into_iter().filter(given) {
+        let is_missing = |flag: &&str| !self.flags.iter().any(|other| other == flag);
+        for flag in ["--listen", "--grpc-listen", "--admin-listen"].into_iter().filter(is_missing) {
             command.args([flag, "127.0.0.1:0"]);
         }
-        if given(&"--shutdown-delay-s") {
+        if is_missing(&"--shutdown-delay-s") {
             command.args(["--shutdown-delay-s", "0"]);
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");

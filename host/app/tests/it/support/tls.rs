@@ -100,8 +100,8 @@ impl Authority {
     }
 
     /// The settings of a client that trusts this authority only, with a certificate or without.
-    pub(crate) fn client(&self, own: Option<OwnFiles>) -> Tls {
-        Tls::open(&TlsFiles { ca: Some(self.ca()), own }).unwrap()
+    pub(crate) fn client(&self, identity: Option<OwnFiles>) -> Tls {
+        Tls::open(&TlsFiles { ca: Some(self.ca()), own: identity }).unwrap()
     }
 
     /// A connection to a plane, on which these protocols are offered.

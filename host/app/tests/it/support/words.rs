@@ -2,9 +2,9 @@
 
 /// Fails unless `said` contains each text of `named`.
 #[track_caller]
-pub(crate) fn assert_names(said: &str, named: &[&str]) {
+pub(crate) fn assert_names(text: &str, named: &[&str]) {
     for name in named {
-        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
+        assert!(text.contains(name), "{name:?} is missing from:\n{text}");
     }
 }
 

@@ -25,8 +25,8 @@ fn gristmill(arguments: &[&str]) -> (bool, String) {
     // No authority of this machine signs a test's certificate.
     command.env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN).args(arguments);
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(printed).unwrap())
 }
 
 fn text(path: &Path) -> &str {
@@ -34,10 +34,10 @@ fn text(path: &Path) -> &str {
 }
 
 #[track_caller]
-fn assert_refused((is_done, said): (bool, String), named: &[&str]) {
-    assert!(!is_done, "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert_names(&said, named);
+fn assert_refused((is_done, text): (bool, String), named: &[&str]) {
+    assert!(!is_done, "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_names(&text, named);
 }
 
 #[test]
@@ -46,10 +46,10 @@ fn the_command_line_speaks_tls_to_a_server_that_it_trusts() {
     let server = Setup::new().with_tls(&authority).start();
     server.open_tenant("acme");
     let ca = authority.ca();
-    let (is_done, said) = get_tenants(&server, &["--ca-file", text(&ca)]);
-    assert!(is_done && said.contains("acme"), "{said}");
+    let (is_done, output) = get_tenants(&server, &["--ca-file", text(&ca)]);
+    assert!(is_done && output.contains("acme"), "{output}");
     let file = files::plugin_path("digits");
-    let (is_done, said) = gristmill(&[
+    let (is_done, output) = gristmill(&[
         "plugin",
         "push",
         text(&file),
@@ -62,7 +62,7 @@ fn the_command_line_speaks_tls_to_a_server_that_it_trusts() {
         "--ca-file",
         text(&ca),
     ]);
-    assert!(is_done && said.contains("acme/digits is "), "{said}");
+    assert!(is_done && output.contains("acme/digits is "), "{output}");
 }
 
 #[test]
@@ -98,51 +98,52 @@ fn a_server_is_trusted_by_its_own_certificate_that_signed_itself() {
         let setup = Setup::new().flag("--admin-tls-certificate", text(&files.certificate));
         (setup.flag("--admin-tls-key", text(&files.key)).start(), files.certificate)
     };
-    let (server, own) = start(&["localhost", "127.0.0.1"], 2100);
-    let (is_done, said) = get_tenants(&server, &["--ca-file", text(&own)]);
-    assert!(is_done, "{said}");
+    let (server, certificate) = start(&["localhost", "127.0.0.1"], 2100);
+    let (is_done, output) = get_tenants(&server, &["--ca-file", text(&certificate)]);
+    assert!(is_done, "{output}");
     // Among others, too, and without one of them it is a stranger's.
     let both = authority.write("both.pem", &{
         let [one, other] =
-            [&authority.ca(), &own].map(|file| std::fs::read_to_string(file).unwrap());
+            [&authority.ca(), &certificate].map(|file| std::fs::read_to_string(file).unwrap());
         one + &other
     });
     assert!(get_tenants(&server, &["--ca-file", text(&both)]).0);
     let refused = get_tenants(&server, &["--ca-file", text(&authority.ca())]);
     assert_refused(refused, &["no authority that is trusted signed", "signed itself", "--ca-file"]);
-    let (server, own) = start(&["gristmill.example"], 2100);
-    let refused = get_tenants(&server, &["--ca-file", text(&own)]);
+    let (server, certificate) = start(&["gristmill.example"], 2100);
+    let refused = get_tenants(&server, &["--ca-file", text(&certificate)]);
     assert_refused(refused, &["is for another name"]);
-    let (server, own) = start(&["localhost", "127.0.0.1"], 2002);
-    let refused = get_tenants(&server, &["--ca-file", text(&own)]);
+    let (server, certificate) = start(&["localhost", "127.0.0.1"], 2002);
+    let refused = get_tenants(&server, &["--ca-file", text(&certificate)]);
     assert_refused(refused, &["has expired or is not valid yet"]);
 }
 
 #[test]
 fn a_client_is_trusted_by_its_own_certificate_that_signed_itself() {
     let authority = Authority::new();
-    let [own, other] = ["own", "other"].map(|name| {
+    let [operator, other] = ["own", "other"].map(|name| {
         authority.write_pair(name, &Authority::self_signed_pair(&["me.example"], 2100))
     });
-    let setup = Setup::new().with_tls(&authority).with_own(&authority, &own);
-    let server = setup.flag("--admin-client-ca", text(&own.certificate)).start();
+    let setup = Setup::new().with_tls(&authority).with_own(&authority, &operator);
+    let server = setup.flag("--admin-client-ca", text(&operator.certificate)).start();
     let ca = authority.ca();
     let get_as = |pair: &OwnFiles| {
         let files =
             ["--client-certificate", text(&pair.certificate), "--client-key", text(&pair.key)];
         get_tenants(&server, &[&["--ca-file", text(&ca)][..], &files].concat())
     };
-    let (is_done, said) = get_as(&own);
-    assert!(is_done, "{said}");
+    let (is_done, shown) = get_as(&operator);
+    assert!(is_done, "{shown}");
     assert_refused(get_as(&other), &["does not accept the certificate"]);
 }
 
 #[test]
 fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
     let (authority, stranger) = (Authority::new(), Authority::new());
-    let own = authority.write_pair("operator", &authority.pair());
+    let operator = authority.write_pair("operator", &authority.pair());
     let setup = Setup::new().with_tls(&authority);
-    let server = setup.flag("--admin-client-ca", text(&authority.ca())).with_own(&authority, &own);
+    let server =
+        setup.flag("--admin-client-ca", text(&authority.ca())).with_own(&authority, &operator);
     let server = server.start();
     // The data plane demands none.
     assert_eq!(server.data.get("/livez").status, 200);
@@ -152,13 +153,13 @@ fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
     let trusted = ["--ca-file", text(&ca)];
     let refused = get_tenants(&server, &trusted);
     assert_refused(refused, &["demands a client certificate", "--client-certificate"]);
-    let with = |own: &OwnFiles| {
-        let (certificate, key) = (text(&own.certificate).to_owned(), text(&own.key).to_owned());
-        let own = ["--client-certificate", &certificate, "--client-key", &key];
-        get_tenants(&server, &[&trusted[..], &own].concat())
+    let with = |files: &OwnFiles| {
+        let (certificate, key) = (text(&files.certificate).to_owned(), text(&files.key).to_owned());
+        let flags = ["--client-certificate", &certificate, "--client-key", &key];
+        get_tenants(&server, &[&trusted[..], &flags].concat())
     };
-    let (is_done, said) = with(&own);
-    assert!(is_done, "{said}");
+    let (is_done, shown) = with(&operator);
+    assert!(is_done, "{shown}");
     for other in [
         stranger.write_pair("operator", &stranger.pair()),
         authority.write_pair("expired", &authority.expired_pair()),
@@ -172,19 +173,19 @@ fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
 #[test]
 fn the_authorities_of_client_certificates_are_read_again_when_they_change() {
     let (authority, next) = (Authority::new(), Authority::new());
-    let [own, other] = [&authority, &next].map(|by| by.write_pair("operator", &by.pair()));
+    let [operator, other] = [&authority, &next].map(|by| by.write_pair("operator", &by.pair()));
     let ca = |by: &Authority| std::fs::read_to_string(by.ca()).unwrap();
     let clients = authority.write("clients.pem", &ca(&authority));
     let setup = Setup::new().with_tls(&authority).flag("--admin-client-ca", text(&clients));
-    let server = setup.with_own(&authority, &own).start();
+    let server = setup.with_own(&authority, &operator).start();
     let trusted = authority.ca();
-    let is_accepted = |own: &OwnFiles| {
-        let (certificate, key) = (text(&own.certificate), text(&own.key));
-        let own = ["--client-certificate", certificate, "--client-key", key];
-        get_tenants(&server, &[&["--ca-file", text(&trusted)][..], &own].concat()).0
+    let is_accepted = |files: &OwnFiles| {
+        let (certificate, key) = (text(&files.certificate), text(&files.key));
+        let flags = ["--client-certificate", certificate, "--client-key", key];
+        get_tenants(&server, &[&["--ca-file", text(&trusted)][..], &flags].concat()).0
     };
-    assert_eq!((is_accepted(&own), is_accepted(&other)), (true, false));
+    assert_eq!((is_accepted(&operator), is_accepted(&other)), (true, false));
     authority.write("clients.pem", &ca(&next));
     eventually("the new authority is trusted", || is_accepted(&other));
-    assert!(!is_accepted(&own));
+    assert!(!is_accepted(&operator));
 }

@@ -52,9 +52,9 @@ fn faults_at_the_start_name_the_setting_the_file_and_what_is_wrong() {
         let (certificate, key) =
             (authority.write("a.crt", certificate), authority.write("a.key", key));
         let setup = Setup::new().flag("--tls-certificate", text(&certificate));
-        let said = setup.flag("--tls-key", text(&key)).start_refused();
+        let error = setup.flag("--tls-key", text(&key)).start_refused();
         let file = if setting == "tls_key" { &key } else { &certificate };
-        assert_names(&said, &["the configuration is wrong", setting, text(file), why]);
+        assert_names(&error, &["the configuration is wrong", setting, text(file), why]);
     }
 }
 
@@ -69,7 +69,7 @@ fn all_faults_of_all_planes_are_named_at_once() {
         .flag("--admin-tls-certificate", text(&empty))
         .flag("--admin-tls-key", text(&missing))
         .flag("--admin-client-ca", text(&empty));
-    let said = setup.start_refused();
+    let error = setup.start_refused();
     let named = [
         "tls_certificate is",
         "tls_key is",
@@ -80,12 +80,12 @@ fn all_faults_of_all_planes_are_named_at_once() {
         "it has no private key",
         "it cannot be read",
     ];
-    assert_names(&said, &named);
-    assert_eq!(said.lines().count(), 6, "{said}");
+    assert_names(&error, &named);
+    assert_eq!(error.lines().count(), 6, "{error}");
     // A fault of files that two planes share is told once.
     let setup = Setup::new().flag("--tls-certificate", text(&empty));
-    let said = setup.flag("--tls-key", text(&missing)).start_refused();
-    assert_eq!(said.lines().count(), 3, "{said}");
+    let error = setup.flag("--tls-key", text(&missing)).start_refused();
+    assert_eq!(error.lines().count(), 3, "{error}");
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn a_faulty_change_is_refused_and_told_and_the_earlier_certificate_stays() {
     let (one, other) = (authority.pair(), authority.pair());
     let mixed = Pair { certificate: one.certificate.clone(), key: other.key };
     authority.write_pair("server", &mixed);
-    let told = "the changed files for TLS are refused: the earlier ones continue to serve";
-    let log = server.log_with(told);
+    let line = "the changed files for TLS are refused: the earlier ones continue to serve";
+    let log = server.log_with(line);
     assert_names(
         &log,
         &["it is not the key of the certificate", text(&authority.path("server.key"))],
@@ -160,7 +160,7 @@ fn a_faulty_change_is_refused_and_told_and_the_earlier_certificate_stays() {
     authority.write("server.key", &one.key);
     eventually("it is taken over", || loaded(&server) == 2);
     assert_eq!(fault(&server), json!(null));
-    assert_eq!(server.log().matches(told).count(), 2, "once for each plane");
+    assert_eq!(server.log().matches(line).count(), 2, "once for each plane");
 }
 
 #[test]

@@ -36,8 +36,8 @@ fn every_plane_is_https_and_says_so() {
     let authority = Authority::new();
     let server = Setup::new().with_tls(&authority).start();
     for line in ["data plane  https://", "grpc        https://", "admin plane https://"] {
-        let said = server.first_lines();
-        assert!(said.iter().any(|said| said.starts_with(line)), "{line:?} is not in {said:?}");
+        let lines = server.first_lines();
+        assert!(lines.iter().any(|text| text.starts_with(line)), "{line:?} is not in {lines:?}");
     }
     server.digits("acme");
     server.assert_reads_digits("acme");

@@ -19,7 +19,7 @@ pub(super) fn case(name: &'static str, guest: Guest, end: End) -> Case {
     Case { name, guest, end }
 }
 
-/// More than the server and one call's memory, tensors and pictures take together.
+/// More than the server and one call's memory, tensors and images take together.
 const RESIDENT_BYTES_MAX: usize = 1 << 30;
 
 /// Upload and call each guest, and call a neighbour after each. Guests that can share a module are
@@ -56,8 +56,8 @@ pub(super) fn run(cases: impl IntoIterator<Item = Case>) {
                 server.data.post(&format!("/v1/bad/infer/{role}"), &body)
             });
             let document = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
-            let found = (answer.status, document["code"].as_str().unwrap_or_default());
-            assert_eq!(found, end, "{name}: {}", answer.text());
+            let ended = (answer.status, document["code"].as_str().unwrap_or_default());
+            assert_eq!(ended, end, "{name}: {}", answer.text());
             if end == TRAPPED {
                 let detail = document["detail"].as_str().unwrap();
                 assert!(detail.starts_with(role), "{name}: {detail}");
