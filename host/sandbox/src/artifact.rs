@@ -12,7 +12,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +25,7 @@ use wasmtime::component::Component;
 
 use crate::compile::{About, CompileRequest, compile_config, hash_of, read_answer};
 use crate::error::LoadError;
+use crate::mapped::deserialize;
 
 /// The extension of a cached file.
 const EXTENSION: &str = "code";
@@ -62,6 +62,8 @@ impl ArtifactCache {
     /// The cache for this engine's code under `root`, without what earlier processes left behind.
     pub(crate) fn open(root: &Path, engine: &Engine) -> io::Result<Self> {
         let engine = hash_of(engine);
+        // A child that opens a file by its path has another working directory.
+        let root = &std::path::absolute(root)?;
         let directory = root.join(&engine);
         let in_use = use_directory(&directory)?;
         remove_other_engines(root, &directory);
@@ -143,7 +145,8 @@ impl ArtifactCache {
         Ok(())
     }
 
-    fn path(&self, digest: Digest) -> PathBuf {
+    /// Where the code of this component is.
+    pub(crate) fn path(&self, digest: Digest) -> PathBuf {
         self.directory.join(file_name(digest))
     }
 
@@ -214,16 +217,6 @@ fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<Hmac<Sh
         left -= part.len() as u64;
     }
     Ok(hmac)
-}
-
-#[allow(unsafe_code)]
-fn deserialize(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
-    // Maps the open file: its name may belong to another file by now.
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    // SAFETY: `map` has just found this file's keyed checksum right, so that `keep` has written it
-    // from the output of `precompile_component` for this engine and component. This host never
-    // writes to a file that has its final name, and only this host writes to the directory.
-    unsafe { Component::deserialize_file(engine, path) }
 }
 
 /// Whether an engine without limits can map the file.

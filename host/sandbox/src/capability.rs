@@ -17,7 +17,7 @@
 
 pub(crate) mod image;
 pub(crate) mod log;
-mod methods;
+pub(crate) mod methods;
 pub(crate) mod prepare;
 pub(crate) mod refused;
 pub(crate) mod tensors;

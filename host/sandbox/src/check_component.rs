@@ -20,6 +20,7 @@ use crate::encode::encode;
 use crate::error::ComponentError;
 use crate::init;
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
+use crate::runtime::is_archive;
 use crate::worlds::{Contract, Roles};
 
 /// Maximum code of one function, in bytes. A function of that size without a loop runs for some
@@ -86,9 +87,9 @@ pub fn check_component(file: &[u8]) -> Result<CheckedComponent, ComponentError> 
     check_within(file, &Bounds::new(PluginLimits::default().instances as u32))
 }
 
-/// Check that the file begins like a component or a core module.
+/// Check that the file begins like a component, a core module or an archive of sources.
 pub(crate) fn check_head(file: &[u8]) -> Result<(), ComponentError> {
-    if Parser::is_component(file) || Parser::is_core_wasm(file) {
+    if Parser::is_component(file) || Parser::is_core_wasm(file) || is_archive(file) {
         return Ok(());
     }
     let head: Vec<_> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -101,6 +102,9 @@ pub(crate) fn check_within(
     file: &[u8],
     bounds: &Bounds,
 ) -> Result<CheckedComponent, ComponentError> {
+    if is_archive(file) {
+        return Err(ComponentError::Archive);
+    }
     check_head(file)?;
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
@@ -170,7 +174,7 @@ fn check_code(component: &[u8]) -> Result<(), ComponentError> {
 }
 
 /// The names a component imports and exports at its outermost level.
-fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), ComponentError> {
+pub(crate) fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), ComponentError> {
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
         match payload? {

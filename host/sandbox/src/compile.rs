@@ -19,9 +19,15 @@ use serde::{Deserialize, Serialize};
 use wasmtime::{Config, Engine};
 
 use crate::capability::is_provided;
-use crate::check_component::{Bounds, CheckedComponent, check_within};
+use crate::check_component::{Bounds, CheckedComponent, border_of, check_within};
 use crate::error::LoadError;
 use crate::init::{InitError, after_init};
+use crate::language::Language;
+use crate::mapped::code_of;
+use crate::runtime::{
+    Archive, CODE, CompiledRuntime, FILES, LoadSourcesError, Loaded, RuntimeFile, code_component,
+    is_archive, load, read_runtime,
+};
 use crate::sources::sources_of;
 use crate::worlds::Roles;
 
@@ -67,6 +73,26 @@ pub(crate) struct CompileRequest {
     /// The hash of the engine that will run the code.
     pub(crate) engine: String,
     pub(crate) bounds: Bounds,
+    pub(crate) kind: Kind,
+}
+
+impl CompileRequest {
+    /// Whether the runtime with this digest is one of this server.
+    fn has_runtime(&self, digest: Digest) -> bool {
+        match &self.kind {
+            Kind::Plugin(runtimes) => runtimes.iter().any(|runtime| runtime.digest == digest),
+            Kind::Runtime => false,
+        }
+    }
+}
+
+/// What is compiled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// An uploaded file. If it is an archive of sources, it needs one of these runtimes.
+    Plugin(Vec<CompiledRuntime>),
+    /// The code of a runtime.
+    Runtime,
 }
 
 /// The child's answer about a file.
@@ -75,6 +101,10 @@ pub(crate) struct CompileRequest {
 pub(crate) enum Verdict {
     Compiled(About),
     Refused(String),
+    /// A fault of this host, of which the file's owner learns nothing.
+    Failed(String),
+    /// It needs the code of this runtime.
+    Needs(Language),
 }
 
 /// The properties of a component that the server needs.
@@ -91,6 +121,12 @@ pub(crate) struct About {
     /// The digest of its sources, if it says so.
     #[serde(default)]
     pub(crate) sources: Option<Digest>,
+    /// The runtime that it was loaded into, for an archive of sources.
+    #[serde(default)]
+    pub(crate) runtime: Option<Digest>,
+    /// The memory that an instance begins with, in bytes, if a runtime has its code.
+    #[serde(default)]
+    pub(crate) memory_bytes: Option<u64>,
 }
 
 impl About {
@@ -144,13 +180,6 @@ pub(crate) fn write_answer(
 }
 
 fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdict), LoadError> {
-    let refused = |why: String| Ok((Vec::new(), Verdict::Refused(cut(why))));
-    let checked = match check_within(file, &request.bounds) {
-        Ok(checked) => checked,
-        Err(error) => return refused(error.to_string()),
-    };
-    let has_init = checked.has_init();
-    let CheckedComponent { mut component, imports, roles, .. } = checked;
     let mut config = compile_config();
     // Uses one core, at low priority: the other cores serve requests.
     config.parallel_compilation(false);
@@ -163,22 +192,117 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
         );
         return Err(io::Error::other(why).into());
     }
-    if has_init {
-        component = match after_init(&engine, &component) {
-            Ok(component) => component,
-            Err(InitError::Host(error)) => return Err(error.into()),
-            Err(error) => return refused(error.to_string()),
-        };
-    }
-    let code = match engine.precompile_component(&component) {
+    let made = match &request.kind {
+        Kind::Runtime => runtime_code(file)?,
+        Kind::Plugin(runtimes) if is_archive(file) => from_sources(&engine, runtimes, file)?,
+        Kind::Plugin(_) => from_component(&engine, &request.bounds, file)?,
+    };
+    let made = match made {
+        Made::Component(made) => made,
+        Made::Refused(why) => return Ok((Vec::new(), Verdict::Refused(cut(why)))),
+        Made::Failed(why) => return Ok((Vec::new(), Verdict::Failed(cut(why)))),
+        Made::Needs(language) => return Ok((Vec::new(), Verdict::Needs(language))),
+    };
+    let code = match engine.precompile_component(&made.component) {
         Ok(code) => code,
-        Err(error) => return refused(format!("compilation failed: {error:#}")),
+        Err(error) => {
+            let why = format!("compilation failed: {error:#}");
+            return Ok((Vec::new(), Verdict::Refused(cut(why))));
+        }
     };
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
-    let (pre, post, sources) = (roles.pre, roles.post, sources_of(file));
-    let about = About { digest, engine, imports, pre, post, sources };
+    let MadeComponent { imports, roles, sources, runtime, memory_bytes, .. } = made;
+    let (pre, post) = roles.map_or((false, false), |roles| (roles.pre, roles.post));
+    let about = About { digest, engine, imports, pre, post, sources, runtime, memory_bytes };
     Ok((code, Verdict::Compiled(about)))
+}
+
+/// What a file is made to before it is compiled.
+enum Made {
+    Component(MadeComponent),
+    Refused(String),
+    /// A fault of this host.
+    Failed(String),
+    Needs(Language),
+}
+
+#[derive(Default)]
+struct MadeComponent {
+    component: Vec<u8>,
+    imports: Vec<String>,
+    roles: Option<Roles>,
+    sources: Option<Digest>,
+    runtime: Option<Digest>,
+    memory_bytes: Option<u64>,
+}
+
+fn from_component(engine: &Engine, bounds: &Bounds, file: &[u8]) -> Result<Made, LoadError> {
+    let checked = match check_within(file, bounds) {
+        Ok(checked) => checked,
+        Err(error) => return Ok(Made::Refused(error.to_string())),
+    };
+    let has_init = checked.has_init();
+    let CheckedComponent { mut component, imports, roles, .. } = checked;
+    if has_init {
+        component = match after_init(engine, &component) {
+            Ok(component) => component,
+            Err(InitError::Host(error)) => return Err(error.into()),
+            Err(error) => return Ok(Made::Refused(error.to_string())),
+        };
+    }
+    let (roles, sources) = (Some(roles), sources_of(file));
+    Ok(Made::Component(MadeComponent {
+        component,
+        imports,
+        roles,
+        sources,
+        ..MadeComponent::default()
+    }))
+}
+
+fn from_sources(
+    engine: &Engine,
+    runtimes: &[CompiledRuntime],
+    file: &[u8],
+) -> Result<Made, LoadError> {
+    let sources = match Archive::read(file) {
+        Ok(sources) => sources,
+        Err(error) => return Ok(Made::Refused(error.to_string())),
+    };
+    let language = sources.manifest.language;
+    let runtime = runtimes.iter().find(|runtime| runtime.language == language);
+    let Some(CompiledRuntime { digest, file, code: Some(code), .. }) = runtime else {
+        return Ok(Made::Needs(language));
+    };
+    let prepared = read_runtime(file, *digest)
+        .and_then(|runtime| Ok((RuntimeFile::read(runtime)?, code_of(engine, code)?)));
+    let (runtime, code) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return Ok(Made::Failed(error.to_string())),
+    };
+    let Loaded { component, roles, memory_bytes } = match load(engine, &runtime, &code, sources) {
+        Ok(loaded) => loaded,
+        Err(error @ (LoadSourcesError::Host(_) | LoadSourcesError::Runtime(_))) => {
+            return Ok(Made::Failed(error.to_string()));
+        }
+        Err(error) => return Ok(Made::Refused(error.to_string())),
+    };
+    let (mut imports, _) = border_of(&component).map_err(io::Error::other)?;
+    imports.retain(|import| import != CODE && import != FILES);
+    Ok(Made::Component(MadeComponent {
+        component,
+        imports,
+        roles: Some(roles),
+        sources: None,
+        runtime: Some(*digest),
+        memory_bytes: Some(memory_bytes),
+    }))
+}
+
+fn runtime_code(file: &[u8]) -> Result<Made, LoadError> {
+    let component = code_component(file)?;
+    Ok(Made::Component(MadeComponent { component, ..MadeComponent::default() }))
 }
 
 /// All of the configuration that compiled code depends on.
@@ -259,13 +383,19 @@ pub(crate) fn read_answer(
     file.take(verdict).read_to_end(&mut text)?;
     match serde_json::from_slice(&text).map_err(io::Error::other)? {
         Verdict::Refused(why) => Err(LoadError::Refused(why)),
+        Verdict::Failed(why) => Err(io::Error::other(why).into()),
+        Verdict::Needs(language) => Err(LoadError::NeedsRuntime(language)),
         Verdict::Compiled(about) => {
             if about.digest != wanted.digest || about.engine != wanted.engine {
                 return Err(wrong("compiled code is of another component or for another engine"));
             }
             let is_known = |import: &String| is_provided(import);
-            if !about.imports.iter().all(is_known) || !(about.pre || about.post) {
+            let has_role = about.pre || about.post || wanted.kind == Kind::Runtime;
+            if !about.imports.iter().all(is_known) || !has_role {
                 return Err(wrong("compiled code names imports or exports that no plugin has"));
+            }
+            if !about.runtime.is_none_or(|runtime| wanted.has_runtime(runtime)) {
+                return Err(wrong("the sources were loaded into another runtime"));
             }
             Ok(about)
         }

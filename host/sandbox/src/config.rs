@@ -26,6 +26,9 @@ pub struct SandboxConfig {
     pub instances_max: u32,
     /// Where compiled code is cached.
     pub cache_directory: PathBuf,
+    /// The folder with the runtimes of languages: `python.wasm`. By default it is `runtimes`,
+    /// beside this program or one folder above.
+    pub runtimes_directory: Option<PathBuf>,
     /// Where plugins are compiled.
     pub compiler: Compiler,
 }
@@ -42,6 +45,7 @@ impl SandboxConfig {
             retained_bytes: 1 << 30,
             instances_max: limits.instances as u32,
             cache_directory,
+            runtimes_directory: runtimes_beside_program(),
             compiler: Compiler::InProcess,
         }
     }
@@ -50,4 +54,11 @@ impl SandboxConfig {
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(self.instances_max)
     }
+}
+
+/// The folder `runtimes` beside this program, or one folder above, if there is one.
+fn runtimes_beside_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let folders = program.ancestors().skip(1).take(2);
+    folders.map(|folder| folder.join("runtimes")).find(|folder| folder.is_dir())
 }

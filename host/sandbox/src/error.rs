@@ -10,15 +10,20 @@ use tokio::task::JoinError;
 use wasmparser::BinaryReaderError;
 use wasmtime::component::ResourceTableError;
 
+use crate::language::Language;
+
 /// Why an uploaded file is not a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
     /// Neither a component nor a core module; holds the file's first bytes in hexadecimal.
     #[error(
         "not a WebAssembly component: the file begins with {0}, neither a component nor a core \
-         module"
+         module nor an archive of sources"
     )]
     NotWasm(String),
+    /// An archive of sources, where a component is needed.
+    #[error("it is an archive of sources: only a server can tell what it exports")]
+    Archive,
     /// A component or module that does not validate.
     #[error("not a valid WebAssembly component: {0}")]
     Invalid(#[from] BinaryReaderError),
@@ -101,6 +106,24 @@ pub enum LoadError {
     /// The child that should compile it refused the file; holds the child's text.
     #[error("{0}")]
     Refused(String),
+    /// It is an archive of sources, whose runtime is not compiled yet.
+    #[error("the runtime for {} is not compiled", .0.name())]
+    NeedsRuntime(Language),
+    /// It is an archive of sources, and this server has no runtime for them.
+    #[error(
+        "this server has no runtime for {name}: the file {name}.wasm is not in the folder of the \
+         setting plugins.runtimes_directory", name = .0.name()
+    )]
+    NoRuntime(Language),
+    /// The runtime of its language cannot be used. No plugin is to blame.
+    #[error("the runtime for {} cannot be used just now", .language.name())]
+    RuntimeUnusable {
+        /// The language.
+        language: Language,
+        /// Why.
+        #[source]
+        error: Box<LoadError>,
+    },
     /// wasmtime cannot compile or map it.
     #[error("compilation failed: {0:#}")]
     Compile(wasmtime::Error),
@@ -143,7 +166,12 @@ impl LoadError {
             Self::Compiler(ChildError::Busy(_) | ChildError::ShuttingDown) => {
                 ErrorCode::Unavailable
             }
-            Self::Cache(_) | Self::Compiler(_) => ErrorCode::Internal,
+            Self::RuntimeUnusable { error, .. } if error.code() == ErrorCode::Unavailable => {
+                ErrorCode::Unavailable
+            }
+            Self::Cache(_) | Self::Compiler(_) | Self::RuntimeUnusable { .. } => {
+                ErrorCode::Internal
+            }
             _ => ErrorCode::InvalidPlugin,
         }
     }

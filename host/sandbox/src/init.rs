@@ -24,7 +24,7 @@ use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 pub(crate) const EXPORT: &str = "init";
 
 /// The CPU time that `init` may take.
-const CPU_MAX: Duration = Duration::from_secs(10);
+pub(crate) const CPU_MAX: Duration = Duration::from_secs(10);
 
 /// The interval at which its time is checked.
 const TICK: Duration = Duration::from_millis(20);
@@ -91,15 +91,7 @@ async fn run(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, InitError> {
     linked
         .and_then(|()| linker.define_unknown_imports_as_traps(&instrumented))
         .map_err(InitError::Unsupported)?;
-    let most = PluginLimits::default();
-    let limits = StoreLimitsBuilder::new()
-        .memory_size(most.memory_bytes)
-        .memories(MEMORIES_PER_CALL as usize)
-        .table_elements(most.table_elements)
-        .tables(TABLES_PER_CALL as usize)
-        .instances(most.instances)
-        .trap_on_grow_failure(true)
-        .build();
+    let limits = limits().trap_on_grow_failure(true).build();
     let mut store = Store::new(engine, InitState { limits, lines: Lines::default() });
     store.limiter(|state| &mut state.limits);
     store.set_epoch_deadline(1);
@@ -125,6 +117,17 @@ async fn run(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, InitError> {
     }
 }
 
+/// The limits of an instance that is made at an upload.
+pub(crate) fn limits() -> StoreLimitsBuilder {
+    let most = PluginLimits::default();
+    StoreLimitsBuilder::new()
+        .memory_size(most.memory_bytes)
+        .memories(MEMORIES_PER_CALL as usize)
+        .table_elements(most.table_elements)
+        .tables(TABLES_PER_CALL as usize)
+        .instances(most.instances)
+}
+
 type Returned = Result<(), String>;
 
 async fn call(
@@ -139,7 +142,7 @@ async fn call(
 }
 
 impl Lines {
-    fn push(&mut self, level: Level, message: &str) {
+    pub(crate) fn push(&mut self, level: Level, message: &str) {
         if self.0.len() == LINES_MAX {
             self.0.pop_front();
         }
@@ -149,13 +152,13 @@ impl Lines {
 }
 
 /// Ends the guest by the engine's epoch when this process has used up the time.
-struct Clock {
+pub(crate) struct Clock {
     stopped: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
 impl Clock {
-    fn start(engine: &Engine) -> std::io::Result<Self> {
+    pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
         let timer = Self { stopped: Arc::default(), over: Arc::default() };
         let (engine, stopped, over) = (engine.clone(), timer.stopped.clone(), timer.over.clone());
         let begun = cpu_time();
@@ -174,7 +177,7 @@ impl Clock {
     }
 
     /// Whether the time was over.
-    fn stop(self) -> bool {
+    pub(crate) fn stop(self) -> bool {
         self.stopped.store(true, Ordering::Relaxed);
         self.over.load(Ordering::Relaxed)
     }

@@ -11,6 +11,7 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
 
 use crate::account::Account;
 use crate::capability::{StoreData, refused, wasi};
+use crate::compile::About;
 use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
@@ -23,6 +24,7 @@ use crate::meter::Meter;
 use crate::pace::Export;
 use crate::queue::{Half, Wanted};
 use crate::request::{Context, Prepared, Request, Response, Results};
+use crate::runtime::LinkedRuntime;
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
 /// A loaded plugin. Calls run side by side, in different instances.
@@ -37,6 +39,10 @@ pub struct Plugin {
     has_wasi: bool,
     /// The digest of its sources, if its file says so.
     sources: Option<Digest>,
+    /// The runtime that has its code, if it was uploaded as sources.
+    runtime: Option<Arc<LinkedRuntime>>,
+    /// The memory that an instance begins with, in bytes.
+    memory_bytes: u64,
 }
 
 /// Where a call's guest comes from, when the call begins, and on which threads.
@@ -61,9 +67,8 @@ struct New<'a, R> {
 /// A compiled component, and the findings of its check.
 pub(crate) struct Compiled {
     pub(crate) component: Component,
-    pub(crate) roles: Roles,
-    pub(crate) imports: Vec<String>,
-    pub(crate) sources: Option<Digest>,
+    pub(crate) about: About,
+    pub(crate) runtime: Option<Arc<LinkedRuntime>>,
 }
 
 impl Plugin {
@@ -73,11 +78,20 @@ impl Plugin {
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
-        let Compiled { component, roles, imports, sources } = compiled;
+        let Compiled { component, about, runtime } = compiled;
+        let roles = about.roles();
+        let About { imports, sources, memory_bytes, .. } = about;
         let of = engine.clone();
-        let linker = linker_for(&of, &component, &imports).map_err(LoadError::Contract)?;
+        let linker = match &runtime {
+            Some(runtime) => Cow::Borrowed(&*runtime.linker),
+            None => linker_for(&of, &component, &imports).map_err(LoadError::Contract)?,
+        };
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
-        check_size(engine.config(), &component)?;
+        let memory_bytes = match memory_bytes {
+            Some(bytes) => bytes,
+            None => initial_memory_bytes(&component),
+        };
+        check_size(engine.config(), &component, memory_bytes)?;
         component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
         let export = |wanted, name| {
             if wanted { component.get_export_index(None, name) } else { None }
@@ -97,6 +111,8 @@ impl Plugin {
             contract,
             has_wasi,
             sources,
+            runtime: runtime.clone(),
+            memory_bytes,
         };
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
@@ -134,9 +150,7 @@ impl Plugin {
 
     /// The largest of the linear memories that an instance begins with, in bytes.
     pub fn initial_memory_bytes(&self) -> u64 {
-        let needed = self.instance.component().resources_required();
-        let pages = needed.and_then(|needed| needed.max_initial_memory_size);
-        pages.unwrap_or(0).saturating_mul(64 << 10)
+        self.memory_bytes
     }
 
     /// The size of its compiled file, which is mapped: its code, its types, and the contents that
@@ -148,20 +162,14 @@ impl Plugin {
 
     /// Its compiled code in this process, for profiles, under this name. A function without a name
     /// in the plugin is called by its number.
-    pub fn code(self: &Arc<Self>, name: String) -> Code {
-        let text = self.instance.component().text();
-        let begin = text.as_ptr() as u64;
-        let (plugin, prefix) = (self.clone(), name.clone());
-        let functions: Functions = Box::new(move |show| {
-            for function in plugin.instance.component().functions() {
-                let from = begin + function.offset as u64;
-                let number = || format!("{prefix}[{}]", function.index.as_u32());
-                let addresses = from..from + function.len as u64;
-                show(Function { addresses, name: function.name.unwrap_or_else(number) });
-            }
-        });
-        let addresses = begin..begin + text.len() as u64;
-        Code { name, addresses, functions }
+    pub fn code(&self, name: String) -> Code {
+        code_of(self.instance.component(), name)
+    }
+
+    /// The code of the runtime that it shares with other plugins.
+    pub fn runtime_code(&self) -> Option<Code> {
+        let runtime = self.runtime.as_ref()?;
+        Some(code_of(&runtime.code, format!("{} runtime", runtime.language.name())))
     }
 
     /// The digest of its sources, if its build wrote it into the file.
@@ -366,15 +374,37 @@ fn linker_for<'a>(
     Ok(Cow::Owned(linker))
 }
 
+fn code_of(component: &Component, name: String) -> Code {
+    let text = component.text();
+    let begin = text.as_ptr() as u64;
+    let (component, prefix) = (component.clone(), name.clone());
+    let functions: Functions = Box::new(move |show| {
+        for function in component.functions() {
+            let from = begin + function.offset as u64;
+            let number = || format!("{prefix}[{}]", function.index.as_u32());
+            let addresses = from..from + function.len as u64;
+            show(Function { addresses, name: function.name.unwrap_or_else(number) });
+        }
+    });
+    let addresses = begin..begin + text.len() as u64;
+    Code { name, addresses, functions }
+}
+
+/// The largest of the memories that an instance of the component begins with, in bytes.
+fn initial_memory_bytes(component: &Component) -> u64 {
+    let needed = component.resources_required();
+    let pages = needed.and_then(|needed| needed.max_initial_memory_size);
+    pages.unwrap_or(0).saturating_mul(64 << 10)
+}
+
 /// Compare what the component needs with the size of the pool's slots.
-fn check_size(config: &SandboxConfig, component: &Component) -> Result<(), LoadError> {
+fn check_size(config: &SandboxConfig, component: &Component, memory: u64) -> Result<(), LoadError> {
     let SandboxConfig { memory_bytes_max, table_elements_max, .. } = config;
-    let Some(needed) = component.resources_required() else { return Ok(()) };
-    let memory = needed.max_initial_memory_size.unwrap_or(0).saturating_mul(64 << 10);
     if memory > *memory_bytes_max as u64 {
         let what = format!("its initial memory of {memory} bytes");
         return Err(LoadError::TooLarge { what, limit: *memory_bytes_max });
     }
+    let Some(needed) = component.resources_required() else { return Ok(()) };
     let table = needed.max_initial_table_size.unwrap_or(0);
     if table > *table_elements_max as u64 {
         let what = format!("its table of {table} elements");

@@ -5,28 +5,31 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, Digest, ErrorCode};
+use gristmill_core::{BufferPool, Digest, ErrorCode, Opaque};
 use gristmill_metrics::Durations;
 use gristmill_platform::child::JobStatus;
 
 use crate::artifact::{ArtifactCache, Cached};
 use crate::check_component::check_head;
-use crate::compile::{CompileRequest, Compiler};
+use crate::compile::{CompileRequest, Compiler, Kind};
 use crate::config::SandboxConfig;
 use crate::engine::{Instances, PluginEngine};
 use crate::error::LoadError;
+use crate::mapped::exported_code;
 use crate::plugin::{Compiled, Plugin};
+use crate::runtime::{self, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime};
 
 /// Loads plugins, and keeps their compiled code.
 pub struct Sandbox {
     engine: Arc<PluginEngine>,
     cache: ArtifactCache,
+    runtimes: InstalledRuntimes,
     compiles: Durations,
 }
 
 /// The answer of the cache.
 enum Lookup {
-    Found(Result<Plugin, LoadError>),
+    Found(Cached),
     /// The file for the compiler's answer.
     Missing(tempfile::NamedTempFile),
 }
@@ -40,7 +43,8 @@ impl Sandbox {
     pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
         let engine = PluginEngine::new(config, pool)?;
         let cache = ArtifactCache::open(&config.cache_directory, engine.engine())?;
-        Ok(Arc::new(Self { engine, cache, compiles: Durations::default() }))
+        let runtimes = InstalledRuntimes::in_folder(config.runtimes_directory.as_deref())?;
+        Ok(Arc::new(Self { engine, cache, runtimes, compiles: Durations::default() }))
     }
 
     /// Load an uploaded file. Its code comes from the cache if it is there; if not, the file is
@@ -64,15 +68,65 @@ impl Sandbox {
         file: Bytes,
     ) -> Result<Plugin, LoadError> {
         check_head(&file)?;
+        let kind = || Kind::Plugin(self.runtimes.compiled());
+        let cached = match self.compiled(digest, file.clone(), kind()).await {
+            Err(LoadError::NeedsRuntime(language)) => {
+                let runtime = self.runtimes.of(language);
+                self.linked(runtime.ok_or(LoadError::NoRuntime(language))?).await?;
+                self.compiled(digest, file, kind()).await?
+            }
+            cached => cached?,
+        };
+        let runtime = match cached.about.runtime.and_then(|of| self.runtimes.with_digest(of)) {
+            Some(runtime) => Some(self.linked(runtime).await?),
+            None => None,
+        };
+        let sandbox = self.clone();
+        blocking(move || {
+            let Cached { component, about } = cached;
+            Plugin::load(sandbox.engine.clone(), Compiled { component, about, runtime })
+        })
+        .await
+    }
+
+    /// The code of a runtime, which is compiled if it is not cached.
+    async fn linked(
+        self: &Arc<Self>,
+        runtime: &InstalledRuntime,
+    ) -> Result<Arc<LinkedRuntime>, LoadError> {
+        let load = async {
+            let (path, digest) = (runtime.file.clone(), runtime.digest);
+            let file = blocking(move || Ok(Bytes::from(read_runtime(&path, digest)?))).await?;
+            let cached = self.compiled(runtime.code_digest(), file, Kind::Runtime).await?;
+            let (code, path) = (cached.component, self.cache.path(runtime.code_digest()));
+            let mut linker = self.engine.linker().clone();
+            exported_code(self.engine.engine(), &code)
+                .and_then(|module| runtime::link(&mut linker, &module))
+                .map_err(LoadError::Compile)?;
+            let (language, linker) = (runtime.language, Opaque::new(linker));
+            Ok(LinkedRuntime { language, linker, code, path })
+        };
+        let language = runtime.language;
+        let unusable = |error| LoadError::RuntimeUnusable { language, error: Box::new(error) };
+        runtime.linked(load).await.map_err(unusable)
+    }
+
+    /// The compiled code from the cache, or from a child that compiles it now.
+    async fn compiled(
+        self: &Arc<Self>,
+        digest: Digest,
+        file: Bytes,
+        kind: Kind,
+    ) -> Result<Cached, LoadError> {
         let (engine, bounds) = (self.cache.engine().to_owned(), self.config().bounds());
-        let request = Arc::new(CompileRequest { digest, engine, bounds });
+        let request = Arc::new(CompileRequest { digest, engine, bounds, kind });
         let (sandbox, wanted) = (self.clone(), request.clone());
         let lookup = blocking(move || match sandbox.cache.get(sandbox.engine.engine(), &wanted) {
-            Some(cached) => Ok(Lookup::Found(sandbox.plugin(cached))),
+            Some(cached) => Ok(Lookup::Found(cached)),
             None => Ok(Lookup::Missing(sandbox.cache.temporary()?)),
         });
         let temporary = match lookup.await? {
-            Lookup::Found(plugin) => return plugin,
+            Lookup::Found(cached) => return Ok(cached),
             Lookup::Missing(temporary) => temporary,
         };
         let answer = temporary.as_file().try_clone()?;
@@ -82,17 +136,7 @@ impl Sandbox {
         self.compiles.add(began.elapsed());
         compiled?;
         let sandbox = self.clone();
-        blocking(move || {
-            let cached = sandbox.cache.keep(sandbox.engine.engine(), &request, temporary)?;
-            sandbox.plugin(cached)
-        })
-        .await
-    }
-
-    fn plugin(&self, cached: Cached) -> Result<Plugin, LoadError> {
-        let Cached { component, about } = cached;
-        let (roles, sources, imports) = (about.roles(), about.sources, about.imports);
-        Plugin::load(self.engine.clone(), Compiled { component, roles, imports, sources })
+        blocking(move || sandbox.cache.keep(sandbox.engine.engine(), &request, temporary)).await
     }
 
     /// The bytes of the compiled code that these plugins have on disk, loaded or not.
@@ -134,6 +178,8 @@ impl Sandbox {
         self: &Arc<Self>,
         is_needed: impl Fn(Digest) -> bool + Send + 'static,
     ) -> Result<(), LoadError> {
+        let sandbox = self.clone();
+        let is_needed = move |digest| is_needed(digest) || sandbox.runtimes.has_code(digest);
         let sandbox = self.clone();
         blocking(move || Ok(sandbox.cache.retain(is_needed)?)).await
     }

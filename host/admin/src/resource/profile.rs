@@ -107,8 +107,8 @@ fn failed(error: &str) -> Problem {
     Problem::new(ErrorCode::Internal, "the profile cannot be recorded: the log says why")
 }
 
-/// The compiled code of all plugins that are loaded, each once. Code that several plugins share has
-/// the name of one of them, and the number of the others.
+/// The compiled code of all plugins that are loaded, and of the runtimes that they share, each
+/// once. Code that several plugins share has the name of one of them, and the number of the others.
 fn code(control: &Control) -> Vec<Code> {
     let serving = control.serving();
     let tenants = serving.snapshot.tenants.iter();
@@ -127,9 +127,17 @@ fn code(control: &Control) -> Vec<Code> {
         let user = users.entry(Arc::as_ptr(plugin));
         user.and_modify(|(.., others)| *others += 1).or_insert((plugin, name, 0));
     }
-    let named = users.into_values().map(|(plugin, name, others)| match others {
-        0 => plugin.code(name),
-        _ => plugin.code(format!("{name} and {others} more")),
-    });
-    named.collect()
+    let mut runtimes = BTreeMap::new();
+    let mut codes = Vec::new();
+    for (plugin, name, others) in users.into_values() {
+        if let Some(code) = plugin.runtime_code() {
+            runtimes.entry(code.addresses.start).or_insert(code);
+        }
+        codes.push(match others {
+            0 => plugin.code(name),
+            _ => plugin.code(format!("{name} and {others} more")),
+        });
+    }
+    codes.extend(runtimes.into_values());
+    codes
 }

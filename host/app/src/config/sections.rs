@@ -148,6 +148,10 @@ section! {
         tenant_compiled_bytes_max: u64 = "4294967296", 64 << 10..=1 << 50,
             "The most compiled code that the plugins of one tenant may have on the server's disk; an \
              upload that goes over it is refused";
+        runtimes_directory: PathBuf = none, Any,
+            "The folder with the shared runtimes of languages, such as python.wasm; if unset, the \
+             folder runtimes beside the server's program or one folder above. Without a runtime, \
+             plugins that are archives of sources are refused";
         compile_concurrency: usize = "2", 1..=64,
             "Plugins that are compiled at the same time; further ones wait";
     }

@@ -73,13 +73,15 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
     let backends = Backends::open(&search, pool.clone(), config.models.model_run_memory_bytes)?;
     let plugins = &config.plugins;
     let limits = child_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
+    let usual = SandboxConfig::new(data_dir.join("compiled"));
     let sandbox = SandboxConfig {
+        runtimes_directory: plugins.runtimes_directory.clone().or(usual.runtimes_directory.clone()),
         concurrent_calls: config.plugins.concurrent_plugin_calls,
         memory_bytes_max: config.plugins.plugin_memory_bytes,
         retained_bytes: idle_memory::shares(config.requests.retained_memory_bytes).1,
         instances_max: config.plugins.plugin_instances,
         compiler: Compiler::Child { runner: children.compilers.clone(), limits },
-        ..SandboxConfig::new(data_dir.join("compiled"))
+        ..usual
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();

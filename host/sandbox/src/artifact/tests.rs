@@ -3,7 +3,7 @@
 use super::*;
 
 use crate::check_component::Bounds;
-use crate::compile::{Verdict, write_answer};
+use crate::compile::{Kind, Verdict, write_answer};
 
 #[test]
 fn the_checksum_is_hmac_sha_256() {
@@ -46,7 +46,8 @@ impl Fixture {
     fn request(&self, number: u8) -> CompileRequest {
         let bounds = Bounds { instances: 1, memories: 1, tables: 1 };
         let digest = Digest::from_bytes([number; 32]);
-        CompileRequest { digest, engine: hash_of(&self.engine), bounds }
+        let kind = Kind::Plugin(Vec::new());
+        CompileRequest { digest, engine: hash_of(&self.engine), bounds, kind }
     }
 
     /// The answer of a child to this request.
@@ -54,7 +55,16 @@ impl Fixture {
         let code = self.engine.precompile_component(self.component).unwrap();
         let (digest, engine) = (request.digest, request.engine.clone());
         let (imports, pre, post, sources) = (Vec::new(), true, false, None);
-        let mut about = About { digest, engine, imports, pre, post, sources };
+        let mut about = About {
+            digest,
+            engine,
+            imports,
+            pre,
+            post,
+            sources,
+            runtime: None,
+            memory_bytes: None,
+        };
         change(&mut about);
         let mut answer = Vec::new();
         write_answer(&code, &Verdict::Compiled(about), &mut answer).unwrap();

@@ -2,12 +2,10 @@
 
 use wasmtime::component::Linker;
 
-use crate::call::CallState;
-
 /// Replace linked functions by hand-written ones.
-pub(super) fn link_instead<S: 'static>(
-    linker: &mut Linker<CallState<S>>,
-    link: impl FnOnce(&mut Linker<CallState<S>>) -> wasmtime::Result<()>,
+pub(crate) fn link_instead<T: 'static>(
+    linker: &mut Linker<T>,
+    link: impl FnOnce(&mut Linker<T>) -> wasmtime::Result<()>,
 ) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let linked = link(linker);
@@ -15,7 +13,7 @@ pub(super) fn link_instead<S: 'static>(
     linked
 }
 
-/// Link methods of [`CallState`] under these names. `sync` and `async` say how they are declared.
+/// Link methods of `CallState` under these names. `sync` and `async` say how they are declared.
 macro_rules! link_methods {
     ($instance:expr, $($kind:tt $name:literal = $method:path, ($($param:ident: $ty:ty),*);)*) => {
         $(link_methods!(@$kind $instance, $name, $method, ($($param: $ty),*));)*

@@ -82,12 +82,19 @@ pub(crate) fn is_wasi(import: &str) -> bool {
 
 /// The names under which `wasmtime-wasi` links the interfaces of which functions are replaced. They
 /// have its version of WASI: under another name, the replacements would be an interface beside it.
-const POLL: &str = "wasi:io/poll@0.2.12";
+pub(crate) const POLL: &str = "wasi:io/poll@0.2.12";
 const NAMES: &str = "wasi:sockets/ip-name-lookup@0.2.12";
-const RANDOM: [(&str, &str); 2] = [
+pub(crate) const RANDOM: [(&str, &str); 2] = [
     ("wasi:random/random@0.2.12", "get-random-bytes"),
     ("wasi:random/insecure@0.2.12", "get-insecure-random-bytes"),
 ];
+
+/// The functions of the same package that need no bound.
+pub(crate) const NUMBERS: [(&str, &str); 2] = [
+    ("wasi:random/random@0.2.12", "get-random-u64"),
+    ("wasi:random/insecure@0.2.12", "get-insecure-random-u64"),
+];
+pub(crate) const SEED: &str = "wasi:random/insecure-seed@0.2.12";
 
 /// Maximum events that a call waits for at a time.
 const POLLED_MAX: usize = 1024;

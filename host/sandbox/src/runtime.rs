@@ -1,0 +1,42 @@
+//! Runtimes of languages: an interpreter that is compiled once, and the memories of plugins.
+//!
+//! A runtime is a component in one file: one core module with the interpreter and the SDK, its
+//! memory, and the standard library of the language ([`RuntimeFile`]). A plugin in that language is
+//! an archive of its sources ([`Archive`]). When it is uploaded, the compiling child starts the
+//! runtime, lets it load the sources, and keeps the memory ([`load`]). The compiled plugin is this
+//! memory and the functions between component and host. Its code is the runtime's, which all
+//! plugins share ([`parts`]).
+//!
+//! Invariants:
+//! - the state of an instance is its memory. A runtime whose module has other state is refused:
+//!   more than one mutable global, the pointer of the stack, or code that changes a table. Sources
+//!   that leave a handle of the host open are refused, too;
+//! - loading depends on the archive and the runtime alone. It has no clock, no random numbers, no
+//!   files but those of the archive and the standard library.
+
+use wasmtime::Module;
+use wasmtime::component::{Linker, WasmStr};
+
+use crate::capability::StoreData;
+
+mod archive;
+mod file;
+mod installed;
+mod load;
+mod parts;
+
+pub(crate) use self::archive::is_archive;
+pub use self::archive::{Archive, ArchiveError, Manifest};
+pub(crate) use self::file::RuntimeFile;
+pub(crate) use self::installed::{
+    CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime,
+};
+pub(crate) use self::load::{FILES, LoadSourcesError, Loaded, load};
+pub(crate) use self::parts::{CODE, code_component};
+
+/// Link what a plugin of a runtime imports besides the contract: the code, and the files that it
+/// could read while it was loaded. There are none in a call.
+pub(crate) fn link(linker: &mut Linker<StoreData>, code: &Module) -> wasmtime::Result<()> {
+    linker.root().module(CODE, code)?;
+    linker.instance(FILES)?.func_wrap("read", |_, (_,): (WasmStr,)| Ok((None::<Vec<u8>>,)))
+}

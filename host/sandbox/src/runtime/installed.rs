@@ -1,0 +1,123 @@
+//! The runtimes of this server, and their code once somebody needs it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gristmill_core::{Digest, Opaque};
+use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
+use wasmtime::component::{Component, Linker};
+
+use crate::capability::StoreData;
+use crate::language::Language;
+
+/// The runtimes whose files are in one folder.
+pub(crate) struct InstalledRuntimes(Vec<InstalledRuntime>);
+
+/// A runtime whose code is compiled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompiledRuntime {
+    pub(crate) language: Language,
+    /// The digest of its file.
+    pub(crate) digest: Digest,
+    /// Its file.
+    pub(crate) file: PathBuf,
+    /// The file with its compiled code. None as long as nobody needed it.
+    pub(crate) code: Option<PathBuf>,
+}
+
+/// A runtime with a file.
+pub(crate) struct InstalledRuntime {
+    pub(crate) language: Language,
+    /// The digest that its file had when the server started.
+    pub(crate) digest: Digest,
+    pub(crate) file: PathBuf,
+    linked: OnceCell<Arc<LinkedRuntime>>,
+}
+
+/// A runtime whose code is loaded.
+pub(crate) struct LinkedRuntime {
+    pub(crate) language: Language,
+    /// The host's functions and the runtime's code.
+    pub(crate) linker: Opaque<Linker<StoreData>>,
+    /// The component that exports the code, for profiles.
+    pub(crate) code: Component,
+    /// The file with its compiled code.
+    pub(crate) path: PathBuf,
+}
+
+impl InstalledRuntimes {
+    /// Those in `folder`: a file for each language.
+    pub(crate) fn in_folder(folder: Option<&Path>) -> io::Result<Self> {
+        let mut installed = Vec::new();
+        for language in Language::ALL {
+            let Some(folder) = folder else { break };
+            // A child that reads the file has another working directory.
+            let file = std::path::absolute(folder)?.join(format!("{}.wasm", language.name()));
+            let content = match fs::read(&file) {
+                Ok(content) => content,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let digest = Digest::of(&content);
+            installed.push(InstalledRuntime { language, digest, file, linked: OnceCell::new() });
+        }
+        Ok(Self(installed))
+    }
+
+    pub(crate) fn of(&self, language: Language) -> Option<&InstalledRuntime> {
+        self.0.iter().find(|runtime| runtime.language == language)
+    }
+
+    /// Whether the compiled code of a runtime is kept under this digest.
+    pub(crate) fn has_code(&self, digest: Digest) -> bool {
+        self.0.iter().any(|runtime| runtime.code_digest() == digest)
+    }
+
+    /// The runtime whose file has this digest.
+    pub(crate) fn with_digest(&self, digest: Digest) -> Option<&InstalledRuntime> {
+        self.0.iter().find(|runtime| runtime.digest == digest)
+    }
+
+    /// All of them, for the child that loads sources.
+    pub(crate) fn compiled(&self) -> Vec<CompiledRuntime> {
+        let compiled = |runtime: &InstalledRuntime| CompiledRuntime {
+            language: runtime.language,
+            digest: runtime.digest,
+            file: runtime.file.clone(),
+            code: runtime.linked.get().map(|linked| linked.path.clone()),
+        };
+        self.0.iter().map(compiled).collect()
+    }
+}
+
+/// The runtime's file. It must be the one whose digest is known: what is compiled and loaded is
+/// kept under that digest.
+pub(crate) fn read_runtime(file: &Path, digest: Digest) -> io::Result<Vec<u8>> {
+    let content = fs::read(file)?;
+    if Digest::of(&content) != digest {
+        let why = format!("{} was changed after the server's start", file.display());
+        return Err(io::Error::other(why));
+    }
+    Ok(content)
+}
+
+impl InstalledRuntime {
+    /// The digest under which its compiled code is kept. No file that a tenant uploads has it. The
+    /// number changes with the form of the code (`parts`).
+    pub(crate) fn code_digest(&self) -> Digest {
+        Digest::of(format!("gristmill runtime code 1 {}", self.digest).as_bytes())
+    }
+
+    /// Its loaded code. The first caller loads it.
+    pub(crate) async fn linked<E>(
+        &self,
+        load: impl Future<Output = Result<LinkedRuntime, E>>,
+    ) -> Result<Arc<LinkedRuntime>, E> {
+        let load = async { load.await.map(Arc::new) };
+        self.linked.get_or_try_init(|| load).await.cloned()
+    }
+}

@@ -1,0 +1,305 @@
+//! Loading sources into a runtime, and the component that begins with the memory which this left.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{
+    Component, Instance, Linker, Resource, ResourceTable, ResourceType, WasmList, WasmStr,
+};
+use wasmtime::{Engine, Module, Store, StoreContextMut, StoreLimits};
+use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi::{
+    HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView,
+};
+
+use super::archive::Archive;
+use super::file::RuntimeFile;
+use super::parts::{CODE, Image, Parts, READ_MEMORY};
+use crate::capability::log::{self, Level, link_lines};
+use crate::capability::methods::link_instead;
+use crate::capability::wasi::{NUMBERS, POLL, RANDOM, SEED};
+use crate::init::{Clock, Lines, limits};
+use crate::worlds::Roles;
+
+/// The interface through which a runtime reads files.
+pub(crate) const FILES: &str = "gristmill:runtime/files@0.1.0";
+
+/// The beginning of the names of the contract's interfaces.
+const CONTRACT: &str = "gristmill:plugin/";
+
+/// The export that loads sources.
+const LOAD: &str = "load";
+
+/// The part of the paths that the runtime looks up in the standard library.
+const LIBRARY: &str = "@library/";
+
+/// The random bytes that are given at a time.
+const RANDOM_BYTES_MAX: usize = 64 << 10;
+
+/// Why sources cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadSourcesError {
+    /// The sources' own fault: an exception, or no class that is exported.
+    #[error("{0}{1}")]
+    Failed(String, Lines),
+    /// It trapped.
+    #[error("loading the sources failed: {0}{1}")]
+    Trapped(String, Lines),
+    /// It took too long.
+    #[error("loading the sources took more than {} s of CPU time{lines}", crate::init::CPU_MAX.as_secs())]
+    TooLong {
+        /// What it logged until then.
+        lines: Lines,
+    },
+    /// The runtime's fault.
+    #[error("the runtime cannot load sources: {0:#}")]
+    Runtime(wasmtime::Error),
+    /// This host's fault.
+    #[error(transparent)]
+    Host(#[from] io::Error),
+}
+
+/// The component that a loaded plugin is.
+pub(crate) struct Loaded {
+    pub(crate) component: Vec<u8>,
+    pub(crate) roles: Roles,
+    /// The memory that an instance begins with.
+    pub(crate) memory_bytes: u64,
+}
+
+/// The data of the store in which sources are loaded.
+struct LoadState {
+    limits: StoreLimits,
+    lines: Lines,
+    files: BTreeMap<String, Vec<u8>>,
+    library: Arc<BTreeMap<String, Vec<u8>>>,
+    wasi: WasiCtx,
+    table: ResourceTable,
+}
+
+impl WasiView for LoadState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Load `sources` into the runtime whose code is `code`.
+pub(crate) fn load(
+    engine: &Engine,
+    runtime: &RuntimeFile,
+    code: &Module,
+    sources: Archive,
+) -> Result<Loaded, LoadSourcesError> {
+    let tokio = tokio::runtime::Builder::new_current_thread().build()?;
+    tokio.block_on(run(engine, runtime, code, sources))
+}
+
+async fn run(
+    engine: &Engine,
+    runtime: &RuntimeFile,
+    code: &Module,
+    sources: Archive,
+) -> Result<Loaded, LoadSourcesError> {
+    let parts = Parts::of(&runtime.component)?;
+    let component = parts.around(&parts.image, true)?;
+    let component = Component::new(engine, &component).map_err(LoadSourcesError::Runtime)?;
+    let mut linker = linker(engine, code).map_err(LoadSourcesError::Runtime)?;
+    link_traps(&mut linker, &component).map_err(LoadSourcesError::Runtime)?;
+    // An interpreter tells its program that there is no memory left.
+    let limits = limits().trap_on_grow_failure(false).build();
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+    wasi.wall_clock(Still).monotonic_clock(Still);
+    let Archive { manifest, files } = sources;
+    let state = LoadState {
+        limits,
+        lines: Lines::default(),
+        files,
+        library: runtime.library.clone(),
+        wasi: wasi.build(),
+        table: ResourceTable::new(),
+    };
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.limits);
+    store.set_epoch_deadline(1);
+    let clock = Clock::start(engine)?;
+    let called = call(&linker, &mut store, &component, &manifest.app).await;
+    let is_over = clock.stop();
+    let (instance, exported) = match called {
+        Ok((instance, Ok(exported))) => (instance, exported),
+        Ok((_, Err(text))) => return Err(LoadSourcesError::Failed(text, store.into_data().lines)),
+        Err(_) if is_over => {
+            return Err(LoadSourcesError::TooLong { lines: store.into_data().lines });
+        }
+        Err(error) => {
+            let text = format!("{}", error.root_cause());
+            return Err(LoadSourcesError::Trapped(text, store.into_data().lines));
+        }
+    };
+    let roles = Roles::of_exports(&exported).ok_or_else(|| {
+        LoadSourcesError::Failed("the sources export no plugin".into(), Lines::default())
+    })?;
+    if !store.data().table.is_empty() {
+        let why =
+            "it keeps a handle of WASI open, such as that of standard output: a call has others";
+        return Err(LoadSourcesError::Failed(why.into(), store.into_data().lines));
+    }
+    // The function that reads the memory was added here. It takes a page more than the plugin has.
+    store.set_epoch_deadline(u64::MAX / 2);
+    store.data_mut().limits = StoreLimits::default();
+    let image = read_memory(&mut store, instance).await.map_err(LoadSourcesError::Runtime)?;
+    let memory_bytes = image.bytes.len() as u64;
+    Ok(Loaded { component: parts.around(&image, false)?, roles, memory_bytes })
+}
+
+type Exported = Result<Vec<String>, String>;
+
+async fn call(
+    linker: &Linker<LoadState>,
+    store: &mut Store<LoadState>,
+    component: &Component,
+    app: &str,
+) -> wasmtime::Result<(Instance, Exported)> {
+    let instance = linker.instantiate_async(&mut *store, component).await?;
+    let load = instance.get_typed_func::<(&str,), (Exported,)>(&mut *store, LOAD)?;
+    let (exported,) = load.call_async(&mut *store, (app,)).await?;
+    Ok((instance, exported))
+}
+
+async fn read_memory(store: &mut Store<LoadState>, instance: Instance) -> wasmtime::Result<Image> {
+    let read = instance.get_typed_func::<(), (WasmList<u8>,)>(&mut *store, READ_MEMORY)?;
+    let (list,) = read.call_async(&mut *store, ()).await?;
+    Ok(Image { bytes: list.as_le_slice(&*store).to_vec() })
+}
+
+fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    link_instead(&mut linker, |linker| {
+        link_random(linker)?;
+        link_numbers(linker)?;
+        link_poll(linker)
+    })?;
+    linker.root().module(CODE, code)?;
+    link_lines(&mut linker, &[log::INTERFACE], |state: &mut LoadState, level: Level, message| {
+        state.lines.push(level, message);
+    })?;
+    linker.instance(FILES)?.func_wrap(
+        "read",
+        |store: StoreContextMut<'_, LoadState>, (path,): (WasmStr,)| {
+            let path = path.to_str(&store)?;
+            let state = store.data();
+            if path.ends_with('/') {
+                let is_in = |name: &String| name.starts_with(&*path);
+                return Ok((state.files.keys().any(is_in).then(Vec::new),));
+            }
+            let file = match path.strip_prefix(LIBRARY) {
+                Some(path) => state.library.get(path),
+                None => state.files.get(&*path),
+            };
+            Ok((file.cloned(),))
+        },
+    )?;
+    Ok(linker)
+}
+
+/// The contract's functions, which end the loading: there is no request.
+fn link_traps(linker: &mut Linker<LoadState>, component: &Component) -> wasmtime::Result<()> {
+    let (engine, ty) = (linker.engine().clone(), component.component_type());
+    for (interface, item) in ty.imports(&engine) {
+        let ComponentItem::ComponentInstance(exports) = item.ty else { continue };
+        if !interface.starts_with(CONTRACT) || interface == log::INTERFACE {
+            continue;
+        }
+        let mut instance = linker.instance(interface)?;
+        for (name, export) in exports.exports(&engine) {
+            match export.ty {
+                ComponentItem::ComponentFunc(_) => {
+                    let called = format!("{interface}#{name}");
+                    instance.func_new(name, move |_, _, _, _| {
+                        let why = format!("it calls {called}, which it may not while it is loaded");
+                        Err(wasmtime::Error::msg(why))
+                    })?;
+                }
+                ComponentItem::Resource(_) => {
+                    instance.resource(name, ResourceType::host::<()>(), |_, _| Ok(()))?;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same bytes each time. They are not random, and a plugin that draws random numbers while it
+/// is loaded has the same ones in all of its instances.
+fn link_random(linker: &mut Linker<LoadState>) -> wasmtime::Result<()> {
+    for (interface, function) in RANDOM {
+        linker.instance(interface)?.func_wrap(
+            function,
+            |_: StoreContextMut<'_, LoadState>, (len,): (u64,)| {
+                let len = usize::try_from(len).ok().filter(|len| *len <= RANDOM_BYTES_MAX);
+                let len = len.ok_or_else(|| wasmtime::Error::msg("it asks for random bytes"))?;
+                Ok(((0..len).map(|index| index as u8).collect::<Vec<_>>(),))
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Numbers that are the same each time, as the bytes of [`link_random`].
+fn link_numbers(linker: &mut Linker<LoadState>) -> wasmtime::Result<()> {
+    for (interface, function) in NUMBERS {
+        linker
+            .instance(interface)?
+            .func_wrap(function, |_: StoreContextMut<'_, LoadState>, (): ()| Ok((1_u64,)))?;
+    }
+    linker
+        .instance(SEED)?
+        .func_wrap("insecure-seed", |_: StoreContextMut<'_, LoadState>, (): ()| {
+            Ok(((1_u64, 1_u64),))
+        })
+}
+
+/// Nothing can be waited for.
+fn link_poll(linker: &mut Linker<LoadState>) -> wasmtime::Result<()> {
+    let refused = || wasmtime::Error::msg("it waits, which it may not while it is loaded");
+    let mut poll = linker.instance(POLL)?;
+    poll.func_wrap(
+        "poll",
+        move |_: StoreContextMut<'_, LoadState>, _: (WasmList<Resource<DynPollable>>,)| {
+            Err::<(Vec<u32>,), _>(refused())
+        },
+    )?;
+    poll.func_wrap(
+        "[method]pollable.block",
+        move |_: StoreContextMut<'_, LoadState>, _: (Resource<DynPollable>,)| {
+            Err::<(), _>(refused())
+        },
+    )
+}
+
+/// A clock that stands still.
+struct Still;
+
+impl HostWallClock for Still {
+    fn resolution(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(1)
+    }
+
+    fn now(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+}
+
+impl HostMonotonicClock for Still {
+    fn resolution(&self) -> u64 {
+        1
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+}
