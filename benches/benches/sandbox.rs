@@ -14,8 +14,8 @@ use gristmill_core::{
 };
 use gristmill_imaging::{DecodeOptions, Encoded, Filter, Limits, Size, Workspace};
 use gristmill_sandbox::{
-    Account, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox, SandboxConfig,
-    TenantReuse,
+    Account, Archive, Context, Grant, Language, Manifest, PluginPair, Request, Results, Reuse,
+    Sandbox, SandboxConfig, TenantReuse,
 };
 use tokio::runtime::Runtime;
 
@@ -50,9 +50,22 @@ fn guest(name: &str) -> Option<Bytes> {
     std::fs::read(format!("{components}/{name}.wasm")).ok().map(Bytes::from)
 }
 
+/// The digits plugin in Python as an archive of its sources.
+fn sources() -> Bytes {
+    let app = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/python/digits/app.py");
+    let files = [("app.py".to_owned(), or_panic(std::fs::read(app)))].into();
+    let manifest = Manifest { language: Language::Python, app: "app".into() };
+    or_panic(Archive { manifest, files }.write()).into()
+}
+
 impl Bench {
     fn new() -> Self {
         let cache = std::env::temp_dir().join("gristmill-bench-compiled");
+        let runtimes = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/runtimes");
+        let config = SandboxConfig {
+            runtimes_directory: Some(runtimes.into()),
+            ..SandboxConfig::new(cache)
+        };
         let runtime = or_panic(tokio::runtime::Builder::new_current_thread().enable_all().build());
         let name = |text: &str| or_panic(text.parse::<Name>());
         let context = Context {
@@ -64,7 +77,7 @@ impl Bench {
             deadline: Deadline::at(Instant::now() + Duration::from_secs(36_000)),
         };
         Self {
-            sandbox: or_panic(Sandbox::new(&SandboxConfig::new(cache), BufferPool::new(64 << 20))),
+            sandbox: or_panic(Sandbox::new(&config, BufferPool::new(64 << 20))),
             runtime,
             // A guest in Python takes longer than the default at its first call.
             limits: PluginLimits { cpu: Duration::from_secs(10), ..PluginLimits::default() },
@@ -194,8 +207,9 @@ fn languages(criterion: &mut Criterion) {
             or_panic(decoded.resize(work, size, Filter::Bilinear, limits))
         });
     });
-    for (language, end) in LANGUAGES {
-        let Some(file) = guest(&format!("digits{end}")) else { continue };
+    let components = LANGUAGES.map(|(language, end)| (language, guest(&format!("digits{end}"))));
+    for (language, file) in components.into_iter().chain([("python_sources", Some(sources()))]) {
+        let Some(file) = file else { continue };
         for (mode, reuse) in modes() {
             let pair = bench.pair(file.clone(), &reuse);
             let request = Request {

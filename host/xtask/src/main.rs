@@ -15,6 +15,7 @@ mod fuzz;
 mod layers;
 mod nightly;
 mod notice;
+mod runtimes;
 mod server;
 mod setup;
 mod shell;
@@ -30,12 +31,17 @@ use clap::{ArgMatches, Command};
 /// A task without arguments: the name, what it does, and how.
 type Task = (&'static str, &'static str, fn() -> Result<()>);
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 9] = [
     (
         "demo",
         "Build the server and its sample plugins, start it with two tenants, show them share a \
          batch, print commands to paste; Ctrl-C stops it",
         demo::run,
+    ),
+    (
+        "runtimes",
+        "Build the shared runtimes of languages into target/runtimes, where the server finds them",
+        runtimes::run_task,
     ),
     (
         "soak",

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use gristmill_client::Listen;
 use serde_json::{Value, json};
 
+use crate::runtimes;
 use crate::server::Server;
 use crate::setup::{self, Built};
 use crate::shell::{json_lines, program, root, step, target};
@@ -28,6 +29,7 @@ struct Score {
 
 pub(crate) fn run() -> Result<()> {
     let built = setup::build_all()?;
+    runtimes::build()?;
     let mut scores = suites(&built)?;
     scores.extend(loadgen(&built)?);
     let mut lines =

@@ -119,11 +119,13 @@ pub(crate) fn build_demo() -> Result<(PathBuf, PathBuf)> {
     Ok((build_server()?, onnxruntime))
 }
 
-/// Build the server alone. The example `features` is built as well: it makes cargo compile the
+/// Build the server alone. The example `runtime` is a
+/// step of building runtimes. The example `features` is built as well: it makes cargo compile the
 /// dependencies with the features that the tests need, so that the tests compile none again.
 pub(crate) fn build_server() -> Result<PathBuf> {
     step("building the server (the first time takes about 15 minutes on 2 cores)");
-    run(cargo().args(["build", "--workspace", "--bin", "gristmill", "--example", "features"]))?;
+    let examples = ["--example", "features", "--example", "runtime"];
+    run(cargo().args(["build", "--workspace", "--bin", "gristmill"]).args(examples))?;
     Ok(target().join("debug/gristmill"))
 }
 

@@ -20,17 +20,22 @@ pub(crate) fn build(gristmill: &Path, tools: &Path, components: &Path) -> Result
 /// componentize-py without WASI. With WASI it is what `gristmill plugin build` runs.
 fn with_componentize_py(tools: &Path, out: &Path) -> Result<()> {
     let sdk = root().join("sdk/python");
-    let manifest = fs::read_to_string(sdk.join("pyproject.toml"))?;
-    let version =
-        manifest.split("componentize-py==").nth(1).and_then(|rest| rest.split('"').next());
-    let version =
-        version.context("sdk/python/pyproject.toml names no version of componentize-py")?;
-    let tool = tools.join(format!("componentize-py-{version}/bin/componentize-py"));
+    let tool = componentize_py(tools)?;
     let mut build = program(tool);
     build.current_dir(root().join("plugins/python/digits"));
     build.arg("-d").arg(sdk.join("src/gristmill_plugin/wit")).args(["-w", "processor"]);
     build.args(["componentize", "app", "--stub-wasi", "-p", ".", "-p"]).arg(sdk.join("src"));
     run(build.arg("-o").arg(out))
+}
+
+/// The path of componentize-py, which `gristmill plugin build` has put into the folder `tools`.
+pub(crate) fn componentize_py(tools: &Path) -> Result<PathBuf> {
+    let manifest = fs::read_to_string(root().join("sdk/python/pyproject.toml"))?;
+    let version =
+        manifest.split("componentize-py==").nth(1).and_then(|rest| rest.split('"').next());
+    let version =
+        version.context("sdk/python/pyproject.toml names no version of componentize-py")?;
+    Ok(tools.join(format!("componentize-py-{version}/bin/componentize-py")))
 }
 
 /// componentize-js with all its features, of a bundle that esbuild makes.

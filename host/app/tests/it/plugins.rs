@@ -18,6 +18,7 @@ mod long_calls;
 mod neighbours;
 mod photos;
 mod pictures;
+mod sources;
 mod stock_tools;
 mod straight_line;
 mod wasi;

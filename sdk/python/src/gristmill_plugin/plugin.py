@@ -44,6 +44,9 @@ class Processor(Preprocessor, Postprocessor):
     """
 
 
+#: Whether this is the shared runtime, into which plugins are loaded.
+_is_runtime = False
+
 _Plugin = TypeVar("_Plugin", bound="type[Preprocessor] | type[Postprocessor]")
 
 
@@ -59,7 +62,7 @@ def export(plugin: _Plugin) -> _Plugin:
         raise TypeError(f"{plugin.__module__} exports {exported.plugin.__name__} already")
     # componentize-py looks for a class of this name in the module that it builds.
     module.WitWorld = _world_of(plugin)  # type: ignore[attr-defined]
-    if sys.platform == "wasi":
+    if sys.platform == "wasi" and not _is_runtime:
         from wit_world import WitWorld
 
         _prepare_component(plugin, WitWorld)
@@ -160,8 +163,20 @@ def _prepare_component(plugin: type, world: type) -> None:
     for name in ("preprocess", "postprocess"):
         if hasattr(world, name) and not hasattr(plugin, name):
             raise TypeError(f"the component's world exports {name}, which {plugin.__name__} lacks")
+    _prepare()
+    snapshot.settle()
+
+
+def prepare_runtime() -> None:
+    """Settle what the shared runtime starts with. Plugins are loaded into it later."""
+    global _is_runtime
+    _is_runtime = True
+    _prepare()
+
+
+def _prepare() -> None:
     sys.stdout, sys.stderr = log.Stream("stdout"), log.Stream("stderr")
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
     finalizer.install()
-    snapshot.prepare(_preprocess_of, _postprocess_of)
+    snapshot.learn(_preprocess_of, _postprocess_of)

@@ -53,8 +53,12 @@ class _Sample:
         return Response.json({"top": top, "values": values})
 
 
-def _learn(preprocess: _Exported, postprocess: _Exported) -> None:
-    """Run the SDK's code, with answers in place of the host's."""
+def learn(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
+    """Run the SDK's code, with answers in place of the host's.
+
+    The arguments make the component's exports of a plugin.
+    """
+    preprocess, postprocess = preprocess_of(_Sample()), postprocess_of(_Sample())
     import componentize_py_runtime as runtime  # type: ignore[import-not-found]
     from componentize_py_types import Ok  # type: ignore[import-not-found]
 
@@ -83,12 +87,8 @@ def _held(kind: Any) -> Any:
     return held
 
 
-def prepare(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
-    """Prepare the memory that is about to be stored.
-
-    The arguments make the component's exports of a plugin.
-    """
-    _learn(preprocess_of(_Sample()), postprocess_of(_Sample()))
+def settle() -> None:
+    """Prepare the memory that is about to be stored."""
     gc.collect()
     _fill_holes()
     # Objects that exist now are never garbage: without this, a collection would visit all of them.

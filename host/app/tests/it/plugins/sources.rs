@@ -1,0 +1,153 @@
+//! Plugins that are archives of sources: the server loads them into the language's shared runtime.
+
+use std::fs;
+
+use gristmill_sandbox::{Archive, Language, Manifest};
+use serde_json::{Value, json};
+
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+
+/// An archive of these files, whose module is `app`.
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let manifest = Manifest { language: Language::Python, app: "app".into() };
+    let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+    Archive { manifest, files: files.collect() }.write().unwrap()
+}
+
+/// A plugin whose answers are what `answer` gives, an expression in Python.
+fn answering(top: &str, answer: &str) -> Vec<u8> {
+    let app = format!(
+        "from gristmill_plugin import Dtype, Failure, InvalidInput, Prepared, Processor\n\
+         from gristmill_plugin import Response, Tensor, export\n\
+         {top}\n\
+         @export\n\
+         class Plugin(Processor):\n    \
+             def preprocess(self, context, request):\n        \
+                 raise InvalidInput(str({answer}))\n    \
+             def postprocess(self, context, outputs, state):\n        \
+                 return Response.json(None)\n"
+    );
+    archive(&[("app.py", &app), ("labels.txt", "cat\ndog\n"), ("lib/words.py", "WORD = 'deep'\n")])
+}
+
+fn server() -> Server {
+    // The runtime takes long to compile in the profile of the tests.
+    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
+    server.open_tenant("acme");
+    server.model("digits");
+    server
+}
+
+const PLUGIN: &str = "/admin/v1/tenants/acme/plugins/it";
+
+/// Upload a plugin, and serve it in the pipeline `it`.
+#[track_caller]
+fn serve(server: &Server, file: &[u8]) {
+    let answer = server.admin.put(PLUGIN, file);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let mut pipeline = processor("it", json!({}));
+    pipeline["debug"] = json!(true);
+    server.pipeline("acme", "it", &pipeline);
+}
+
+/// What the plugin of [`answering`] says.
+fn said(server: &Server) -> String {
+    let answer = server.data.post("/v1/acme/infer/it", b"");
+    let problem: Value = serde_json::from_str(&answer.text()).unwrap();
+    problem["detail"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn sources_answer_as_their_component_does_and_are_kept_compiled() {
+    let server = server();
+    let app = fs::read_to_string(files::root().join("plugins/python/digits/app.py")).unwrap();
+    let file = archive(&[("app.py", &app)]);
+    assert!(file.len() < 20 << 10, "{} bytes", file.len());
+    for reuse in ["none", "request", "tenant"] {
+        server.admin.put("/admin/v1/tenants/acme/plugins/digits", &file);
+        let mut digits = processor("digits", json!({}));
+        digits["instance_reuse"] = json!(reuse);
+        server.pipeline("acme", "digits", &digits);
+        server.assert_reads_digits("acme");
+    }
+    // What it is can be read back.
+    let content = server.admin.get("/admin/v1/tenants/acme/plugins/digits/content");
+    assert_eq!(content.body, file);
+    // After a restart the memory comes from the cache.
+    let server = server.kill().start();
+    server.assert_reads_digits("acme");
+}
+
+#[test]
+fn files_and_modules_of_the_folder_can_be_read_while_it_is_loaded() {
+    let server = server();
+    let top = "import html\nfrom lib.words import WORD\nLABELS = open('labels.txt').read().split()\n\
+               from pathlib import Path\nSAME = (Path(__file__).parent / 'labels.txt').read_text()";
+    serve(&server, &answering(top, "[LABELS, WORD, html.escape('<'), len(SAME)]"));
+    assert_eq!(said(&server), "[['cat', 'dog'], 'deep', '&lt;', 8]");
+    // Not in a call, and no file of the host.
+    let attempt = "def attempt():\n    try:\n        return open('labels.txt').read()\n    \
+                   except OSError as error:\n        return error";
+    serve(&server, &answering(attempt, "attempt()"));
+    assert!(said(&server).contains("only at the level of the module"), "{}", said(&server));
+}
+
+#[test]
+fn random_numbers_differ_between_fresh_instances() {
+    let server = server();
+    serve(&server, &answering("import random, secrets", "[random.random(), secrets.token_hex(4)]"));
+    let (first, second) = (said(&server), said(&server));
+    let parts = |text: &str| text.split(", ").map(str::to_owned).collect::<Vec<_>>();
+    let (first, second) = (parts(&first), parts(&second));
+    assert_eq!((first.len(), second.len()), (2, 2), "{first:?}");
+    assert!(first[0] != second[0] && first[1] != second[1], "{first:?} {second:?}");
+}
+
+#[test]
+fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
+    let server = server();
+    for (app, named) in [
+        ("x = 1\ny = x +\n", &["SyntaxError", "app.py"][..]),
+        ("import numpy\n", &["No module named 'numpy'", "app.py\", line 1"]),
+        (
+            "def f():\n  raise ValueError('no labels')\nf()\n",
+            &["Traceback (most recent call last):\n  File \"app.py\", line 3", "line 2, in f"],
+        ),
+        ("x = 1\n", &["exports no plugin", "@export"]),
+        ("open('/etc/passwd')\n", &["'/etc/passwd' is not in the plugin's folder"]),
+        ("open('labels.txt', 'w')\n", &["cannot write files"]),
+        ("x = [bytearray(1 << 20) for _ in range(1 << 20)]\n", &["MemoryError", "line 1"]),
+        ("import secrets\nKEY = secrets.token_hex(4)\n", &["no random bytes", "line 2"]),
+        ("import time\ntime.sleep(1)\n", &["may not while it is loaded"]),
+        ("while True: pass\n", &["took more than 10 s of CPU time"]),
+    ] {
+        let answer = server.admin.put(PLUGIN, &archive(&[("app.py", app)]));
+        answer.refused(422, "invalid_plugin", named);
+    }
+    // The handle is a number in the memory, and no instance has it.
+    let opens = answering("import os\nos.write(1, b'x')", "1");
+    let answer = server.admin.put(PLUGIN, &opens);
+    answer.refused(422, "invalid_plugin", &["keeps a handle of WASI open"]);
+    let mut cut = archive(&[("app.py", "x = 1\n")]);
+    cut.truncate(2048);
+    server.admin.put(PLUGIN, &cut).refused(422, "invalid_plugin", &["archive of sources"]);
+    // A plugin that has taken all memory is told so by its own calls, not by a trap.
+    let full =
+        "kept = []\ntry:\n    while True: kept.append(bytearray(4096))\nexcept MemoryError: pass\n";
+    let answer = server.admin.put(PLUGIN, &archive(&[("app.py", full)]));
+    answer.refused(422, "invalid_plugin", &[]);
+    assert!(!answer.text().contains("runtime cannot load"), "{}", answer.text());
+}
+
+#[test]
+fn a_runtimes_file_that_a_tenant_uploads_leaves_the_runtime_as_it_is() {
+    let server = server();
+    serve(&server, &answering("", "[1]"));
+    let runtime = fs::read(files::root().join("target/runtimes/python.wasm")).unwrap();
+    server.admin.put(PLUGIN, &runtime).refused(422, "invalid_plugin", &["gristmill:runtime/files"]);
+    serve(&server, &answering("", "[2]"));
+    assert_eq!(said(&server), "[2]");
+}

@@ -1,0 +1,169 @@
+"""The runtime for plugins in Python: the module of which the shared component is built.
+
+The component exports the functions of a plugin and `load`, which the server calls once, when a
+plugin's sources are uploaded. The memory that `load` leaves is the plugin.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import importlib
+import io
+import os
+import random
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+from componentize_py_types import Err
+from gristmill_plugin import plugin, snapshot, tracebacks
+from wit_world.imports import files
+
+#: The files of the standard library have paths that begin so. The others are the plugin's own.
+LIBRARY = "@library/"
+
+#: The functions that a plugin may export.
+FUNCTIONS = ("preprocess", "postprocess")
+
+
+_is_loading = True
+_urandom = os.urandom
+
+
+class WitWorld:
+    """The component's world. `load` puts a plugin's functions in place of the first two."""
+
+    def preprocess(self, context: Any, request: Any) -> Any:
+        raise NotImplementedError
+
+    def postprocess(self, context: Any, outputs: Any, state: Any) -> Any:
+        raise NotImplementedError
+
+    def load(self, app: str) -> list[str]:
+        # The component's build has looked for modules in folders that are gone now.
+        sys.meta_path[:] = [*sys.meta_path[:2], Sources]
+        sys.path[:] = []
+        sys.path_importer_cache.clear()
+        builtins.open = io.open = open_source
+        os.urandom = urandom
+        # The build has imported it. A plugin that imports it gets its own.
+        del sys.modules["random"]
+        try:
+            module = importlib.import_module(app)
+            world = getattr(module, "WitWorld", None)
+            if world is None:
+                raise TypeError(f"{app}.py exports no plugin: put @export before its class")
+        except BaseException as error:
+            error.__traceback__ = after_import(error.__traceback__)
+            raise Err(tracebacks.format_exception(error)) from None
+        exported = [name for name in FUNCTIONS if hasattr(world, name)]
+        seeds = "random" in sys.modules
+        for name in exported:
+            function = vars(world)[name]
+            setattr(WitWorld, name, seeded(function) if seeds else function)
+        global _is_loading
+        _is_loading = False
+        snapshot.settle()
+        return exported
+
+
+class Sources:
+    """Imports modules from the sources and from the standard library."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        base = name.replace(".", "/")
+        for root in ("", LIBRARY):
+            for file, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
+                source = files.read(root + file)
+                if source is not None:
+                    origin = f"/python/{file}" if root else file
+                    spec = ModuleSpec(name, Sources, origin=origin, is_package=is_package)
+                    spec.loader_state = source
+                    spec.has_location = True
+                    return spec
+        if files.read(f"{base}/") is not None:
+            # A folder without `__init__.py`.
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [base]
+            return spec
+        return None
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> None:
+        return None
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        spec = module.__spec__
+        assert spec is not None
+        source, spec.loader_state = spec.loader_state, None
+        code: CodeType = compile(source, str(spec.origin), "exec", dont_inherit=True)
+        exec(code, module.__dict__)
+
+
+def after_import(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of this module and of Python's import at its beginning."""
+    own = traceback
+    while own is not None and own.tb_frame.f_code.co_filename.startswith(("/", "<frozen")):
+        own = own.tb_next
+    return own or traceback
+
+
+def open_source(
+    file: Any,
+    mode: str = "r",
+    buffering: int = -1,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+    *_: object,
+    **__: object,
+) -> Any:
+    """`open` for the files of the plugin's folder, which can be read while the plugin is loaded."""
+    if set(mode) - set("rbt"):
+        raise PermissionError(f"a plugin cannot write files: open({str(file)!r}, {mode!r})")
+    parts = [part for part in str(file).split("/") if part not in ("", ".")]
+    content = files.read("/".join(parts))
+    if content is None:
+        raise FileNotFoundError(
+            f"{str(file)!r} is not in the plugin's folder, or it is opened in a call: files can be "
+            "read only at the level of the module"
+        )
+    if "b" in mode:
+        return io.BytesIO(content)
+    return io.TextIOWrapper(io.BytesIO(content), encoding or "utf-8", errors, newline)
+
+
+def urandom(size: int) -> bytes:
+    """`os.urandom` in calls. While the plugin is loaded, a key would be the same in all instances."""
+    if _is_loading:
+        raise RuntimeError(
+            "there are no random bytes while the plugin is loaded: every instance would have the same"
+        )
+    return _urandom(size)
+
+
+def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, before whose first call in an instance the random numbers are seeded anew."""
+    is_new = True
+
+    def call(*arguments: Any) -> Any:
+        nonlocal is_new
+        if is_new:
+            is_new = False
+            sys.modules["random"].seed()
+        return function(*arguments)
+
+    return call
+
+
+# The component's runtime looks for it, also after this module.
+assert random is not None
+plugin.prepare_runtime()
+gc.collect()
