@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_client::block_on;
 use gristmill_core::{BufferPool, Digest};
-use gristmill_sandbox::{CheckedComponent, Sandbox, SandboxConfig};
+use gristmill_sandbox::{CheckedComponent, ComponentError, Sandbox, SandboxConfig};
 
 use super::build::{Built, build};
 use super::children;
@@ -39,7 +39,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let plugin = PathBuf::from(plugin);
     let (path, checked) = if plugin.is_dir() {
         let Built { path, checked } = build(&plugin, None)?;
-        (path, checked)
+        (path, checked.context(ComponentError::Archive)?)
     } else {
         let checked = check_file(&plugin)?;
         (plugin, checked)

@@ -1,5 +1,6 @@
 //! Plugins in Python: componentize-py, in a Python environment of its own.
 
+mod archive;
 mod failure;
 
 use std::fs;
@@ -9,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
+pub(super) use self::archive::archive;
 use super::module::Module;
 use crate::output;
 use crate::plugin::build_folder::BuildFolder;
@@ -26,7 +28,7 @@ const REMEDY: &str =
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {
     let builds = BuildFolder::open()?;
-    let Manifest { name, app, world, paths } = Manifest::of(&python_manifest(folder)?)?;
+    let Manifest { name, app, world, paths, .. } = Manifest::of(&python_manifest(folder)?)?;
     // The plugin's code is run by the build and can read these folders.
     let resolved = |path: &String| {
         within(folder, path)
@@ -60,6 +62,11 @@ pub(super) fn name_of(manifest: &Table) -> Result<String> {
     Ok(Manifest::of(manifest)?.name)
 }
 
+/// Whether the plugin is uploaded as an archive of its sources.
+pub(super) fn is_archive(folder: &Path) -> Result<bool> {
+    Ok(Manifest::of(&python_manifest(folder)?)?.sources)
+}
+
 /// The path of componentize-py.
 fn install(builds: &BuildFolder) -> Result<PathBuf> {
     let package = format!("componentize-py=={COMPONENTIZE_PY}");
@@ -82,6 +89,8 @@ struct Manifest {
     world: String,
     /// Folders with packages that the plugin imports.
     paths: Vec<String>,
+    /// Whether it is uploaded as an archive of its sources.
+    sources: bool,
 }
 
 impl Manifest {
@@ -107,7 +116,15 @@ impl Manifest {
                 })?
             }
         };
+        let sources = match manifest["tool"]["gristmill"].get("sources") {
+            None => false,
+            Some(Value::Boolean(sources)) => *sources,
+            Some(other) => {
+                bail!("pyproject.toml: tool.gristmill.sources is {other}, not true or false")
+            }
+        };
         Ok(Self {
+            sources,
             name: text("project", "name", None)?,
             app: text("tool.gristmill", "app", Some("app"))?,
             world: text("tool.gristmill", "world", Some("processor"))?,
