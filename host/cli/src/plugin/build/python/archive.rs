@@ -94,6 +94,7 @@ mod tests {
         let manifest =
             "[project]\nname = \"sums\"\n[tool.gristmill]\nsources = true\npaths = [\"lib\"]";
         write("pyproject.toml", manifest);
+        write("lib/words/__init__.py", "1");
         assert!(archive(folder.path()).unwrap_err().to_string().contains("has no app.py"));
         for path in ["app.py", "labels.txt", "lib/words/__init__.py", "data/more.json"] {
             write(path, "1");
