@@ -247,11 +247,11 @@ impl Reencode for Renamed<'_> {
             let import = import.map_err(Error::ParseError)?;
             let (module, name) = (import.module, import.name);
             let ty: EntityType = self.entity_type(import.ty)?;
-            let found = match self.arguments.get(module) {
+            let item = match self.arguments.get(module) {
                 Some(instance) => self.core.find(*instance, name),
                 None => Err(format!("no argument {module:?}").into()),
             };
-            match found {
+            match item {
                 Ok(Item::Host) => _ = imports.import(module, name, ty),
                 Ok(Item::Export(instance, name)) => {
                     imports.import(&format!("i{instance}"), &name, ty);

@@ -24,7 +24,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::compile::{About, CompileRequest, compile_config, hash_of, read_answer};
-use crate::error::LoadError;
+use crate::load_error::LoadError;
 use crate::mapped::deserialize;
 
 /// The extension of a cached file.

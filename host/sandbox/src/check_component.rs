@@ -17,9 +17,9 @@ use crate::capability::wasi::is_wasi;
 use crate::capability::{interfaces, is_provided};
 use crate::count::{Needs, needs_of};
 use crate::encode::encode;
-use crate::error::ComponentError;
 use crate::init;
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
+use crate::load_error::ComponentError;
 use crate::runtime::is_archive;
 use crate::worlds::{Contract, Roles};
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gristmill_platform::child::{ChildError, ChildLimits, ChildRunner, Job, Output, Task};
 
 use crate::check_component::{CheckedComponent, check_component};
-use crate::error::LoadError;
+use crate::load_error::LoadError;
 
 /// The name of the job that [`check`] does.
 pub const CHECK_JOB: &str = "check-plugin";

@@ -20,9 +20,9 @@ use wasmtime::{Config, Engine};
 
 use crate::capability::is_provided;
 use crate::check_component::{Bounds, CheckedComponent, border_of, check_within};
-use crate::error::LoadError;
 use crate::init::{InitError, after_init};
 use crate::language::Language;
+use crate::load_error::LoadError;
 use crate::mapped::code_of;
 use crate::runtime::{
     Archive, CODE, CompiledRuntime, FILES, LoadSourcesError, Loaded, RuntimeFile, code_component,
@@ -99,12 +99,23 @@ pub(crate) enum Kind {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Verdict {
-    Compiled(About),
+    Compiled(Box<About>),
     Refused(String),
     /// A fault of this host, of which the file's owner learns nothing.
     Failed(String),
     /// It needs the code of this runtime.
     Needs(Language),
+}
+
+impl Verdict {
+    /// The verdict with a text that fits into an answer.
+    fn bounded(self) -> Self {
+        match self {
+            Self::Refused(why) => Self::Refused(cut(why)),
+            Self::Failed(why) => Self::Failed(cut(why)),
+            Self::Compiled(_) | Self::Needs(_) => self,
+        }
+    }
 }
 
 /// The properties of a component that the server needs.
@@ -193,40 +204,28 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
         return Err(io::Error::other(why).into());
     }
     let made = match &request.kind {
-        Kind::Runtime => runtime_code(file)?,
-        Kind::Plugin(runtimes) if is_archive(file) => from_sources(&engine, runtimes, file)?,
-        Kind::Plugin(_) => from_component(&engine, &request.bounds, file)?,
+        Kind::Runtime => runtime_code(file),
+        Kind::Plugin(runtimes) if is_archive(file) => from_sources(&engine, runtimes, file),
+        Kind::Plugin(_) => from_component(&engine, &request.bounds, file),
     };
-    let made = match made {
-        Made::Component(made) => made,
-        Made::Refused(why) => return Ok((Vec::new(), Verdict::Refused(cut(why)))),
-        Made::Failed(why) => return Ok((Vec::new(), Verdict::Failed(cut(why)))),
-        Made::Needs(language) => return Ok((Vec::new(), Verdict::Needs(language))),
-    };
-    let code = match engine.precompile_component(&made.component) {
-        Ok(code) => code,
-        Err(error) => {
-            let why = format!("compilation failed: {error:#}");
-            return Ok((Vec::new(), Verdict::Refused(cut(why))));
-        }
+    let compiled = made.and_then(|made| {
+        let code = engine.precompile_component(&made.component);
+        let refused = |error| Verdict::Refused(format!("compilation failed: {error:#}"));
+        Ok((code.map_err(refused)?, made))
+    });
+    let (code, made) = match compiled {
+        Ok(compiled) => compiled,
+        Err(verdict) => return Ok((Vec::new(), verdict.bounded())),
     };
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
     let MadeComponent { imports, roles, sources, runtime, memory_bytes, .. } = made;
     let (pre, post) = roles.map_or((false, false), |roles| (roles.pre, roles.post));
     let about = About { digest, engine, imports, pre, post, sources, runtime, memory_bytes };
-    Ok((code, Verdict::Compiled(about)))
+    Ok((code, Verdict::Compiled(Box::new(about))))
 }
 
-/// What a file is made to before it is compiled.
-enum Made {
-    Component(MadeComponent),
-    Refused(String),
-    /// A fault of this host.
-    Failed(String),
-    Needs(Language),
-}
-
+/// The component that is compiled, and what the server has to know of it.
 #[derive(Default)]
 struct MadeComponent {
     component: Vec<u8>,
@@ -237,72 +236,52 @@ struct MadeComponent {
     memory_bytes: Option<u64>,
 }
 
-fn from_component(engine: &Engine, bounds: &Bounds, file: &[u8]) -> Result<Made, LoadError> {
-    let checked = match check_within(file, bounds) {
-        Ok(checked) => checked,
-        Err(error) => return Ok(Made::Refused(error.to_string())),
-    };
+fn from_component(engine: &Engine, bounds: &Bounds, file: &[u8]) -> Result<MadeComponent, Verdict> {
+    let checked =
+        check_within(file, bounds).map_err(|error| Verdict::Refused(error.to_string()))?;
     let has_init = checked.has_init();
     let CheckedComponent { mut component, imports, roles, .. } = checked;
     if has_init {
-        component = match after_init(engine, &component) {
-            Ok(component) => component,
-            Err(InitError::Host(error)) => return Err(error.into()),
-            Err(error) => return Ok(Made::Refused(error.to_string())),
-        };
+        component = after_init(engine, &component).map_err(|error| match error {
+            InitError::Host(error) => failed(error),
+            error => Verdict::Refused(error.to_string()),
+        })?;
     }
     let (roles, sources) = (Some(roles), sources_of(file));
-    Ok(Made::Component(MadeComponent {
-        component,
-        imports,
-        roles,
-        sources,
-        ..MadeComponent::default()
-    }))
+    Ok(MadeComponent { component, imports, roles, sources, ..MadeComponent::default() })
 }
 
 fn from_sources(
     engine: &Engine,
     runtimes: &[CompiledRuntime],
     file: &[u8],
-) -> Result<Made, LoadError> {
-    let sources = match Archive::read(file) {
-        Ok(sources) => sources,
-        Err(error) => return Ok(Made::Refused(error.to_string())),
-    };
+) -> Result<MadeComponent, Verdict> {
+    let sources = Archive::read(file).map_err(|error| Verdict::Refused(error.to_string()))?;
     let language = sources.manifest.language;
     let runtime = runtimes.iter().find(|runtime| runtime.language == language);
     let Some(CompiledRuntime { digest, file, code: Some(code), .. }) = runtime else {
-        return Ok(Made::Needs(language));
+        return Err(Verdict::Needs(language));
     };
-    let prepared = read_runtime(file, *digest)
-        .and_then(|runtime| Ok((RuntimeFile::read(runtime)?, code_of(engine, code)?)));
-    let (runtime, code) = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => return Ok(Made::Failed(error.to_string())),
-    };
-    let Loaded { component, roles, memory_bytes } = match load(engine, &runtime, &code, sources) {
-        Ok(loaded) => loaded,
-        Err(error @ (LoadSourcesError::Host(_) | LoadSourcesError::Runtime(_))) => {
-            return Ok(Made::Failed(error.to_string()));
-        }
-        Err(error) => return Ok(Made::Refused(error.to_string())),
-    };
-    let (mut imports, _) = border_of(&component).map_err(io::Error::other)?;
+    let runtime = read_runtime(file, *digest).and_then(RuntimeFile::read).map_err(failed)?;
+    let code = code_of(engine, code).map_err(failed)?;
+    let loaded = load(engine, runtime, &code, sources).map_err(|error| match error {
+        LoadSourcesError::Host(_) | LoadSourcesError::Runtime(_) => failed(error),
+        error => Verdict::Refused(error.to_string()),
+    });
+    let Loaded { component, roles, memory_bytes } = loaded?;
+    let (mut imports, _) = border_of(&component).map_err(failed)?;
     imports.retain(|import| import != CODE && import != FILES);
-    Ok(Made::Component(MadeComponent {
-        component,
-        imports,
-        roles: Some(roles),
-        sources: None,
-        runtime: Some(*digest),
-        memory_bytes: Some(memory_bytes),
-    }))
+    let (roles, runtime, memory_bytes) = (Some(roles), Some(*digest), Some(memory_bytes));
+    Ok(MadeComponent { component, imports, roles, sources: None, runtime, memory_bytes })
 }
 
-fn runtime_code(file: &[u8]) -> Result<Made, LoadError> {
-    let component = code_component(file)?;
-    Ok(Made::Component(MadeComponent { component, ..MadeComponent::default() }))
+fn runtime_code(file: &[u8]) -> Result<MadeComponent, Verdict> {
+    let component = code_component(file).map_err(failed)?;
+    Ok(MadeComponent { component, ..MadeComponent::default() })
+}
+
+fn failed(error: impl std::fmt::Display) -> Verdict {
+    Verdict::Failed(error.to_string())
 }
 
 /// All of the configuration that compiled code depends on.
@@ -397,7 +376,7 @@ pub(crate) fn read_answer(
             if !about.runtime.is_none_or(|runtime| wanted.has_runtime(runtime)) {
                 return Err(wrong("the sources were loaded into another runtime"));
             }
-            Ok(about)
+            Ok(*about)
         }
     }
 }

@@ -9,7 +9,7 @@ use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADA
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
-use crate::error::ComponentError;
+use crate::load_error::ComponentError;
 
 /// The module that core modules import WASI 0.1 from, as wasi-libc does. An adapter makes WASI 0.2
 /// of it.

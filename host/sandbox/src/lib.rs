@@ -43,6 +43,7 @@ mod init;
 mod language;
 mod limiter;
 mod lines;
+mod load_error;
 mod long_calls;
 mod mapped;
 mod meter;
@@ -63,14 +64,13 @@ pub use compile::{COMPILE_JOB, Compiler, child_limits, compile};
 pub use config::SandboxConfig;
 pub use count::Needs;
 pub use engine::Instances;
-pub use error::{
-    AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError, TooBusy,
-};
+pub use error::{AnswerFault, CallError, CallLimit, Failure, HostFault, TooBusy};
 pub use grant::Grant;
 pub use gristmill_platform::child::JobStatus;
 pub use idle::TenantReuse;
 pub use language::Language;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
+pub use load_error::{ComponentError, LoadError};
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, FormPart, Prepared, Request, Response, Results};

@@ -1,10 +1,12 @@
-//! Mapping compiled code that this host wrote and verified, and the module with a runtime's code.
+//! Compiled code that this host wrote and verified: mapping it, the module with a runtime's code,
+//! and the names of its functions.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+use gristmill_core::{Code, Function, Functions};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Engine, Module, Store};
 
@@ -36,4 +38,22 @@ pub(crate) fn exported_code(engine: &Engine, component: &Component) -> wasmtime:
     let instance = Linker::new(engine).instantiate(&mut store, component)?;
     let missing = || wasmtime::Error::msg("compiled code of a runtime exports no module");
     instance.get_module(&mut store, CODE).ok_or_else(missing)
+}
+
+/// Compiled code in this process, for profiles, under this name. A function without a name is
+/// called by its number.
+pub(crate) fn named_code(component: &Component, name: String) -> Code {
+    let text = component.text();
+    let begin = text.as_ptr() as u64;
+    let (component, prefix) = (component.clone(), name.clone());
+    let functions: Functions = Box::new(move |show| {
+        for function in component.functions() {
+            let from = begin + function.offset as u64;
+            let number = || format!("{prefix}[{}]", function.index.as_u32());
+            let addresses = from..from + function.len as u64;
+            show(Function { addresses, name: function.name.unwrap_or_else(number) });
+        }
+    });
+    let addresses = begin..begin + text.len() as u64;
+    Code { name, addresses, functions }
 }

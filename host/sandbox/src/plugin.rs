@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gristmill_core::{CallUsage, Code, Digest, Function, Functions, Opaque};
+use gristmill_core::{CallUsage, Code, Digest, Opaque};
 use tokio::runtime::Handle;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
@@ -15,11 +15,13 @@ use crate::compile::About;
 use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
-use crate::error::{CallError, ComponentError, LoadError};
+use crate::error::CallError;
 use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
+use crate::load_error::{ComponentError, LoadError};
 use crate::long_calls::{CallFuture, NewCall};
+use crate::mapped::named_code;
 use crate::meter::Meter;
 use crate::pace::Export;
 use crate::queue::{Half, Wanted};
@@ -87,11 +89,13 @@ impl Plugin {
             None => linker_for(&of, &component, &imports).map_err(LoadError::Contract)?,
         };
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
-        let memory_bytes = match memory_bytes {
-            Some(bytes) => bytes,
-            None => initial_memory_bytes(&component),
-        };
-        check_size(engine.config(), &component, memory_bytes)?;
+        let needed = component.resources_required();
+        let memory_bytes = memory_bytes.unwrap_or_else(|| {
+            let pages = needed.as_ref().and_then(|needed| needed.max_initial_memory_size);
+            pages.unwrap_or(0).saturating_mul(64 << 10)
+        });
+        let table = needed.as_ref().and_then(|needed| needed.max_initial_table_size);
+        check_size(engine.config(), memory_bytes, table.unwrap_or(0))?;
         component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
         let export = |wanted, name| {
             if wanted { component.get_export_index(None, name) } else { None }
@@ -163,13 +167,13 @@ impl Plugin {
     /// Its compiled code in this process, for profiles, under this name. A function without a name
     /// in the plugin is called by its number.
     pub fn code(&self, name: String) -> Code {
-        code_of(self.instance.component(), name)
+        named_code(self.instance.component(), name)
     }
 
     /// The code of the runtime that it shares with other plugins.
     pub fn runtime_code(&self) -> Option<Code> {
         let runtime = self.runtime.as_ref()?;
-        Some(code_of(&runtime.code, format!("{} runtime", runtime.language.name())))
+        Some(named_code(&runtime.code, format!("{} runtime", runtime.language.name())))
     }
 
     /// The digest of its sources, if its build wrote it into the file.
@@ -374,38 +378,13 @@ fn linker_for<'a>(
     Ok(Cow::Owned(linker))
 }
 
-fn code_of(component: &Component, name: String) -> Code {
-    let text = component.text();
-    let begin = text.as_ptr() as u64;
-    let (component, prefix) = (component.clone(), name.clone());
-    let functions: Functions = Box::new(move |show| {
-        for function in component.functions() {
-            let from = begin + function.offset as u64;
-            let number = || format!("{prefix}[{}]", function.index.as_u32());
-            let addresses = from..from + function.len as u64;
-            show(Function { addresses, name: function.name.unwrap_or_else(number) });
-        }
-    });
-    let addresses = begin..begin + text.len() as u64;
-    Code { name, addresses, functions }
-}
-
-/// The largest of the memories that an instance of the component begins with, in bytes.
-fn initial_memory_bytes(component: &Component) -> u64 {
-    let needed = component.resources_required();
-    let pages = needed.and_then(|needed| needed.max_initial_memory_size);
-    pages.unwrap_or(0).saturating_mul(64 << 10)
-}
-
 /// Compare what the component needs with the size of the pool's slots.
-fn check_size(config: &SandboxConfig, component: &Component, memory: u64) -> Result<(), LoadError> {
+fn check_size(config: &SandboxConfig, memory: u64, table: u64) -> Result<(), LoadError> {
     let SandboxConfig { memory_bytes_max, table_elements_max, .. } = config;
     if memory > *memory_bytes_max as u64 {
         let what = format!("its initial memory of {memory} bytes");
         return Err(LoadError::TooLarge { what, limit: *memory_bytes_max });
     }
-    let Some(needed) = component.resources_required() else { return Ok(()) };
-    let table = needed.max_initial_table_size.unwrap_or(0);
     if table > *table_elements_max as u64 {
         let what = format!("its table of {table} elements");
         return Err(LoadError::TooLarge { what, limit: *table_elements_max });

@@ -21,8 +21,10 @@ use crate::capability::StoreData;
 
 mod archive;
 mod file;
+mod image;
 mod installed;
 mod load;
+mod main_module;
 mod parts;
 
 pub(crate) use self::archive::is_archive;

@@ -14,10 +14,12 @@ use crate::check_component::check_head;
 use crate::compile::{CompileRequest, Compiler, Kind};
 use crate::config::SandboxConfig;
 use crate::engine::{Instances, PluginEngine};
-use crate::error::LoadError;
+use crate::load_error::LoadError;
 use crate::mapped::exported_code;
 use crate::plugin::{Compiled, Plugin};
-use crate::runtime::{self, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime};
+use crate::runtime::{
+    self, InstalledRuntime, InstalledRuntimes, LinkedRuntime, is_archive, read_runtime,
+};
 
 /// Loads plugins, and keeps their compiled code.
 pub struct Sandbox {
@@ -68,16 +70,22 @@ impl Sandbox {
         file: Bytes,
     ) -> Result<Plugin, LoadError> {
         check_head(&file)?;
-        let kind = || Kind::Plugin(self.runtimes.compiled());
-        let cached = match self.compiled(digest, file.clone(), kind()).await {
+        let is_archive = is_archive(&file);
+        let kind = self.kind(is_archive).await?;
+        let cached = match self.compiled(digest, file.clone(), kind).await {
             Err(LoadError::NeedsRuntime(language)) => {
-                let runtime = self.runtimes.of(language);
+                let runtime = self.runtimes.of(language)?;
                 self.linked(runtime.ok_or(LoadError::NoRuntime(language))?).await?;
-                self.compiled(digest, file, kind()).await?
+                let kind = self.kind(is_archive).await?;
+                self.compiled(digest, file, kind).await?
             }
             cached => cached?,
         };
-        let runtime = match cached.about.runtime.and_then(|of| self.runtimes.with_digest(of)) {
+        let runtime = match cached.about.runtime {
+            Some(digest) => self.runtimes.with_digest(digest)?,
+            None => None,
+        };
+        let runtime = match runtime {
             Some(runtime) => Some(self.linked(runtime).await?),
             None => None,
         };
@@ -87,6 +95,15 @@ impl Sandbox {
             Plugin::load(sandbox.engine.clone(), Compiled { component, about, runtime })
         })
         .await
+    }
+
+    /// How an uploaded file is compiled. Only an archive of sources needs the runtimes.
+    async fn kind(self: &Arc<Self>, is_archive: bool) -> Result<Kind, LoadError> {
+        if !is_archive {
+            return Ok(Kind::Plugin(Vec::new()));
+        }
+        let sandbox = self.clone();
+        blocking(move || Ok(Kind::Plugin(sandbox.runtimes.compiled()?))).await
     }
 
     /// The code of a runtime, which is compiled if it is not cached.
@@ -179,7 +196,8 @@ impl Sandbox {
         is_needed: impl Fn(Digest) -> bool + Send + 'static,
     ) -> Result<(), LoadError> {
         let sandbox = self.clone();
-        let is_needed = move |digest| is_needed(digest) || sandbox.runtimes.has_code(digest);
+        let is_needed =
+            move |digest| is_needed(digest) || sandbox.runtimes.has_code(digest).unwrap_or(true);
         let sandbox = self.clone();
         blocking(move || Ok(sandbox.cache.retain(is_needed)?)).await
     }

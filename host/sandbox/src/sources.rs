@@ -15,6 +15,11 @@ const CUSTOM: u8 = 0;
 
 /// The digest of the sources that `file` was built from, if it says so.
 pub fn sources_of(file: &[u8]) -> Option<Digest> {
+    std::str::from_utf8(custom_section(file, SECTION)?).ok()?.parse().ok()
+}
+
+/// The content of the first custom section with this name, outside of modules in the file.
+pub(crate) fn custom_section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut rest = file.get(PREAMBLE..)?;
     while let Some((&kind, after)) = rest.split_first() {
         let (bytes, after) = number(after)?;
@@ -22,9 +27,9 @@ pub fn sources_of(file: &[u8]) -> Option<Digest> {
         rest = &after[bytes..];
         if kind == CUSTOM
             && let Some((length, named)) = number(section)
-            && named.get(..length) == Some(SECTION.as_bytes())
+            && named.get(..length) == Some(name.as_bytes())
         {
-            return std::str::from_utf8(&named[length..]).ok()?.parse().ok();
+            return Some(&named[length..]);
         }
     }
     None

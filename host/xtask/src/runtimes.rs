@@ -69,7 +69,7 @@ pub(crate) fn build() -> Result<()> {
         .args(["--rename-export-conflicts", "-g", "-o"])
         .arg(&merged)
         .args(FEATURES))?;
-    // What the merged module exports is cut to what its component needs before it is optimised.
+    // Only the exports that the component needs are left: the passes remove what no export uses.
     let cut = work.join("cut.wasm");
     run(program(&finisher).arg("cut").arg(&merged).arg(&cut))?;
     run(program("node")

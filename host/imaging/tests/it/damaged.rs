@@ -132,7 +132,7 @@ fn rows_before_the_damage_are_kept_where_the_caller_is_lenient() {
     }
 }
 
-/// The part of the image for which there are no data is black or gray.
+/// Pixels without data are black or gray.
 #[test]
 fn a_jpeg_ends_with_its_data_where_the_caller_is_lenient() {
     for sketch in sketches().into_iter().filter(|sketch| sketch.height > 16) {

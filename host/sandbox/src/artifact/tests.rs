@@ -67,7 +67,7 @@ impl Fixture {
         };
         change(&mut about);
         let mut answer = Vec::new();
-        write_answer(&code, &Verdict::Compiled(about), &mut answer).unwrap();
+        write_answer(&code, &Verdict::Compiled(Box::new(about)), &mut answer).unwrap();
         answer
     }
 

@@ -88,14 +88,23 @@ impl Archive {
         let manifest = manifest.ok_or_else(|| ArchiveError::Manifest("it is missing".into()))?;
         let manifest: Manifest = serde_json::from_slice(&manifest)
             .map_err(|error| ArchiveError::Manifest(error.to_string()))?;
-        let app = manifest.app.replace('.', "/");
-        if ![format!("{app}.py"), format!("{app}/__init__.py")]
-            .iter()
-            .any(|file| files.contains_key(file))
-        {
-            return Err(ArchiveError::Manifest(format!("there is no {app}.py, which `app` names")));
+        let archive = Self { manifest, files };
+        if !archive.has_app() {
+            let why = format!("there is no {}, which `app` names", archive.app_file());
+            return Err(ArchiveError::Manifest(why));
         }
-        Ok(Self { manifest, files })
+        Ok(archive)
+    }
+
+    /// The file of the module that is loaded, unless it is a package.
+    pub fn app_file(&self) -> String {
+        format!("{}.py", self.manifest.app.replace('.', "/"))
+    }
+
+    /// Whether the module that is loaded is there.
+    pub fn has_app(&self) -> bool {
+        let package = format!("{}/__init__.py", self.manifest.app.replace('.', "/"));
+        self.files.contains_key(&self.app_file()) || self.files.contains_key(&package)
     }
 
     /// Write the archive: sorted, without times and owners.
@@ -112,7 +121,7 @@ impl Archive {
             header.set_mode(0o644);
             header.set_size(content.len() as u64);
             tar.append_data(&mut header, name, content)
-                .map_err(|error| entry(name, &error.to_string()))?;
+                .map_err(|error| refused(name, &error.to_string()))?;
         }
         Ok(tar.into_inner()?)
     }
@@ -121,24 +130,24 @@ impl Archive {
 /// The files of a tar file by their paths.
 pub(super) fn files_of(file: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
     let mut files = BTreeMap::new();
-    for found in tar::Archive::new(file).entries()? {
-        let mut found = found?;
-        let name = String::from_utf8_lossy(&found.path_bytes()).into_owned();
-        match found.header().entry_type() {
+    for entry in tar::Archive::new(file).entries()? {
+        let mut entry = entry?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        match entry.header().entry_type() {
             EntryType::Regular => {}
             EntryType::Symlink | EntryType::Link => {
-                return Err(entry(&name, "links are not allowed"));
+                return Err(refused(&name, "links are not allowed"));
             }
-            other => return Err(entry(&name, &format!("it is no file but {other:?}"))),
+            other => return Err(refused(&name, &format!("it is no file but {other:?}"))),
         }
         check_path(&name)?;
         if files.len() == FILES_MAX {
             return Err(ArchiveError::TooManyFiles);
         }
         let mut content = Vec::new();
-        found.read_to_end(&mut content)?;
+        entry.read_to_end(&mut content)?;
         if files.insert(name.clone(), content).is_some() {
-            return Err(entry(&name, "it is there twice"));
+            return Err(refused(&name, "it is there twice"));
         }
     }
     Ok(files)
@@ -146,15 +155,15 @@ pub(super) fn files_of(file: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, Archive
 
 fn check_path(name: &str) -> Result<(), ArchiveError> {
     if name.starts_with('/') {
-        return Err(entry(name, "its path is absolute"));
+        return Err(refused(name, "its path is absolute"));
     }
     if name.split('/').any(|part| matches!(part, "" | "." | "..")) || name.contains('\\') {
-        return Err(entry(name, "its path is not plain: no empty part, no `.`, no `..`"));
+        return Err(refused(name, "its path is not plain: no empty part, no `.`, no `..`"));
     }
     Ok(())
 }
 
-fn entry(name: &str, why: &str) -> ArchiveError {
+fn refused(name: &str, why: &str) -> ArchiveError {
     let name = name[..name.floor_char_boundary(256)].to_owned();
     ArchiveError::Entry { name, why: why.to_owned() }
 }

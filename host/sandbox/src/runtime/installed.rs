@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gristmill_core::{Digest, Opaque};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,12 @@ use wasmtime::component::{Component, Linker};
 use crate::capability::StoreData;
 use crate::language::Language;
 
-/// The runtimes whose files are in one folder.
-pub(crate) struct InstalledRuntimes(Vec<InstalledRuntime>);
+/// The runtimes whose files are in one folder. A file is read when a plugin needs a runtime: it is
+/// large, and most servers and tools need none.
+pub(crate) struct InstalledRuntimes {
+    folder: Option<PathBuf>,
+    found: OnceLock<Vec<InstalledRuntime>>,
+}
 
 /// A runtime whose code is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,14 +29,14 @@ pub(crate) struct CompiledRuntime {
     pub(crate) digest: Digest,
     /// Its file.
     pub(crate) file: PathBuf,
-    /// The file with its compiled code. None as long as nobody needed it.
+    /// The file with its compiled code. None before a plugin needed it.
     pub(crate) code: Option<PathBuf>,
 }
 
 /// A runtime with a file.
 pub(crate) struct InstalledRuntime {
     pub(crate) language: Language,
-    /// The digest that its file had when the server started.
+    /// The digest that its file had when it was read first.
     pub(crate) digest: Digest,
     pub(crate) file: PathBuf,
     linked: OnceCell<Arc<LinkedRuntime>>,
@@ -52,45 +56,54 @@ pub(crate) struct LinkedRuntime {
 impl InstalledRuntimes {
     /// Those in `folder`: a file for each language.
     pub(crate) fn in_folder(folder: Option<&Path>) -> io::Result<Self> {
-        let mut installed = Vec::new();
+        // A child that reads a file has another working directory.
+        let folder = folder.map(std::path::absolute).transpose()?;
+        Ok(Self { folder, found: OnceLock::new() })
+    }
+
+    /// All of them. The first call reads their files.
+    fn found(&self) -> io::Result<&[InstalledRuntime]> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let mut found = Vec::new();
         for language in Language::ALL {
-            let Some(folder) = folder else { break };
-            // A child that reads the file has another working directory.
-            let file = std::path::absolute(folder)?.join(format!("{}.wasm", language.name()));
+            let Some(folder) = &self.folder else { break };
+            let file = folder.join(format!("{}.wasm", language.name()));
             let content = match fs::read(&file) {
                 Ok(content) => content,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
             let digest = Digest::of(&content);
-            installed.push(InstalledRuntime { language, digest, file, linked: OnceCell::new() });
+            found.push(InstalledRuntime { language, digest, file, linked: OnceCell::new() });
         }
-        Ok(Self(installed))
+        Ok(self.found.get_or_init(|| found))
     }
 
-    pub(crate) fn of(&self, language: Language) -> Option<&InstalledRuntime> {
-        self.0.iter().find(|runtime| runtime.language == language)
+    pub(crate) fn of(&self, language: Language) -> io::Result<Option<&InstalledRuntime>> {
+        Ok(self.found()?.iter().find(|runtime| runtime.language == language))
     }
 
     /// Whether the compiled code of a runtime is kept under this digest.
-    pub(crate) fn has_code(&self, digest: Digest) -> bool {
-        self.0.iter().any(|runtime| runtime.code_digest() == digest)
+    pub(crate) fn has_code(&self, digest: Digest) -> io::Result<bool> {
+        Ok(self.found()?.iter().any(|runtime| runtime.code_digest() == digest))
     }
 
     /// The runtime whose file has this digest.
-    pub(crate) fn with_digest(&self, digest: Digest) -> Option<&InstalledRuntime> {
-        self.0.iter().find(|runtime| runtime.digest == digest)
+    pub(crate) fn with_digest(&self, digest: Digest) -> io::Result<Option<&InstalledRuntime>> {
+        Ok(self.found()?.iter().find(|runtime| runtime.digest == digest))
     }
 
     /// All of them, for the child that loads sources.
-    pub(crate) fn compiled(&self) -> Vec<CompiledRuntime> {
+    pub(crate) fn compiled(&self) -> io::Result<Vec<CompiledRuntime>> {
         let compiled = |runtime: &InstalledRuntime| CompiledRuntime {
             language: runtime.language,
             digest: runtime.digest,
             file: runtime.file.clone(),
             code: runtime.linked.get().map(|linked| linked.path.clone()),
         };
-        self.0.iter().map(compiled).collect()
+        Ok(self.found()?.iter().map(compiled).collect())
     }
 }
 
@@ -99,7 +112,7 @@ impl InstalledRuntimes {
 pub(crate) fn read_runtime(file: &Path, digest: Digest) -> io::Result<Vec<u8>> {
     let content = fs::read(file)?;
     if Digest::of(&content) != digest {
-        let why = format!("{} was changed after the server's start", file.display());
+        let why = format!("{} was changed while the server ran", file.display());
         return Err(io::Error::other(why));
     }
     Ok(content)

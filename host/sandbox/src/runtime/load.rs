@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
 
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{
@@ -16,7 +15,8 @@ use wasmtime_wasi::{
 
 use super::archive::Archive;
 use super::file::RuntimeFile;
-use super::parts::{CODE, Image, Parts, READ_MEMORY};
+use super::image::Image;
+use super::parts::{CODE, Parts, READ_MEMORY};
 use crate::capability::log::{self, Level, link_lines};
 use crate::capability::methods::link_instead;
 use crate::capability::wasi::{NUMBERS, POLL, RANDOM, SEED};
@@ -74,7 +74,7 @@ struct LoadState {
     limits: StoreLimits,
     lines: Lines,
     files: BTreeMap<String, Vec<u8>>,
-    library: Arc<BTreeMap<String, Vec<u8>>>,
+    library: BTreeMap<String, Vec<u8>>,
     wasi: WasiCtx,
     table: ResourceTable,
 }
@@ -88,7 +88,7 @@ impl WasiView for LoadState {
 /// Load `sources` into the runtime whose code is `code`.
 pub(crate) fn load(
     engine: &Engine,
-    runtime: &RuntimeFile,
+    runtime: RuntimeFile,
     code: &Module,
     sources: Archive,
 ) -> Result<Loaded, LoadSourcesError> {
@@ -98,16 +98,17 @@ pub(crate) fn load(
 
 async fn run(
     engine: &Engine,
-    runtime: &RuntimeFile,
+    runtime: RuntimeFile,
     code: &Module,
     sources: Archive,
 ) -> Result<Loaded, LoadSourcesError> {
-    let parts = Parts::of(&runtime.component)?;
+    let RuntimeFile { component: runtime, library } = runtime;
+    let parts = Parts::of(&runtime)?;
     let component = parts.around(&parts.image, true)?;
     let component = Component::new(engine, &component).map_err(LoadSourcesError::Runtime)?;
     let mut linker = linker(engine, code).map_err(LoadSourcesError::Runtime)?;
     link_traps(&mut linker, &component).map_err(LoadSourcesError::Runtime)?;
-    // An interpreter tells its program that there is no memory left.
+    // A failed growth is no trap, so that the interpreter raises its own error, with the line.
     let limits = limits().trap_on_grow_failure(false).build();
     let mut wasi = WasiCtxBuilder::new();
     wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
@@ -117,7 +118,7 @@ async fn run(
         limits,
         lines: Lines::default(),
         files,
-        library: runtime.library.clone(),
+        library,
         wasi: wasi.build(),
         table: ResourceTable::new(),
     };
@@ -205,7 +206,7 @@ fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>>
     Ok(linker)
 }
 
-/// The contract's functions, which end the loading: there is no request.
+/// Link the contract's functions. Each ends the loading, because there is no request.
 fn link_traps(linker: &mut Linker<LoadState>, component: &Component) -> wasmtime::Result<()> {
     let (engine, ty) = (linker.engine().clone(), component.component_type());
     for (interface, item) in ty.imports(&engine) {

@@ -73,7 +73,7 @@ fn sources_answer_as_their_component_does_and_are_kept_compiled() {
         server.pipeline("acme", "digits", &digits);
         server.assert_reads_digits("acme");
     }
-    // What it is can be read back.
+    // The server gives the archive back.
     let content = server.admin.get("/admin/v1/tenants/acme/plugins/digits/content");
     assert_eq!(content.body, file);
     // After a restart the memory comes from the cache.

@@ -33,13 +33,15 @@ pub(in super::super) fn archive(folder: &Path) -> Result<(String, Archive)> {
             .with_context(|| format!("pyproject.toml: tool.gristmill.paths has {path:?}"))?;
         files.add(&resolved, "", false)?;
     }
-    let module = app.replace('.', "/");
-    let is_there = [format!("{module}.py"), format!("{module}/__init__.py")]
-        .iter()
-        .any(|file| files.found.contains_key(file));
-    ensure!(is_there, "{} has no {module}.py, which tool.gristmill.app names", folder.display());
     let manifest = Manifest { language: Language::Python, app };
-    Ok((name, Archive { manifest, files: files.found }))
+    let archive = Archive { manifest, files: files.found };
+    ensure!(
+        archive.has_app(),
+        "{} has no {}, which tool.gristmill.app names",
+        folder.display(),
+        archive.app_file()
+    );
+    Ok((name, archive))
 }
 
 #[derive(Default)]
