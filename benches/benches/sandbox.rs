@@ -2,6 +2,7 @@
 //!
 //! Run by `cargo xtask bench sandbox`, which builds the guests first.
 
+use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +15,8 @@ use gristmill_core::{
 };
 use gristmill_imaging::{DecodeOptions, Encoded, Filter, Limits, Size, Workspace};
 use gristmill_sandbox::{
-    Account, Archive, Context, Grant, Language, Manifest, PluginPair, Request, Results, Reuse,
-    Sandbox, SandboxConfig, TenantReuse,
+    Account, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox, SandboxConfig,
+    TenantReuse,
 };
 use tokio::runtime::Runtime;
 
@@ -23,19 +24,25 @@ use tokio::runtime::Runtime;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The languages of the digits plugin: the ends of the components' names.
+/// The languages of the digits plugin: the ends of the files' names.
 const LANGUAGES: [(&str, &str); 4] =
     [("rust", ""), ("c", "-c"), ("js", "-js"), ("python", "-python")];
 
 /// The numbers of a large tensor: a picture of 224 x 224 pixels with three channels.
 const LARGE_FLOATS: usize = 150_528;
 
+/// The owners of the calls.
+const ACCOUNTS: usize = 1000;
+
 /// What all calls share.
 struct Bench {
     runtime: Runtime,
     sandbox: Arc<Sandbox>,
     limits: PluginLimits,
-    account: Account,
+    /// The owners of the calls, in turn. With one owner, most calls would be beyond its share of the
+    /// serving threads and move to others.
+    accounts: Vec<Account>,
+    turn: Cell<usize>,
     context: Arc<Context>,
 }
 
@@ -43,19 +50,12 @@ fn or_panic<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A guest, built by `cargo xtask`. None if it is not there.
+/// A guest, built by `cargo xtask`: a component, or an archive of sources. None if it is not there.
 fn guest(name: &str) -> Option<Bytes> {
     let components = std::env::var("GRISTMILL_TEST_COMPONENTS")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../target/components").into());
-    std::fs::read(format!("{components}/{name}.wasm")).ok().map(Bytes::from)
-}
-
-/// The digits plugin in Python as an archive of its sources.
-fn sources() -> Bytes {
-    let app = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/python/digits/app.py");
-    let files = [("app.py".to_owned(), or_panic(std::fs::read(app)))].into();
-    let manifest = Manifest { language: Language::Python, app: "app".into() };
-    or_panic(Archive { manifest, files }.write()).into()
+    let file = |end: &str| std::fs::read(format!("{components}/{name}.{end}")).ok();
+    file("tar").or_else(|| file("wasm")).map(Bytes::from)
 }
 
 impl Bench {
@@ -81,7 +81,10 @@ impl Bench {
             runtime,
             // A guest in Python takes longer than the default at its first call.
             limits: PluginLimits { cpu: Duration::from_secs(10), ..PluginLimits::default() },
-            account: Account::new(16, 2, ByteBudget::new(1 << 30)),
+            accounts: (0..ACCOUNTS)
+                .map(|_| Account::new(16, 2, ByteBudget::new(1 << 30)))
+                .collect(),
+            turn: Cell::new(0),
             context: Arc::new(context),
         }
     }
@@ -94,11 +97,14 @@ impl Bench {
         key[..8].copy_from_slice(&hasher.finish().to_le_bytes());
         let loading = self.sandbox.load(Digest::from_bytes(key), file);
         let plugin = Arc::new(or_panic(self.runtime.block_on(loading)));
-        PluginPair::new(plugin.clone(), plugin, reuse, &self.account)
+        PluginPair::new(plugin.clone(), plugin, reuse, &self.accounts[0])
     }
 
+    /// The grant of the next owner.
     fn grant(&self) -> Grant<'_> {
-        Grant { limits: &self.limits, account: &self.account, lines: None, usage: None }
+        self.turn.set((self.turn.get() + 1) % ACCOUNTS);
+        let account = &self.accounts[self.turn.get()];
+        Grant { limits: &self.limits, account, lines: None, usage: None }
     }
 
     /// Call `preprocess`.
@@ -207,10 +213,10 @@ fn languages(criterion: &mut Criterion) {
             or_panic(decoded.resize(work, size, Filter::Bilinear, limits))
         });
     });
-    let components = LANGUAGES.map(|(language, end)| (language, guest(&format!("digits{end}"))));
-    for (language, file) in components.into_iter().chain([("python_sources", Some(sources()))]) {
-        let Some(file) = file else { continue };
-        for (mode, reuse) in modes() {
+    for (language, end) in LANGUAGES {
+        let Some(file) = guest(&format!("digits{end}")) else { continue };
+        // One instance for both calls is what pipelines of interpreted plugins have by default.
+        for (mode, reuse) in modes().into_iter().chain([("request", Reuse::Request)]) {
             let pair = bench.pair(file.clone(), &reuse);
             let request = Request {
                 content_type: Some("image/png".into()),

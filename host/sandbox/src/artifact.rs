@@ -14,6 +14,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gristmill_core::Digest;
 use hmac::{Hmac, KeyInit, Mac};
@@ -26,6 +27,7 @@ use wasmtime::component::Component;
 use crate::compile::{About, CompileRequest, compile_config, hash_of, read_answer};
 use crate::load_error::LoadError;
 use crate::mapped::deserialize;
+use crate::rewind::FirstContent;
 
 /// The extension of a cached file.
 const EXTENSION: &str = "code";
@@ -172,7 +174,11 @@ impl ArtifactCache {
             false => wrong(&format!("it cannot be mapped: {error:#}")),
         })?;
         populate(&component);
-        Ok(Cached { component, about })
+        let first_content = match (about.content, about.memory_bytes) {
+            (Some(place), Some(bytes)) => FirstContent::of(file, &component, place, bytes)?,
+            _ => None,
+        };
+        Ok(Cached { component, about, first_content })
     }
 
     /// The checksum of the first `len` bytes, after which the file stands then.
@@ -186,6 +192,8 @@ impl ArtifactCache {
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) about: About,
+    /// For a plugin whose guests can be rewound.
+    pub(crate) first_content: Option<Arc<FirstContent>>,
 }
 
 /// Enter the pages of the code into the page table now. Otherwise the first call would do it, page

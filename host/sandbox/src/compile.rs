@@ -24,9 +24,10 @@ use crate::init::{InitError, after_init};
 use crate::language::Language;
 use crate::load_error::LoadError;
 use crate::mapped::code_of;
+use crate::rewind::ContentPlace;
 use crate::runtime::{
-    Archive, CODE, CompiledRuntime, FILES, LoadSourcesError, Loaded, RuntimeFile, code_component,
-    is_archive, load, read_runtime,
+    Archive, CODE, CompiledRuntime, Image, LOADING, LoadSourcesError, Loaded, RuntimeFile,
+    code_component, is_archive, load, read_runtime,
 };
 use crate::sources::sources_of;
 use crate::worlds::Roles;
@@ -138,6 +139,9 @@ pub(crate) struct About {
     /// The memory that an instance begins with, in bytes, if a runtime has its code.
     #[serde(default)]
     pub(crate) memory_bytes: Option<u64>,
+    /// Where the content of this memory stands in the code.
+    #[serde(default)]
+    pub(crate) content: Option<ContentPlace>,
 }
 
 impl About {
@@ -219,9 +223,11 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     };
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
-    let MadeComponent { imports, roles, sources, runtime, memory_bytes, .. } = made;
+    let MadeComponent { imports, roles, sources, runtime, memory_bytes, image, .. } = made;
     let (pre, post) = roles.map_or((false, false), |roles| (roles.pre, roles.post));
-    let about = About { digest, engine, imports, pre, post, sources, runtime, memory_bytes };
+    let content = image.place_in(&code);
+    let about =
+        About { digest, engine, imports, pre, post, sources, runtime, memory_bytes, content };
     Ok((code, Verdict::Compiled(Box::new(about))))
 }
 
@@ -234,6 +240,7 @@ struct MadeComponent {
     sources: Option<Digest>,
     runtime: Option<Digest>,
     memory_bytes: Option<u64>,
+    image: Image,
 }
 
 fn from_component(engine: &Engine, bounds: &Bounds, file: &[u8]) -> Result<MadeComponent, Verdict> {
@@ -268,11 +275,11 @@ fn from_sources(
         LoadSourcesError::Host(_) | LoadSourcesError::Runtime(_) => failed(error),
         error => Verdict::Refused(error.to_string()),
     });
-    let Loaded { component, roles, memory_bytes } = loaded?;
+    let Loaded { component, roles, memory_bytes, image } = loaded?;
     let (mut imports, _) = border_of(&component).map_err(failed)?;
-    imports.retain(|import| import != CODE && import != FILES);
+    imports.retain(|import| import != CODE && import != LOADING);
     let (roles, runtime, memory_bytes) = (Some(roles), Some(*digest), Some(memory_bytes));
-    Ok(MadeComponent { component, imports, roles, sources: None, runtime, memory_bytes })
+    Ok(MadeComponent { component, imports, roles, sources: None, runtime, memory_bytes, image })
 }
 
 fn runtime_code(file: &[u8]) -> Result<MadeComponent, Verdict> {

@@ -20,7 +20,7 @@ pub struct SandboxConfig {
     /// should be at least a guest's initial memory, or each call pays for page faults.
     pub keep_resident_bytes: usize,
     /// Maximum bytes that the memories of instances that ended may keep together, for later ones.
-    /// With fewer than `keep_resident_bytes` for each place of the pool, each keeps less.
+    /// With fewer than `keep_resident_bytes` for each of them, each keeps less.
     pub retained_bytes: usize,
     /// Maximum core modules that an instance of a plugin may have.
     pub instances_max: u32,
@@ -29,6 +29,8 @@ pub struct SandboxConfig {
     /// The folder with the runtimes of languages: `python.wasm`. By default it is `runtimes`,
     /// beside this program or one folder above.
     pub runtimes_directory: Option<PathBuf>,
+    /// Where the compiled code of runtimes is cached, if it is not `cache_directory`.
+    pub runtimes_cache: Option<PathBuf>,
     /// Where plugins are compiled.
     pub compiler: Compiler,
 }
@@ -41,11 +43,12 @@ impl SandboxConfig {
             concurrent_calls: 256,
             memory_bytes_max: limits.memory_bytes,
             table_elements_max: limits.table_elements,
-            keep_resident_bytes: 512 << 10,
+            keep_resident_bytes: 1 << 20,
             retained_bytes: 1 << 30,
             instances_max: limits.instances as u32,
             cache_directory,
             runtimes_directory: runtimes_beside_program(),
+            runtimes_cache: None,
             compiler: Compiler::InProcess,
         }
     }

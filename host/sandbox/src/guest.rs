@@ -7,11 +7,13 @@
 //! call of another request ([`Guest::is_unfit`]).
 
 use std::any::Any;
+use std::sync::Arc;
 
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, TypedFunc};
 
 use crate::capability::StoreData;
+use crate::rewind::{FirstContent, Rewind};
 use crate::worlds::World;
 
 /// The linear memory by which a guest that stays may have grown since its first call.
@@ -28,6 +30,8 @@ pub(crate) struct Guest {
     calls: u32,
     /// Its linear memory after the first call.
     first_bytes: usize,
+    /// How it is made fresh again, if it can be.
+    rewind: Option<Rewind>,
 }
 
 /// The export of the world `W`.
@@ -35,13 +39,21 @@ type Function<W> = TypedFunc<<W as World>::Params, <W as World>::Results>;
 
 impl Guest {
     pub(crate) fn new(store: Store<StoreData>) -> Self {
-        Self { store, instance: None, functions: Vec::new(), calls: 0, first_bytes: 0 }
+        Self {
+            store,
+            instance: None,
+            functions: Vec::new(),
+            calls: 0,
+            first_bytes: 0,
+            rewind: None,
+        }
     }
 
     /// Its export at `index`. Makes the instance before the first call.
     pub(crate) async fn function<W: World>(
         &mut self,
         plugin: &InstancePre<StoreData>,
+        first_content: Option<&Arc<FirstContent>>,
         index: &ComponentExportIndex,
     ) -> wasmtime::Result<Function<W>> {
         let typed = |function: &Box<dyn Any + Send>| function.downcast_ref().copied();
@@ -50,7 +62,13 @@ impl Guest {
         }
         let instance = match self.instance {
             Some(instance) => instance,
-            None => *self.instance.insert(plugin.instantiate_async(&mut self.store).await?),
+            None => {
+                let instance = plugin.instantiate_async(&mut self.store).await?;
+                if let Some(first) = first_content {
+                    self.rewind = Rewind::of(first, &mut self.store, &instance).await?;
+                }
+                *self.instance.insert(instance)
+            }
         };
         let function: Function<W> = instance.get_typed_func(&mut self.store, index)?;
         // Most guests serve one call.
@@ -67,6 +85,11 @@ impl Guest {
             self.first_bytes = self.memory_bytes();
         }
         self.calls = self.calls.saturating_add(1);
+    }
+
+    /// Make it fresh again. False if it has to be dropped instead.
+    pub(crate) fn rewind(&mut self) -> bool {
+        self.rewind.as_ref().is_some_and(|rewind| rewind.rewind(&mut self.store))
     }
 
     /// The calls that it has served.

@@ -40,8 +40,10 @@ impl Default for TenantReuse {
 pub(crate) enum Keep {
     /// Each call has a fresh guest, which is dropped.
     Never,
-    /// It stays for the other call of its request.
-    ForRequest(Arc<OneGuest>),
+    /// It stays for the other call of its request. It may have been rewound before.
+    ForRequest(Arc<OneGuest>, Option<Arc<IdleGuests>>),
+    /// It is rewound, and stays for later calls. The first call of its request may have left it.
+    Rewound(Option<Arc<OneGuest>>, Arc<IdleGuests>),
     /// It stays for later calls.
     ForTenant(Arc<IdleGuests>),
 }
@@ -51,19 +53,23 @@ impl Keep {
     pub(crate) fn take(&self) -> Option<Guest> {
         match self {
             Self::Never => None,
-            Self::ForRequest(one) => one.guest.lock().take(),
+            Self::ForRequest(_, rewound) => rewound.as_ref().and_then(|idle| idle.take()),
+            Self::Rewound(one, rewound) => {
+                let left = one.as_ref().and_then(|one| one.guest.lock().take());
+                left.or_else(|| rewound.take())
+            }
             Self::ForTenant(idle) => idle.take(),
         }
     }
 
     /// Whether the guest of a first call waits for the second one.
     pub(crate) fn rests(&self) -> bool {
-        matches!(self, Self::ForRequest(_))
+        matches!(self, Self::ForRequest(..))
     }
 
     /// The permit with which it waits.
     pub(crate) fn set_permit(&self, permit: RestPermit) {
-        if let Self::ForRequest(one) = self {
+        if let Self::ForRequest(one, _) = self {
             one.permit.lock().replace(permit);
         }
     }
@@ -72,9 +78,13 @@ impl Keep {
     pub(crate) fn put(&self, mut guest: Guest) -> Option<Guest> {
         match self {
             Self::Never => Some(guest),
-            Self::ForRequest(one) => {
+            Self::ForRequest(one, _) => {
                 guest.end_call();
                 one.guest.lock().replace(guest)
+            }
+            Self::Rewound(_, idle) => {
+                guest.end_call();
+                if guest.rewind() { idle.put(guest) } else { Some(guest) }
             }
             Self::ForTenant(idle) => {
                 guest.end_call();

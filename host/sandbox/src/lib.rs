@@ -8,11 +8,11 @@
 //! the file and says what is wrong with it, `compile` compiles it in a child process, where `init`
 //! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, and
 //! `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
-//! called, `guest` is a store with its instance, `call` is the state of one call, `capability` has
-//! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
-//! CPU time, [`Account`] has the permits and the memory that the calls of one owner share,
-//! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer,
-//! `lines` keeps the last lines that plugins logged.
+//! called, `guest` is a store with its instance, which `rewind` makes fresh again, `call` is the
+//! state of one call, `capability` has one module for each interface that a plugin may import,
+//! `limiter` and `meter` count memory and CPU time, [`Account`] has the permits and the memory that
+//! the calls of one owner share, `long_calls` decides on which threads a call runs, `diagnose` says
+//! why it gave no answer, `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
@@ -52,6 +52,7 @@ mod pair;
 mod plugin;
 mod queue;
 mod request;
+mod rewind;
 mod runtime;
 mod sandbox;
 mod sources;
@@ -74,7 +75,7 @@ pub use load_error::{ComponentError, LoadError};
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, FormPart, Prepared, Request, Response, Results};
-pub use runtime::{Archive, ArchiveError, Manifest};
+pub use runtime::{Archive, ArchiveError, Manifest, is_archive};
 pub use sandbox::Sandbox;
 pub use sources::{add_sources, sources_of};
 pub use worlds::Roles;

@@ -23,8 +23,11 @@ use crate::request::{Context, Prepared, Request, Response, Results};
 /// How the instances of a pipeline's plugins are used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// Each call has a fresh instance.
+    /// As `Request` for a plugin that shares its language's runtime, whose instances take long to
+    /// make. As `None` for the others.
     #[default]
+    Auto,
+    /// Each call has a fresh instance.
     None,
     /// Both calls of a request have one instance, if one plugin does both.
     Request,
@@ -45,9 +48,18 @@ pub struct PluginPair {
 }
 
 enum Mode {
-    None,
-    Request,
-    Tenant { pre: Arc<IdleGuests>, post: Arc<IdleGuests> },
+    /// Guests that can be rewound stay.
+    None {
+        pre: Option<Arc<IdleGuests>>,
+        post: Option<Arc<IdleGuests>>,
+    },
+    Request {
+        rewound: Option<Arc<IdleGuests>>,
+    },
+    Tenant {
+        pre: Arc<IdleGuests>,
+        post: Arc<IdleGuests>,
+    },
 }
 
 /// A request between its two calls: its instance, if it stays.
@@ -55,6 +67,10 @@ pub struct KeptInstance {
     keep: Keep,
     took: Took,
 }
+
+/// How long guests that were rewound stay. Requests that end together leave as many at once.
+const REWOUND: TenantReuse =
+    TenantReuse { max_count: u32::MAX, idle: Duration::from_secs(10), max_idle: 16 };
 
 impl PluginPair {
     /// The plugins of a pipeline whose calls count against `account`.
@@ -65,13 +81,31 @@ impl PluginPair {
         account: &crate::Account,
     ) -> Self {
         let is_one = Arc::ptr_eq(&pre, &post);
+        let both = |reuse: &TenantReuse| {
+            let first = pre.idle_guests(reuse, account);
+            let second = if is_one { first.clone() } else { post.idle_guests(reuse, account) };
+            (first, second)
+        };
+        let is_for_request = match reuse {
+            Reuse::Request => is_one,
+            Reuse::Auto => is_one && pre.runtime_code().is_some(),
+            Reuse::None | Reuse::Tenant(_) => false,
+        };
         let mode = match reuse {
-            Reuse::Request if is_one => Mode::Request,
-            Reuse::None | Reuse::Request => Mode::None,
             Reuse::Tenant(reuse) => {
-                let first = pre.idle_guests(reuse, account);
-                let second = if is_one { first.clone() } else { post.idle_guests(reuse, account) };
-                Mode::Tenant { pre: first, post: second }
+                let (pre, post) = both(reuse);
+                Mode::Tenant { pre, post }
+            }
+            _ => {
+                let (first, second) = both(&REWOUND);
+                let rewound = Some(first).filter(|_| pre.is_rewindable());
+                match is_for_request {
+                    true => Mode::Request { rewound },
+                    false => {
+                        let post = Some(second).filter(|_| post.is_rewindable());
+                        Mode::None { pre: rewound, post }
+                    }
+                }
             }
         };
         let (pre_calls, post_calls) = Default::default();
@@ -91,8 +125,11 @@ impl PluginPair {
         grant: Grant<'_>,
     ) -> Result<(Prepared, KeptInstance), CallError> {
         let keep = match &self.mode {
-            Mode::None => Keep::Never,
-            Mode::Request => Keep::ForRequest(Arc::new(OneGuest::new(self.pre.long_calls()))),
+            Mode::None { pre, .. } => rewound(pre),
+            Mode::Request { rewound } => {
+                let one = Arc::new(OneGuest::new(self.pre.long_calls()));
+                Keep::ForRequest(one, rewound.clone())
+            }
             Mode::Tenant { pre, .. } => Keep::ForTenant(pre.clone()),
         };
         let took = Took::new(&self.takes);
@@ -119,9 +156,11 @@ impl PluginPair {
         grant: Grant<'_>,
     ) -> Result<Response, CallError> {
         let KeptInstance { keep, took } = kept;
-        let keep = match &self.mode {
-            Mode::Tenant { post, .. } => Keep::ForTenant(post.clone()),
-            Mode::None | Mode::Request => keep,
+        let keep = match (&self.mode, keep) {
+            (Mode::Tenant { post, .. }, _) => Keep::ForTenant(post.clone()),
+            (Mode::None { post, .. }, _) => rewound(post),
+            (_, Keep::ForRequest(one, Some(rewound))) => Keep::Rewound(Some(one), rewound),
+            (_, keep) => keep,
         };
         let export = &self.post_calls;
         let placing = Placing { keep, export, half: Half::Second, latest: None, began: None };
@@ -129,6 +168,11 @@ impl PluginPair {
         took.whole();
         response
     }
+}
+
+/// What becomes of a fresh guest: it is rewound, if it can be.
+fn rewound(idle: &Option<Arc<IdleGuests>>) -> Keep {
+    idle.as_ref().map_or(Keep::Never, |idle| Keep::Rewound(None, idle.clone()))
 }
 
 /// Measures one request of a pair, also if it ends early.

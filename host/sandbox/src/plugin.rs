@@ -10,6 +10,7 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
 
 use crate::account::Account;
+use crate::artifact::Cached;
 use crate::capability::{StoreData, refused, wasi};
 use crate::compile::About;
 use crate::config::SandboxConfig;
@@ -26,6 +27,7 @@ use crate::meter::Meter;
 use crate::pace::Export;
 use crate::queue::{Half, Wanted};
 use crate::request::{Context, Prepared, Request, Response, Results};
+use crate::rewind::FirstContent;
 use crate::runtime::LinkedRuntime;
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
@@ -45,6 +47,8 @@ pub struct Plugin {
     runtime: Option<Arc<LinkedRuntime>>,
     /// The memory that an instance begins with, in bytes.
     memory_bytes: u64,
+    /// What its guests' memories begin with, if they can be rewound.
+    first_content: Option<Arc<FirstContent>>,
 }
 
 /// Where a call's guest comes from, when the call begins, and on which threads.
@@ -68,8 +72,7 @@ struct New<'a, R> {
 
 /// A compiled component, and the findings of its check.
 pub(crate) struct Compiled {
-    pub(crate) component: Component,
-    pub(crate) about: About,
+    pub(crate) cached: Cached,
     pub(crate) runtime: Option<Arc<LinkedRuntime>>,
 }
 
@@ -80,7 +83,7 @@ impl Plugin {
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
-        let Compiled { component, about, runtime } = compiled;
+        let Compiled { cached: Cached { component, about, first_content }, runtime } = compiled;
         let roles = about.roles();
         let About { imports, sources, memory_bytes, .. } = about;
         let of = engine.clone();
@@ -107,6 +110,7 @@ impl Plugin {
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
         let instance = Opaque::new(instance);
         let plugin = Self {
+            first_content,
             engine,
             instance,
             preprocess,
@@ -174,6 +178,11 @@ impl Plugin {
     pub fn runtime_code(&self) -> Option<Code> {
         let runtime = self.runtime.as_ref()?;
         Some(named_code(&runtime.code, format!("{} runtime", runtime.language.name())))
+    }
+
+    /// Whether its guests can be made fresh again.
+    pub(crate) fn is_rewindable(&self) -> bool {
+        self.first_content.is_some()
     }
 
     /// The digest of its sources, if its build wrote it into the file.
@@ -293,7 +302,8 @@ impl Plugin {
     ) -> Result<W::Answer, CallError> {
         let params = W::lower(context, request, guest.store.data_mut())?;
         let outcome = async {
-            let function = guest.function::<W>(&self.instance, index).await?;
+            let function =
+                guest.function::<W>(&self.instance, self.first_content.as_ref(), index).await?;
             let results = function.call_async(&mut guest.store, params).await?;
             // Lifting the results takes CPU time, too.
             guest.store.data().check_cpu()?;

@@ -15,7 +15,7 @@
 //!   files but those of the archive and the standard library.
 
 use wasmtime::Module;
-use wasmtime::component::{Linker, WasmStr};
+use wasmtime::component::{Linker, WasmList, WasmStr};
 
 use crate::capability::StoreData;
 
@@ -27,18 +27,21 @@ mod load;
 mod main_module;
 mod parts;
 
-pub(crate) use self::archive::is_archive;
-pub use self::archive::{Archive, ArchiveError, Manifest};
+pub use self::archive::{Archive, ArchiveError, Manifest, is_archive};
 pub(crate) use self::file::RuntimeFile;
+pub(crate) use self::image::Image;
 pub(crate) use self::installed::{
     CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime,
 };
-pub(crate) use self::load::{FILES, LoadSourcesError, Loaded, load};
-pub(crate) use self::parts::{CODE, code_component};
+use self::load::{KEEP_OBJECTS, READ_FILE};
+pub(crate) use self::load::{LOADING, LoadSourcesError, Loaded, load};
+pub(crate) use self::parts::{CODE, MEMORY_PAIR, READ_MEMORY, code_component};
 
 /// Link what a plugin of a runtime imports besides the contract: the code, and the files that it
 /// could read while it was loaded. There are none in a call.
 pub(crate) fn link(linker: &mut Linker<StoreData>, code: &Module) -> wasmtime::Result<()> {
     linker.root().module(CODE, code)?;
-    linker.instance(FILES)?.func_wrap("read", |_, (_,): (WasmStr,)| Ok((None::<Vec<u8>>,)))
+    let mut loading = linker.instance(LOADING)?;
+    loading.func_wrap(READ_FILE, |_, (_,): (WasmStr,)| Ok((None::<Vec<u8>>,)))?;
+    loading.func_wrap(KEEP_OBJECTS, |_, (_,): (WasmList<u8>,)| Ok(()))
 }

@@ -1,6 +1,7 @@
 //! From an uploaded file to a plugin that can be called.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,6 +26,8 @@ use crate::runtime::{
 pub struct Sandbox {
     engine: Arc<PluginEngine>,
     cache: ArtifactCache,
+    /// The cache of the runtimes' code, if it is another one.
+    runtimes_cache: Option<ArtifactCache>,
     runtimes: InstalledRuntimes,
     compiles: Durations,
 }
@@ -44,9 +47,12 @@ impl Sandbox {
     /// cache's directory cannot be used.
     pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
         let engine = PluginEngine::new(config, pool)?;
-        let cache = ArtifactCache::open(&config.cache_directory, engine.engine())?;
+        let open = |directory: &PathBuf| ArtifactCache::open(directory, engine.engine());
+        let cache = open(&config.cache_directory)?;
+        let runtimes_cache = config.runtimes_cache.as_ref().map(open).transpose()?;
         let runtimes = InstalledRuntimes::in_folder(config.runtimes_directory.as_deref())?;
-        Ok(Arc::new(Self { engine, cache, runtimes, compiles: Durations::default() }))
+        let compiles = Durations::default();
+        Ok(Arc::new(Self { engine, cache, runtimes_cache, runtimes, compiles }))
     }
 
     /// Load an uploaded file. Its code comes from the cache if it is there; if not, the file is
@@ -90,11 +96,7 @@ impl Sandbox {
             None => None,
         };
         let sandbox = self.clone();
-        blocking(move || {
-            let Cached { component, about } = cached;
-            Plugin::load(sandbox.engine.clone(), Compiled { component, about, runtime })
-        })
-        .await
+        blocking(move || Plugin::load(sandbox.engine.clone(), Compiled { cached, runtime })).await
     }
 
     /// How an uploaded file is compiled. Only an archive of sources needs the runtimes.
@@ -115,7 +117,8 @@ impl Sandbox {
             let (path, digest) = (runtime.file.clone(), runtime.digest);
             let file = blocking(move || Ok(Bytes::from(read_runtime(&path, digest)?))).await?;
             let cached = self.compiled(runtime.code_digest(), file, Kind::Runtime).await?;
-            let (code, path) = (cached.component, self.cache.path(runtime.code_digest()));
+            let path = self.cache_of(&Kind::Runtime).path(runtime.code_digest());
+            let code = cached.component;
             let mut linker = self.engine.linker().clone();
             exported_code(self.engine.engine(), &code)
                 .and_then(|module| runtime::link(&mut linker, &module))
@@ -128,6 +131,14 @@ impl Sandbox {
         runtime.linked(load).await.map_err(unusable)
     }
 
+    /// Where compiled code of this kind is kept.
+    fn cache_of(&self, kind: &Kind) -> &ArtifactCache {
+        match (kind, &self.runtimes_cache) {
+            (Kind::Runtime, Some(cache)) => cache,
+            _ => &self.cache,
+        }
+    }
+
     /// The compiled code from the cache, or from a child that compiles it now.
     async fn compiled(
         self: &Arc<Self>,
@@ -138,9 +149,12 @@ impl Sandbox {
         let (engine, bounds) = (self.cache.engine().to_owned(), self.config().bounds());
         let request = Arc::new(CompileRequest { digest, engine, bounds, kind });
         let (sandbox, wanted) = (self.clone(), request.clone());
-        let lookup = blocking(move || match sandbox.cache.get(sandbox.engine.engine(), &wanted) {
-            Some(cached) => Ok(Lookup::Found(cached)),
-            None => Ok(Lookup::Missing(sandbox.cache.temporary()?)),
+        let lookup = blocking(move || {
+            let cache = sandbox.cache_of(&wanted.kind);
+            Ok(match cache.get(sandbox.engine.engine(), &wanted) {
+                Some(cached) => Lookup::Found(cached),
+                None => Lookup::Missing(cache.temporary()?),
+            })
         });
         let temporary = match lookup.await? {
             Lookup::Found(cached) => return Ok(cached),
@@ -153,7 +167,11 @@ impl Sandbox {
         self.compiles.add(began.elapsed());
         compiled?;
         let sandbox = self.clone();
-        blocking(move || sandbox.cache.keep(sandbox.engine.engine(), &request, temporary)).await
+        blocking(move || {
+            let cache = sandbox.cache_of(&request.kind);
+            cache.keep(sandbox.engine.engine(), &request, temporary)
+        })
+        .await
     }
 
     /// The bytes of the compiled code that these plugins have on disk, loaded or not.

@@ -13,6 +13,7 @@ import io
 import os
 import random
 import sys
+from array import array
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType, TracebackType
@@ -20,7 +21,8 @@ from typing import Any
 
 from componentize_py_types import Err
 from gristmill_plugin import plugin, snapshot, tracebacks
-from wit_world.imports import files
+from runtime_missing import explained
+from wit_world.imports import loading
 
 #: The files of the standard library have paths that begin so. The others are the plugin's own.
 LIBRARY = "@library/"
@@ -28,6 +30,9 @@ LIBRARY = "@library/"
 #: The functions that a plugin may export.
 FUNCTIONS = ("preprocess", "postprocess")
 
+
+#: The addresses that are told at once.
+ADDRESSES = 8 << 10
 
 _is_loading = True
 _urandom = os.urandom
@@ -58,7 +63,7 @@ class WitWorld:
                 raise TypeError(f"{app}.py exports no plugin: put @export before its class")
         except BaseException as error:
             error.__traceback__ = after_import(error.__traceback__)
-            raise Err(tracebacks.format_exception(error)) from None
+            raise Err(explained(error) or tracebacks.format_exception(error)) from None
         exported = [name for name in FUNCTIONS if hasattr(world, name)]
         seeds = "random" in sys.modules
         for name in exported:
@@ -66,7 +71,7 @@ class WitWorld:
             setattr(WitWorld, name, seeded(function) if seeds else function)
         global _is_loading
         _is_loading = False
-        snapshot.settle()
+        snapshot.settle(keep_objects)
         return exported
 
 
@@ -80,14 +85,14 @@ class Sources:
         base = name.replace(".", "/")
         for root in ("", LIBRARY):
             for file, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
-                source = files.read(root + file)
+                source = loading.read_file(root + file)
                 if source is not None:
                     origin = f"/python/{file}" if root else file
                     spec = ModuleSpec(name, Sources, origin=origin, is_package=is_package)
                     spec.loader_state = source
                     spec.has_location = True
                     return spec
-        if files.read(f"{base}/") is not None:
+        if loading.read_file(f"{base}/") is not None:
             # A folder without `__init__.py`.
             spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [base]
@@ -105,6 +110,33 @@ class Sources:
         source, spec.loader_state = spec.loader_state, None
         code: CodeType = compile(source, str(spec.origin), "exec", dont_inherit=True)
         exec(code, module.__dict__)
+
+
+def keep_objects() -> None:
+    """Tell the host which objects exist as long as the memory."""
+    addresses = array("I")
+    code: list[CodeType] = []
+    is_tracked, referents = gc.is_tracked, gc.get_referents
+    for found in gc.get_objects():
+        addresses.append(id(found))
+        for other in referents(found):
+            if not is_tracked(other):
+                addresses.append(id(other))
+                if type(other) is CodeType:
+                    code.append(other)
+        if len(addresses) > ADDRESSES:
+            loading.keep_objects(addresses.tobytes())
+            del addresses[:]
+    for one in code:
+        # The collector does not know what code refers to.
+        for other in (one.co_consts, *one.co_consts, one.co_names, *one.co_names):
+            addresses.append(id(other))
+            if type(other) is CodeType:
+                code.append(other)
+        if len(addresses) > ADDRESSES:
+            loading.keep_objects(addresses.tobytes())
+            del addresses[:]
+    loading.keep_objects(addresses.tobytes())
 
 
 def after_import(traceback: TracebackType | None) -> TracebackType | None:
@@ -129,7 +161,7 @@ def open_source(
     if set(mode) - set("rbt"):
         raise PermissionError(f"a plugin cannot write files: open({str(file)!r}, {mode!r})")
     parts = [part for part in str(file).split("/") if part not in ("", ".")]
-    content = files.read("/".join(parts))
+    content = loading.read_file("/".join(parts))
     if content is None:
         raise FileNotFoundError(
             f"{str(file)!r} is not in the plugin's folder, or it is opened in a call: files can be "

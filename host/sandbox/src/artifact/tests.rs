@@ -64,6 +64,7 @@ impl Fixture {
             sources,
             runtime: None,
             memory_bytes: None,
+            content: None,
         };
         change(&mut about);
         let mut answer = Vec::new();

@@ -118,6 +118,18 @@ struct Used {
     outputs: [Output; 2],
 }
 
+impl CapabilityState {
+    /// Forget the clocks and the random numbers of earlier calls. False if the instance keeps a
+    /// resource.
+    pub(crate) fn forget(&mut self) -> bool {
+        let is_empty = self.used.as_ref().is_none_or(|used| used.table.is_empty());
+        if is_empty {
+            self.used = None;
+        }
+        is_empty
+    }
+}
+
 impl PerCall for CapabilityState {
     fn grant(grant: &Grant<'_>) -> Self {
         Self { used: None, sleepers: grant.account.sleepers.clone() }

@@ -69,7 +69,7 @@ pub struct Archive {
 }
 
 /// Whether a file is an archive of sources. Looks at its first bytes only.
-pub(crate) fn is_archive(file: &[u8]) -> bool {
+pub fn is_archive(file: &[u8]) -> bool {
     !file.starts_with(b"\0asm") && file.get(MARK_AT..MARK_AT + MARK.len()) == Some(MARK)
 }
 

@@ -1,5 +1,8 @@
 //! The content of a plugin's linear memory, and the module that defines it.
 
+use std::ops::RangeInclusive;
+
+use crate::rewind::ContentPlace;
 use wasm_encoder::{
     ConstExpr, DataSection, ExportKind, ExportSection, MemorySection, MemoryType, Module,
 };
@@ -15,11 +18,50 @@ pub(super) const WASM_PAGE: usize = 64 << 10;
 const PIECE: usize = 4 << 10;
 
 /// The content of a linear memory.
-pub(super) struct Image {
-    pub(super) bytes: Vec<u8>,
+#[derive(Default)]
+pub(crate) struct Image {
+    pub(crate) bytes: Vec<u8>,
 }
 
+/// A count of references at which Python never changes it: `_Py_IMMORTAL_INITIAL_REFCNT` of
+/// CPython 3.14 where pointers have 32 bits. The count is an object's first word.
+const IMMORTAL: u32 = 5 << 28;
+
+/// The counts of objects that live and are not immortal. What was freed since begins with a pointer
+/// or with 0.
+const COUNTS: RangeInclusive<u32> = 1..=0xffff;
+
 impl Image {
+    /// Make the objects at these addresses immortal, so that no call writes to their pages because
+    /// it uses them. An address outside of the memory is left out.
+    pub(super) fn keep_objects(&mut self, addresses: &[u32]) {
+        for address in addresses {
+            let word = self.bytes.get_mut(*address as usize..).and_then(|rest| rest.get_mut(..4));
+            let Some(word) = word else { continue };
+            let count = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            if COUNTS.contains(&count) {
+                word.copy_from_slice(&IMMORTAL.to_le_bytes());
+            }
+        }
+    }
+
+    /// Where the content stands in `code`, the compiled component. None if it is not there in one
+    /// piece, page by page as in the memory.
+    pub(crate) fn place_in(&self, code: &[u8]) -> Option<ContentPlace> {
+        let is_empty = |piece: &[u8]| piece.iter().all(|byte| *byte == 0);
+        let pieces = || self.bytes.chunks(PIECE);
+        let from = pieces().position(|piece| !is_empty(piece))? * PIECE;
+        let to = (pieces().len() - pieces().rev().position(|piece| !is_empty(piece))?) * PIECE;
+        let content = self.bytes.get(from..to)?;
+        let first = content.get(..PIECE)?;
+        let is_it = |at: &usize| {
+            code[*at..].starts_with(first) && code.get(*at..*at + content.len()) == Some(content)
+        };
+        let at = (0..code.len()).step_by(PIECE).find(is_it)?;
+        let (in_file, in_memory, bytes) = (at as u64, from as u64, content.len() as u64);
+        Some(ContentPlace { in_file, in_memory, bytes })
+    }
+
     /// The module that defines the memory.
     pub(super) fn module(&self) -> Module {
         let mut module = Module::new();

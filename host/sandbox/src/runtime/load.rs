@@ -16,15 +16,20 @@ use wasmtime_wasi::{
 use super::archive::Archive;
 use super::file::RuntimeFile;
 use super::image::Image;
-use super::parts::{CODE, Parts, READ_MEMORY};
+use super::parts::{Answer, CODE, Parts, READ_MEMORY};
 use crate::capability::log::{self, Level, link_lines};
 use crate::capability::methods::link_instead;
 use crate::capability::wasi::{NUMBERS, POLL, RANDOM, SEED};
 use crate::init::{Clock, Lines, limits};
 use crate::worlds::Roles;
 
-/// The interface through which a runtime reads files.
-pub(crate) const FILES: &str = "gristmill:runtime/files@0.1.0";
+/// The interface of what a runtime asks for while it loads sources.
+pub(crate) const LOADING: &str = "gristmill:runtime/loading@0.1.0";
+pub(super) const READ_FILE: &str = "read-file";
+pub(super) const KEEP_OBJECTS: &str = "keep-objects";
+
+/// The most objects whose addresses a runtime may tell.
+const OBJECTS_MAX: usize = 8 << 20;
 
 /// The beginning of the names of the contract's interfaces.
 const CONTRACT: &str = "gristmill:plugin/";
@@ -67,6 +72,7 @@ pub(crate) struct Loaded {
     pub(crate) roles: Roles,
     /// The memory that an instance begins with.
     pub(crate) memory_bytes: u64,
+    pub(crate) image: Image,
 }
 
 /// The data of the store in which sources are loaded.
@@ -74,6 +80,8 @@ struct LoadState {
     limits: StoreLimits,
     lines: Lines,
     files: BTreeMap<String, Vec<u8>>,
+    /// The addresses of objects that exist as long as the memory.
+    objects: Vec<u32>,
     library: BTreeMap<String, Vec<u8>>,
     wasi: WasiCtx,
     table: ResourceTable,
@@ -104,7 +112,7 @@ async fn run(
 ) -> Result<Loaded, LoadSourcesError> {
     let RuntimeFile { component: runtime, library } = runtime;
     let parts = Parts::of(&runtime)?;
-    let component = parts.around(&parts.image, true)?;
+    let component = parts.around(&parts.image, Answer::InNewPage)?;
     let component = Component::new(engine, &component).map_err(LoadSourcesError::Runtime)?;
     let mut linker = linker(engine, code).map_err(LoadSourcesError::Runtime)?;
     link_traps(&mut linker, &component).map_err(LoadSourcesError::Runtime)?;
@@ -118,6 +126,7 @@ async fn run(
         limits,
         lines: Lines::default(),
         files,
+        objects: Vec::new(),
         library,
         wasi: wasi.build(),
         table: ResourceTable::new(),
@@ -150,9 +159,11 @@ async fn run(
     // The function that reads the memory was added here. It takes a page more than the plugin has.
     store.set_epoch_deadline(u64::MAX / 2);
     store.data_mut().limits = StoreLimits::default();
-    let image = read_memory(&mut store, instance).await.map_err(LoadSourcesError::Runtime)?;
+    let mut image = read_memory(&mut store, instance).await.map_err(LoadSourcesError::Runtime)?;
+    image.keep_objects(&store.data().objects);
     let memory_bytes = image.bytes.len() as u64;
-    Ok(Loaded { component: parts.around(&image, false)?, roles, memory_bytes })
+    let component = parts.around(&image, Answer::InPlace)?;
+    Ok(Loaded { component, roles, memory_bytes, image })
 }
 
 type Exported = Result<Vec<String>, String>;
@@ -187,8 +198,24 @@ fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>>
     link_lines(&mut linker, &[log::INTERFACE], |state: &mut LoadState, level: Level, message| {
         state.lines.push(level, message);
     })?;
-    linker.instance(FILES)?.func_wrap(
-        "read",
+    let mut loading = linker.instance(LOADING)?;
+    loading.func_wrap(
+        KEEP_OBJECTS,
+        |mut store: StoreContextMut<'_, LoadState>, (addresses,): (WasmList<u8>,)| {
+            let addresses = addresses.as_le_slice(&store).chunks_exact(4);
+            let addresses: Vec<_> = addresses
+                .map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+                .collect();
+            let objects = &mut store.data_mut().objects;
+            if objects.len() + addresses.len() > OBJECTS_MAX {
+                return Err(wasmtime::Error::msg("it has too many objects"));
+            }
+            objects.extend(addresses);
+            Ok(())
+        },
+    )?;
+    loading.func_wrap(
+        READ_FILE,
         |store: StoreContextMut<'_, LoadState>, (path,): (WasmStr,)| {
             let path = path.to_str(&store)?;
             let state = store.data();

@@ -29,8 +29,21 @@ use super::main_module::{Main, code_of, encoding, faulty, read_main};
 /// The name by which a component imports its runtime's code, and the code's component exports it.
 pub(crate) const CODE: &str = "code";
 
-/// The function that gives the whole memory, for the component in which sources are loaded.
-pub(super) const READ_MEMORY: &str = "read-memory";
+/// The function that gives the whole memory.
+pub(crate) const READ_MEMORY: &str = "read-memory";
+
+/// Where that function of a plugin writes its answer, in a place that no program uses: below this
+/// address lies what an invalid pointer points to.
+pub(crate) const MEMORY_PAIR: u32 = 16;
+
+/// Where [`READ_MEMORY`] writes its answer, the address and the length of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// At [`MEMORY_PAIR`].
+    InPlace,
+    /// In a page by which it makes the memory larger. The answer is the memory without that page.
+    InNewPage,
+}
 
 /// What is read from a runtime's component.
 pub(super) struct Parts<'a> {
@@ -127,9 +140,9 @@ impl<'a> Parts<'a> {
         Ok(Self { component, main, counts, main_type, image })
     }
 
-    /// The component in which the runtime's code runs on this memory. With `reads_memory` it
-    /// exports [`READ_MEMORY`].
-    pub(super) fn around(&self, image: &Image, reads_memory: bool) -> io::Result<Vec<u8>> {
+    /// The component in which the runtime's code runs on this memory. It exports [`READ_MEMORY`],
+    /// too.
+    pub(super) fn around(&self, image: &Image, answer: Answer) -> io::Result<Vec<u8>> {
         let mut component = Component::new();
         let mut core_types = CoreTypeSection::new();
         core_types.ty().module(&self.main_type);
@@ -141,15 +154,13 @@ impl<'a> Parts<'a> {
         wrapper
             .parse_component(&mut component, Parser::new(0), self.component)
             .map_err(encoding)?;
-        if reads_memory {
-            self.add_reader(&mut component);
-        }
+        self.add_reader(&mut component, answer);
         Ok(component.finish())
     }
 
-    /// Add a function that gives the whole memory. It makes the memory larger by one page, in which
-    /// address and length of the rest stand, as the canonical ABI returns a list.
-    fn add_reader(&self, component: &mut Component) {
+    /// Add a function that gives the whole memory. Its address and its length stand in the memory,
+    /// as the canonical ABI returns a list.
+    fn add_reader(&self, component: &mut Component, answer: Answer) {
         let mut module = Module::new();
         let mut types = TypeSection::new();
         types.ty().function([], [ValType::I32]);
@@ -162,17 +173,30 @@ impl<'a> Parts<'a> {
         let mut code = CodeSection::new();
         let mut read = Function::new([(1, ValType::I32)]);
         let length = MemArg { offset: 4, align: 2, memory_index: 0 };
-        // The first word of the new page, the address, is 0 already.
-        read.instructions()
-            .i32_const(1)
-            .memory_grow(0)
-            .i32_const(16)
-            .i32_shl()
-            .local_tee(0)
-            .local_get(0)
-            .i32_store(length)
-            .local_get(0)
-            .end();
+        let address = MemArg { offset: 0, ..length };
+        let mut code_of_read = read.instructions();
+        match answer {
+            // The first word of the new page, the address, is 0 already.
+            Answer::InNewPage => code_of_read
+                .i32_const(1)
+                .memory_grow(0)
+                .i32_const(16)
+                .i32_shl()
+                .local_tee(0)
+                .local_get(0)
+                .i32_store(length),
+            Answer::InPlace => code_of_read
+                .i32_const(MEMORY_PAIR as i32)
+                .local_tee(0)
+                .i32_const(0)
+                .i32_store(address)
+                .local_get(0)
+                .memory_size(0)
+                .i32_const(16)
+                .i32_shl()
+                .i32_store(length),
+        };
+        code_of_read.local_get(0).end();
         code.function(&read);
         module.section(&types).section(&imports).section(&functions).section(&exports);
         module.section(&code);

@@ -29,7 +29,7 @@ _LARGEST_HOLE = 8 << 10
 #: Free memory in one piece, for the calls.
 _FREE_BYTES = 512 << 10
 
-_kept: list[bytes] = []
+_kept: list[object] = []
 
 _Exported = Callable[..., Any]
 
@@ -87,10 +87,12 @@ def _held(kind: Any) -> Any:
     return held
 
 
-def settle() -> None:
-    """Prepare the memory that is about to be stored."""
+def settle(keep: Callable[[], None] | None = None) -> None:
+    """Prepare the memory that is about to be stored. `keep` looks at the objects in it."""
     gc.collect()
     _fill_holes()
+    if keep is not None:
+        keep()
     # Objects that exist now are never garbage: without this, a collection would visit all of them.
     gc.freeze()
 
@@ -99,9 +101,13 @@ def _fill_holes() -> None:
     """Let the calls take their memory from one place.
 
     Importing leaves small holes everywhere. New objects would go there, each to a page that the
-    instance has not touched yet.
+    instance has not touched yet. Free holes are in lists, so to free an object beside one would
+    touch two more, anywhere.
     """
     end = id(bytes(_FREE_BYTES))
     for size in range(_LARGEST_HOLE, 0, -8):
         while id(block := bytes(size)) < end:
             _kept.append(block)
+    # The smallest holes have no place for bytes.
+    while id(least := object()) < end:
+        _kept.append(least)

@@ -33,6 +33,27 @@ fn answering(top: &str, answer: &str) -> Vec<u8> {
     archive(&[("app.py", &app), ("labels.txt", "cat\ndog\n"), ("lib/words.py", "WORD = 'deep'\n")])
 }
 
+/// A plugin that answers what its function `call` gives for the body, before and after the model.
+fn twice(top: &str) -> Vec<u8> {
+    let app = format!(
+        "\
+from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, export
+{top}
+@export
+class Plugin(Processor):
+    def preprocess(self, context, request):
+        body = bytes(request.body)
+        first = str(call(body.decode()))
+        picture = Tensor.from_values([1, 1, 28, 28], Dtype.FLOAT32, [0] * 784)
+        return Prepared({{'input': picture}}, body + b'|' + first.encode())
+    def postprocess(self, context, outputs, state):
+        body, first = state.decode().split('|')
+        return Response.text(first + ' ' + str(call(body)))
+"
+    );
+    archive(&[("app.py", &app)])
+}
+
 fn server() -> Server {
     // The runtime takes long to compile in the profile of the tests.
     let server = Setup::new().flag("--compile-timeout-s", "1800").start();
@@ -106,12 +127,74 @@ fn random_numbers_differ_between_fresh_instances() {
     assert!(first[0] != second[0] && first[1] != second[1], "{first:?} {second:?}");
 }
 
+/// Serve the plugin in the pipeline `it` with this `instance_reuse`, the default if it is null.
+#[track_caller]
+fn reuse(server: &Server, reuse: &Value) {
+    let mut pipeline = processor("it", json!({}));
+    pipeline["debug"] = json!(true);
+    if !reuse.is_null() {
+        pipeline["instance_reuse"] = reuse.clone();
+    }
+    server.pipeline("acme", "it", &pipeline);
+}
+
+#[test]
+fn a_call_finds_nothing_that_an_earlier_request_left() {
+    let server = server();
+    // A list that grows, a number, and a class attribute.
+    let top = "\
+KEPT, CALLS = [], [0]
+class Seen: last = None
+def call(body):
+    before = (len(KEPT), CALLS[0], Seen.last)
+    KEPT.extend([body] * 1000)
+    CALLS[0] += 1
+    Seen.last = body
+    return before";
+    serve(&server, &twice(top));
+    let sends = |body: &str| server.data.post("/v1/acme/infer/it", body.as_bytes()).text();
+    let fresh = "(0, 0, None)";
+    let left = |body: &str| format!("(1000, 1, '{body}')");
+    for mode in [json!("none"), json!("request"), Value::Null] {
+        reuse(&server, &mode);
+        for body in ["one", "two", "three", "four"] {
+            let second = if mode == "none" { fresh.to_owned() } else { left(body) };
+            assert_eq!(sends(body), format!("{fresh} {second}"), "{mode}");
+        }
+    }
+    reuse(&server, &json!("tenant"));
+    assert_eq!(sends("one"), format!("{fresh} {}", left("one")));
+    assert_eq!(sends("two"), "(2000, 2, 'one') (3000, 3, 'two')");
+    // What an instance cannot be rewound from: memory that has grown, objects of the host that it
+    // keeps, and an open handle of WASI.
+    let top = "\
+import os
+KEPT = []
+def call(body):
+    before = len(KEPT)
+    KEPT.append(bytearray(8 << 20) if body == 'grow' else body)
+    if body == 'keep':
+        KEPT.append(Tensor.from_values([1], Dtype.FLOAT32, [1]))
+    if body == 'write':
+        os.write(1, b'x')
+    return before";
+    serve(&server, &twice(top));
+    for body in ["one", "grow", "one", "keep", "one", "write", "write", "one"] {
+        let expected = if body == "keep" { "0 2" } else { "0 1" };
+        assert_eq!(sends(body), expected, "{body}");
+    }
+}
+
 #[test]
 fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
     let server = server();
     for (app, named) in [
         ("x = 1\ny = x +\n", &["SyntaxError", "app.py"][..]),
-        ("import numpy\n", &["No module named 'numpy'", "app.py\", line 1"]),
+        (
+            "import json\nimport numpy.linalg\n",
+            &["app.py:2: no module named 'numpy'", "in its place: Tensor", "read sdk/guides/numpy"],
+        ),
+        ("from six import PY3\n", &["app.py:1: no module named 'six'", "--target lib six"]),
         (
             "def f():\n  raise ValueError('no labels')\nf()\n",
             &["Traceback (most recent call last):\n  File \"app.py\", line 3", "line 2, in f"],
@@ -147,7 +230,11 @@ fn a_runtimes_file_that_a_tenant_uploads_leaves_the_runtime_as_it_is() {
     let server = server();
     serve(&server, &answering("", "[1]"));
     let runtime = fs::read(files::root().join("target/runtimes/python.wasm")).unwrap();
-    server.admin.put(PLUGIN, &runtime).refused(422, "invalid_plugin", &["gristmill:runtime/files"]);
+    server.admin.put(PLUGIN, &runtime).refused(
+        422,
+        "invalid_plugin",
+        &["gristmill:runtime/loading"],
+    );
     serve(&server, &answering("", "[2]"));
     assert_eq!(said(&server), "[2]");
 }

@@ -1,0 +1,63 @@
+"""What to do about a module that a plugin imports and that is not there."""
+
+from __future__ import annotations
+
+from gristmill_plugin import tracebacks
+
+_TENSORS = (
+    "Tensor makes, slices, joins and casts tensors; argmax, top_k and softmax run in the host",
+    "sdk/guides/numpy.md",
+)
+_PICTURES = (
+    "Pixels decodes, resizes, crops and normalises pictures in the host",
+    "sdk/guides/images.md",
+)
+_MODEL = (
+    "the model runs in the host: export it as ONNX, push it, and name it in the pipeline",
+    "models/README.md",
+)
+_TEXTS = ("a plugin splits texts itself, or the model does it", "sdk/guides/text.md")
+
+#: Packages with compiled parts, what replaces each, and where to read about it.
+_COMPILED = {
+    "PIL": _PICTURES,
+    "catboost": _MODEL,
+    "cv2": _PICTURES,
+    "joblib": _MODEL,
+    "lightgbm": _MODEL,
+    "numpy": _TENSORS,
+    "onnxruntime": _MODEL,
+    "orjson": ("request.json and Response.json", "sdk/python/README.md"),
+    "pandas": _TENSORS,
+    "pydantic": ("checks in Python; raise InvalidInput with what is wrong", "sdk/python/README.md"),
+    "scipy": _TENSORS,
+    "skimage": _PICTURES,
+    "sklearn": _MODEL,
+    "tensorflow": _MODEL,
+    "tokenizers": _TEXTS,
+    "torch": _MODEL,
+    "torchvision": _PICTURES,
+    "transformers": _TEXTS,
+    "xgboost": _MODEL,
+}
+
+
+def explained(error: BaseException) -> str | None:
+    """The lines about a module that is missing. None for any other error."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return None
+    file, line = tracebacks.place(error)
+    package = error.name.partition(".")[0]
+    if package in _COMPILED:
+        instead, where = _COMPILED[package]
+        return (
+            f"{file}:{line}: no module named {error.name!r}: "
+            "plugins have no packages with compiled parts\n"
+            f"in its place: {instead}\n"
+            f"read {where}"
+        )
+    return (
+        f"{file}:{line}: no module named {error.name!r}\n"
+        f"put a package in pure Python into the plugin's folder: pip install --target lib {package}\n"
+        'and name that folder in pyproject.toml: [tool.gristmill] paths = ["lib"]'
+    )
