@@ -7,6 +7,7 @@ mod children;
 mod component_file;
 mod language;
 mod list;
+mod loading;
 mod logs;
 mod new;
 mod push;

@@ -8,7 +8,6 @@ use anyhow::{Context, Result, bail};
 use gristmill_client::Listen;
 use serde_json::{Value, json};
 
-use crate::runtimes;
 use crate::server::Server;
 use crate::setup::{self, Built};
 use crate::shell::{json_lines, program, root, step, target};
@@ -29,7 +28,6 @@ struct Score {
 
 pub(crate) fn run() -> Result<()> {
     let built = setup::build_all()?;
-    runtimes::build()?;
     let mut scores = suites(&built)?;
     scores.extend(loadgen(&built)?);
     let mut lines =

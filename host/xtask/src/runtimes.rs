@@ -10,9 +10,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::setup::{self, PLUGIN_TOOLS};
+use crate::setup;
 use crate::shell::{output, program, root, run, step, target};
-use crate::stock;
 
 /// The package of npm with wasm-merge and wasm-opt.
 const BINARYEN: &str = "132.0.0";
@@ -32,13 +31,11 @@ const PASSES: [&str; 6] = [
 
 /// Build the runtimes, with the server that is in the target folder.
 pub(crate) fn run_task() -> Result<()> {
-    let gristmill = setup::build_server()?;
-    setup::build_languages(&gristmill)?;
+    setup::build_server()?;
     build()
 }
 
-/// Build the runtime of Python, unless it is newer than all that it is made of. `gristmill plugin
-/// build` has installed componentize-py.
+/// Build the runtime of Python, unless it is newer than all that it is made of.
 pub(crate) fn build() -> Result<()> {
     let (sdk, made) = (root().join("sdk/python"), target().join("runtimes"));
     let file = made.join("python.wasm");
@@ -91,8 +88,7 @@ pub(crate) fn build() -> Result<()> {
 
 fn componentize(app: &str, world: &str, paths: &[&Path], out: &Path) -> Result<()> {
     let sdk = root().join("sdk/python");
-    let tool = stock::componentize_py(&target().join(PLUGIN_TOOLS))?;
-    let mut build = program(tool);
+    let mut build = program(setup::install_componentize_py()?);
     build.arg("-d").arg(root().join("wit")).arg("-d").arg(sdk.join("runtime/wit"));
     build.args(["-w", world, "componentize", app]);
     for path in paths {

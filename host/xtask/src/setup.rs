@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
-use crate::stock;
+use crate::{runtimes, stock};
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
 /// The newest version whose binary runs with Debian 12's C library.
@@ -106,6 +106,7 @@ pub(crate) fn build_all() -> Result<Built> {
     run(cargo().args(["test", "--workspace", "--no-run"]))?;
     let gristmill = target().join("debug/gristmill");
     build_components(&gristmill)?;
+    runtimes::build()?;
     let components = build_all_languages(&gristmill)?;
     stock::build(&gristmill, &target().join(PLUGIN_TOOLS), &components)?;
     Ok(Built { gristmill, components, onnxruntime })
@@ -116,7 +117,9 @@ pub(crate) fn build_all() -> Result<Built> {
 pub(crate) fn build_demo() -> Result<(PathBuf, PathBuf)> {
     install_wasm_toolchain()?;
     let onnxruntime = install_onnxruntime()?;
-    Ok((build_server()?, onnxruntime))
+    let gristmill = build_server()?;
+    runtimes::build()?;
+    Ok((gristmill, onnxruntime))
 }
 
 /// Build the server alone. The example `runtime` is a
@@ -173,12 +176,20 @@ fn build_plugins<'a>(
     let components = target().join("components");
     fs::create_dir_all(&components)?;
     for Plugin { folder, component } in plugins {
-        let out = components.join(format!("{component}.wasm"));
+        let out = components.join(format!("{component}.{}", end_of(folder)?));
         let mut build = program(gristmill);
         set_build_folders(&mut build);
         run(build.args(["plugin", "build", folder, "--out"]).arg(out))?;
     }
     Ok(components)
+}
+
+/// The end of the name of a plugin's file: an archive of sources, or a component.
+fn end_of(folder: &str) -> Result<&'static str> {
+    let manifest = root().join(folder).join("pyproject.toml");
+    let is_archive =
+        manifest.exists() && !fs::read_to_string(manifest)?.contains("component = true");
+    Ok(if is_archive { "tar" } else { "wasm" })
 }
 
 /// Set the folders of a command of `gristmill` that builds plugins of this repository.
@@ -376,16 +387,33 @@ pub(crate) fn install_collector() -> Result<PathBuf> {
 /// The Python environment `target/<name>` with the packages of the file `requirements`. It is made
 /// again when the file has changed. Returns the interpreter's path.
 pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {
+    let wanted = fs::read_to_string(root().join(requirements))?;
+    environment_with(name, &wanted, &["-r", requirements])
+}
+
+/// componentize-py in `target/componentize-py`, in the version that the SDK is tested with.
+/// Returns its path.
+pub(crate) fn install_componentize_py() -> Result<PathBuf> {
+    install_languages()?;
+    let manifest = fs::read_to_string(root().join("sdk/python/pyproject.toml"))?;
+    let named = manifest.split('"').find(|text| text.starts_with("componentize-py=="));
+    let package = named.context("sdk/python/pyproject.toml names no version of componentize-py")?;
+    let python = environment_with("componentize-py", package, &[package])?;
+    Ok(python.with_file_name("componentize-py"))
+}
+
+/// The Python environment `target/<name>`, in which pip has installed `what`. It is made again
+/// when `wanted` has changed. Returns the interpreter's path.
+fn environment_with(name: &str, wanted: &str, what: &[&str]) -> Result<PathBuf> {
     let directory = target().join(name);
     let python = directory.join("bin/python");
     let stamp = directory.join("requirements.installed");
-    let wanted = fs::read_to_string(root().join(requirements))?;
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
     }
-    step(&format!("installing {requirements}"));
+    step(&format!("installing {}", what.join(" ")));
     run(program("python3").args(["-m", "venv"]).arg(&directory))?;
-    run(program(&python).args(["-m", "pip", "install", "--quiet", "-r", requirements]))?;
+    run(program(&python).args(["-m", "pip", "install", "--quiet"]).args(what))?;
     fs::write(stamp, wanted)?;
     Ok(python)
 }

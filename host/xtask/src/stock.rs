@@ -4,38 +4,28 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use crate::setup;
 use crate::shell::{program, root, run, step};
 
 /// Build them into the folder `components`. `tools` is where `gristmill plugin build` has put the
-/// tools, so plugins in each language must have been built before.
+/// tools, so plugins in JavaScript and C must have been built before.
 pub(crate) fn build(gristmill: &Path, tools: &Path, components: &Path) -> Result<()> {
     step("building plugins with the stock tools");
-    with_componentize_py(tools, &components.join("digits-python-stub-wasi.wasm"))?;
+    with_componentize_py(&components.join("digits-python-stub-wasi.wasm"))?;
     with_componentize_js(tools, &components.join("digits-js-stock.wasm"))?;
     with_wasi_libc(gristmill, tools, &components.join("digits-c-wasi.wasm"))
 }
 
 /// componentize-py without WASI. With WASI it is what `gristmill plugin build` runs.
-fn with_componentize_py(tools: &Path, out: &Path) -> Result<()> {
+fn with_componentize_py(out: &Path) -> Result<()> {
     let sdk = root().join("sdk/python");
-    let tool = componentize_py(tools)?;
-    let mut build = program(tool);
+    let mut build = program(setup::install_componentize_py()?);
     build.current_dir(root().join("plugins/python/digits"));
     build.arg("-d").arg(sdk.join("src/gristmill_plugin/wit")).args(["-w", "processor"]);
     build.args(["componentize", "app", "--stub-wasi", "-p", ".", "-p"]).arg(sdk.join("src"));
     run(build.arg("-o").arg(out))
-}
-
-/// The path of componentize-py, which `gristmill plugin build` has put into the folder `tools`.
-pub(crate) fn componentize_py(tools: &Path) -> Result<PathBuf> {
-    let manifest = fs::read_to_string(root().join("sdk/python/pyproject.toml"))?;
-    let version =
-        manifest.split("componentize-py==").nth(1).and_then(|rest| rest.split('"').next());
-    let version =
-        version.context("sdk/python/pyproject.toml names no version of componentize-py")?;
-    Ok(tools.join(format!("componentize-py-{version}/bin/componentize-py")))
 }
 
 /// componentize-js with all its features, of a bundle that esbuild makes.

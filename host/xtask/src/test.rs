@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use self::tally::{Printer, Tally, run_tests};
 use crate::shell::{self, cargo, step};
-use crate::{books, deny, docs, layers, notice, runtimes, setup};
+use crate::{books, deny, docs, layers, notice, setup};
 
 pub(crate) fn command() -> clap::Command {
     clap::Command::new("test")
@@ -38,7 +38,6 @@ fn run_all() -> Result<()> {
     step("dependencies");
     deny::check()?;
     let built = setup::build_all()?;
-    runtimes::build()?;
     step("the reference tables, the OpenAPI document and the links");
     docs::check(&built.gristmill)?;
     step("NOTICE");
@@ -75,7 +74,6 @@ fn pasted(built: &setup::Built) -> Tally {
 fn run_busy() -> Result<()> {
     const ROUNDS: usize = 3;
     let built = setup::build_all()?;
-    runtimes::build()?;
     let mut tests = host_tests(&built)?;
     let cores = std::thread::available_parallelism()?.get();
     for round in 1..=ROUNDS {
@@ -94,7 +92,6 @@ fn run_busy() -> Result<()> {
 /// description of the admin API.
 pub(crate) fn run_soak() -> Result<()> {
     let built = setup::build_all()?;
-    runtimes::build()?;
     let mut tests = host_tests(&built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
     step("kills, races, failing stores, rows that meet, and the API's description (about an hour)");

@@ -1,6 +1,6 @@
 """{{name}}: rows of numbers in, the model's output for each row out.
 
-Code at the level of the module runs once, when the plugin is built. Import everything here.
+Code at the level of the module runs once, when the plugin is uploaded. Import everything here.
 """
 
 from gristmill_plugin import (

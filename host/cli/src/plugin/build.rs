@@ -1,5 +1,5 @@
-//! `gristmill plugin build`: compile a plugin in any language, encode it as a component, check it,
-//! and report.
+//! `gristmill plugin build`: compile a plugin, encode it as a component and check it, or write the
+//! archive of its sources and load them, and report.
 
 mod c;
 mod js;
@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_core::Digest;
-use gristmill_sandbox::{Archive, CheckedComponent, add_sources};
-use serde_json::json;
+use gristmill_sandbox::add_sources;
 
 use self::module::Module;
 pub(crate) use self::sources::sources;
-use super::children;
 use super::language::Language;
-use super::report::Report;
+use super::loading::Loaded;
+use super::report::Checked;
 use super::within::inside;
+use super::{children, loading, report};
 use crate::output::{self, Output};
 
 pub(crate) fn command() -> Command {
@@ -41,8 +40,9 @@ pub(crate) fn command() -> Command {
              SDKs, componentize-py, packages of npm and compiled crates are kept in one folder for \
              all plugins: GRISTMILL_BUILD_DIR, otherwise gristmill in $XDG_CACHE_HOME or ~/.cache. \
              It can be deleted at any time.\n\n\
-             A plugin in Python with sources = true in [tool.gristmill] is not compiled: its files \
-             are written to NAME.tar, and the server loads them into its own Python.",
+             A plugin in Python is not compiled: its files are written to NAME.tar, and the server \
+             loads them into its own Python. The build loads them, too, and says what is wrong. \
+             With component = true in [tool.gristmill] it is compiled with a Python of its own.",
         )
         .arg(Arg::new("folder").value_name("FOLDER").default_value(".").help("The plugin's folder"))
         .arg(
@@ -59,26 +59,35 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = matches.get_one::<String>("folder").context("FOLDER is missing")?;
     let out = matches.get_one::<String>("out").map(PathBuf::from);
     let Built { path, checked } = build(Path::new(folder), out)?;
-    match checked {
-        Some(checked) => {
-            Report { path: &path, checked: &checked, compiled: None }.print(Output::of(matches));
+    let loaded = match &checked {
+        Checked::Component(_) => None,
+        Checked::Archive(file) => load_sources(file)?,
+    };
+    report::print(&path, &checked, loaded.as_ref(), Output::of(matches))
+}
+
+/// Load sources, as the compiler would look at them in other languages. None if this program has
+/// no runtime for them.
+fn load_sources(file: &[u8]) -> Result<Option<Loaded>> {
+    match loading::load(file) {
+        Err(error) if loading::is_without_runtime(&error) => {
+            eprintln!("the sources were not loaded: this program has no runtime for them");
+            Ok(None)
         }
-        None => report_archive(&path, Output::of(matches))?,
+        loaded => loaded.map(Some),
     }
-    Ok(())
 }
 
 /// A plugin on disk.
 pub(crate) struct Built {
     pub(crate) path: PathBuf,
-    /// The findings about a component. An archive of sources has none.
-    pub(crate) checked: Option<CheckedComponent>,
+    pub(super) checked: Checked,
 }
 
 /// Build the plugin in `folder`.
 pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let language = Language::of(folder)?;
-    if matches!(language, Language::Python) && python::is_archive(folder)? {
+    if language == Language::Python && !python::is_component(folder)? {
         return build_archive(folder, out);
     }
     let compile = match language {
@@ -96,16 +105,16 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     }
     let path = path_of(folder, out, &name, "wasm")?;
     std::fs::write(&path, &checked.component).with_context(|| path.display().to_string())?;
-    Ok(Built { path, checked: Some(checked) })
+    Ok(Built { path, checked: Checked::Component(checked) })
 }
 
 /// Write the sources of the plugin in `folder` as an archive, which the server loads into the
 /// language's shared runtime.
 fn build_archive(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let (name, archive) = python::archive(folder)?;
-    let path = path_of(folder, out, &name, "tar")?;
-    std::fs::write(&path, archive.write()?).with_context(|| path.display().to_string())?;
-    Ok(Built { path, checked: None })
+    let (path, file) = (path_of(folder, out, &name, "tar")?, archive.write()?);
+    std::fs::write(&path, &file).with_context(|| path.display().to_string())?;
+    Ok(Built { path, checked: Checked::Archive(file) })
 }
 
 /// Where the plugin is written.
@@ -117,30 +126,4 @@ fn path_of(folder: &Path, out: Option<PathBuf>, name: &str, end: &str) -> Result
         Some(path) => Ok(path),
         None => inside(folder, &format!("{name}.{end}")),
     }
-}
-
-fn report_archive(path: &Path, output: Output) -> Result<()> {
-    let file = std::fs::read(path).with_context(|| path.display().to_string())?;
-    let Archive { manifest, files } = Archive::read(&file)?;
-    let (digest, language) = (Digest::of(&file), manifest.language.name());
-    match output {
-        Output::Text => {
-            println!("archive    {}", path.display());
-            println!("size       {} KiB, {} files", file.len().div_ceil(1024), files.len());
-            println!("runtime    {language}, loads {}", manifest.app);
-            println!("digest     {digest}");
-        }
-        Output::Json => println!(
-            "{}",
-            json!({
-                "archive": path.display().to_string(),
-                "size_bytes": file.len(),
-                "files": files.keys().collect::<Vec<_>>(),
-                "runtime": language,
-                "app": manifest.app,
-                "digest": digest.to_string(),
-            })
-        ),
-    }
-    Ok(())
 }

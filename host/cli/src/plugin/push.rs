@@ -4,9 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command};
+use gristmill_sandbox::is_archive;
 
 use super::build::build;
 use super::component_file::name_of;
+use super::new::REUSE_HINT;
 use crate::admin::{self, Admin};
 use crate::progress::{Progress, bytes_text};
 use crate::release_flags;
@@ -35,7 +37,7 @@ pub(crate) fn command() -> Command {
             Arg::new("plugin")
                 .value_name("PLUGIN")
                 .default_value(".")
-                .help("The file of a component or core module, or a folder, which is built first"),
+                .help("The file of a plugin, or a folder, which is built first"),
         )
         .arg(text("tenant", "The plugin's tenant").required(true))
         .arg(text("name", "The plugin's name [default: the name of the file]"))
@@ -56,6 +58,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         None => admin::name("the name of the file (--name gives another)", &name_of(&file))?,
     };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
+    let is_interpreted = is_archive(&body);
     let size = bytes_text(body.len() as u64);
     let what = format!("uploading {size}, which the server compiles (up to a minute)");
     let waiting = Progress::wait(&what);
@@ -65,5 +68,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     drop(waiting);
     println!("{tenant}/{name} is live in release {}", answer["release"]);
+    if is_interpreted {
+        eprintln!("{REUSE_HINT}");
+    }
     Ok(())
 }

@@ -1,14 +1,17 @@
-//! What is known about a component that was checked, as text and as JSON.
+//! What is known about a plugin that was checked, as text and as JSON.
+
+mod archive;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
+use anyhow::Result;
 use gristmill_core::PluginLimits;
 use gristmill_sandbox::CheckedComponent;
 use serde_json::{Value, json};
 
+use super::loading::Loaded;
 use crate::output::Output;
 
 /// What a plugin gets of each package of WASI. Every plugin gets it that imports the package.
@@ -22,30 +25,52 @@ const GRANTS: [(&str, &str); 7] = [
     ("sockets", "no connection: every socket is refused"),
 ];
 
-/// A component that was checked, and compiled if the command compiles.
-pub(crate) struct Report<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) checked: &'a CheckedComponent,
-    pub(crate) compiled: Option<Compiled>,
+/// A plugin's file, and what is known about it before it is loaded.
+pub(crate) enum Checked {
+    Component(CheckedComponent),
+    /// An archive of sources.
+    Archive(Vec<u8>),
 }
 
-/// What compiling a component showed.
-pub(crate) struct Compiled {
-    /// The time that it took on one core.
-    pub(crate) time: Duration,
-    /// The largest linear memory that an instance begins with.
-    pub(crate) initial_memory_bytes: u64,
+impl Checked {
+    /// The plugin's file.
+    pub(super) fn file(&self) -> &[u8] {
+        match self {
+            Self::Component(checked) => &checked.component,
+            Self::Archive(file) => file,
+        }
+    }
+}
+
+/// Print the report about a plugin on standard output. `loaded` is what loading it showed.
+pub(super) fn print(
+    path: &Path,
+    checked: &Checked,
+    loaded: Option<&Loaded>,
+    output: Output,
+) -> Result<()> {
+    let (text, json) = match checked {
+        Checked::Component(checked) => {
+            let report = Report { path, checked, loaded };
+            (report.text(), report.json())
+        }
+        Checked::Archive(file) => archive::report(path, file, loaded)?,
+    };
+    match output {
+        Output::Text => print!("{text}"),
+        Output::Json => println!("{json}"),
+    }
+    Ok(())
+}
+
+/// A component that was checked, and loaded if the command loads it.
+struct Report<'a> {
+    path: &'a Path,
+    checked: &'a CheckedComponent,
+    loaded: Option<&'a Loaded>,
 }
 
 impl Report<'_> {
-    /// Print it on standard output.
-    pub(crate) fn print(&self, output: Output) {
-        match output {
-            Output::Text => print!("{}", self.text()),
-            Output::Json => println!("{}", self.json()),
-        }
-    }
-
     fn text(&self) -> String {
         let CheckedComponent { component, imports, exports, roles, needs } = self.checked;
         let limits = PluginLimits::default();
@@ -79,7 +104,7 @@ impl Report<'_> {
             "needs",
             &format!("{instances}, {} memories, {} tables", needs.memories, needs.tables),
         );
-        if let Some(Compiled { time, initial_memory_bytes }) = &self.compiled {
+        if let Some(Loaded { time, initial_memory_bytes, .. }) = self.loaded {
             let (initial, most) = (kib(*initial_memory_bytes), kib(limits.memory_bytes as u64));
             line("memory", &format!("begins with {initial} (at most {most}, if not configured)"));
             line("compiled", &format!("in {:.1} s on one core", time.as_secs_f64()));
@@ -105,7 +130,7 @@ impl Report<'_> {
             "memories": needs.memories,
             "tables": needs.tables,
         });
-        if let Some(Compiled { time, initial_memory_bytes }) = &self.compiled {
+        if let Some(Loaded { time, initial_memory_bytes, .. }) = self.loaded {
             document["initial_memory_bytes"] = json!(initial_memory_bytes);
             document["compile_ms"] = json!(time.as_millis() as u64);
         }

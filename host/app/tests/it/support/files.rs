@@ -14,10 +14,12 @@ fn read(path: &Path) -> Vec<u8> {
         .unwrap_or_else(|error| panic!("{}: {error}: run cargo xtask test", path.display()))
 }
 
-/// A plugin of the repository, built.
+/// A plugin of the repository, built: an archive of sources, or a component.
 pub(crate) fn plugin_path(name: &str) -> PathBuf {
     let built = std::env::var_os("GRISTMILL_TEST_COMPONENTS").map(PathBuf::from);
-    built.unwrap_or_else(|| root().join("target/components")).join(format!("{name}.wasm"))
+    let built = built.unwrap_or_else(|| root().join("target/components"));
+    let archive = built.join(format!("{name}.tar"));
+    if archive.exists() { archive } else { built.join(format!("{name}.wasm")) }
 }
 
 pub(crate) fn plugin(name: &str) -> Vec<u8> {

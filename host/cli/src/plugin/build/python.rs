@@ -1,4 +1,5 @@
-//! Plugins in Python: componentize-py, in a Python environment of its own.
+//! Plugins in Python: an archive of their sources, or a component by componentize-py, in a Python
+//! environment of its own.
 
 mod archive;
 mod failure;
@@ -62,9 +63,9 @@ pub(super) fn name_of(manifest: &Table) -> Result<String> {
     Ok(Manifest::of(manifest)?.name)
 }
 
-/// Whether the plugin is uploaded as an archive of its sources.
-pub(super) fn is_archive(folder: &Path) -> Result<bool> {
-    Ok(Manifest::of(&python_manifest(folder)?)?.sources)
+/// Whether the plugin is built as a component of its own. Otherwise it is an archive of its sources.
+pub(super) fn is_component(folder: &Path) -> Result<bool> {
+    Ok(Manifest::of(&python_manifest(folder)?)?.is_component)
 }
 
 /// The path of componentize-py.
@@ -86,11 +87,12 @@ fn install(builds: &BuildFolder) -> Result<PathBuf> {
 struct Manifest {
     name: String,
     app: String,
+    /// The world of a component. An archive exports what its class has.
     world: String,
     /// Folders with packages that the plugin imports.
     paths: Vec<String>,
-    /// Whether it is uploaded as an archive of its sources.
-    sources: bool,
+    /// Whether it is built as a component.
+    is_component: bool,
 }
 
 impl Manifest {
@@ -116,15 +118,15 @@ impl Manifest {
                 })?
             }
         };
-        let sources = match manifest["tool"]["gristmill"].get("sources") {
+        let is_component = match manifest["tool"]["gristmill"].get("component") {
             None => false,
-            Some(Value::Boolean(sources)) => *sources,
+            Some(Value::Boolean(is_component)) => *is_component,
             Some(other) => {
-                bail!("pyproject.toml: tool.gristmill.sources is {other}, not true or false")
+                bail!("pyproject.toml: tool.gristmill.component is {other}, not true or false")
             }
         };
         Ok(Self {
-            sources,
+            is_component,
             name: text("project", "name", None)?,
             app: text("tool.gristmill", "app", Some("app"))?,
             world: text("tool.gristmill", "world", Some("processor"))?,
@@ -148,10 +150,11 @@ mod tests {
         let project = "[project]\nname = \"sums\"\n";
         let defaults = read(&format!("{project}[tool.gristmill]")).unwrap();
         assert_eq!((defaults.app.as_str(), defaults.world.as_str()), ("app", "processor"));
-        assert_eq!(defaults.paths, [""; 0]);
-        let settings =
-            "[tool.gristmill]\napp = \"pre\"\nworld = \"preprocessor\"\npaths = [\"lib\"]";
+        assert!(!defaults.is_component && defaults.paths.is_empty());
+        let settings = "[tool.gristmill]\napp = \"pre\"\ncomponent = true\n\
+                        world = \"preprocessor\"\npaths = [\"lib\"]";
         let settings = read(&format!("{project}{settings}")).unwrap();
+        assert!(settings.is_component);
         assert_eq!((settings.app.as_str(), settings.world.as_str()), ("pre", "preprocessor"));
         assert_eq!(settings.paths, ["lib"]);
     }
@@ -170,6 +173,10 @@ mod tests {
         assert_eq!(
             read(&format!("{project}paths = \"lib\"")).unwrap_err(),
             "pyproject.toml: tool.gristmill.paths is \"lib\", not a list of texts"
+        );
+        assert_eq!(
+            read(&format!("{project}component = 1")).unwrap_err(),
+            "pyproject.toml: tool.gristmill.component is 1, not true or false"
         );
     }
 }

@@ -18,8 +18,8 @@ use gristmill_state::ModelConfig;
 use super::library;
 use crate::model_file::ModelContent;
 use crate::plugin::build_folder::BuildFolder;
-use crate::plugin::children;
 use crate::plugin::component_file::{self, LARGE_BYTES};
+use crate::plugin::{children, loading};
 
 /// Unused tensor buffers that are kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 64 << 20;
@@ -81,7 +81,7 @@ impl Host {
         let name = model_name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let model = Arc::new(Lane::new(parts)?);
-        let usual = SandboxConfig::new(compiled(plugins)?);
+        let usual = loading::config(compiled(plugins)?)?;
         let sandbox = SandboxConfig { compiler: children::compiler(), ..usual };
         let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
         Ok(Self { sandbox, model, model_name, model_is, limits: PipelineLimits::default() })

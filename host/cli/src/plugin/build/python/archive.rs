@@ -93,8 +93,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         };
-        let manifest =
-            "[project]\nname = \"sums\"\n[tool.gristmill]\nsources = true\npaths = [\"lib\"]";
+        let manifest = "[project]\nname = \"sums\"\n[tool.gristmill]\npaths = [\"lib\"]";
         write("pyproject.toml", manifest);
         write("lib/words/__init__.py", "1");
         assert!(archive(folder.path()).unwrap_err().to_string().contains("has no app.py"));
