@@ -39,8 +39,8 @@ struct Bench {
     runtime: Runtime,
     sandbox: Arc<Sandbox>,
     limits: PluginLimits,
-    /// The owners of the calls, in turn. With one owner, most calls would be beyond its share of the
-    /// serving threads and move to others.
+    /// The owners of the calls, in turn. With one owner, most calls would be beyond its share of
+    /// the serving threads and move to others.
     accounts: Vec<Account>,
     turn: Cell<usize>,
     context: Arc<Context>,
@@ -50,7 +50,8 @@ fn or_panic<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A guest, built by `cargo xtask`: a component, or an archive of sources. None if it is not there.
+/// A guest, built by `cargo xtask`: a component, or an archive of sources. None if it is not
+/// there.
 fn guest(name: &str) -> Option<Bytes> {
     let components = std::env::var("GRISTMILL_TEST_COMPONENTS")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../target/components").into());

@@ -18,7 +18,7 @@ impl Defaults {
                 "batch_with": "any",
                 "plugin_version_policy": { "latest": { "num_versions": 1 } },
             }),
-            "pipeline" => json!({ "instance_reuse": { "mode": "auto" }, "debug": false }),
+            "pipeline" => json!({ "instance_reuse": { "mode": "none" }, "debug": false }),
             "model" => json!({ "unloaded": false }),
             // Without defaults more is shown and sent, and nothing else happens.
             "model_config" => serde_json::to_value(ModelConfig::default()).unwrap_or_default(),
@@ -73,7 +73,7 @@ mod tests {
         assert!(!same("tenant", json!({}), json!({ "open": false, "quota": { "rows": 1 } })));
 
         let read = json!({ "pre": "p", "settings": {}, "limits": {},
-            "instance_reuse": { "mode": "auto" } });
+            "instance_reuse": { "mode": "none" } });
         assert!(same("pipeline", json!({ "pre": "p" }), read.clone()));
         assert!(!same("pipeline", json!({ "pre": "p", "settings": { "a": {} } }), read));
 

@@ -182,7 +182,7 @@ mod tests {
         let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
         let pipeline = |settings: Value, samples: Value| {
             json!({ "pre": "p", "settings": settings, "limits": {},
-                "instance_reuse": { "mode": "auto" }, "samples": samples })
+                "instance_reuse": { "mode": "none" }, "samples": samples })
         };
         let differences = [
             json!({ "kind": "model", "model": "m",

@@ -123,3 +123,8 @@ pub fn argument() -> Arg {
         .default_value("text")
         .help("The form of the result")
 }
+
+/// A size in KiB.
+pub(crate) fn kib(bytes: u64) -> String {
+    format!("{} KiB", bytes.div_ceil(1024))
+}

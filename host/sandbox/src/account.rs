@@ -39,6 +39,8 @@ pub(crate) struct Resting {
     pub(crate) waiting: Arc<Semaphore>,
     /// Guests that wait for another request.
     pub(crate) idle: Arc<Semaphore>,
+    /// The most of either.
+    max: usize,
 }
 
 /// The calls of one owner that sleep, and those that wait until they may. All of them keep their
@@ -157,7 +159,12 @@ impl Resting {
     /// Permits for so many guests of each kind.
     pub(crate) fn new(guests: usize) -> Self {
         let permits = || Arc::new(Semaphore::new(guests));
-        Self { waiting: permits(), idle: permits() }
+        Self { waiting: permits(), idle: permits(), max: guests }
+    }
+
+    /// Whether fewer than half of the guests that may be idle are.
+    pub(crate) fn has_idle_for_rewound(&self) -> bool {
+        self.idle.available_permits() > self.max / 2
     }
 }
 

@@ -175,7 +175,7 @@ impl ArtifactCache {
         })?;
         populate(&component);
         let first_content = match (about.content, about.memory_bytes) {
-            (Some(place), Some(bytes)) => FirstContent::of(file, &component, place, bytes)?,
+            (Some(place), Some(bytes)) => FirstContent::of(&component, place, bytes)?,
             _ => None,
         };
         Ok(Cached { component, about, first_content })

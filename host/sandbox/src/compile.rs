@@ -24,10 +24,9 @@ use crate::init::{InitError, after_init};
 use crate::language::Language;
 use crate::load_error::LoadError;
 use crate::mapped::code_of;
-use crate::rewind::ContentPlace;
 use crate::runtime::{
-    Archive, CODE, CompiledRuntime, Image, LOADING, LoadSourcesError, Loaded, RuntimeFile,
-    code_component, is_archive, load, read_runtime,
+    Archive, CODE, CompiledRuntime, ContentPlace, Image, LOADING, LoadSourcesError, Loaded,
+    RuntimeFile, code_component, is_archive, load, read_runtime,
 };
 use crate::sources::sources_of;
 use crate::worlds::Roles;

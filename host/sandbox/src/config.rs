@@ -20,7 +20,7 @@ pub struct SandboxConfig {
     /// should be at least a guest's initial memory, or each call pays for page faults.
     pub keep_resident_bytes: usize,
     /// Maximum bytes that the memories of instances that ended may keep together, for later ones.
-    /// With fewer than `keep_resident_bytes` for each of them, each keeps less.
+    /// With fewer than `keep_resident_bytes` for each place of the pool, each keeps less.
     pub retained_bytes: usize,
     /// Maximum core modules that an instance of a plugin may have.
     pub instances_max: u32,

@@ -39,11 +39,11 @@ use crate::queue::{Round, Wanted};
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The most memories that stay as their last plugin had them while they are free, so that the next
-/// call of that plugin maps no pages. With as many of them as plugins in turn, a call takes two
-/// thirds of the time. Each holds at most `keep_resident_bytes`, and all of them together
-/// `retained_bytes`.
-const WARM_MEMORIES: u32 = 1024;
+/// The least number of memories in the pool. A memory that is free stays as its last plugin had it,
+/// so the next call of that plugin maps no pages. With as many memories as plugins in turn, a call
+/// takes two thirds of the time. A free memory holds at most `keep_resident_bytes`, and all of them
+/// together `retained_bytes`.
+const MEMORIES_MIN: u32 = 1024;
 
 /// The smallest page of the processors that this host runs on.
 const PAGE_BYTES: usize = 4096;
@@ -119,7 +119,7 @@ impl PluginEngine {
     pub(crate) fn instances(&self) -> Instances {
         let max = self.config.concurrent_calls as usize;
         let taken = |permits: &Semaphore| max.saturating_sub(permits.available_permits());
-        let Resting { waiting, idle } = &self.resting;
+        let Resting { waiting, idle, .. } = &self.resting;
         Instances { busy: taken(&self.permits), waiting: taken(waiting), idle: taken(idle), max }
     }
 
@@ -236,8 +236,8 @@ impl Drop for PluginEngine {
 fn engine_config(sandbox: &SandboxConfig) -> Config {
     // Guests that run, that wait for a model, and that are idle (`Resting`).
     let calls = sandbox.concurrent_calls.saturating_mul(3);
-    let memories = calls.saturating_mul(MEMORIES_PER_CALL).max(WARM_MEMORIES);
-    let share = sandbox.retained_bytes / WARM_MEMORIES as usize;
+    let memories = calls.saturating_mul(MEMORIES_PER_CALL).max(MEMORIES_MIN);
+    let share = sandbox.retained_bytes / memories as usize;
     let keep_resident = sandbox.keep_resident_bytes.min(share) & !(PAGE_BYTES - 1);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
@@ -254,7 +254,7 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .table_elements(sandbox.table_elements_max)
         .linear_memory_keep_resident(keep_resident)
         .table_keep_resident(64 << 10)
-        .max_unused_warm_slots(WARM_MEMORIES);
+        .max_unused_warm_slots(memories);
     // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
     // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {

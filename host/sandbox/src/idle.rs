@@ -53,7 +53,10 @@ impl Keep {
     pub(crate) fn take(&self) -> Option<Guest> {
         match self {
             Self::Never => None,
-            Self::ForRequest(_, rewound) => rewound.as_ref().and_then(|idle| idle.take()),
+            Self::ForRequest(one, rewound) => {
+                let left = one.guest.lock().take();
+                left.or_else(|| rewound.as_ref()?.take())
+            }
             Self::Rewound(one, rewound) => {
                 let left = one.as_ref().and_then(|one| one.guest.lock().take());
                 left.or_else(|| rewound.take())
@@ -84,7 +87,11 @@ impl Keep {
             }
             Self::Rewound(_, idle) => {
                 guest.end_call();
-                if guest.rewind() { idle.put(guest) } else { Some(guest) }
+                if idle.has_room_for_rewound() && guest.rewind() {
+                    idle.put(guest)
+                } else {
+                    Some(guest)
+                }
             }
             Self::ForTenant(idle) => {
                 guest.end_call();
@@ -154,6 +161,14 @@ impl IdleGuests {
         None
     }
 
+    /// Whether a guest that is rewound could stay. Such guests take at most half of the permits,
+    /// because the others are of owners who asked for instances that stay.
+    fn has_room_for_rewound(&self) -> bool {
+        self.idle.lock().len() < self.reuse.max_idle
+            && self.resting.has_idle_for_rewound()
+            && !self.account.bytes.is_half_used()
+    }
+
     /// Returns the guest if it does not stay.
     fn put(&self, guest: Guest) -> Option<Guest> {
         let is_spent = guest.calls() >= self.reuse.max_count || guest.is_unfit();
@@ -183,8 +198,10 @@ impl IdleGuests {
 
 impl Drop for IdleGuests {
     fn drop(&mut self) {
-        for Idle { guest, permit, .. } in self.idle.get_mut().drain(..) {
-            discard(guest, permit, &self.long);
+        // Together they may take long.
+        let all = std::mem::take(self.idle.get_mut());
+        if !all.is_empty() {
+            self.long.spawn(async move { drop(all) });
         }
     }
 }

@@ -19,7 +19,7 @@ const LARGE_MEMORY_BYTES: usize = 16 << 20;
 
 /// A guest gets this much linear memory only off the serving threads. A single instruction can
 /// write to all of it. It cannot be interrupted and takes about 10 ms if the pages are new.
-const HUGE_MEMORY_BYTES: usize = 24 << 20;
+pub(crate) const HUGE_MEMORY_BYTES: usize = 24 << 20;
 
 /// Maximum memories of a plugin's instance. This and the number of tables are not settings: each
 /// memory reserves address space in every place of the pool, and toolchains make only one.

@@ -247,6 +247,13 @@ impl<T: Send + 'static> MovableCall<T> {
         };
         self.meter.resume();
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)));
+        // To prepare a guest for its next call is work for its owner, too.
+        let polled = polled.map(|polled| {
+            polled.map(|(guest, outcome)| {
+                let ended_well = matches!(outcome, Ok(_) | Err(CallError::Failure(_)));
+                (if ended_well { self.keep.put(guest) } else { Some(guest) }, outcome)
+            })
+        });
         let spent = self.meter.pause();
         if let Some(cpu) = &self.cpu {
             cpu.spend(spent, Instant::now().into_std());
@@ -254,8 +261,7 @@ impl<T: Send + 'static> MovableCall<T> {
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready((guest, outcome))) => {
-                let ended_well = matches!(outcome, Ok(_) | Err(CallError::Failure(_)));
-                match if ended_well { self.keep.put(guest) } else { Some(guest) } {
+                match guest {
                     Some(guest) => self.give_back(guest),
                     // The guest stays, so nothing that takes long is dropped.
                     None => self.instance = None,

@@ -1,7 +1,7 @@
 //! The two plugins of a pipeline, and how their instances are used again.
 //!
 //! Invariants, by mode. A call sees
-//! - [`Reuse::None`]: nothing of any other call;
+//! - [`Reuse::None`]: nothing of any other call, also in a guest that was rewound (`rewind`);
 //! - [`Reuse::Request`]: in `postprocess`, what `preprocess` of the same request left; nothing
 //!   else;
 //! - [`Reuse::Tenant`]: possibly what earlier calls of the same plugin in the same pipeline left;
@@ -23,11 +23,8 @@ use crate::request::{Context, Prepared, Request, Response, Results};
 /// How the instances of a pipeline's plugins are used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
-    /// As `Request` for a plugin that shares its language's runtime, whose instances take long to
-    /// make. As `None` for the others.
-    #[default]
-    Auto,
     /// Each call has a fresh instance.
+    #[default]
     None,
     /// Both calls of a request have one instance, if one plugin does both.
     Request,
@@ -68,9 +65,16 @@ pub struct KeptInstance {
     took: Took,
 }
 
-/// How long guests that were rewound stay. Requests that end together leave as many at once.
-const REWOUND: TenantReuse =
-    TenantReuse { max_count: u32::MAX, idle: Duration::from_secs(10), max_idle: 16 };
+/// How long guests that were rewound stay, and how many: as many as an owner's calls at a time, so
+/// that calls which end together find them again.
+fn rewound_stay() -> TenantReuse {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let max_idle = cores * REWOUND_PER_CORE;
+    TenantReuse { max_count: u32::MAX, idle: Duration::from_secs(10), max_idle }
+}
+
+/// The guests of a pipeline that stay after they were rewound, for each core.
+const REWOUND_PER_CORE: usize = 8;
 
 impl PluginPair {
     /// The plugins of a pipeline whose calls count against `account`.
@@ -86,25 +90,20 @@ impl PluginPair {
             let second = if is_one { first.clone() } else { post.idle_guests(reuse, account) };
             (first, second)
         };
-        let is_for_request = match reuse {
-            Reuse::Request => is_one,
-            Reuse::Auto => is_one && pre.runtime_code().is_some(),
-            Reuse::None | Reuse::Tenant(_) => false,
-        };
         let mode = match reuse {
             Reuse::Tenant(reuse) => {
                 let (pre, post) = both(reuse);
                 Mode::Tenant { pre, post }
             }
-            _ => {
-                let (first, second) = both(&REWOUND);
-                let rewound = Some(first).filter(|_| pre.is_rewindable());
-                match is_for_request {
-                    true => Mode::Request { rewound },
-                    false => {
-                        let post = Some(second).filter(|_| post.is_rewindable());
-                        Mode::None { pre: rewound, post }
-                    }
+            Reuse::None | Reuse::Request => {
+                let (first, second) = both(&rewound_stay());
+                let (first, second) = (
+                    Some(first).filter(|_| pre.is_rewindable()),
+                    Some(second).filter(|_| post.is_rewindable()),
+                );
+                match (reuse, is_one) {
+                    (Reuse::Request, true) => Mode::Request { rewound: first },
+                    _ => Mode::None { pre: first, post: second },
                 }
             }
         };

@@ -1,12 +1,14 @@
 //! Making a guest fresh again: its memory gets the content that it began with.
 //!
 //! A guest whose plugin shares a runtime has all of its state in one linear memory
-//! (`runtime::main_module` refuses any other). Making such a guest takes longer than most calls, and
-//! its first writes to each page cost a page fault. To rewind it takes neither.
+//! (`runtime::main_module` refuses any other). Making such a guest takes longer than most calls,
+//! and its first writes to each page cost a page fault. To rewind it takes neither.
 //!
-//! The kernel knows which pages were written since they were mapped: they are no longer pages of the
-//! compiled file. These get their content again, from the same file. So a call in a guest that was
-//! rewound sees what it would see in a new one, down to the last byte.
+//! The kernel knows which pages were written since they were mapped: they are no longer pages of
+//! the compiled file. These get their content again, from the same file. So a call in a guest that
+//! was rewound sees what it would see in a new one, down to the last byte. Only the numbers of its
+//! handles to the host's objects can be others: wasmtime gives them in the order in which earlier
+//! ones were given back.
 //!
 //! Invariants: a guest is rewound only
 //! - after a call that ended without a trap and without reaching a limit;
@@ -19,13 +21,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock};
 
-use memmap2::Mmap;
-use serde::{Deserialize, Serialize};
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, WasmList};
 
 use crate::capability::{StoreData, wasi};
-use crate::runtime::{MEMORY_PAIR, READ_MEMORY};
+use crate::limiter::HUGE_MEMORY_BYTES;
+use crate::runtime::{ContentPlace, MEMORY_PAIR, READ_MEMORY};
 
 /// The page of the processors that this host runs on.
 const PAGE_BYTES: usize = 4096;
@@ -44,21 +45,12 @@ const OF_FILE: u64 = 1 << 61;
 /// Says of each page of this process what the kernel has mapped. None if the kernel does not tell.
 static PAGE_MAP: LazyLock<Option<File>> = LazyLock::new(|| File::open("/proc/self/pagemap").ok());
 
-/// Where in the compiled file the content is with which a memory begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ContentPlace {
-    /// The first byte in the file.
-    pub(crate) in_file: u64,
-    /// The first byte in the memory.
-    pub(crate) in_memory: u64,
-    /// The length. The rest of the memory is 0.
-    pub(crate) bytes: u64,
-}
-
 /// The content with which the memories of a plugin's guests begin.
 pub(crate) struct FirstContent {
-    content: Mmap,
+    /// Keeps the compiled file mapped.
+    component: Component,
+    /// Where in the mapped file the content is.
+    in_file: usize,
     /// The export that gives the memory.
     reader: ComponentExportIndex,
     /// Where in the memory it is.
@@ -74,66 +66,77 @@ pub(crate) struct Rewind {
 }
 
 impl FirstContent {
-    /// The content at this place of a verified file, for memories of `memory_bytes`. None if the
-    /// kernel does not say which pages were written.
-    #[allow(unsafe_code)]
+    /// The content at this place of a compiled component, for memories of `memory_bytes`. None if
+    /// they are huge, or if the kernel does not say which pages were written.
     pub(crate) fn of(
-        file: &File,
         component: &Component,
         place: ContentPlace,
         memory_bytes: u64,
     ) -> io::Result<Option<Arc<Self>>> {
         let ContentPlace { in_file, in_memory, bytes } = place;
+        let mapped = component.image_range();
+        let mapped = (mapped.end.addr() - mapped.start.addr()) as u64;
         let end = in_memory.checked_add(bytes).filter(|end| *end <= memory_bytes);
         let is_aligned =
-            [in_memory, bytes, memory_bytes].iter().all(|at| at % PAGE_BYTES as u64 == 0);
-        let (Some(end), true) = (end, is_aligned) else {
+            [in_memory, bytes, memory_bytes].iter().all(|at| at.is_multiple_of(PAGE_BYTES as u64));
+        let is_in_file = in_file.checked_add(bytes).is_some_and(|end| end <= mapped);
+        let Some(end) = end.filter(|_| is_aligned && is_in_file) else {
             return Err(io::Error::other("the memory's content has a wrong place"));
         };
         let reader = component.get_export_index(None, READ_MEMORY);
         let has_page_map = PAGE_MAP.is_some() && rustix::param::page_size() == PAGE_BYTES;
-        let Some(reader) = reader.filter(|_| has_page_map) else { return Ok(None) };
-        if in_file
-            .checked_add(bytes)
-            .is_none_or(|end| file.metadata().is_ok_and(|it| it.len() < end))
-        {
-            return Err(io::Error::other("the memory's content is not in the file"));
-        }
-        // SAFETY: the caller has verified the file, and nobody writes to it (`artifact`).
-        let content =
-            unsafe { memmap2::MmapOptions::new().offset(in_file).len(bytes as usize).map(file)? };
+        let can_be = has_page_map && (memory_bytes as usize) < HUGE_MEMORY_BYTES;
+        let Some(reader) = reader.filter(|_| can_be) else { return Ok(None) };
+        let (component, in_file) = (component.clone(), in_file as usize);
         let (place, memory_bytes) = (in_memory as usize..end as usize, memory_bytes as usize);
-        Ok(Some(Arc::new(Self { content, reader, place, memory_bytes })))
+        Ok(Some(Arc::new(Self { component, in_file, reader, place, memory_bytes })))
     }
 
     /// The content of a page, if it is not 0.
+    #[allow(unsafe_code)]
     fn page(&self, at: usize) -> Option<&[u8]> {
-        let from = at.checked_sub(self.place.start)?;
-        self.content.get(from..from + PAGE_BYTES)
+        if !self.place.contains(&at) {
+            return None;
+        }
+        let from = self.in_file + (at - self.place.start);
+        // SAFETY: the content ends within the mapped file (`of`), in whole pages of the memory, and
+        // nobody writes to this part of it.
+        Some(unsafe {
+            let content = self.component.image_range().start.add(from);
+            std::slice::from_raw_parts(content, PAGE_BYTES)
+        })
     }
 }
 
 impl Rewind {
-    /// Of a new guest. None if its memory is not as large as it should be.
+    /// Of a new guest. None if its memory is not as large as it should be, or if the kernel does not
+    /// say that the reader has written to it.
     pub(crate) async fn of(
         first: &Arc<FirstContent>,
         store: &mut Store<StoreData>,
         instance: &Instance,
     ) -> wasmtime::Result<Option<Self>> {
         let read = instance.get_typed_func::<(), (WasmList<u8>,)>(&mut *store, &first.reader)?;
-        let (memory,) = read.call_async(&mut *store, ()).await?;
+        // Nothing is copied.
+        store.set_hostcall_fuel(usize::MAX);
+        let read = read.call_async(&mut *store, ()).await;
+        store.set_hostcall_fuel(store.data().limits.hostcall_bytes);
+        let (memory,) = read?;
         let memory = memory.as_le_slice(&*store);
         if memory.len() != first.memory_bytes {
             return Ok(None);
         }
         let rewind = Self { first: first.clone(), memory: memory.as_ptr().expose_provenance() };
-        // The reader has left its answer there.
-        rewind.restore(store, MEMORY_PAIR as usize / PAGE_BYTES * PAGE_BYTES);
+        let answer = MEMORY_PAIR as usize / PAGE_BYTES * PAGE_BYTES;
+        if !matches!(rewind.written(), Some(Ok(written)) if written.contains(&answer)) {
+            return Ok(None);
+        }
+        rewind.restore(store, answer);
         Ok(Some(rewind))
     }
 
-    /// Give the memory of the guest in `store` the content that it began with. False if it has to be
-    /// dropped instead.
+    /// Give the memory of the guest in `store` the content that it began with. False if it has to
+    /// be dropped instead.
     pub(crate) fn rewind(&self, store: &mut Store<StoreData>) -> bool {
         let state = store.data_mut();
         let has_grown = state.limiter.memory_bytes() != self.first.memory_bytes;

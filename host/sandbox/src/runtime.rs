@@ -29,7 +29,7 @@ mod parts;
 
 pub use self::archive::{Archive, ArchiveError, Manifest, is_archive};
 pub(crate) use self::file::RuntimeFile;
-pub(crate) use self::image::Image;
+pub(crate) use self::image::{ContentPlace, Image};
 pub(crate) use self::installed::{
     CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime,
 };

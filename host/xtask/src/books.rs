@@ -19,8 +19,9 @@ use clap::{Arg, ArgMatches};
 use gristmill_client::Listen;
 
 use self::page::{Block, Page};
+use crate::build::{self, Built};
 use crate::server::Server;
-use crate::setup::{self, Built, PLUGIN_TOOLS};
+use crate::setup::{self, PLUGIN_TOOLS};
 use crate::shell::{own_programs, root, step, target};
 
 /// The pages that every check of the project pastes.
@@ -60,7 +61,7 @@ pub(crate) fn command() -> clap::Command {
 
 /// Paste the pages that are named, or all.
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let (gristmill, onnxruntime) = setup::build_demo()?;
+    let (gristmill, onnxruntime) = build::build_demo()?;
     let components = setup::build_components(&gristmill)?;
     let built = Built { gristmill, components, onnxruntime };
     let pages: Vec<&str> = match matches.get_many::<String>("page") {

@@ -9,8 +9,8 @@ use gristmill_client::http::Request;
 use gristmill_client::{Client, Listen, block_on};
 use serde_json::{Map, Value};
 
+use crate::build;
 use crate::server::{ACME_KEY, Server};
-use crate::setup;
 use crate::shell::{root, step, target};
 
 /// Requests that each tenant sends, and how many of them at a time.
@@ -18,7 +18,7 @@ const REQUESTS: usize = 240;
 const AT_A_TIME: usize = 8;
 
 pub(crate) fn run() -> Result<()> {
-    let (gristmill, onnxruntime) = setup::build_demo()?;
+    let (gristmill, onnxruntime) = build::build_demo()?;
     step("starting the server");
     let listen = Listen { data: "127.0.0.1:8080", grpc: "127.0.0.1:8082", admin: "127.0.0.1:8081" };
     let data = target().join("demo");

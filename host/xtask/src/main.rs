@@ -6,6 +6,7 @@
 mod admin;
 mod bench;
 mod books;
+mod build;
 mod conformance;
 mod demo;
 mod deny;

@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail};
 use gristmill_client::Listen;
 use serde_json::{Value, json};
 
+use crate::build::{self, Built};
 use crate::server::Server;
-use crate::setup::{self, Built};
+use crate::setup;
 use crate::shell::{json_lines, program, root, step, target};
 use crate::table::print_aligned;
 use crate::test::host_tests;
@@ -27,7 +28,7 @@ struct Score {
 }
 
 pub(crate) fn run() -> Result<()> {
-    let built = setup::build_all()?;
+    let built = build::build_all()?;
     let mut scores = suites(&built)?;
     scores.extend(loadgen(&built)?);
     let mut lines =

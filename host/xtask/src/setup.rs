@@ -8,7 +8,6 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
-use crate::{runtimes, stock};
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
 /// The newest version whose binary runs with Debian 12's C library.
@@ -88,40 +87,6 @@ const HOSTILE_LANGUAGE_PLUGINS: [Plugin; 3] = [
     Plugin { folder: "plugins/hostile/c", component: "hostile-c" },
 ];
 
-/// The paths of what was built, in the profile that demo and tests share.
-pub(crate) struct Built {
-    pub(crate) gristmill: PathBuf,
-    pub(crate) components: PathBuf,
-    pub(crate) onnxruntime: PathBuf,
-}
-
-/// Install missing tools and build everything, tests included, so that demo and test share one set
-/// of compiled dependencies.
-pub(crate) fn build_all() -> Result<Built> {
-    install_wasm_toolchain()?;
-    install_languages()?;
-    let onnxruntime = install_onnxruntime()?;
-    step("building (the first time takes about 20 minutes on 2 cores)");
-    // Not the programs of `benches/`, which are large: clippy looks at them.
-    run(cargo().args(["test", "--workspace", "--no-run"]))?;
-    let gristmill = target().join("debug/gristmill");
-    build_components(&gristmill)?;
-    runtimes::build()?;
-    let components = build_all_languages(&gristmill)?;
-    stock::build(&gristmill, &target().join(PLUGIN_TOOLS), &components)?;
-    Ok(Built { gristmill, components, onnxruntime })
-}
-
-/// Install missing tools and build the server for the demo, without tests and benches. Returns the
-/// paths of the server and of ONNX Runtime. The demo's deploy builds the plugins.
-pub(crate) fn build_demo() -> Result<(PathBuf, PathBuf)> {
-    install_wasm_toolchain()?;
-    let onnxruntime = install_onnxruntime()?;
-    let gristmill = build_server()?;
-    runtimes::build()?;
-    Ok((gristmill, onnxruntime))
-}
-
 /// Build the server alone. The example `runtime` is a
 /// step of building runtimes. The example `features` is built as well: it makes cargo compile the
 /// dependencies with the features that the tests need, so that the tests compile none again.
@@ -153,7 +118,7 @@ pub(crate) fn build_hostile_languages(gristmill: &Path) -> Result<()> {
 
 /// Build the samples and the hostile plugins in other languages, the languages side by side: their
 /// tools use one core each.
-fn build_all_languages(gristmill: &Path) -> Result<PathBuf> {
+pub(crate) fn build_all_languages(gristmill: &Path) -> Result<PathBuf> {
     let build = |language: &str| {
         let is_in = |plugin: &&Plugin| plugin.folder.split('/').any(|part| part == language);
         let plugins = LANGUAGE_PLUGINS.iter().chain(&HOSTILE_LANGUAGE_PLUGINS).filter(is_in);
@@ -223,7 +188,7 @@ fn debian_toolchain_is_there() -> bool {
 }
 
 /// Install what plugins in Python, JavaScript and C need, from Debian's packages, and Node.
-fn install_languages() -> Result<()> {
+pub(crate) fn install_languages() -> Result<()> {
     install_node()?;
     let is_missing = |package: &&Package| {
         let (command, arguments) = package.probe.split_first().unwrap_or((&"false", &[]));

@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use self::tally::{Printer, Tally, run_tests};
 use crate::shell::{self, cargo, step};
-use crate::{books, deny, docs, layers, notice, setup};
+use crate::{books, build, deny, docs, layers, notice, setup};
 
 pub(crate) fn command() -> clap::Command {
     clap::Command::new("test")
@@ -37,7 +37,7 @@ fn run_all() -> Result<()> {
     check_format()?;
     step("dependencies");
     deny::check()?;
-    let built = setup::build_all()?;
+    let built = build::build_all()?;
     step("the reference tables, the OpenAPI document and the links");
     docs::check(&built.gristmill)?;
     step("NOTICE");
@@ -60,7 +60,7 @@ fn run_all() -> Result<()> {
 }
 
 /// Paste the books. Each block counts as a test.
-fn pasted(built: &setup::Built) -> Tally {
+fn pasted(built: &build::Built) -> Tally {
     match books::check(built) {
         Ok(passed) => Tally { passed, ..Tally::default() },
         Err(error) => {
@@ -73,7 +73,7 @@ fn pasted(built: &setup::Built) -> Tally {
 /// Run the tests several times beside a full load: a busy machine could make them fail.
 fn run_busy() -> Result<()> {
     const ROUNDS: usize = 3;
-    let built = setup::build_all()?;
+    let built = build::build_all()?;
     let mut tests = host_tests(&built)?;
     let cores = std::thread::available_parallelism()?.get();
     for round in 1..=ROUNDS {
@@ -91,7 +91,7 @@ fn run_busy() -> Result<()> {
 /// calls to the store that fail, rows that influence each other, and calls that are made from the
 /// description of the admin API.
 pub(crate) fn run_soak() -> Result<()> {
-    let built = setup::build_all()?;
+    let built = build::build_all()?;
     let mut tests = host_tests(&built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
     step("kills, races, failing stores, rows that meet, and the API's description (about an hour)");
@@ -131,7 +131,7 @@ fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// The tests of this workspace. What they need is installed.
-pub(crate) fn host_tests(built: &setup::Built) -> Result<Command> {
+pub(crate) fn host_tests(built: &build::Built) -> Result<Command> {
     let mut tests = cargo();
     tests
         .args(["test", "--workspace", "--no-fail-fast"])

@@ -34,6 +34,9 @@ FUNCTIONS = ("preprocess", "postprocess")
 #: The addresses that are told at once.
 ADDRESSES = 8 << 10
 
+#: The code of functions. It stays: what is told to the host must not be freed.
+_code: list[CodeType] = []
+
 _is_loading = True
 _urandom = os.urandom
 
@@ -114,8 +117,7 @@ class Sources:
 
 def keep_objects() -> None:
     """Tell the host which objects exist as long as the memory."""
-    addresses = array("I")
-    code: list[CodeType] = []
+    addresses, code = array("I"), _code
     is_tracked, referents = gc.is_tracked, gc.get_referents
     for found in gc.get_objects():
         addresses.append(id(found))

@@ -69,6 +69,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 /// Load sources, as the compiler would look at them in other languages. None if this program has
 /// no runtime for them.
 fn load_sources(file: &[u8]) -> Result<Option<Loaded>> {
+    eprintln!("loading the sources (up to a minute the first time, to compile the runtime)");
     match loading::load(file) {
         Err(error) if loading::is_without_runtime(&error) => {
             eprintln!("the sources were not loaded: this program has no runtime for them");

@@ -1,5 +1,5 @@
-//! `gristmill plugin check`: what a plugin imports, exports and needs, and how long a server takes to
-//! load it.
+//! `gristmill plugin check`: what a plugin imports, exports and needs, and how long a server takes
+//! to load it.
 
 use std::path::PathBuf;
 

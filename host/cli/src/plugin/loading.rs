@@ -6,7 +6,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use gristmill_client::block_on;
 use gristmill_core::{BufferPool, Digest};
-use gristmill_sandbox::{LoadError, Roles, Sandbox, SandboxConfig};
+use gristmill_sandbox::{LoadError, Roles, Sandbox, SandboxConfig, is_archive};
 
 use super::build_folder::BuildFolder;
 use super::children;
@@ -28,11 +28,12 @@ pub(super) struct Loaded {
 /// have.
 pub(super) fn load(file: &[u8]) -> Result<Loaded> {
     let cache = tempfile::tempdir()?;
-    let config = SandboxConfig {
-        concurrent_calls: 1,
-        compiler: children::compiler(),
-        ..config(cache.path().to_owned())?
+    let cache_directory = cache.path().to_owned();
+    let usual = match is_archive(file) {
+        true => config(cache_directory)?,
+        false => SandboxConfig::new(cache_directory),
     };
+    let config = SandboxConfig { concurrent_calls: 1, compiler: children::compiler(), ..usual };
     let sandbox = Sandbox::new(&config, BufferPool::new(0))?;
     let started = Instant::now();
     let loading = async {

@@ -58,7 +58,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         None => admin::name("the name of the file (--name gives another)", &name_of(&file))?,
     };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
-    let is_interpreted = is_archive(&body);
+    let has_interpreter = is_archive(&body);
     let size = bytes_text(body.len() as u64);
     let what = format!("uploading {size}, which the server compiles (up to a minute)");
     let waiting = Progress::wait(&what);
@@ -68,7 +68,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     drop(waiting);
     println!("{tenant}/{name} is live in release {}", answer["release"]);
-    if is_interpreted {
+    if has_interpreter {
         eprintln!("{REUSE_HINT}");
     }
     Ok(())

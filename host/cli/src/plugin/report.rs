@@ -12,7 +12,7 @@ use gristmill_sandbox::CheckedComponent;
 use serde_json::{Value, json};
 
 use super::loading::Loaded;
-use crate::output::Output;
+use crate::output::{Output, kib};
 
 /// What a plugin gets of each package of WASI. Every plugin gets it that imports the package.
 const GRANTS: [(&str, &str); 7] = [
@@ -136,10 +136,6 @@ impl Report<'_> {
         }
         document
     }
-}
-
-fn kib(bytes: u64) -> String {
-    format!("{} KiB", bytes.div_ceil(1024))
 }
 
 /// The names of interfaces, by package: `wasi:cli@0.2.3` has `exit` and `stdout`.

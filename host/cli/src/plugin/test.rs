@@ -92,8 +92,8 @@ pub(crate) fn command() -> Command {
             Arg::new("instance-reuse")
                 .long("instance-reuse")
                 .value_name("MODE")
-                .value_parser(["auto", "none", "request", "tenant"])
-                .default_value("auto")
+                .value_parser(["none", "request", "tenant"])
+                .default_value("none")
                 .help("Which calls share an instance, as the pipeline's instance_reuse"),
         )
         .arg(
@@ -181,10 +181,9 @@ impl Options {
             settings: path("settings"),
             requests: path("requests"),
             reuse: match text("instance-reuse") {
-                Some("none") => Reuse::None,
                 Some("request") => Reuse::Request,
                 Some("tenant") => Reuse::Tenant(TenantReuse::default()),
-                _ => Reuse::Auto,
+                _ => Reuse::None,
             },
             checks: Checks {
                 tolerance,

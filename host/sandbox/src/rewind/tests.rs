@@ -14,7 +14,8 @@ use crate::mapped::deserialize;
 use crate::meter::Meter;
 use crate::runtime::Image;
 
-/// A memory of `PAGES` times 64 KiB with content in its second page, and functions that write to it.
+/// A memory of `PAGES` times 64 KiB with content in its second page, and functions that write to
+/// it.
 const COMPONENT: &str = r#"(component
   (core module $m
     (memory (export "memory") PAGES)
@@ -52,7 +53,7 @@ impl Fixture {
         file.write_all(&code).unwrap();
         let component = deserialize(engine.engine(), &file).unwrap();
         let place = image.place_in(&code).unwrap();
-        let first = FirstContent::of(&file, &component, place, bytes as u64).unwrap().unwrap();
+        let first = FirstContent::of(&component, place, bytes as u64).unwrap().unwrap();
         let account = Account::new(1, 1, ByteBudget::new(64 << 20));
         let limits = PluginLimits::default();
         let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::rewind::ContentPlace;
+use serde::{Deserialize, Serialize};
 use wasm_encoder::{
     ConstExpr, DataSection, ExportKind, ExportSection, MemorySection, MemoryType, Module,
 };
@@ -21,6 +21,18 @@ const PIECE: usize = 4 << 10;
 #[derive(Default)]
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
+}
+
+/// Where in the compiled file the content is with which a memory begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ContentPlace {
+    /// The first byte in the file.
+    pub(crate) in_file: u64,
+    /// The first byte in the memory.
+    pub(crate) in_memory: u64,
+    /// The length. The rest of the memory is 0.
+    pub(crate) bytes: u64,
 }
 
 /// A count of references at which Python never changes it: `_Py_IMMORTAL_INITIAL_REFCNT` of

@@ -11,21 +11,15 @@ use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
 
-const MODES: [(&str, ReuseMode); 4] = [
-    ("auto", ReuseMode::Auto),
-    ("none", ReuseMode::None),
-    ("request", ReuseMode::Request),
-    ("tenant", ReuseMode::Tenant),
-];
+const MODES: [(&str, ReuseMode); 3] =
+    [("none", ReuseMode::None), ("request", ReuseMode::Request), ("tenant", ReuseMode::Tenant)];
 
 /// How plugin instances are used again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseMode {
-    /// `request` for a plugin of sources, which shares its language's runtime; `none` for others.
-    #[default]
-    Auto,
     /// Each call has a fresh instance.
+    #[default]
     None,
     /// Both calls of a request have one instance, if one plugin does both.
     Request,
@@ -95,7 +89,6 @@ impl InstanceReuse {
     pub fn resolve(&self) -> Reuse {
         let default = TenantReuse::default();
         match self.mode {
-            ReuseMode::Auto => Reuse::Auto,
             ReuseMode::None => Reuse::None,
             ReuseMode::Request => Reuse::Request,
             ReuseMode::Tenant => Reuse::Tenant(TenantReuse {

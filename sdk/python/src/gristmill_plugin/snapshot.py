@@ -26,8 +26,8 @@ _ROUNDS = 16
 #: Larger blocks of free memory are rare.
 _LARGEST_HOLE = 8 << 10
 
-#: Free memory in one piece, for the calls.
-_FREE_BYTES = 512 << 10
+#: Free memory in one piece, for the calls: an instance that has grown is not used again.
+_FREE_BYTES = 2 << 20
 
 _kept: list[object] = []
 

@@ -196,6 +196,6 @@ fn a_wrong_value_is_refused_by_name() {
     });
     let path = "/admin/v1/tenants/acme/pipelines/wrong";
     let refused = server.admin.put_json(path, &spec);
-    let named = ["instance_reuse.mode is \"tenants\": must be one of auto, none, request, tenant"];
+    let named = ["instance_reuse.mode is \"tenants\": must be one of none, request, tenant"];
     refused.refused(422, "unprocessable", &named);
 }

@@ -158,7 +158,7 @@ def call(body):
     for mode in [json!("none"), json!("request"), Value::Null] {
         reuse(&server, &mode);
         for body in ["one", "two", "three", "four"] {
-            let second = if mode == "none" { fresh.to_owned() } else { left(body) };
+            let second = if mode == "request" { left(body) } else { fresh.to_owned() };
             assert_eq!(sends(body), format!("{fresh} {second}"), "{mode}");
         }
     }

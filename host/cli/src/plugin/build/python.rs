@@ -63,7 +63,7 @@ pub(super) fn name_of(manifest: &Table) -> Result<String> {
     Ok(Manifest::of(manifest)?.name)
 }
 
-/// Whether the plugin is built as a component of its own. Otherwise it is an archive of its sources.
+/// Whether the plugin is built as a component. Otherwise it is an archive of its sources.
 pub(super) fn is_component(folder: &Path) -> Result<bool> {
     Ok(Manifest::of(&python_manifest(folder)?)?.is_component)
 }

@@ -8,7 +8,7 @@ use gristmill_core::{Digest, PluginLimits};
 use gristmill_sandbox::Archive;
 use serde_json::{Value, json};
 
-use super::kib;
+use crate::output::kib;
 use crate::plugin::loading::Loaded;
 
 /// The report as text and as JSON.

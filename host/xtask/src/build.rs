@@ -1,0 +1,46 @@
+//! Building all that tests, or the demo, need.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::setup::{
+    PLUGIN_TOOLS, build_all_languages, build_components, build_server, install_languages,
+    install_onnxruntime, install_wasm_toolchain,
+};
+use crate::shell::{cargo, run, step, target};
+use crate::{runtimes, stock};
+
+/// The paths of what was built, in the profile that demo and tests share.
+pub(crate) struct Built {
+    pub(crate) gristmill: PathBuf,
+    pub(crate) components: PathBuf,
+    pub(crate) onnxruntime: PathBuf,
+}
+
+/// Install missing tools and build everything, tests included, so that demo and test share one set
+/// of compiled dependencies.
+pub(crate) fn build_all() -> Result<Built> {
+    install_wasm_toolchain()?;
+    install_languages()?;
+    let onnxruntime = install_onnxruntime()?;
+    step("building (the first time takes about 20 minutes on 2 cores)");
+    // Not the programs of `benches/`, which are large: clippy looks at them.
+    run(cargo().args(["test", "--workspace", "--no-run"]))?;
+    let gristmill = target().join("debug/gristmill");
+    build_components(&gristmill)?;
+    runtimes::build()?;
+    let components = build_all_languages(&gristmill)?;
+    stock::build(&gristmill, &target().join(PLUGIN_TOOLS), &components)?;
+    Ok(Built { gristmill, components, onnxruntime })
+}
+
+/// Install missing tools and build the server for the demo, without tests and benches. Returns the
+/// paths of the server and of ONNX Runtime. The demo's deploy builds the plugins.
+pub(crate) fn build_demo() -> Result<(PathBuf, PathBuf)> {
+    install_wasm_toolchain()?;
+    let onnxruntime = install_onnxruntime()?;
+    let gristmill = build_server()?;
+    runtimes::build()?;
+    Ok((gristmill, onnxruntime))
+}
