@@ -85,25 +85,22 @@ impl PluginPair {
         account: &crate::Account,
     ) -> Self {
         let is_one = Arc::ptr_eq(&pre, &post);
-        let both = |reuse: &TenantReuse| {
-            let first = pre.idle_guests(reuse, account);
-            let second = if is_one { first.clone() } else { post.idle_guests(reuse, account) };
-            (first, second)
-        };
         let mode = match reuse {
             Reuse::Tenant(reuse) => {
-                let (pre, post) = both(reuse);
-                Mode::Tenant { pre, post }
+                let first = pre.idle_guests(reuse, account);
+                let second = if is_one { first.clone() } else { post.idle_guests(reuse, account) };
+                Mode::Tenant { pre: first, post: second }
             }
             Reuse::None | Reuse::Request => {
-                let (first, second) = both(&rewound_stay());
-                let (first, second) = (
-                    Some(first).filter(|_| pre.is_rewindable()),
-                    Some(second).filter(|_| post.is_rewindable()),
-                );
+                let rewound = |plugin: &Plugin| {
+                    let stay = rewound_stay();
+                    plugin.is_rewindable().then(|| plugin.idle_guests(&stay, account))
+                };
+                let first = rewound(&pre);
                 match (reuse, is_one) {
                     (Reuse::Request, true) => Mode::Request { rewound: first },
-                    _ => Mode::None { pre: first, post: second },
+                    (_, true) => Mode::None { post: first.clone(), pre: first },
+                    (_, false) => Mode::None { pre: first, post: rewound(&post) },
                 }
             }
         };

@@ -179,9 +179,16 @@ def call(body):
         os.write(1, b'x')
     return before";
     serve(&server, &twice(top));
-    for body in ["one", "grow", "one", "keep", "one", "write", "write", "one"] {
-        let expected = if body == "keep" { "0 2" } else { "0 1" };
-        assert_eq!(sends(body), expected, "{body}");
+    for mode in ["none", "request"] {
+        reuse(&server, &json!(mode));
+        for body in ["one", "grow", "one", "keep", "one", "write", "write", "one"] {
+            let expected = match (mode, body) {
+                ("none", _) => "0 0",
+                (_, "keep") => "0 2",
+                _ => "0 1",
+            };
+            assert_eq!(sends(body), expected, "{mode} {body}");
+        }
     }
 }
 

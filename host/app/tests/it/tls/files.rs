@@ -152,6 +152,7 @@ fn a_faulty_change_is_refused_and_told_and_the_earlier_certificate_stays() {
         &["it is not the key of the certificate", text(&authority.path("server.key"))],
     );
     // The other plane may look at its files a moment later.
+    eventually("both planes say so", || server.log().matches(line).count() == 2);
     eventually("the status says so", || fault(&server).is_string());
     assert_names(fault(&server).as_str().unwrap(), &["it is not the key of the certificate"]);
     assert!(!fault(&server).as_str().unwrap().contains('/'), "{}", fault(&server));

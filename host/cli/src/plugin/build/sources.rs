@@ -1,5 +1,6 @@
-//! The digest of all that a build in Python or JavaScript is made of: the plugin's files, the SDK
-//! and the tools. Its file is another one each time, because the runtime's memory is a part of it.
+//! The digest of all that a component in Python or JavaScript is made of: the plugin's files, the
+//! SDK and the tools. Its file is another one each time, because the runtime's memory is a part of
+//! it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -33,6 +34,7 @@ const LEFT_OUT: [&str; 9] = [
 pub(crate) fn sources(folder: &Path) -> Result<Option<Digest>> {
     let (name, tools) = match Language::of(folder)? {
         Language::Rust | Language::C => return Ok(None),
+        Language::Python if !python::is_component(folder)? => return Ok(None),
         Language::Python => (python::name_of(&python_manifest(folder)?)?, python::COMPONENTIZE_PY),
         // Its tools are pinned in a file of the SDK.
         Language::Js => (js::name_of(&js_manifest(folder)?, folder)?, ""),
@@ -98,7 +100,11 @@ mod tests {
             fs::write(path, content).unwrap();
         };
         let now = || sources(folder.path()).unwrap().unwrap();
-        write("pyproject.toml", "[project]\nname = \"sums\"\n[tool.gristmill]");
+        let manifest = "[project]\nname = \"sums\"\n[tool.gristmill]";
+        write("pyproject.toml", manifest);
+        // An archive of sources is the same each time.
+        assert_eq!(sources(folder.path()).unwrap(), None);
+        write("pyproject.toml", &format!("{manifest}\ncomponent = true"));
         write("app.py", "import words");
         write("lib/words.py", "a = 1");
         fs::write(other.path().join("more.py"), "b = 1").unwrap();
