@@ -109,8 +109,8 @@ impl FirstContent {
 }
 
 impl Rewind {
-    /// Of a new guest. None if its memory is not as large as it should be, or if the kernel does not
-    /// say that the reader has written to it.
+    /// Of a new guest. None if its memory is not as large as it should be, or if the kernel does
+    /// not say that the reader has written to it.
     pub(crate) async fn of(
         first: &Arc<FirstContent>,
         store: &mut Store<StoreData>,

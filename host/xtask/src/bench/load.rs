@@ -1,5 +1,5 @@
-//! Whole requests under load: Gristmill with plugins in Rust and in Python, the same job in FastAPI,
-//! and a bare hyper echo of the same body, in turns.
+//! Whole requests under load: Gristmill with plugins in Rust and in Python, the same job in
+//! FastAPI, and a bare hyper echo of the same body, in turns.
 
 use anyhow::{Context, Result};
 use serde_json::json;
