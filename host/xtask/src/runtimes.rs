@@ -49,6 +49,7 @@ pub(crate) fn build() -> Result<()> {
         fs::remove_dir_all(&work)?;
     }
     fs::create_dir_all(&work)?;
+    setup::install_runtime_tools()?;
     let binaryen = install_binaryen()?;
     let (component, library) = (work.join("component.wasm"), work.join("library"));
     // The library's module writes its file into its own folder.

@@ -43,8 +43,11 @@ const LANGUAGE_PACKAGES: [Package; 7] = [
     Package { name: "make", probe: &["make", "--version"] },
     // Tests in C decode pictures with it.
     Package { name: "libstb-dev", probe: &["test", "-e", "/usr/include/stb/stb_image.h"] },
-    Package { name: "python3-venv", probe: &["python3", "-c", "import ensurepip, venv"] },
+    PYTHON_VENV,
 ];
+
+const PYTHON_VENV: Package =
+    Package { name: "python3-venv", probe: &["python3", "-c", "import ensurepip, venv"] };
 
 /// A plugin of this repository.
 struct Plugin {
@@ -190,11 +193,22 @@ fn debian_toolchain_is_there() -> bool {
 /// Install what plugins in Python, JavaScript and C need, from Debian's packages, and Node.
 pub(crate) fn install_languages() -> Result<()> {
     install_node()?;
+    install_missing(&LANGUAGE_PACKAGES)
+}
+
+/// Install what the runtimes are built with: Node, and environments of Python.
+pub(crate) fn install_runtime_tools() -> Result<()> {
+    install_node()?;
+    install_missing(&[PYTHON_VENV])
+}
+
+/// Install those of these packages that are missing.
+fn install_missing(packages: &[Package]) -> Result<()> {
     let is_missing = |package: &&Package| {
         let (command, arguments) = package.probe.split_first().unwrap_or((&"false", &[]));
         !succeeds(program(command).args(arguments))
     };
-    let missing: Vec<_> = LANGUAGE_PACKAGES.iter().filter(is_missing).collect();
+    let missing: Vec<_> = packages.iter().filter(is_missing).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -359,7 +373,6 @@ pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathB
 /// componentize-py in `target/componentize-py`, in the version that the SDK is tested with.
 /// Returns its path.
 pub(crate) fn install_componentize_py() -> Result<PathBuf> {
-    install_languages()?;
     let manifest = fs::read_to_string(root().join("sdk/python/pyproject.toml"))?;
     let named = manifest.split('"').find(|text| text.starts_with("componentize-py=="));
     let package = named.context("sdk/python/pyproject.toml names no version of componentize-py")?;
