@@ -216,7 +216,6 @@ fn languages(criterion: &mut Criterion) {
     });
     for (language, end) in LANGUAGES {
         let Some(file) = guest(&format!("digits{end}")) else { continue };
-        // One instance for both calls is what pipelines of interpreted plugins have by default.
         for (mode, reuse) in modes().into_iter().chain([("request", Reuse::Request)]) {
             let pair = bench.pair(file.clone(), &reuse);
             let request = Request {

@@ -12,9 +12,9 @@ use wasmtime::ResourceLimiterAsync;
 use crate::error::CallLimit;
 use crate::meter::Meter;
 
-/// A guest with this much linear memory is large: giving it back can take two milliseconds. Writing
-/// to so much takes longer than a call may run on a serving thread, so only what has been written
-/// at once matters. A plugin in Python begins with 13 MiB, and writes to one of them.
+/// A guest with this much linear memory is large: giving it back can take two milliseconds if the
+/// guest has written to all of it. A plugin in Python begins with 15 MiB, and writes to one of
+/// them.
 const LARGE_MEMORY_BYTES: usize = 16 << 20;
 
 /// A guest gets this much linear memory only off the serving threads. A single instruction can

@@ -19,7 +19,7 @@ pub enum ComponentError {
     )]
     NotWasm(String),
     /// An archive of sources, where a component is needed.
-    #[error("it is an archive of sources: only a server can tell what it exports")]
+    #[error("it is an archive of sources, not a component")]
     Archive,
     /// A component or module that does not validate.
     #[error("not a valid WebAssembly component: {0}")]

@@ -93,8 +93,7 @@ impl PluginPair {
             }
             Reuse::None | Reuse::Request => {
                 let rewound = |plugin: &Plugin| {
-                    let stay = rewound_stay();
-                    plugin.is_rewindable().then(|| plugin.idle_guests(&stay, account))
+                    plugin.is_rewindable().then(|| plugin.idle_guests(&rewound_stay(), account))
                 };
                 let first = rewound(&pre);
                 match (reuse, is_one) {

@@ -70,20 +70,18 @@ struct New<'a, R> {
     placing: Placing<'a>,
 }
 
-/// A compiled component, and the findings of its check.
-pub(crate) struct Compiled {
-    pub(crate) cached: Cached,
-    pub(crate) runtime: Option<Arc<LinkedRuntime>>,
-}
-
 impl Plugin {
     /// Check a compiled component against the contract and the engine's limits.
     ///
     /// # Errors
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
-    pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
-        let Compiled { cached: Cached { component, about, first_content }, runtime } = compiled;
+    pub(crate) fn load(
+        engine: Arc<PluginEngine>,
+        cached: Cached,
+        runtime: Option<Arc<LinkedRuntime>>,
+    ) -> Result<Self, LoadError> {
+        let Cached { component, about, first_content } = cached;
         let roles = about.roles();
         let About { imports, sources, memory_bytes, .. } = about;
         let of = engine.clone();
@@ -100,11 +98,9 @@ impl Plugin {
         let table = needed.as_ref().and_then(|needed| needed.max_initial_table_size);
         check_size(engine.config(), memory_bytes, table.unwrap_or(0))?;
         component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
-        let export = |wanted, name| {
-            if wanted { component.get_export_index(None, name) } else { None }
-        };
-        let preprocess = export(roles.pre, Preprocess::EXPORT);
-        let postprocess = export(roles.post, Postprocess::EXPORT);
+        let index = |name| component.get_export_index(None, name);
+        let preprocess = index(Preprocess::EXPORT).filter(|_| roles.pre);
+        let postprocess = index(Postprocess::EXPORT).filter(|_| roles.post);
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::SeveralContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));

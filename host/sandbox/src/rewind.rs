@@ -4,9 +4,10 @@
 //! (`runtime::main_module` refuses any other). Making such a guest takes longer than most calls,
 //! and its first writes to each page cost a page fault. To rewind it takes neither.
 //!
-//! The kernel knows which pages were written since they were mapped: they are no longer pages of
-//! the compiled file. These get their content again, from the same file. So a call in a guest that
-//! was rewound sees what it would see in a new one, down to the last byte. Only the numbers of its
+//! A guest's memory is mapped from the compiled file. When the guest writes to a page, the kernel
+//! gives it a copy of that page, and says so in its page map. Each copy gets the content of the
+//! file again. So a call in a guest that was rewound sees what it would see in a new one, down to
+//! the last byte. Only the numbers of its
 //! handles to the host's objects can be others: wasmtime gives them in the order in which earlier
 //! ones were given back.
 //!
@@ -93,14 +94,14 @@ impl FirstContent {
     }
 
     /// The content of a page, if it is not 0.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "wasmtime gives the mapped file as pointers")]
     fn page(&self, at: usize) -> Option<&[u8]> {
         if !self.place.contains(&at) {
             return None;
         }
         let from = self.in_file + (at - self.place.start);
-        // SAFETY: the content ends within the mapped file (`of`), in whole pages of the memory, and
-        // nobody writes to this part of it.
+        // SAFETY: the content ends within the mapped file (`of`), in whole pages of the memory. The
+        // component keeps the file mapped, and no code writes to this part of it.
         Some(unsafe {
             let content = self.component.image_range().start.add(from);
             std::slice::from_raw_parts(content, PAGE_BYTES)
@@ -128,7 +129,7 @@ impl Rewind {
         }
         let rewind = Self { first: first.clone(), memory: memory.as_ptr().expose_provenance() };
         let answer = MEMORY_PAIR as usize / PAGE_BYTES * PAGE_BYTES;
-        if !matches!(rewind.written(), Some(Ok(written)) if written.contains(&answer)) {
+        if !rewind.written().is_some_and(|written| written.contains(&answer)) {
             return Ok(None);
         }
         rewind.restore(store, answer);
@@ -144,7 +145,7 @@ impl Rewind {
         if has_grown || !wasi.forget() || state.keeps_resources() {
             return false;
         }
-        let Some(Ok(written)) = self.written() else { return false };
+        let Some(written) = self.written() else { return false };
         if written.len() * PAGE_BYTES > WRITTEN_BYTES_MAX {
             return false;
         }
@@ -153,28 +154,26 @@ impl Rewind {
     }
 
     /// The pages that were written. None if the kernel does not tell.
-    fn written(&self) -> Option<io::Result<Vec<usize>>> {
+    fn written(&self) -> Option<Vec<usize>> {
         let page_map = PAGE_MAP.as_ref()?;
         let mut entries = vec![0; self.first.memory_bytes / PAGE_BYTES * ENTRY_BYTES];
         let begin = (self.memory / PAGE_BYTES * ENTRY_BYTES) as u64;
-        if let Err(error) = page_map.read_exact_at(&mut entries, begin) {
-            return Some(Err(error));
-        }
+        page_map.read_exact_at(&mut entries, begin).ok()?;
         let entries = entries.as_chunks::<ENTRY_BYTES>().0.iter().enumerate();
         let written = entries.filter(|(_, entry)| {
             let entry = u64::from_le_bytes(**entry);
             entry & SWAPPED != 0 || entry & (PRESENT | OF_FILE) == PRESENT
         });
-        Some(Ok(written.map(|(page, _)| page * PAGE_BYTES).collect()))
+        Some(written.map(|(page, _)| page * PAGE_BYTES).collect())
     }
 
     /// Give the page at `at` of the memory its first content.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "wasmtime gives no access to a component's memory")]
     fn restore(&self, _: &mut Store<StoreData>, at: usize) {
         assert!(at + PAGE_BYTES <= self.first.memory_bytes, "the page is not in the memory");
         // SAFETY: the page lies in the guest's memory, which the pool keeps mapped and in its place
-        // until the store is dropped, also while it grows. The store is borrowed, so no guest runs
-        // in it, and nobody else has a reference to its memory.
+        // until the store is dropped, also while it grows. The store is borrowed mutably, so no
+        // guest runs in it, and no other reference to its memory exists.
         let page = unsafe {
             let page = std::ptr::with_exposed_provenance_mut(self.memory + at);
             std::slice::from_raw_parts_mut(page, PAGE_BYTES)

@@ -17,7 +17,7 @@ use crate::config::SandboxConfig;
 use crate::engine::{Instances, PluginEngine};
 use crate::load_error::LoadError;
 use crate::mapped::exported_code;
-use crate::plugin::{Compiled, Plugin};
+use crate::plugin::Plugin;
 use crate::runtime::{
     self, InstalledRuntime, InstalledRuntimes, LinkedRuntime, is_archive, read_runtime,
 };
@@ -96,7 +96,7 @@ impl Sandbox {
             None => None,
         };
         let sandbox = self.clone();
-        blocking(move || Plugin::load(sandbox.engine.clone(), Compiled { cached, runtime })).await
+        blocking(move || Plugin::load(sandbox.engine.clone(), cached, runtime)).await
     }
 
     /// How an uploaded file is compiled. Only an archive of sources needs the runtimes.

@@ -52,42 +52,42 @@ const PYTHON_VENV: Package =
 /// A plugin of this repository.
 struct Plugin {
     folder: &'static str,
-    /// The component's file is `target/components/<component>.wasm`.
-    component: &'static str,
+    /// The file in `target/components`: a component, or an archive of sources.
+    file: &'static str,
 }
 
 /// The plugins of the demo's tenants.
 const DEMO_PLUGINS: [Plugin; 3] = [
-    Plugin { folder: "plugins/rust/digits", component: "digits" },
-    Plugin { folder: "plugins/rust/ranker-pre", component: "ranker-pre" },
-    Plugin { folder: "plugins/rust/ranker-post", component: "ranker-post" },
+    Plugin { folder: "plugins/rust/digits", file: "digits.wasm" },
+    Plugin { folder: "plugins/rust/ranker-pre", file: "ranker-pre.wasm" },
+    Plugin { folder: "plugins/rust/ranker-post", file: "ranker-post.wasm" },
 ];
 
 /// The plugins that only tests and benches use.
 const TEST_PLUGINS: [Plugin; 6] = [
-    Plugin { folder: "plugins/rust/photos", component: "photos" },
-    Plugin { folder: "plugins/hostile", component: "hostile" },
-    Plugin { folder: "plugins/hostile/wasi", component: "hostile-wasi" },
-    Plugin { folder: "plugins/bench", component: "bench-guest" },
-    Plugin { folder: "plugins/bench/marked", component: "marked" },
-    Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
+    Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
+    Plugin { folder: "plugins/hostile", file: "hostile.wasm" },
+    Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
+    Plugin { folder: "plugins/bench", file: "bench-guest.wasm" },
+    Plugin { folder: "plugins/bench/marked", file: "marked.wasm" },
+    Plugin { folder: "plugins/bench/vocabulary", file: "vocabulary.wasm" },
 ];
 
 /// The samples in other languages, which tests and benches use.
 const LANGUAGE_PLUGINS: [Plugin; 6] = [
-    Plugin { folder: "plugins/python/digits", component: "digits-python" },
-    Plugin { folder: "plugins/python/ranker", component: "ranker-python" },
-    Plugin { folder: "plugins/js/digits", component: "digits-js" },
-    Plugin { folder: "plugins/js/ranker", component: "ranker-js" },
-    Plugin { folder: "plugins/c/digits", component: "digits-c" },
-    Plugin { folder: "plugins/c/ranker", component: "ranker-c" },
+    Plugin { folder: "plugins/python/digits", file: "digits-python.tar" },
+    Plugin { folder: "plugins/python/ranker", file: "ranker-python.tar" },
+    Plugin { folder: "plugins/js/digits", file: "digits-js.wasm" },
+    Plugin { folder: "plugins/js/ranker", file: "ranker-js.wasm" },
+    Plugin { folder: "plugins/c/digits", file: "digits-c.wasm" },
+    Plugin { folder: "plugins/c/ranker", file: "ranker-c.wasm" },
 ];
 
 /// A plugin that misbehaves in each of them, which tests and benches use.
 const HOSTILE_LANGUAGE_PLUGINS: [Plugin; 3] = [
-    Plugin { folder: "plugins/hostile/python", component: "hostile-python" },
-    Plugin { folder: "plugins/hostile/js", component: "hostile-js" },
-    Plugin { folder: "plugins/hostile/c", component: "hostile-c" },
+    Plugin { folder: "plugins/hostile/python", file: "hostile-python.wasm" },
+    Plugin { folder: "plugins/hostile/js", file: "hostile-js.wasm" },
+    Plugin { folder: "plugins/hostile/c", file: "hostile-c.wasm" },
 ];
 
 /// Build the server alone. The example `runtime` is a
@@ -143,21 +143,13 @@ fn build_plugins<'a>(
     step("building plugins");
     let components = target().join("components");
     fs::create_dir_all(&components)?;
-    for Plugin { folder, component } in plugins {
-        let out = components.join(format!("{component}.{}", end_of(folder)?));
+    for Plugin { folder, file } in plugins {
+        let out = components.join(file);
         let mut build = program(gristmill);
         set_build_folders(&mut build);
         run(build.args(["plugin", "build", folder, "--out"]).arg(out))?;
     }
     Ok(components)
-}
-
-/// The end of the name of a plugin's file: an archive of sources, or a component.
-fn end_of(folder: &str) -> Result<&'static str> {
-    let manifest = root().join(folder).join("pyproject.toml");
-    let is_archive =
-        manifest.exists() && !fs::read_to_string(manifest)?.contains("component = true");
-    Ok(if is_archive { "tar" } else { "wasm" })
 }
 
 /// Set the folders of a command of `gristmill` that builds plugins of this repository.

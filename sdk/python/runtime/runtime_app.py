@@ -126,19 +126,22 @@ def keep_objects() -> None:
                 addresses.append(id(other))
                 if type(other) is CodeType:
                     code.append(other)
-        if len(addresses) > ADDRESSES:
-            loading.keep_objects(addresses.tobytes())
-            del addresses[:]
+        tell(addresses, ADDRESSES)
     for one in code:
         # The collector does not know what code refers to.
         for other in (one.co_consts, *one.co_consts, one.co_names, *one.co_names):
             addresses.append(id(other))
             if type(other) is CodeType:
                 code.append(other)
-        if len(addresses) > ADDRESSES:
-            loading.keep_objects(addresses.tobytes())
-            del addresses[:]
-    loading.keep_objects(addresses.tobytes())
+        tell(addresses, ADDRESSES)
+    tell(addresses, 0)
+
+
+def tell(addresses: array[int], least: int) -> None:
+    """Tell the host these addresses, if there are more than `least`."""
+    if len(addresses) > least:
+        loading.keep_objects(addresses.tobytes())
+        del addresses[:]
 
 
 def after_import(traceback: TracebackType | None) -> TracebackType | None:

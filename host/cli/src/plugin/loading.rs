@@ -1,5 +1,6 @@
 //! Loading a plugin as a server does, in a sandbox of its own.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -47,7 +48,7 @@ pub(super) fn load(file: &[u8]) -> Result<Loaded> {
 
 /// The defaults of a sandbox that keeps compiled plugins in `cache`. The code of runtimes is kept
 /// in the folder of builds, for all plugins.
-pub(super) fn config(cache: std::path::PathBuf) -> Result<SandboxConfig> {
+pub(super) fn config(cache: PathBuf) -> Result<SandboxConfig> {
     let runtimes_cache = Some(BuildFolder::open()?.path().join("runtimes"));
     Ok(SandboxConfig { runtimes_cache, ..SandboxConfig::new(cache) })
 }

@@ -24,8 +24,8 @@ const CALLS: [(&str, Option<f64>); 6] = [
 const LANGUAGES: [(&str, [Option<f64>; 3]); 4] = [
     ("rust", [Some(20.0), None, Some(5.0)]),
     ("c", [Some(25.0), None, Some(5.0)]),
-    ("js", [None, Some(250.0), Some(60.0)]),
-    ("python", [None, Some(500.0), Some(60.0)]),
+    ("js", [Some(250.0), Some(250.0), Some(60.0)]),
+    ("python", [Some(500.0), Some(500.0), Some(60.0)]),
 ];
 
 /// A tensor of 600 KB from the guest to the host, over the guest's own loop and a native copy.

@@ -387,8 +387,8 @@ fn a_folder_whose_sources_are_the_same_changes_nothing() {
         cli.write("gristmill.deploy.toml", tenant);
         for command in [&["deploy", "--yes"][..], &["diff"]] {
             let ended = cli.run(command);
-            let said = if is_archive { "building reader\n" } else { "" };
-            let expected = (Some(0), "nothing to change\n", said);
+            let progress = if is_archive { "building reader\n" } else { "" };
+            let expected = (Some(0), "nothing to change\n", progress);
             assert_eq!((ended.code, ended.out.as_str(), ended.stderr.as_str()), expected);
         }
         assert_eq!(server.release(), before);
