@@ -16,6 +16,7 @@
 //! may import the interfaces named there.
 
 pub(crate) mod image;
+pub(crate) mod json;
 pub(crate) mod log;
 pub(crate) mod methods;
 pub(crate) mod prepare;
@@ -82,7 +83,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    stateless: types, tensors, image, prepare, v0_1, v0_2;
+    stateless: types, tensors, image, json, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log;
 }

@@ -7,7 +7,6 @@ The model takes 28x28 values from 0 to 1, with bright ink on black (models/digit
 from gristmill_plugin import (
     Blob,
     Context,
-    InvalidInput,
     Outputs,
     Prepared,
     Processor,
@@ -41,10 +40,7 @@ class Digits(Processor):
 def photo_of(request: Request) -> Blob:
     """The file of the photo."""
     if request.content_type == "application/json":
-        body = request.json()
-        if not isinstance(body, dict):
-            raise InvalidInput('the body is not an object with "image"')
-        return Blob.from_base64(body.get("image"))
+        return request.json_blob("/image")
     parts = request.parts
     return parts[0].body if parts else request.body
 

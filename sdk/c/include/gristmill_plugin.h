@@ -268,6 +268,9 @@ const gm_blob *gm_request_body(const gm_request *request);
 // The parts of a multipart/form-data body, in order. None if the request is not multipart.
 gm_parts gm_request_parts(const gm_request *request);
 
+// The first part of this name. GM_INVALID_INPUT if there is none.
+gm_status gm_request_part(const gm_request *request, const char *name, const gm_part **out);
+
 // The uploaded file: the body of the first part, or the whole body if there are no parts.
 const gm_blob *gm_request_file(const gm_request *request);
 
@@ -420,6 +423,23 @@ gm_status gm_json_read(const void *text, size_t size, const gm_json **out);
 gm_status gm_blob_json(const gm_blob *blob, const gm_json **out);
 gm_status gm_request_json(const gm_request *request, const gm_json **out);
 
+// The value at a JSON Pointer (RFC 6901) of a JSON body, as "/threshold". Only it is copied into the
+// plugin. NULL if there is no such value.
+gm_status gm_request_json_at(const gm_request *request, const char *pointer, const gm_json **out);
+
+// The values at `pointer` of a JSON body as a tensor, read by the host: nothing is copied into the
+// plugin. Lists of lists are dimensions. With keys the value is a list of objects, and each makes a
+// row of its values at these keys, in their order; a value may be a flat list. See json-tensor in
+// wit/types.wit. GM_INVALID_INPUT if the body is something else: it says where and what is there.
+gm_status gm_request_json_tensor(const gm_request *request, const char *pointer, gm_dtype dtype,
+                                 gm_tensor **out);
+gm_status gm_request_json_rows(const gm_request *request, const char *pointer,
+                               const char *const *keys, size_t keys_count, gm_dtype dtype,
+                               gm_tensor **out);
+
+// The bytes of the text in base64 at `pointer` of a JSON body, as gm_blob_from_base64 reads it.
+gm_status gm_request_json_blob(const gm_request *request, const char *pointer, const gm_blob **out);
+
 // The pipeline's settings. Failures of theirs are GM_INTERNAL.
 gm_status gm_context_settings_json(const gm_context *context, const gm_json **out);
 
@@ -485,6 +505,10 @@ void gm_json_put_float(gm_json_writer *writer, float value);
 void gm_json_put_double(gm_json_writer *writer, double value);
 void gm_json_put_string(gm_json_writer *writer, const char *text);
 void gm_json_put_text(gm_json_writer *writer, const char *text, size_t size);
+// A tensor's elements as arrays of its shape, and a blob's bytes as a text in base64: the host writes
+// them. GM_INTERNAL for NaN and infinity.
+gm_status gm_json_put_tensor(gm_json_writer *writer, const gm_tensor *tensor);
+gm_status gm_json_put_blob(gm_json_writer *writer, const gm_blob *blob);
 // Any value that was read.
 void gm_json_put(gm_json_writer *writer, const gm_json *value);
 

@@ -22,4 +22,7 @@ struct gm_json {
 // As gm_json_read, but the document's strings stay in `text`, which is changed and ends with NUL.
 gm_status gm_json_read_in_place(char *text, size_t size, const gm_json **out);
 
+// A value that is JSON already.
+void gm_json_put_raw(gm_json_writer *writer, const char *json);
+
 #endif

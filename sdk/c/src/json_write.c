@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "handle.h"
 #include "json.h"
 #include "memory.h"
 #include "numbers.h"
@@ -27,10 +28,37 @@ static char *begin_value(gm_json_writer *writer, size_t size) {
     return at;
 }
 
-static void put_word(gm_json_writer *writer, const char *word) {
-    size_t size = strlen(word);
-    memcpy(begin_value(writer, size), word, size);
+static void put_bytes(gm_json_writer *writer, const void *json, size_t size) {
+    memcpy(begin_value(writer, size), json, size);
     writer->size += size;
+}
+
+void gm_json_put_raw(gm_json_writer *writer, const char *json) {
+    put_bytes(writer, json, strlen(json));
+}
+
+// The host writes a piece as a value.
+static gm_status put_piece(gm_json_writer *writer, gristmill_plugin_json_piece_t piece) {
+    gristmill_plugin_json_list_piece_t pieces = {&piece, 1};
+    imports_list_u8_t json;
+    imports_string_t why;
+    if (!gristmill_plugin_json_write(&pieces, &json, &why)) {
+        return gm_internal("the answer as JSON: %s", gm_text_of(why));
+    }
+    put_bytes(writer, json.ptr, json.len);
+    return GM_OK;
+}
+
+gm_status gm_json_put_tensor(gm_json_writer *writer, const gm_tensor *tensor) {
+    gristmill_plugin_json_piece_t piece = {.tag = GRISTMILL_PLUGIN_JSON_PIECE_TENSOR};
+    piece.val.tensor.__handle = gm_number_of(&tensor->handle);
+    return put_piece(writer, piece);
+}
+
+gm_status gm_json_put_blob(gm_json_writer *writer, const gm_blob *blob) {
+    gristmill_plugin_json_piece_t piece = {.tag = GRISTMILL_PLUGIN_JSON_PIECE_BASE64};
+    piece.val.base64.__handle = gm_number_of(&blob->handle);
+    return put_piece(writer, piece);
 }
 
 static void open(gm_json_writer *writer, char bracket) {
@@ -68,11 +96,11 @@ void gm_json_key(gm_json_writer *writer, const char *name) {
 }
 
 void gm_json_put_null(gm_json_writer *writer) {
-    put_word(writer, "null");
+    gm_json_put_raw(writer, "null");
 }
 
 void gm_json_put_bool(gm_json_writer *writer, bool value) {
-    put_word(writer, value ? "true" : "false");
+    gm_json_put_raw(writer, value ? "true" : "false");
 }
 
 void gm_json_put_integer(gm_json_writer *writer, int64_t value) {

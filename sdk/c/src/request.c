@@ -136,8 +136,74 @@ const gm_blob *gm_request_file(const gm_request *request) {
     return parts.count ? parts.items[0].body : gm_request_body(request);
 }
 
+gm_status gm_request_part(const gm_request *request, const char *name, const gm_part **out) {
+    gm_parts parts = gm_request_parts(request);
+    for (size_t index = 0; index < parts.count; index++) {
+        *out = &parts.items[index];
+        if (strcmp((*out)->name, name) == 0) return GM_OK;
+    }
+    if (!parts.count) return gm_invalid_input("the body is not a form with a part '%s'", name);
+    return gm_invalid_input("the form has no part '%s': its first one is '%s'", name,
+                            parts.items[0].name);
+}
+
 gm_status gm_request_json(const gm_request *request, const gm_json **out) {
     return gm_blob_json(gm_request_body(request), out);
+}
+
+// A body that is not the JSON that was asked for is the client's fault; a wrong pointer is the
+// plugin's.
+static gm_status json_fault(const gristmill_plugin_types_json_error_t *error) {
+    if (error->tag == GRISTMILL_PLUGIN_TYPES_JSON_ERROR_INVALID_JSON) {
+        return gm_invalid_input("%s", gm_text_of(error->val.invalid_json));
+    }
+    return gm_internal("%s", gm_text_of(error->val.invalid_argument));
+}
+
+gm_status gm_request_json_at(const gm_request *request, const char *pointer, const gm_json **out) {
+    imports_string_t at = gm_text(pointer);
+    imports_option_list_u8_t found;
+    gristmill_plugin_types_json_error_t error;
+    *out = NULL;
+    if (!gristmill_plugin_types_method_request_json_value(request->handle, &at, &found, &error)) {
+        return json_fault(&error);
+    }
+    if (!found.is_some) return GM_OK;
+    return gm_json_read_in_place((char *)found.val.ptr, found.val.len, out);
+}
+
+gm_status gm_request_json_rows(const gm_request *request, const char *pointer,
+                               const char *const *keys, size_t keys_count, gm_dtype dtype,
+                               gm_tensor **out) {
+    if ((unsigned)dtype > GM_STRING) return gm_internal("dtype %d is unknown", (int)dtype);
+    imports_string_t at = gm_text(pointer);
+    imports_list_string_t names = {gm_alloc(keys_count * sizeof *names.ptr), keys_count};
+    for (size_t key = 0; key < keys_count; key++) names.ptr[key] = gm_text(keys[key]);
+    gristmill_plugin_types_own_tensor_t tensor;
+    gristmill_plugin_types_json_error_t error;
+    if (!gristmill_plugin_types_method_request_json_tensor(
+            request->handle, &at, &names, (gristmill_plugin_types_dtype_t)dtype, &tensor, &error)) {
+        return json_fault(&error);
+    }
+    *out = gm_hold(GM_HANDLE_TENSOR, tensor.__handle);
+    return GM_OK;
+}
+
+gm_status gm_request_json_tensor(const gm_request *request, const char *pointer, gm_dtype dtype,
+                                 gm_tensor **out) {
+    return gm_request_json_rows(request, pointer, NULL, 0, dtype, out);
+}
+
+gm_status gm_request_json_blob(const gm_request *request, const char *pointer,
+                               const gm_blob **out) {
+    imports_string_t at = gm_text(pointer);
+    gristmill_plugin_types_own_blob_t blob;
+    gristmill_plugin_types_json_error_t error;
+    if (!gristmill_plugin_types_method_request_json_blob(request->handle, &at, &blob, &error)) {
+        return json_fault(&error);
+    }
+    *out = held(blob);
+    return GM_OK;
 }
 
 #define CONTEXT_TEXT(name)                                                    \

@@ -1,6 +1,7 @@
 // Bytes that stay on the host until the plugin reads them.
 
 import * as host from '#host';
+import { placed } from './answer.js';
 import { InvalidInput } from './failure.js';
 import { parse } from './json.js';
 import { hold } from './resources.js';
@@ -46,18 +47,28 @@ export class Body {
     return text(this.bytes(), 'the body');
   }
 
+  /** In `PluginResponse.json` the host writes its bytes. */
+  toJSON() {
+    return placed({ tag: 'base64', val: this.#raw }, 'Body');
+  }
+
   json() {
-    const source = this.text();
-    try {
-      return parse(source);
-    } catch (error) {
-      throw new InvalidInput(`invalid JSON: ${withoutPrefix(error.message)}`);
-    }
+    return valueOf(this.bytes());
   }
 
   /** Not for plugins: the host's object. */
   static raw(body) {
     return body.#raw;
+  }
+}
+
+/** The value of a JSON document. */
+export function valueOf(bytes) {
+  const source = text(bytes, 'the body');
+  try {
+    return parse(source);
+  } catch (error) {
+    throw new InvalidInput(`invalid JSON: ${withoutPrefix(error.message)}`);
   }
 }
 

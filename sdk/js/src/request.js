@@ -1,6 +1,9 @@
 // The request, read from the host when it is asked for.
 
-import { Body } from './body.js';
+import { Body, valueOf } from './body.js';
+import { Internal, InvalidInput } from './failure.js';
+import { hold } from './resources.js';
+import { Tensor } from './tensor.js';
 
 /** Named values in order: headers or query parameters. Iterable: pairs of a name and a value. */
 export class Fields {
@@ -93,7 +96,40 @@ export class PluginRequest {
     return this.body.text();
   }
 
-  json() {
-    return this.body.json();
+  file(name) {
+    const part = this.part(name);
+    if (part !== undefined) return part;
+    if (this.parts.length === 0) throw new InvalidInput(`the body is not a form with a part '${name}'`);
+    const names = this.parts.slice(0, 10).map((other) => `'${other.name}'`);
+    throw new InvalidInput(`the form has no part '${name}', but ${names.join(', ')}`);
+  }
+
+  json(...at) {
+    if (at.length === 0 || at[0] === '') return this.body.json();
+    const [pointer, fallback] = at;
+    const found = asked(() => this.#raw.jsonValue(pointer));
+    if (found !== undefined) return valueOf(found);
+    if (at.length < 2) throw new InvalidInput(`invalid JSON: ${pointer} is missing`);
+    return fallback;
+  }
+
+  jsonTensor(pointer = '', dtype = 'float32', { keys = [] } = {}) {
+    return new Tensor(hold(asked(() => this.#raw.jsonTensor(pointer, keys, dtype))), dtype);
+  }
+
+  jsonBody(pointer) {
+    return new Body(asked(() => this.#raw.jsonBlob(pointer)));
+  }
+}
+
+/** What the host gives, or the failure that it names. */
+function asked(ask) {
+  try {
+    return ask();
+  } catch (error) {
+    const { tag, val } = error?.payload ?? {};
+    if (tag === 'invalid-json') throw new InvalidInput(val);
+    if (tag === 'invalid-argument') throw new Internal(val);
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
 // The answer to the client.
 
-import { stringify } from './json.js';
+import { written } from './answer.js';
 
 const encoder = new TextEncoder();
 
@@ -23,9 +23,9 @@ export class PluginResponse {
   }
 
   static json(value, options) {
-    const text = stringify(value);
-    if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
-    return new PluginResponse(text, { contentType: 'application/json', ...options });
+    const body = written(value);
+    if (body === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
+    return new PluginResponse(body, { contentType: 'application/json', ...options });
   }
 
   static text(text, options) {

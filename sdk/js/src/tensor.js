@@ -3,6 +3,7 @@
 
 import * as host from '#host';
 import { arrayOf, decodeStrings, dtypeOf, encodeStrings } from './elements.js';
+import { placed } from './answer.js';
 import { hold } from './resources.js';
 
 /**
@@ -100,6 +101,11 @@ export class Tensor {
 
   cast(dtype) {
     return made(() => this.#raw.cast(dtype), dtype, this.#shape);
+  }
+
+  /** In `PluginResponse.json` the host writes its elements. */
+  toJSON() {
+    return placed({ tag: 'tensor', val: this.#raw }, 'Tensor');
   }
 
   toString() {

@@ -5,6 +5,7 @@ import { exportPostprocess, exportPreprocess } from './call.js';
 import { fromContract } from './failure.js';
 import { parse, stringify } from './json.js';
 import { ReferenceBlob } from './reference/blob.js';
+import { jsonBlob, jsonTensor, jsonValue } from './reference/json.js';
 import { takeLines } from './reference/log.js';
 import { State } from './state.js';
 import { Tensor } from './tensor.js';
@@ -97,6 +98,9 @@ function rawRequest({ body, json, contentType, headers = {}, query = {}, parts =
     headers: () => fields(headers).map(({ name, value }) => ({ name: name.toLowerCase(), value })),
     query: () => fields(query),
     body: () => new ReferenceBlob(bytes),
+    jsonTensor: (pointer, keys, dtype) => jsonTensor(bytes, pointer, keys, dtype),
+    jsonBlob: (pointer) => jsonBlob(bytes, pointer),
+    jsonValue: (pointer) => jsonValue(bytes, pointer),
     parts: () =>
       parts.map(({ name = '', filename, contentType: own, body: content }) => ({
         name,

@@ -189,8 +189,41 @@ export interface PluginRequest {
   bytes(): Uint8Array;
   /** @throws {InvalidInput} if the body is not UTF-8. */
   text(): string;
-  /** @throws {InvalidInput} if the body is not JSON. */
-  json(): any;
+  /**
+   * The first part of this name.
+   *
+   * @throws {InvalidInput} if there is none; it says which parts there are.
+   */
+  file(name: string): Part;
+  /**
+   * The body as JSON, or the value at a JSON Pointer (RFC 6901) in it, as `json('/threshold', 0.5)`.
+   * With a pointer only that value is copied into the plugin. `fallback` is the result if there is
+   * no such value.
+   *
+   * @throws {InvalidInput} if the body is not JSON, or there is neither a value nor a fallback.
+   */
+  json(pointer?: string, fallback?: unknown): any;
+  /**
+   * The values at `pointer` of a JSON body as a tensor, read by the host: nothing of it is copied
+   * into the plugin. Lists of lists are dimensions: `[[1,2,3],[4,5,6]]` has the shape [2, 3].
+   *
+   * With `keys` the value is a list of objects, and each makes a row of its values at these keys, in
+   * their order. A value may be a flat list; its values stand in the row one after another.
+   *
+   * Dtypes of floats take numbers, those of integers take integers in their range, `bool` takes
+   * true and false, `string` takes texts.
+   *
+   * @throws {InvalidInput} if the body is something else; it says where and what is there.
+   * @throws {Internal} if `pointer` is not a JSON Pointer, or a key is given twice.
+   */
+  jsonTensor(pointer?: string, dtype?: Dtype, options?: { keys?: readonly string[] }): Tensor;
+  /**
+   * The bytes of the text in base64 at `pointer` of a JSON body, as `Body.fromBase64` reads it.
+   * Neither the text nor the bytes are copied into the plugin.
+   *
+   * @throws {InvalidInput} if there is no such text; it says where and what is there.
+   */
+  jsonBody(pointer: string): Body;
 }
 
 /** The circumstances of a call. Each property is read from the host when it is asked for. */
@@ -263,7 +296,13 @@ export interface ResponseOptions {
 export class PluginResponse {
   /** A body of `contentType`, `application/octet-stream` unless it is given. */
   constructor(body?: Uint8Array | string, options?: ResponseOptions);
-  /** `value` as JSON. A bigint is written as an integer, and a typed array as an array. */
+  /**
+   * `value` as JSON. A bigint is written as an integer, and a typed array as an array. Tensors and
+   * bodies may stand in it, and the host writes them: a tensor as lists of lists of its shape, with
+   * the fewest digits that mean the same value of its dtype; a body as a text in base64.
+   *
+   * @throws {TypeError} for what JSON has no form for, as NaN in a tensor.
+   */
   static json(value: unknown, options?: ResponseOptions): PluginResponse;
   static text(text: string, options?: ResponseOptions): PluginResponse;
 }

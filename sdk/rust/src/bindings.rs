@@ -9,10 +9,10 @@ wit_bindgen::generate!({
     generate_all,
     pub_export_macro: true,
     additional_derives: [PartialEq],
-    additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed"],
+    additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece"],
 });
 
-pub use gristmill::plugin::{image, log, prepare, tensors, types};
+pub use gristmill::plugin::{image, json, log, prepare, tensors, types};
 
 pub mod worlds {
     /// The exports of one world over the shared imports. Types that implement the world's trait get
@@ -31,6 +31,7 @@ pub mod worlds {
                         "gristmill:plugin/image@0.3.0": crate::bindings::image,
                         "gristmill:plugin/log@0.3.0": crate::bindings::log,
                         "gristmill:plugin/prepare@0.3.0": crate::bindings::prepare,
+                        "gristmill:plugin/json@0.3.0": crate::bindings::json,
                     },
                 });
             }

@@ -10,7 +10,7 @@ use std::string::FromUtf8Error;
 use std::{fmt, io};
 
 use crate::bindings::image::ImageError;
-use crate::{BlobError, Failure, TensorError};
+use crate::{BlobError, Failure, JsonError, TensorError};
 
 impl Failure {
     /// The request cannot be understood: 400 with `text`.
@@ -95,6 +95,17 @@ impl From<BlobError> for Failure {
     fn from(error: BlobError) -> Self {
         let BlobError::InvalidBase64(text) = error;
         Self::InvalidInput(text)
+    }
+}
+
+/// A body that is not the JSON that was asked for is the client's fault; a wrong pointer is the
+/// plugin's.
+impl From<JsonError> for Failure {
+    fn from(error: JsonError) -> Self {
+        match error {
+            JsonError::InvalidJson(text) => Self::InvalidInput(text),
+            JsonError::InvalidArgument(text) => Self::Internal(text),
+        }
     }
 }
 

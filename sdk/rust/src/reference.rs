@@ -7,6 +7,7 @@
 
 mod base64;
 pub mod image;
+pub mod json;
 pub mod log;
 pub mod prepare;
 pub mod tensors;

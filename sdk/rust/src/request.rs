@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::{Blob, Context, Failure, Field, Request, json};
+use crate::{Blob, Context, Dtype, Failure, Field, Part, Request, Tensor, json};
 
 impl Request {
     /// The body, copied into the plugin. For a multipart request it is empty: see
@@ -26,6 +26,52 @@ impl Request {
     /// [`Failure::InvalidInput`] if the body does not fit `T`: the client's fault. It says where.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         Ok(json::from_slice(&self.body_bytes())?)
+    }
+
+    /// The value at `pointer` of a JSON body, a JSON Pointer (RFC 6901) as `/threshold`. None if
+    /// there is no value. Only that value is copied into the plugin.
+    ///
+    /// [`json_tensor`](Self::json_tensor), [`json_rows`](Self::json_rows) and
+    /// [`json_blob`](Self::json_blob) copy nothing: the host reads numbers, texts and base64.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidInput`] if the body is not JSON, or the value does not fit `T`.
+    /// [`Failure::Internal`] if `pointer` is not a JSON Pointer.
+    pub fn json_at<T: DeserializeOwned>(&self, pointer: &str) -> Result<Option<T>, Failure> {
+        let Some(value) = self.json_value(pointer)? else { return Ok(None) };
+        let fault = |error| Failure::invalid_input(format!("invalid JSON: {pointer}: {error}"));
+        json::from_slice(&value).map(Some).map_err(fault)
+    }
+
+    /// The values of a list of objects at `pointer` of a JSON body, as a tensor that the host reads:
+    /// each object makes a row of its values at these keys. See `json-tensor` in `wit/types.wit`.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidInput`] if the body is something else; it says where and what is there.
+    /// [`Failure::Internal`] if `pointer` is not a JSON Pointer, or a key is given twice.
+    pub fn json_rows(
+        &self,
+        pointer: &str,
+        keys: &[&str],
+        dtype: Dtype,
+    ) -> Result<Tensor, Failure> {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        Ok(self.json_tensor(pointer, &keys, dtype)?)
+    }
+
+    /// The first part of a form with this name.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidInput`] if there is none; it says which parts there are.
+    pub fn file(&self, name: &str) -> Result<Part, Failure> {
+        let parts = self.parts();
+        let names: Vec<_> = parts.iter().take(10).map(|part| format!("{:?}", part.name)).collect();
+        parts.into_iter().find(|part| part.name == name).ok_or_else(|| {
+            Failure::invalid_input(match &names[..] {
+                [] => format!("the body is not a form with a part {name:?}"),
+                names => format!("the form has no part {name:?}, but {}", names.join(", ")),
+            })
+        })
     }
 
     /// The value of the first header of this name, which must be in lower case. Each call copies
@@ -63,5 +109,7 @@ impl Blob {
     }
 }
 
+#[cfg(test)]
+mod json_tests;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,16 @@
 //! Making a response.
 
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
-use crate::{Failure, Field, Response};
+use crate::bindings::json::{Piece, write};
+use crate::{Blob, Failure, Field, Response, Tensor};
 
 impl Response {
-    /// 200 with `value` as JSON.
+    /// 200 with `value` as JSON. Tensors and blobs may stand in it, and the host writes them: a
+    /// tensor as lists of lists of its shape, with the fewest digits that mean the same value of
+    /// its dtype; a blob as a text in base64.
     ///
     /// # Errors
     /// [`Failure::Internal`] if `value` cannot be written as JSON.
@@ -29,4 +34,24 @@ impl Response {
         self.headers.push(Field { name: name.into(), value: value.into() });
         self
     }
+}
+
+/// In `serde_json` the host writes the elements.
+impl Serialize for Tensor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        written(Piece::Tensor(self), serializer)
+    }
+}
+
+/// In `serde_json` the host writes the bytes, as a text in base64.
+impl Serialize for Blob {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        written(Piece::Base64(self), serializer)
+    }
+}
+
+fn written<S: Serializer>(piece: Piece<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    let json = write(&[piece]).map_err(S::Error::custom)?;
+    let json = String::from_utf8(json).map_err(S::Error::custom)?;
+    RawValue::from_string(json).map_err(S::Error::custom)?.serialize(serializer)
 }

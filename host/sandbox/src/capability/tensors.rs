@@ -28,9 +28,9 @@ const INTERFACE: &str = "gristmill:plugin/tensors@0.3.0";
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
 /// Maximum dimensions of a tensor.
-const DIMENSIONS_MAX: usize = 32;
+pub(super) const DIMENSIONS_MAX: usize = 32;
 
-type Created = Result<Resource<Tensor>, wit::TensorError>;
+pub(super) type Created = Result<Resource<Tensor>, wit::TensorError>;
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
@@ -77,7 +77,7 @@ where
 impl<S: Send> CallState<S> {
     /// Check a new tensor of `dimensions` dimensions and `bytes` bytes against the limits, and
     /// count it.
-    async fn reserve_tensor(
+    pub(super) async fn reserve_tensor(
         &mut self,
         dimensions: usize,
         bytes: usize,
@@ -117,7 +117,7 @@ impl<S: Send> CallState<S> {
         self.lend(bytes.slice(range)).await
     }
 
-    fn finish_tensor(
+    pub(super) fn finish_tensor(
         &mut self,
         dtype: Dtype,
         shape: Shape,

@@ -1,17 +1,19 @@
 //! `types`: the context and the request of a call, blobs, and the records that the worlds' exports
 //! use.
 
-mod base64;
+pub(super) mod base64;
 mod bindings;
 mod blob;
 
 use std::time::Instant;
 
 use bytes::Bytes;
+use gristmill_core::Tensor;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
 pub use self::bindings::wit;
 use super::methods::{link_instead, link_methods};
+use super::tensors::wit as tensors;
 use crate::call::CallState;
 use crate::request::{Context, FormPart, Request, SharedContext};
 
@@ -44,7 +46,7 @@ impl<S: Send> CallState<S> {
         self.context.as_deref().ok_or_else(|| wasmtime::Error::msg("there is no context here"))
     }
 
-    fn own_request(&self) -> wasmtime::Result<&Request> {
+    pub(super) fn own_request(&self) -> wasmtime::Result<&Request> {
         self.request.as_ref().ok_or_else(|| wasmtime::Error::msg("there is no request here"))
     }
 }
@@ -108,6 +110,32 @@ impl<S: Send> wit::HostRequest for CallState<S> {
         self.before_copying(bytes).await?;
         let parts = self.own_request()?.parts.clone();
         parts.into_iter().map(|part| Ok(part_of(self, part)?)).collect()
+    }
+
+    async fn json_tensor(
+        &mut self,
+        _: Resource<Request>,
+        pointer: String,
+        keys: Vec<String>,
+        dtype: tensors::Dtype,
+    ) -> wasmtime::Result<Result<Resource<Tensor>, wit::JsonError>> {
+        CallState::json_tensor(self, &pointer, &keys, dtype).await
+    }
+
+    async fn json_blob(
+        &mut self,
+        _: Resource<Request>,
+        pointer: String,
+    ) -> wasmtime::Result<Result<Resource<Bytes>, wit::JsonError>> {
+        CallState::json_blob(self, &pointer).await
+    }
+
+    async fn json_value(
+        &mut self,
+        _: Resource<Request>,
+        pointer: String,
+    ) -> wasmtime::Result<Result<Option<Vec<u8>>, wit::JsonError>> {
+        CallState::json_value(self, &pointer).await
     }
 
     fn drop(&mut self, _: Resource<Request>) -> wasmtime::Result<()> {

@@ -4,3 +4,4 @@ export { ReferenceBlob as Blob } from '../reference/blob.js';
 export { ReferenceTensor as Tensor } from '../reference/tensor.js';
 export { ReferencePixels as Pixels } from '../reference/pixels.js';
 export { write } from '../reference/log.js';
+export { write as writeJson } from '../reference/json.js';

@@ -38,6 +38,16 @@ def u64(name: str, value: int) -> int:
     return value
 
 
+def text(name: str, value: str) -> str:
+    """`value`, a text, in which halves of surrogate pairs are question marks.
+
+    The bindings end the call for such a half. Raises `TypeError` if it is not a text.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, not a text")
+    return value if value.isascii() else value.encode(errors="replace").decode()
+
+
 def case(name: str, value: _Case, wanted: type[_Case]) -> _Case:
     """`value`, if it is of the enum `wanted`. Raises `TypeError`."""
     if type(value) is not wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from json import JSONDecoder, JSONEncoder
 from typing import Any, NoReturn
 
@@ -11,7 +12,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON value")
 
 
-_encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encoder = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _decode = JSONDecoder(parse_constant=_refuse).decode
 
 
@@ -27,7 +28,16 @@ def dumps(value: object) -> bytes:
 
     Raises `TypeError` for a value that JSON has no form for, `ValueError` for NaN and infinity.
     """
-    return _encode(value).encode()
+    return _encoder.encode(value).encode()
+
+
+def encode(value: object, default: Callable[[object], object] | None = None) -> str:
+    """As `dumps`. `default` makes something else of a value that JSON has no form for."""
+    if default is None:
+        return _encoder.encode(value)
+    return JSONEncoder(
+        ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default
+    ).encode(value)
 
 
 def loads(data: bytes) -> Any:

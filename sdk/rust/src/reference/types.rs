@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::json;
+use super::tensors::{Dtype, Tensor};
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum BlobError {
     InvalidBase64(String),
@@ -15,6 +18,20 @@ impl fmt::Display for BlobError {
 }
 
 impl std::error::Error for BlobError {}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum JsonError {
+    InvalidJson(String),
+    InvalidArgument(String),
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for JsonError {}
 
 /// Bytes that clones share.
 #[derive(Clone, Debug)]
@@ -133,6 +150,23 @@ impl Request {
 
     pub fn parts(&self) -> Vec<Part> {
         self.parts.iter().map(Part::copy).collect()
+    }
+
+    pub fn json_tensor(
+        &self,
+        pointer: &str,
+        keys: &[String],
+        dtype: Dtype,
+    ) -> Result<Tensor, JsonError> {
+        json::tensor(&self.body.0, pointer, keys, dtype)
+    }
+
+    pub fn json_blob(&self, pointer: &str) -> Result<Blob, JsonError> {
+        json::blob(&self.body.0, pointer)
+    }
+
+    pub fn json_value(&self, pointer: &str) -> Result<Option<Vec<u8>>, JsonError> {
+        json::value(&self.body.0, pointer)
     }
 }
 

@@ -11,9 +11,13 @@ wasmtime::component::bindgen!({
         "gristmill:plugin/types.[method]request.headers": async | trappable,
         "gristmill:plugin/types.[method]request.query": async | trappable,
         "gristmill:plugin/types.[method]request.parts": async | trappable,
+        "gristmill:plugin/types.[method]request.json-tensor": async | trappable,
+        "gristmill:plugin/types.[method]request.json-blob": async | trappable,
+        "gristmill:plugin/types.[method]request.json-value": async | trappable,
         default: trappable,
     },
     with: {
+        "gristmill:plugin/tensors": crate::capability::tensors::wit,
         "gristmill:plugin/types.blob": bytes::Bytes,
         "gristmill:plugin/types.context": crate::request::SharedContext,
         "gristmill:plugin/types.request": crate::request::Request,

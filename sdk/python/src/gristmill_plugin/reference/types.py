@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from . import base64
+from . import base64, pointer
 from .result import Err
+from .tensors import Dtype, Tensor
 
 
 @dataclass
@@ -96,6 +98,19 @@ class Context:
         return self._time_left
 
 
+@dataclass
+class JsonError_InvalidJson:
+    value: str
+
+
+@dataclass
+class JsonError_InvalidArgument:
+    value: str
+
+
+JsonError = JsonError_InvalidJson | JsonError_InvalidArgument
+
+
 class Request:
     """A request."""
 
@@ -128,6 +143,55 @@ class Request:
 
     def parts(self) -> list[Part]:
         return self._parts
+
+    def json_tensor(self, at: str, keys: list[str], dtype: Dtype) -> Tensor:
+        names = _names(at)
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise Err(JsonError_InvalidArgument(f'the key "{twice}" is given twice'))
+        value = self._required(at, names)
+        try:
+            shape, parts = pointer.elements(value, keys, dtype.name, at)
+        except ValueError as error:
+            raise _invalid(error) from None
+        return Tensor(dtype, shape, parts)
+
+    def json_blob(self, at: str) -> Blob:
+        value = self._required(at, _names(at))
+        place = at or "the body"
+        if not isinstance(value, str):
+            raise _invalid(f"{place} is {pointer.kind(value)}, not a text in base64")
+        try:
+            return Blob(base64.decode(value))
+        except ValueError as error:
+            raise _invalid(f"{place}: {error}") from None
+
+    def json_value(self, at: str) -> bytes | None:
+        found = self._at(_names(at))
+        return None if found is pointer.NOTHING else pointer.dumps(found)
+
+    def _at(self, names: list[str]) -> Any:
+        try:
+            return pointer.find(self._body, names)
+        except (ValueError, RecursionError) as error:
+            raise _invalid(error) from None
+
+    def _required(self, at: str, names: list[str]) -> Any:
+        found = self._at(names)
+        if found is pointer.NOTHING:
+            raise _invalid(f"{at} is missing")
+        return found
+
+
+def _names(at: str) -> list[str]:
+    try:
+        return pointer.parse(at)
+    except ValueError as error:
+        raise Err(JsonError_InvalidArgument(str(error))) from None
+
+
+def _invalid(why: object) -> Err[JsonError]:
+    return Err(JsonError_InvalidJson(f"invalid JSON: {why}"))
 
 
 @dataclass

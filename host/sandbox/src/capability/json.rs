@@ -1,0 +1,232 @@
+//! `json`, and what `types` has for JSON bodies: values of a request become tensors and blobs, and
+//! these become parts of an answer, without passing through the guest.
+
+mod bindings;
+mod elements;
+mod pointer;
+mod write;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use bytes::Bytes;
+use gristmill_core::{Dtype, Tensor};
+use serde_json::value::RawValue;
+use wasmtime::component::{HasSelf, Linker, Resource};
+
+pub use self::bindings::wit;
+use self::elements::{Elements, Fault, bytes_max, rows, values};
+use self::pointer::{Place, Pointer, find};
+use self::write::Out;
+use super::tensors::{dtype_of, wit as tensors};
+use super::types::base64;
+use super::types::wit::JsonError;
+use crate::call::CallState;
+
+const INTERFACE: &str = "gristmill:plugin/json@0.3.0";
+
+/// The interface that it links.
+pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
+
+/// Maximum keys of a tensor that is made of objects.
+const KEYS_MAX: usize = 4096;
+
+/// A piece of a document, with what its handle stands for.
+enum Piece {
+    Text(String),
+    Tensor(Tensor),
+    Base64(Bytes),
+}
+
+pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
+    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+}
+
+/// The value at `pointer`, which must be there.
+fn required<'a>(document: &'a [u8], pointer: &str) -> Result<&'a RawValue, JsonError> {
+    let found = found(document, pointer)?;
+    found.ok_or_else(|| invalid(format!("{} is missing", Place::of(pointer))))
+}
+
+fn found<'a>(document: &'a [u8], pointer: &str) -> Result<Option<&'a RawValue>, JsonError> {
+    let pointer = Pointer::parse(pointer).map_err(JsonError::InvalidArgument)?;
+    find(document, &pointer).map_err(invalid)
+}
+
+fn invalid(why: impl fmt::Display) -> JsonError {
+    JsonError::InvalidJson(format!("invalid JSON: {why}"))
+}
+
+fn check_keys(keys: &[String]) -> Result<(), JsonError> {
+    if keys.len() > KEYS_MAX {
+        let why = format!("{} keys are over the limit of {KEYS_MAX}", keys.len());
+        return Err(JsonError::InvalidArgument(why));
+    }
+    let mut names = HashSet::with_capacity(keys.len());
+    match keys.iter().find(|key| !names.insert(key.as_str())) {
+        None => Ok(()),
+        Some(twice) => {
+            Err(JsonError::InvalidArgument(format!("the key {twice:?} is given twice")))
+        }
+    }
+}
+
+/// What the functions of `types` give.
+type Given<T> = wasmtime::Result<Result<T, JsonError>>;
+
+impl<S: Send> CallState<S> {
+    /// The request's body. Returns when the call is on a thread where all of it may be read.
+    async fn document(&mut self) -> wasmtime::Result<Bytes> {
+        let body = self.own_request()?.body.clone();
+        self.before_looking_at(body.len()).await?;
+        Ok(body)
+    }
+
+    pub(super) async fn json_tensor(
+        &mut self,
+        pointer: &str,
+        keys: &[String],
+        dtype: tensors::Dtype,
+    ) -> Given<Resource<Tensor>> {
+        let (document, dtype) = (self.document().await?, dtype_of(dtype));
+        let value = match check_keys(keys).and_then(|()| required(&document, pointer)) {
+            Ok(value) => value,
+            Err(error) => return Ok(Err(error)),
+        };
+        let bytes_max = bytes_max(value, dtype);
+        self.hold(bytes_max)?;
+        let place = Place::of(pointer);
+        let elements = match self.elements(value, keys, dtype, &place) {
+            Ok(elements) => elements,
+            Err(Fault::Exhausted(exhausted)) => return Err(exhausted.into()),
+            Err(Fault::Value(why)) => {
+                self.give_back(bytes_max);
+                return Ok(Err(invalid(why)));
+            }
+        };
+        let reserved = self.reserve_tensor(elements.shape.len(), elements.bytes.len()).await?;
+        if let Err(error) = reserved {
+            self.give_back(bytes_max);
+            return Ok(Err(invalid(format!("{place}: {}", text_of(error)))));
+        }
+        let buffer = self.pool.copy_from(&elements.bytes);
+        drop(elements.bytes);
+        self.give_back(bytes_max);
+        let made = self.finish_tensor(dtype, elements.shape, buffer)?;
+        Ok(made.map_err(|error| invalid(format!("{place}: {}", text_of(error)))))
+    }
+
+    fn elements(
+        &self,
+        value: &RawValue,
+        keys: &[String],
+        dtype: Dtype,
+        place: &Place,
+    ) -> Result<Elements, Fault> {
+        let may_go_on = || self.may_go_on();
+        match keys {
+            [] => values(value, dtype, place, &may_go_on),
+            keys => rows(value, keys, dtype, place, &may_go_on),
+        }
+    }
+
+    pub(super) async fn json_blob(&mut self, pointer: &str) -> Given<Resource<Bytes>> {
+        let document = self.document().await?;
+        let value = match required(&document, pointer) {
+            Ok(value) => value.get(),
+            Err(error) => return Ok(Err(error)),
+        };
+        let place = Place::of(pointer);
+        let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
+            let kind = pointer::kind(value);
+            return Ok(Err(invalid(format!("{place} is {kind}, not a text in base64"))));
+        };
+        self.hold(base64::bytes_max(text.len()))?;
+        // Some clients write `/` as `\/`.
+        let text = match text.contains('\\') {
+            false => Cow::Borrowed(text),
+            true => {
+                self.hold(text.len())?;
+                match serde_json::from_str::<String>(value) {
+                    Ok(text) => Cow::Owned(text),
+                    Err(error) => return Ok(Err(invalid(format!("{place}: {error}")))),
+                }
+            }
+        };
+        match base64::decode(&text, || self.may_go_on())? {
+            Ok(bytes) => Ok(Ok(self.table.push(Bytes::from(bytes))?)),
+            Err(why) => Ok(Err(invalid(format!("{place}: {why}")))),
+        }
+    }
+
+    pub(super) async fn json_value(&mut self, pointer: &str) -> Given<Option<Vec<u8>>> {
+        let document = self.document().await?;
+        let value = match found(&document, pointer) {
+            Ok(Some(value)) => value.get().as_bytes(),
+            Ok(None) => return Ok(Ok(None)),
+            Err(error) => return Ok(Err(error)),
+        };
+        self.before_copying(value.len()).await?;
+        Ok(Ok(Some(value.to_vec())))
+    }
+
+    fn piece(&self, piece: wit::Piece) -> wasmtime::Result<Piece> {
+        Ok(match piece {
+            wit::Piece::Text(text) => Piece::Text(text),
+            wit::Piece::Tensor(tensor) => Piece::Tensor(self.table.get(&tensor)?.clone()),
+            wit::Piece::Base64(blob) => Piece::Base64(self.table.get(&blob)?.clone()),
+        })
+    }
+}
+
+impl Piece {
+    /// The bytes that are read to write it.
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Tensor(tensor) => tensor.as_bytes().len(),
+            Self::Base64(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// A tensor's error, in words for the client whose values it is made of.
+fn text_of(error: tensors::TensorError) -> String {
+    match error {
+        tensors::TensorError::TooLarge(why)
+        | tensors::TensorError::InvalidElement(why)
+        | tensors::TensorError::InvalidArgument(why) => why,
+        tensors::TensorError::LengthMismatch(_) => "lists of different lengths".into(),
+    }
+}
+
+impl<S: Send> wit::Host for CallState<S> {
+    async fn write(
+        &mut self,
+        pieces: Vec<wit::Piece>,
+    ) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        let pieces = pieces.into_iter().map(|piece| self.piece(piece));
+        let pieces = pieces.collect::<wasmtime::Result<Vec<_>>>()?;
+        self.before_looking_at(pieces.iter().map(Piece::len).sum()).await?;
+        let limit = self.limits.response_bytes;
+        let mut count = |bytes| {
+            self.may_go_on()?;
+            Ok(self.hold(bytes)?)
+        };
+        let mut out = Out::new(limit, &mut count);
+        let written = pieces.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => out.text(text),
+            Piece::Tensor(tensor) => out.tensor(tensor),
+            Piece::Base64(bytes) => out.base64(bytes),
+        });
+        match written {
+            Ok(()) => Ok(Ok(out.bytes)),
+            Err(write::Fault::Stopped(error)) => Err(error),
+            Err(write::Fault::NotJson(why)) => Ok(Err(why)),
+            Err(write::Fault::TooLong) => {
+                Ok(Err(format!("the JSON is over the limit of {limit} bytes for a response")))
+            }
+        }
+    }
+}
