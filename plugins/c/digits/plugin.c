@@ -32,9 +32,7 @@ static void to_ink(const uint8_t *luma, float *ink, size_t count) {
 static gm_status photo_of(const gm_request *request, const gm_blob **out) {
     const char *content_type = gm_request_content_type(request);
     if (content_type && strcmp(content_type, "application/json") == 0) {
-        const gm_json *body;
-        GM_TRY(gm_request_json(request, &body));
-        return gm_blob_from_base64(gm_json_string(gm_json_get(body, "image"), NULL), out);
+        return gm_request_json_blob(request, "/image", out);
     }
     *out = gm_request_file(request);
     return GM_OK;

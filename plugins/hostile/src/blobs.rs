@@ -1,9 +1,9 @@
-//! Deeds with bytes that a plugin puts on the host, in base64, too.
+//! Deeds with bytes that a plugin puts on the host, in base64, too, and with JSON.
 
 use std::hint::black_box;
 
 use gristmill_plugin::image::{Color, Filter, Pixels};
-use gristmill_plugin::{Blob, Failure, Prepared, Request};
+use gristmill_plugin::{Blob, Dtype, Failure, Prepared, Request, Tensor};
 
 use crate::{Deed, harmless, pictures};
 
@@ -12,6 +12,9 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("blob-base64", |_| blob_base64()),
     ("blob-slices", blob_slices),
     ("blob-huge", |_| blob_huge()),
+    ("json-read", |request| json_read(request)),
+    ("json-write", |_| json_write()),
+    ("json-lists", |_| json_lists()),
     ("rounding", |_| rounding()),
 ];
 
@@ -43,6 +46,28 @@ fn blob_slices(request: &Request) -> Result<Prepared, Failure> {
 /// Gives more text than one call of the host passes.
 fn blob_huge() -> Result<Prepared, Failure> {
     black_box(Blob::from_base64(&"A".repeat(40 << 20))?);
+    harmless()
+}
+
+/// Lets the host read the numbers of the body again and again.
+fn json_read(request: &Request) -> ! {
+    loop {
+        drop(black_box(request.json_tensor("/x", &[], Dtype::Float64)));
+    }
+}
+
+/// Lets the host write a million numbers again and again.
+fn json_write() -> Result<Prepared, Failure> {
+    let zeros = Tensor::from_slice(&[1 << 20], &vec![0_u8; 1 << 20])?;
+    loop {
+        black_box(serde_json::to_vec(&zeros)?);
+    }
+}
+
+/// Lets the host write lists without end, of a tensor that takes no memory.
+fn json_lists() -> Result<Prepared, Failure> {
+    let none = Tensor::create(Dtype::Uint8, &[u32::MAX, 0], &[])?;
+    black_box(serde_json::to_vec(&none).map_err(|error| Failure::internal(error.to_string()))?);
     harmless()
 }
 

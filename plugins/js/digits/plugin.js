@@ -3,7 +3,7 @@
 //
 // The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 
-import { Body, Pixels, PluginResponse } from 'gristmill-plugin';
+import { Pixels, PluginResponse } from 'gristmill-plugin';
 
 const SIZE = 28;
 const DIGITS = 10;
@@ -17,7 +17,7 @@ export function preprocess(context, request) {
 
 /** The file of the photo. */
 function photoOf(request) {
-  if (request.contentType === 'application/json') return Body.fromBase64(request.json()?.image);
+  if (request.contentType === 'application/json') return request.jsonBody('/image');
   return request.parts[0]?.body ?? request.body;
 }
 

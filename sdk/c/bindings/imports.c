@@ -3,6 +3,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Imported Functions from `gristmill:plugin/tensors@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.create")))
+extern void __wasm_import_gristmill_plugin_tensors_static_tensor_create(int32_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.dtype")))
+extern int32_t __wasm_import_gristmill_plugin_tensors_method_tensor_dtype(int32_t);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.shape")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_shape(int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.data")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_data(int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.read")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_read(int32_t, int64_t, int64_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.argmax")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_argmax(int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.top-k")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_top_k(int32_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.softmax")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_softmax(int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.concat")))
+extern void __wasm_import_gristmill_plugin_tensors_static_tensor_concat(uint8_t *, size_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.stack")))
+extern void __wasm_import_gristmill_plugin_tensors_static_tensor_stack(uint8_t *, size_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.slice")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_slice(int32_t, int32_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.cast")))
+extern void __wasm_import_gristmill_plugin_tensors_method_tensor_cast(int32_t, int32_t, uint8_t *);
+
 // Imported Functions from `gristmill:plugin/types@0.3.0`
 
 __attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]blob.len")))
@@ -53,43 +91,14 @@ extern int32_t __wasm_import_gristmill_plugin_types_method_request_body(int32_t)
 __attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.parts")))
 extern void __wasm_import_gristmill_plugin_types_method_request_parts(int32_t, uint8_t *);
 
-// Imported Functions from `gristmill:plugin/tensors@0.3.0`
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.json-tensor")))
+extern void __wasm_import_gristmill_plugin_types_method_request_json_tensor(int32_t, uint8_t *, size_t, uint8_t *, size_t, int32_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.create")))
-extern void __wasm_import_gristmill_plugin_tensors_static_tensor_create(int32_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.json-blob")))
+extern void __wasm_import_gristmill_plugin_types_method_request_json_blob(int32_t, uint8_t *, size_t, uint8_t *);
 
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.dtype")))
-extern int32_t __wasm_import_gristmill_plugin_tensors_method_tensor_dtype(int32_t);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.shape")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_shape(int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.data")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_data(int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.read")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_read(int32_t, int64_t, int64_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.argmax")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_argmax(int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.top-k")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_top_k(int32_t, int32_t, int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.softmax")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_softmax(int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.concat")))
-extern void __wasm_import_gristmill_plugin_tensors_static_tensor_concat(uint8_t *, size_t, int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[static]tensor.stack")))
-extern void __wasm_import_gristmill_plugin_tensors_static_tensor_stack(uint8_t *, size_t, int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.slice")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_slice(int32_t, int32_t, int32_t, int32_t, uint8_t *);
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[method]tensor.cast")))
-extern void __wasm_import_gristmill_plugin_tensors_method_tensor_cast(int32_t, int32_t, uint8_t *);
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.json-value")))
+extern void __wasm_import_gristmill_plugin_types_method_request_json_value(int32_t, uint8_t *, size_t, uint8_t *);
 
 // Imported Functions from `gristmill:plugin/image@0.3.0`
 
@@ -143,6 +152,11 @@ extern void __wasm_import_gristmill_plugin_image_method_pixels_data(int32_t, uin
 __attribute__((__import_module__("gristmill:plugin/log@0.3.0"), __import_name__("write")))
 extern void __wasm_import_gristmill_plugin_log_write(int32_t, uint8_t *, size_t, uint8_t *, size_t);
 
+// Imported Functions from `gristmill:plugin/json@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/json@0.3.0"), __import_name__("write")))
+extern void __wasm_import_gristmill_plugin_json_write(uint8_t *, size_t, uint8_t *);
+
 // Canonical ABI intrinsics
 
 __attribute__((__weak__, __export_name__("cabi_realloc")))
@@ -155,6 +169,97 @@ void *cabi_realloc(void *ptr, size_t old_size, size_t align, size_t new_size) {
 }
 
 // Helper Functions
+
+void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.too_large);
+      break;
+    }
+    case 2: {
+      imports_string_free(&ptr->val.invalid_element);
+      break;
+    }
+    case 3: {
+      imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+  }
+}
+
+__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[resource-drop]tensor")))
+extern void __wasm_import_gristmill_plugin_tensors_tensor_drop(int32_t handle);
+
+void gristmill_plugin_tensors_tensor_drop_own(gristmill_plugin_tensors_own_tensor_t handle) {
+  __wasm_import_gristmill_plugin_tensors_tensor_drop(handle.__handle);
+}
+
+void gristmill_plugin_tensors_tensor_drop_borrow(gristmill_plugin_tensors_borrow_tensor_t handle) {
+  __wasm_import_gristmill_plugin_tensors_tensor_drop(handle.__handle);
+}
+
+gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tensors_borrow_tensor(gristmill_plugin_tensors_own_tensor_t arg) {
+  return (gristmill_plugin_tensors_borrow_tensor_t) { arg.__handle };
+}
+
+void gristmill_plugin_tensors_named_tensor_free(gristmill_plugin_tensors_named_tensor_t *ptr) {
+  imports_string_free(&ptr->name);
+}
+
+void imports_list_u32_free(imports_list_u32_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    uint32_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void imports_list_u8_free(imports_list_u8_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    uint8_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_tensors_result_own_tensor_tensor_error_free(gristmill_plugin_tensors_result_own_tensor_tensor_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_tensors_tensor_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_tensors_list_scored_free(gristmill_plugin_tensors_list_scored_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_tensors_scored_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_tensors_option_own_tensor_free(gristmill_plugin_tensors_option_own_tensor_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_list_borrow_tensor_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_tensors_borrow_tensor_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
 
 void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr) {
   switch ((int32_t) ptr->tag) {
@@ -212,6 +317,19 @@ gristmill_plugin_types_borrow_context_t gristmill_plugin_types_borrow_context(gr
   return (gristmill_plugin_types_borrow_context_t) { arg.__handle };
 }
 
+void gristmill_plugin_types_json_error_free(gristmill_plugin_types_json_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.invalid_json);
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+  }
+}
+
 __attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[resource-drop]request")))
 extern void __wasm_import_gristmill_plugin_types_request_drop(int32_t handle);
 
@@ -233,16 +351,6 @@ void gristmill_plugin_types_list_field_free(gristmill_plugin_types_list_field_t 
     gristmill_plugin_types_field_t *list_ptr = ptr->ptr;
     for (size_t i = 0; i < list_len; i++) {
       gristmill_plugin_types_field_free(&list_ptr[i]);
-    }
-    free(list_ptr);
-  }
-}
-
-void imports_list_u8_free(imports_list_u8_t *ptr) {
-  size_t list_len = ptr->len;
-  if (list_len > 0) {
-    uint8_t *list_ptr = ptr->ptr;
-    for (size_t i = 0; i < list_len; i++) {
     }
     free(list_ptr);
   }
@@ -293,84 +401,42 @@ void gristmill_plugin_types_list_part_free(gristmill_plugin_types_list_part_t *p
   }
 }
 
-void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr) {
-  switch ((int32_t) ptr->tag) {
-    case 0: {
-      break;
-    }
-    case 1: {
-      imports_string_free(&ptr->val.too_large);
-      break;
-    }
-    case 2: {
-      imports_string_free(&ptr->val.invalid_element);
-      break;
-    }
-    case 3: {
-      imports_string_free(&ptr->val.invalid_argument);
-      break;
-    }
-  }
-}
-
-__attribute__((__import_module__("gristmill:plugin/tensors@0.3.0"), __import_name__("[resource-drop]tensor")))
-extern void __wasm_import_gristmill_plugin_tensors_tensor_drop(int32_t handle);
-
-void gristmill_plugin_tensors_tensor_drop_own(gristmill_plugin_tensors_own_tensor_t handle) {
-  __wasm_import_gristmill_plugin_tensors_tensor_drop(handle.__handle);
-}
-
-void gristmill_plugin_tensors_tensor_drop_borrow(gristmill_plugin_tensors_borrow_tensor_t handle) {
-  __wasm_import_gristmill_plugin_tensors_tensor_drop(handle.__handle);
-}
-
-gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tensors_borrow_tensor(gristmill_plugin_tensors_own_tensor_t arg) {
-  return (gristmill_plugin_tensors_borrow_tensor_t) { arg.__handle };
-}
-
-void gristmill_plugin_tensors_named_tensor_free(gristmill_plugin_tensors_named_tensor_t *ptr) {
-  imports_string_free(&ptr->name);
-}
-
-void imports_list_u32_free(imports_list_u32_t *ptr) {
+void imports_list_string_free(imports_list_string_t *ptr) {
   size_t list_len = ptr->len;
   if (list_len > 0) {
-    uint32_t *list_ptr = ptr->ptr;
+    imports_string_t *list_ptr = ptr->ptr;
     for (size_t i = 0; i < list_len; i++) {
+      imports_string_free(&list_ptr[i]);
     }
     free(list_ptr);
   }
 }
 
-void gristmill_plugin_tensors_result_own_tensor_tensor_error_free(gristmill_plugin_tensors_result_own_tensor_tensor_error_t *ptr) {
+void gristmill_plugin_types_result_own_tensor_json_error_free(gristmill_plugin_types_result_own_tensor_json_error_t *ptr) {
   if (!ptr->is_err) {
   } else {
-    gristmill_plugin_tensors_tensor_error_free(&ptr->val.err);
+    gristmill_plugin_types_json_error_free(&ptr->val.err);
   }
 }
 
-void gristmill_plugin_tensors_list_scored_free(gristmill_plugin_tensors_list_scored_t *ptr) {
-  size_t list_len = ptr->len;
-  if (list_len > 0) {
-    gristmill_plugin_tensors_scored_t *list_ptr = ptr->ptr;
-    for (size_t i = 0; i < list_len; i++) {
-    }
-    free(list_ptr);
+void gristmill_plugin_types_result_own_blob_json_error_free(gristmill_plugin_types_result_own_blob_json_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_types_json_error_free(&ptr->val.err);
   }
 }
 
-void gristmill_plugin_tensors_option_own_tensor_free(gristmill_plugin_tensors_option_own_tensor_t *ptr) {
+void imports_option_list_u8_free(imports_option_list_u8_t *ptr) {
   if (ptr->is_some) {
+    imports_list_u8_free(&ptr->val);
   }
 }
 
-void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_list_borrow_tensor_t *ptr) {
-  size_t list_len = ptr->len;
-  if (list_len > 0) {
-    gristmill_plugin_tensors_borrow_tensor_t *list_ptr = ptr->ptr;
-    for (size_t i = 0; i < list_len; i++) {
-    }
-    free(list_ptr);
+void gristmill_plugin_types_result_option_list_u8_json_error_free(gristmill_plugin_types_result_option_list_u8_json_error_t *ptr) {
+  if (!ptr->is_err) {
+    imports_option_list_u8_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_types_json_error_free(&ptr->val.err);
   }
 }
 
@@ -487,6 +553,40 @@ void gristmill_plugin_prepare_prepared_free(gristmill_plugin_prepare_prepared_t 
   imports_list_u8_free(&ptr->state);
 }
 
+void gristmill_plugin_json_piece_free(gristmill_plugin_json_piece_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.text);
+      break;
+    }
+    case 1: {
+      break;
+    }
+    case 2: {
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_json_list_piece_free(gristmill_plugin_json_list_piece_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_json_piece_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_json_piece_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_result_list_u8_string_t *ptr) {
+  if (!ptr->is_err) {
+    imports_list_u8_free(&ptr->val.ok);
+  } else {
+    imports_string_free(&ptr->val.err);
+  }
+}
+
 void imports_string_set(imports_string_t *ret, const char*s) {
   ret->ptr = (uint8_t*) s;
   ret->len = strlen(s);
@@ -513,160 +613,6 @@ void imports_string_free(imports_string_t *ret) {
 }
 
 // Component Adapters
-
-uint64_t gristmill_plugin_types_method_blob_len(gristmill_plugin_types_borrow_blob_t self) {
-  int64_t ret = __wasm_import_gristmill_plugin_types_method_blob_len((self).__handle);
-  return (uint64_t) (ret);
-}
-
-void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length, imports_list_u8_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_blob_read((self).__handle, (int64_t) (offset), (int64_t) (length), ptr);
-  *ret = (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length) {
-  int32_t ret = __wasm_import_gristmill_plugin_types_method_blob_slice((self).__handle, (int64_t) (offset), (int64_t) (length));
-  return (gristmill_plugin_types_own_blob_t) { ret };
-}
-
-gristmill_plugin_types_own_blob_t gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data) {
-  int32_t ret = __wasm_import_gristmill_plugin_types_static_blob_from_bytes((uint8_t *) (*data).ptr, (*data).len);
-  return (gristmill_plugin_types_own_blob_t) { ret };
-}
-
-bool gristmill_plugin_types_static_blob_from_base64(imports_string_t *text, gristmill_plugin_types_own_blob_t *ret, gristmill_plugin_types_blob_error_t *err) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(4*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_static_blob_from_base64((uint8_t *) (*text).ptr, (*text).len, ptr);
-  gristmill_plugin_types_result_own_blob_blob_error_t result;
-  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
-    case 0: {
-      result.is_err = false;
-      result.val.ok = (gristmill_plugin_types_own_blob_t) { *((int32_t*) (ptr + sizeof(void*))) };
-      break;
-    }
-    case 1: {
-      result.is_err = true;
-      gristmill_plugin_types_blob_error_t variant;
-      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
-      switch ((int32_t) variant.tag) {
-        case 0: {
-          variant.val.invalid_base64 = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
-          break;
-        }
-      }
-
-      result.val.err = variant;
-      break;
-    }
-  }
-  if (!result.is_err) {
-    *ret = result.val.ok;
-    return 1;
-  } else {
-    *err = result.val.err;
-    return 0;
-  }
-}
-
-void gristmill_plugin_types_method_context_tenant(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_context_tenant((self).__handle, ptr);
-  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-void gristmill_plugin_types_method_context_pipeline(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_context_pipeline((self).__handle, ptr);
-  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-void gristmill_plugin_types_method_context_model(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_context_model((self).__handle, ptr);
-  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-void gristmill_plugin_types_method_context_request_id(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_context_request_id((self).__handle, ptr);
-  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-void gristmill_plugin_types_method_context_settings(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_context_settings((self).__handle, ptr);
-  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-uint64_t gristmill_plugin_types_method_context_time_left(gristmill_plugin_types_borrow_context_t self) {
-  int64_t ret = __wasm_import_gristmill_plugin_types_method_context_time_left((self).__handle);
-  return (uint64_t) (ret);
-}
-
-bool gristmill_plugin_types_method_request_content_type(gristmill_plugin_types_borrow_request_t self, imports_string_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(3*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_request_content_type((self).__handle, ptr);
-  imports_option_string_t option;
-  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
-    case 0: {
-      option.is_some = false;
-      break;
-    }
-    case 1: {
-      option.is_some = true;
-      option.val = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
-      break;
-    }
-  }
-  *ret = option.val;
-  return option.is_some;
-}
-
-void gristmill_plugin_types_method_request_headers(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_field_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_request_headers((self).__handle, ptr);
-  *ret = (gristmill_plugin_types_list_field_t) { (gristmill_plugin_types_field_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-void gristmill_plugin_types_method_request_query(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_field_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_request_query((self).__handle, ptr);
-  *ret = (gristmill_plugin_types_list_field_t) { (gristmill_plugin_types_field_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
-
-gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_request_body(gristmill_plugin_types_borrow_request_t self) {
-  int32_t ret = __wasm_import_gristmill_plugin_types_method_request_body((self).__handle);
-  return (gristmill_plugin_types_own_blob_t) { ret };
-}
-
-void gristmill_plugin_types_method_request_parts(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_part_t *ret) {
-  __attribute__((__aligned__(sizeof(void*))))
-  uint8_t ret_area[(2*sizeof(void*))];
-  uint8_t *ptr = (uint8_t *) &ret_area;
-  __wasm_import_gristmill_plugin_types_method_request_parts((self).__handle, ptr);
-  *ret = (gristmill_plugin_types_list_part_t) { (gristmill_plugin_types_part_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
-}
 
 bool gristmill_plugin_tensors_static_tensor_create(gristmill_plugin_tensors_dtype_t dtype, imports_list_u32_t *shape, imports_list_u8_t *data, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err) {
   __attribute__((__aligned__(8)))
@@ -972,6 +918,293 @@ bool gristmill_plugin_tensors_method_tensor_cast(gristmill_plugin_tensors_borrow
         }
         case 3: {
           variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+uint64_t gristmill_plugin_types_method_blob_len(gristmill_plugin_types_borrow_blob_t self) {
+  int64_t ret = __wasm_import_gristmill_plugin_types_method_blob_len((self).__handle);
+  return (uint64_t) (ret);
+}
+
+void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length, imports_list_u8_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_blob_read((self).__handle, (int64_t) (offset), (int64_t) (length), ptr);
+  *ret = (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length) {
+  int32_t ret = __wasm_import_gristmill_plugin_types_method_blob_slice((self).__handle, (int64_t) (offset), (int64_t) (length));
+  return (gristmill_plugin_types_own_blob_t) { ret };
+}
+
+gristmill_plugin_types_own_blob_t gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data) {
+  int32_t ret = __wasm_import_gristmill_plugin_types_static_blob_from_bytes((uint8_t *) (*data).ptr, (*data).len);
+  return (gristmill_plugin_types_own_blob_t) { ret };
+}
+
+bool gristmill_plugin_types_static_blob_from_base64(imports_string_t *text, gristmill_plugin_types_own_blob_t *ret, gristmill_plugin_types_blob_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_static_blob_from_base64((uint8_t *) (*text).ptr, (*text).len, ptr);
+  gristmill_plugin_types_result_own_blob_blob_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_types_own_blob_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_types_blob_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_base64 = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+void gristmill_plugin_types_method_context_tenant(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_context_tenant((self).__handle, ptr);
+  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+void gristmill_plugin_types_method_context_pipeline(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_context_pipeline((self).__handle, ptr);
+  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+void gristmill_plugin_types_method_context_model(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_context_model((self).__handle, ptr);
+  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+void gristmill_plugin_types_method_context_request_id(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_context_request_id((self).__handle, ptr);
+  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+void gristmill_plugin_types_method_context_settings(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_context_settings((self).__handle, ptr);
+  *ret = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+uint64_t gristmill_plugin_types_method_context_time_left(gristmill_plugin_types_borrow_context_t self) {
+  int64_t ret = __wasm_import_gristmill_plugin_types_method_context_time_left((self).__handle);
+  return (uint64_t) (ret);
+}
+
+bool gristmill_plugin_types_method_request_content_type(gristmill_plugin_types_borrow_request_t self, imports_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_content_type((self).__handle, ptr);
+  imports_option_string_t option;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      option.is_some = false;
+      break;
+    }
+    case 1: {
+      option.is_some = true;
+      option.val = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  *ret = option.val;
+  return option.is_some;
+}
+
+void gristmill_plugin_types_method_request_headers(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_field_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_headers((self).__handle, ptr);
+  *ret = (gristmill_plugin_types_list_field_t) { (gristmill_plugin_types_field_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+void gristmill_plugin_types_method_request_query(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_field_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_query((self).__handle, ptr);
+  *ret = (gristmill_plugin_types_list_field_t) { (gristmill_plugin_types_field_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_request_body(gristmill_plugin_types_borrow_request_t self) {
+  int32_t ret = __wasm_import_gristmill_plugin_types_method_request_body((self).__handle);
+  return (gristmill_plugin_types_own_blob_t) { ret };
+}
+
+void gristmill_plugin_types_method_request_parts(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_part_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_parts((self).__handle, ptr);
+  *ret = (gristmill_plugin_types_list_part_t) { (gristmill_plugin_types_part_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+bool gristmill_plugin_types_method_request_json_tensor(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, imports_list_string_t *keys, gristmill_plugin_types_dtype_t dtype, gristmill_plugin_types_own_tensor_t *ret, gristmill_plugin_types_json_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_json_tensor((self).__handle, (uint8_t *) (*pointer).ptr, (*pointer).len, (uint8_t *) (*keys).ptr, (*keys).len, (int32_t) dtype, ptr);
+  gristmill_plugin_types_result_own_tensor_json_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_types_own_tensor_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_types_json_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_json = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_types_method_request_json_blob(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, gristmill_plugin_types_own_blob_t *ret, gristmill_plugin_types_json_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_json_blob((self).__handle, (uint8_t *) (*pointer).ptr, (*pointer).len, ptr);
+  gristmill_plugin_types_result_own_blob_json_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_types_own_blob_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_types_json_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_json = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_types_method_request_json_value(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, imports_option_list_u8_t *ret, gristmill_plugin_types_json_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_request_json_value((self).__handle, (uint8_t *) (*pointer).ptr, (*pointer).len, ptr);
+  gristmill_plugin_types_result_option_list_u8_json_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      imports_option_list_u8_t option;
+      switch ((int32_t) *((uint8_t*) (ptr + sizeof(void*)))) {
+        case 0: {
+          option.is_some = false;
+          break;
+        }
+        case 1: {
+          option.is_some = true;
+          option.val = (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.ok = option;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_types_json_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.invalid_json = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
           break;
         }
       }
@@ -1502,6 +1735,33 @@ void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_borrow_pix
 
 void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, imports_string_t *message, gristmill_plugin_log_list_field_t *fields) {
   __wasm_import_gristmill_plugin_log_write((int32_t) level, (uint8_t *) (*message).ptr, (*message).len, (uint8_t *) (*fields).ptr, (*fields).len);
+}
+
+bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imports_list_u8_t *ret, imports_string_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_json_write((uint8_t *) (*pieces).ptr, (*pieces).len, ptr);
+  gristmill_plugin_json_result_list_u8_string_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      result.val.err = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
 }
 
 // Ensure that the *_component_type.o object is linked in

@@ -14,123 +14,6 @@ typedef struct imports_string_t {
   size_t len;
 } imports_string_t;
 
-// Why a blob could not be made.
-typedef struct gristmill_plugin_types_blob_error_t {
-  uint8_t tag;
-  union {
-    imports_string_t     invalid_base64;
-  } val;
-} gristmill_plugin_types_blob_error_t;
-
-// The text is not in base64. Says where.
-#define GRISTMILL_PLUGIN_TYPES_BLOB_ERROR_INVALID_BASE64 0
-
-typedef struct gristmill_plugin_types_own_blob_t {
-  int32_t __handle;
-} gristmill_plugin_types_own_blob_t;
-
-typedef struct gristmill_plugin_types_borrow_blob_t {
-  int32_t __handle;
-} gristmill_plugin_types_borrow_blob_t;
-
-// One named value: a header (name in lower case) or a query parameter (percent-decoded).
-typedef struct gristmill_plugin_types_field_t {
-  imports_string_t   name;
-  imports_string_t   value;
-} gristmill_plugin_types_field_t;
-
-typedef struct {
-  bool is_some;
-  imports_string_t val;
-} imports_option_string_t;
-
-// One part of a `multipart/form-data` body.
-typedef struct gristmill_plugin_types_part_t {
-  // The form field's name. It is empty if the part has none.
-  imports_string_t   name;
-  // The file's name, if the part has one.
-  imports_option_string_t   filename;
-  // The part's own content type, if it has one.
-  imports_option_string_t   content_type;
-  // The part's bytes.
-  gristmill_plugin_types_own_blob_t   body;
-} gristmill_plugin_types_part_t;
-
-typedef struct gristmill_plugin_types_own_context_t {
-  int32_t __handle;
-} gristmill_plugin_types_own_context_t;
-
-typedef struct gristmill_plugin_types_borrow_context_t {
-  int32_t __handle;
-} gristmill_plugin_types_borrow_context_t;
-
-typedef struct gristmill_plugin_types_own_request_t {
-  int32_t __handle;
-} gristmill_plugin_types_own_request_t;
-
-typedef struct gristmill_plugin_types_borrow_request_t {
-  int32_t __handle;
-} gristmill_plugin_types_borrow_request_t;
-
-typedef struct {
-  gristmill_plugin_types_field_t *ptr;
-  size_t len;
-} gristmill_plugin_types_list_field_t;
-
-typedef struct {
-  uint8_t *ptr;
-  size_t len;
-} imports_list_u8_t;
-
-// The answer to the client.
-typedef struct gristmill_plugin_types_response_t {
-  // HTTP status, 200 to 599.
-  uint16_t   status;
-  // The body's media type, at most 256 bytes. It may be empty if the body is empty.
-  imports_string_t   content_type;
-  // Further headers: at most 64, of 8 KiB each (name and value) and 16 KiB in all. The
-  // client gets `cache-control`, `content-disposition`, `content-language`, `etag`,
-  // `expires`, `last-modified`, `retry-after` and all that begin with `x-plugin-`. The host
-  // removes the others, because proxies may act upon them.
-  gristmill_plugin_types_list_field_t   headers;
-  // The body. Body, content type and headers together count as the response's bytes.
-  imports_list_u8_t   body;
-} gristmill_plugin_types_response_t;
-
-// Why a plugin gives no answer. The texts reach the client, except for `internal`; the host
-// cuts them at 4 KiB.
-typedef struct gristmill_plugin_types_failure_t {
-  uint8_t tag;
-  union {
-    imports_string_t     invalid_input;
-    imports_string_t     unsupported_media_type;
-    imports_string_t     unprocessable;
-    imports_string_t     internal;
-  } val;
-} gristmill_plugin_types_failure_t;
-
-// The request cannot be understood: 400.
-#define GRISTMILL_PLUGIN_TYPES_FAILURE_INVALID_INPUT 0
-// This plugin does not take the request's media type: 415.
-#define GRISTMILL_PLUGIN_TYPES_FAILURE_UNSUPPORTED_MEDIA_TYPE 1
-// The request is understood, but cannot be served: 422.
-#define GRISTMILL_PLUGIN_TYPES_FAILURE_UNPROCESSABLE 2
-// The plugin's own fault: 500. The text goes to the log only.
-#define GRISTMILL_PLUGIN_TYPES_FAILURE_INTERNAL 3
-
-typedef struct {
-  bool is_err;
-  union {
-    gristmill_plugin_types_own_blob_t ok;
-    gristmill_plugin_types_blob_error_t err;
-  } val;
-} gristmill_plugin_types_result_own_blob_blob_error_t;
-
-typedef struct {
-  gristmill_plugin_types_part_t *ptr;
-  size_t len;
-} gristmill_plugin_types_list_part_t;
-
 // Element types: those of ONNX.
 typedef uint8_t gristmill_plugin_tensors_dtype_t;
 
@@ -211,6 +94,11 @@ typedef struct {
 } imports_list_u32_t;
 
 typedef struct {
+  uint8_t *ptr;
+  size_t len;
+} imports_list_u8_t;
+
+typedef struct {
   bool is_err;
   union {
     gristmill_plugin_tensors_own_tensor_t ok;
@@ -232,6 +120,171 @@ typedef struct {
   gristmill_plugin_tensors_borrow_tensor_t *ptr;
   size_t len;
 } gristmill_plugin_tensors_list_borrow_tensor_t;
+
+typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_types_dtype_t;
+
+// Why a blob could not be made.
+typedef struct gristmill_plugin_types_blob_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     invalid_base64;
+  } val;
+} gristmill_plugin_types_blob_error_t;
+
+// The text is not in base64. Says where.
+#define GRISTMILL_PLUGIN_TYPES_BLOB_ERROR_INVALID_BASE64 0
+
+typedef struct gristmill_plugin_types_own_blob_t {
+  int32_t __handle;
+} gristmill_plugin_types_own_blob_t;
+
+typedef struct gristmill_plugin_types_borrow_blob_t {
+  int32_t __handle;
+} gristmill_plugin_types_borrow_blob_t;
+
+// One named value: a header (name in lower case) or a query parameter (percent-decoded).
+typedef struct gristmill_plugin_types_field_t {
+  imports_string_t   name;
+  imports_string_t   value;
+} gristmill_plugin_types_field_t;
+
+typedef struct {
+  bool is_some;
+  imports_string_t val;
+} imports_option_string_t;
+
+// One part of a `multipart/form-data` body.
+typedef struct gristmill_plugin_types_part_t {
+  // The form field's name. It is empty if the part has none.
+  imports_string_t   name;
+  // The file's name, if the part has one.
+  imports_option_string_t   filename;
+  // The part's own content type, if it has one.
+  imports_option_string_t   content_type;
+  // The part's bytes.
+  gristmill_plugin_types_own_blob_t   body;
+} gristmill_plugin_types_part_t;
+
+typedef struct gristmill_plugin_types_own_context_t {
+  int32_t __handle;
+} gristmill_plugin_types_own_context_t;
+
+typedef struct gristmill_plugin_types_borrow_context_t {
+  int32_t __handle;
+} gristmill_plugin_types_borrow_context_t;
+
+// Why a JSON body has not given what was asked for.
+typedef struct gristmill_plugin_types_json_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     invalid_json;
+    imports_string_t     invalid_argument;
+  } val;
+} gristmill_plugin_types_json_error_t;
+
+// The body is not JSON, or it has something else at the pointer. Says what and where, in
+// words for the client.
+#define GRISTMILL_PLUGIN_TYPES_JSON_ERROR_INVALID_JSON 0
+// The pointer, the keys or the dtype cannot be.
+#define GRISTMILL_PLUGIN_TYPES_JSON_ERROR_INVALID_ARGUMENT 1
+
+typedef struct gristmill_plugin_types_own_request_t {
+  int32_t __handle;
+} gristmill_plugin_types_own_request_t;
+
+typedef struct gristmill_plugin_types_borrow_request_t {
+  int32_t __handle;
+} gristmill_plugin_types_borrow_request_t;
+
+typedef struct {
+  gristmill_plugin_types_field_t *ptr;
+  size_t len;
+} gristmill_plugin_types_list_field_t;
+
+// The answer to the client.
+typedef struct gristmill_plugin_types_response_t {
+  // HTTP status, 200 to 599.
+  uint16_t   status;
+  // The body's media type, at most 256 bytes. It may be empty if the body is empty.
+  imports_string_t   content_type;
+  // Further headers: at most 64, of 8 KiB each (name and value) and 16 KiB in all. The
+  // client gets `cache-control`, `content-disposition`, `content-language`, `etag`,
+  // `expires`, `last-modified`, `retry-after` and all that begin with `x-plugin-`. The host
+  // removes the others, because proxies may act upon them.
+  gristmill_plugin_types_list_field_t   headers;
+  // The body. Body, content type and headers together count as the response's bytes.
+  imports_list_u8_t   body;
+} gristmill_plugin_types_response_t;
+
+// Why a plugin gives no answer. The texts reach the client, except for `internal`; the host
+// cuts them at 4 KiB.
+typedef struct gristmill_plugin_types_failure_t {
+  uint8_t tag;
+  union {
+    imports_string_t     invalid_input;
+    imports_string_t     unsupported_media_type;
+    imports_string_t     unprocessable;
+    imports_string_t     internal;
+  } val;
+} gristmill_plugin_types_failure_t;
+
+// The request cannot be understood: 400.
+#define GRISTMILL_PLUGIN_TYPES_FAILURE_INVALID_INPUT 0
+// This plugin does not take the request's media type: 415.
+#define GRISTMILL_PLUGIN_TYPES_FAILURE_UNSUPPORTED_MEDIA_TYPE 1
+// The request is understood, but cannot be served: 422.
+#define GRISTMILL_PLUGIN_TYPES_FAILURE_UNPROCESSABLE 2
+// The plugin's own fault: 500. The text goes to the log only.
+#define GRISTMILL_PLUGIN_TYPES_FAILURE_INTERNAL 3
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_types_own_blob_t ok;
+    gristmill_plugin_types_blob_error_t err;
+  } val;
+} gristmill_plugin_types_result_own_blob_blob_error_t;
+
+typedef struct {
+  gristmill_plugin_types_part_t *ptr;
+  size_t len;
+} gristmill_plugin_types_list_part_t;
+
+typedef struct {
+  imports_string_t *ptr;
+  size_t len;
+} imports_list_string_t;
+
+typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_types_own_tensor_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_types_own_tensor_t ok;
+    gristmill_plugin_types_json_error_t err;
+  } val;
+} gristmill_plugin_types_result_own_tensor_json_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_types_own_blob_t ok;
+    gristmill_plugin_types_json_error_t err;
+  } val;
+} gristmill_plugin_types_result_own_blob_json_error_t;
+
+typedef struct {
+  bool is_some;
+  imports_list_u8_t val;
+} imports_option_list_u8_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    imports_option_list_u8_t ok;
+    gristmill_plugin_types_json_error_t err;
+  } val;
+} gristmill_plugin_types_result_option_list_u8_json_error_t;
 
 typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_image_dtype_t;
 
@@ -426,6 +479,77 @@ typedef struct gristmill_plugin_prepare_prepared_t {
   imports_list_u8_t   state;
 } gristmill_plugin_prepare_prepared_t;
 
+typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_json_borrow_tensor_t;
+
+typedef gristmill_plugin_types_borrow_blob_t gristmill_plugin_json_borrow_blob_t;
+
+// A part of a JSON document.
+typedef struct gristmill_plugin_json_piece_t {
+  uint8_t tag;
+  union {
+    imports_string_t     text;
+    gristmill_plugin_json_borrow_tensor_t     tensor;
+    gristmill_plugin_json_borrow_blob_t     base64;
+  } val;
+} gristmill_plugin_json_piece_t;
+
+// Text of the document, as it is.
+#define GRISTMILL_PLUGIN_JSON_PIECE_TEXT 0
+// The tensor's elements, as lists of lists of its shape. Floats have the fewest digits that
+// mean the same value of their dtype; those of 16 bits are written as float32.
+#define GRISTMILL_PLUGIN_JSON_PIECE_TENSOR 1
+// The blob's bytes, as a text in base64.
+#define GRISTMILL_PLUGIN_JSON_PIECE_BASE64 2
+
+typedef struct {
+  gristmill_plugin_json_piece_t *ptr;
+  size_t len;
+} gristmill_plugin_json_list_piece_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    imports_list_u8_t ok;
+    imports_string_t err;
+  } val;
+} gristmill_plugin_json_result_list_u8_string_t;
+
+// Imported Functions from `gristmill:plugin/tensors@0.3.0`
+// A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
+// row-major, no padding.
+extern bool gristmill_plugin_tensors_static_tensor_create(gristmill_plugin_tensors_dtype_t dtype, imports_list_u32_t *shape, imports_list_u8_t *data, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
+// The element type.
+extern gristmill_plugin_tensors_dtype_t gristmill_plugin_tensors_method_tensor_dtype(gristmill_plugin_tensors_borrow_tensor_t self);
+// The dimensions; dimension 0 is rows.
+extern void gristmill_plugin_tensors_method_tensor_shape(gristmill_plugin_tensors_borrow_tensor_t self, imports_list_u32_t *ret);
+// All elements' bytes.
+extern void gristmill_plugin_tensors_method_tensor_data(gristmill_plugin_tensors_borrow_tensor_t self, imports_list_u8_t *ret);
+// Up to `length` bytes from byte `offset` on. Shorter at the end, empty past it.
+extern void gristmill_plugin_tensors_method_tensor_read(gristmill_plugin_tensors_borrow_tensor_t self, uint64_t offset, uint64_t length, imports_list_u8_t *ret);
+// The largest element of each row, the first one of equal elements. A row is everything
+// after the first dimension. The list is empty if the dtype is not float32 or a row has no
+// elements.
+extern void gristmill_plugin_tensors_method_tensor_argmax(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_list_scored_t *ret);
+// The `k` largest elements of row `row`, largest first. The list is empty if the dtype is
+// not float32 or there is no such row.
+extern void gristmill_plugin_tensors_method_tensor_top_k(gristmill_plugin_tensors_borrow_tensor_t self, uint32_t row, uint32_t k, gristmill_plugin_tensors_list_scored_t *ret);
+// The softmax over each row, as a new tensor of the same shape. None if the dtype is not
+// float32.
+extern bool gristmill_plugin_tensors_method_tensor_softmax(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_own_tensor_t *ret);
+// The tensors one after another along dimension `axis`. They have the same dtype, and the
+// same shape apart from that dimension. At least one. Tensors of strings have only axis 0
+// here, and in `stack` and `slice`.
+extern bool gristmill_plugin_tensors_static_tensor_concat(gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
+// The tensors along a new dimension `axis`, which has one position for each of them. They
+// have the same dtype and the same shape. At least one.
+extern bool gristmill_plugin_tensors_static_tensor_stack(gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
+// The part from `start` up to, not including, `end` along dimension `axis`.
+extern bool gristmill_plugin_tensors_method_tensor_slice(gristmill_plugin_tensors_borrow_tensor_t self, uint32_t axis, uint32_t start, uint32_t end, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
+// The same values in another dtype. A float becomes an integer by dropping its fraction; a
+// value out of range becomes the nearest in range, and NaN becomes 0. A number becomes
+// true if it is not 0. Strings cannot be cast.
+extern bool gristmill_plugin_tensors_method_tensor_cast(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_dtype_t dtype, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
+
 // Imported Functions from `gristmill:plugin/types@0.3.0`
 // Length in bytes.
 extern uint64_t gristmill_plugin_types_method_blob_len(gristmill_plugin_types_borrow_blob_t self);
@@ -468,42 +592,25 @@ extern void gristmill_plugin_types_method_request_query(gristmill_plugin_types_b
 extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_request_body(gristmill_plugin_types_borrow_request_t self);
 // The parts of a `multipart/form-data` body, in order.
 extern void gristmill_plugin_types_method_request_parts(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_part_t *ret);
-
-// Imported Functions from `gristmill:plugin/tensors@0.3.0`
-// A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
-// row-major, no padding.
-extern bool gristmill_plugin_tensors_static_tensor_create(gristmill_plugin_tensors_dtype_t dtype, imports_list_u32_t *shape, imports_list_u8_t *data, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
-// The element type.
-extern gristmill_plugin_tensors_dtype_t gristmill_plugin_tensors_method_tensor_dtype(gristmill_plugin_tensors_borrow_tensor_t self);
-// The dimensions; dimension 0 is rows.
-extern void gristmill_plugin_tensors_method_tensor_shape(gristmill_plugin_tensors_borrow_tensor_t self, imports_list_u32_t *ret);
-// All elements' bytes.
-extern void gristmill_plugin_tensors_method_tensor_data(gristmill_plugin_tensors_borrow_tensor_t self, imports_list_u8_t *ret);
-// Up to `length` bytes from byte `offset` on. Shorter at the end, empty past it.
-extern void gristmill_plugin_tensors_method_tensor_read(gristmill_plugin_tensors_borrow_tensor_t self, uint64_t offset, uint64_t length, imports_list_u8_t *ret);
-// The largest element of each row, the first one of equal elements. A row is everything
-// after the first dimension. The list is empty if the dtype is not float32 or a row has no
-// elements.
-extern void gristmill_plugin_tensors_method_tensor_argmax(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_list_scored_t *ret);
-// The `k` largest elements of row `row`, largest first. The list is empty if the dtype is
-// not float32 or there is no such row.
-extern void gristmill_plugin_tensors_method_tensor_top_k(gristmill_plugin_tensors_borrow_tensor_t self, uint32_t row, uint32_t k, gristmill_plugin_tensors_list_scored_t *ret);
-// The softmax over each row, as a new tensor of the same shape. None if the dtype is not
-// float32.
-extern bool gristmill_plugin_tensors_method_tensor_softmax(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_own_tensor_t *ret);
-// The tensors one after another along dimension `axis`. They have the same dtype, and the
-// same shape apart from that dimension. At least one. Tensors of strings have only axis 0
-// here, and in `stack` and `slice`.
-extern bool gristmill_plugin_tensors_static_tensor_concat(gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
-// The tensors along a new dimension `axis`, which has one position for each of them. They
-// have the same dtype and the same shape. At least one.
-extern bool gristmill_plugin_tensors_static_tensor_stack(gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
-// The part from `start` up to, not including, `end` along dimension `axis`.
-extern bool gristmill_plugin_tensors_method_tensor_slice(gristmill_plugin_tensors_borrow_tensor_t self, uint32_t axis, uint32_t start, uint32_t end, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
-// The same values in another dtype. A float becomes an integer by dropping its fraction; a
-// value out of range becomes the nearest in range, and NaN becomes 0. A number becomes
-// true if it is not 0. Strings cannot be cast.
-extern bool gristmill_plugin_tensors_method_tensor_cast(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_dtype_t dtype, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
+// The values at `pointer` of a JSON body, as a tensor. They never reach the plugin's
+// memory. The pointer is a JSON Pointer (RFC 6901), as `/instances`; the empty one is the
+// whole body. Of an object's equal names, the last one counts.
+// 
+// Without `keys` there is a value, or a list of values, or lists of lists, all of the same
+// lengths, which are the tensor's shape: `[[1,2,3],[4,5,6]]` has the shape [2, 3].
+// 
+// With `keys` there is a list of objects. Each makes a row: its values at these keys, in
+// their order. A value may be a flat list; its values stand in the row one after another.
+// `[{"id":"a","x":[1,2]},{"id":"b","x":[3,4]}]` with the key `x` has the shape [2, 2]. Other
+// keys are left out.
+// 
+// Dtypes of floats take numbers, which are rounded to the nearest. Dtypes of integers take
+// integers in their range, `bool` takes true and false, `string` takes texts.
+extern bool gristmill_plugin_types_method_request_json_tensor(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, imports_list_string_t *keys, gristmill_plugin_types_dtype_t dtype, gristmill_plugin_types_own_tensor_t *ret, gristmill_plugin_types_json_error_t *err);
+// The bytes of the text in base64 at `pointer` of a JSON body, as in `blob.from-base64`.
+extern bool gristmill_plugin_types_method_request_json_blob(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, gristmill_plugin_types_own_blob_t *ret, gristmill_plugin_types_json_error_t *err);
+// The value at `pointer` of a JSON body, as it stands there. None if there is no value.
+extern bool gristmill_plugin_types_method_request_json_value(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, imports_option_list_u8_t *ret, gristmill_plugin_types_json_error_t *err);
 
 // Imported Functions from `gristmill:plugin/image@0.3.0`
 // Decode a JPEG, PNG, WebP or BMP, or the first frame of a GIF. A file that ends before
@@ -555,7 +662,34 @@ extern void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_bor
 // logged after all, without its fields.
 extern void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, imports_string_t *message, gristmill_plugin_log_list_field_t *fields);
 
+// Imported Functions from `gristmill:plugin/json@0.3.0`
+// The pieces, one after another. The error says which float JSON has no number for, NaN or
+// infinity.
+extern bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imports_list_u8_t *ret, imports_string_t *err);
+
 // Helper Functions
+
+void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
+
+extern void gristmill_plugin_tensors_tensor_drop_own(gristmill_plugin_tensors_own_tensor_t handle);
+
+extern void gristmill_plugin_tensors_tensor_drop_borrow(gristmill_plugin_tensors_borrow_tensor_t handle);
+
+extern gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tensors_borrow_tensor(gristmill_plugin_tensors_own_tensor_t handle);
+
+void gristmill_plugin_tensors_named_tensor_free(gristmill_plugin_tensors_named_tensor_t *ptr);
+
+void imports_list_u32_free(imports_list_u32_t *ptr);
+
+void imports_list_u8_free(imports_list_u8_t *ptr);
+
+void gristmill_plugin_tensors_result_own_tensor_tensor_error_free(gristmill_plugin_tensors_result_own_tensor_tensor_error_t *ptr);
+
+void gristmill_plugin_tensors_list_scored_free(gristmill_plugin_tensors_list_scored_t *ptr);
+
+void gristmill_plugin_tensors_option_own_tensor_free(gristmill_plugin_tensors_option_own_tensor_t *ptr);
+
+void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_list_borrow_tensor_t *ptr);
 
 void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr);
 
@@ -577,6 +711,8 @@ extern void gristmill_plugin_types_context_drop_borrow(gristmill_plugin_types_bo
 
 extern gristmill_plugin_types_borrow_context_t gristmill_plugin_types_borrow_context(gristmill_plugin_types_own_context_t handle);
 
+void gristmill_plugin_types_json_error_free(gristmill_plugin_types_json_error_t *ptr);
+
 extern void gristmill_plugin_types_request_drop_own(gristmill_plugin_types_own_request_t handle);
 
 extern void gristmill_plugin_types_request_drop_borrow(gristmill_plugin_types_borrow_request_t handle);
@@ -584,8 +720,6 @@ extern void gristmill_plugin_types_request_drop_borrow(gristmill_plugin_types_bo
 extern gristmill_plugin_types_borrow_request_t gristmill_plugin_types_borrow_request(gristmill_plugin_types_own_request_t handle);
 
 void gristmill_plugin_types_list_field_free(gristmill_plugin_types_list_field_t *ptr);
-
-void imports_list_u8_free(imports_list_u8_t *ptr);
 
 void gristmill_plugin_types_response_free(gristmill_plugin_types_response_t *ptr);
 
@@ -595,25 +729,15 @@ void gristmill_plugin_types_result_own_blob_blob_error_free(gristmill_plugin_typ
 
 void gristmill_plugin_types_list_part_free(gristmill_plugin_types_list_part_t *ptr);
 
-void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
+void imports_list_string_free(imports_list_string_t *ptr);
 
-extern void gristmill_plugin_tensors_tensor_drop_own(gristmill_plugin_tensors_own_tensor_t handle);
+void gristmill_plugin_types_result_own_tensor_json_error_free(gristmill_plugin_types_result_own_tensor_json_error_t *ptr);
 
-extern void gristmill_plugin_tensors_tensor_drop_borrow(gristmill_plugin_tensors_borrow_tensor_t handle);
+void gristmill_plugin_types_result_own_blob_json_error_free(gristmill_plugin_types_result_own_blob_json_error_t *ptr);
 
-extern gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tensors_borrow_tensor(gristmill_plugin_tensors_own_tensor_t handle);
+void imports_option_list_u8_free(imports_option_list_u8_t *ptr);
 
-void gristmill_plugin_tensors_named_tensor_free(gristmill_plugin_tensors_named_tensor_t *ptr);
-
-void imports_list_u32_free(imports_list_u32_t *ptr);
-
-void gristmill_plugin_tensors_result_own_tensor_tensor_error_free(gristmill_plugin_tensors_result_own_tensor_tensor_error_t *ptr);
-
-void gristmill_plugin_tensors_list_scored_free(gristmill_plugin_tensors_list_scored_t *ptr);
-
-void gristmill_plugin_tensors_option_own_tensor_free(gristmill_plugin_tensors_option_own_tensor_t *ptr);
-
-void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_list_borrow_tensor_t *ptr);
+void gristmill_plugin_types_result_option_list_u8_json_error_free(gristmill_plugin_types_result_option_list_u8_json_error_t *ptr);
 
 void gristmill_plugin_image_image_error_free(gristmill_plugin_image_image_error_t *ptr);
 
@@ -644,6 +768,12 @@ void gristmill_plugin_prepare_named_tensor_free(gristmill_plugin_prepare_named_t
 void gristmill_plugin_prepare_list_named_tensor_free(gristmill_plugin_prepare_list_named_tensor_t *ptr);
 
 void gristmill_plugin_prepare_prepared_free(gristmill_plugin_prepare_prepared_t *ptr);
+
+void gristmill_plugin_json_piece_free(gristmill_plugin_json_piece_t *ptr);
+
+void gristmill_plugin_json_list_piece_free(gristmill_plugin_json_list_piece_t *ptr);
+
+void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_result_list_u8_string_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void imports_string_set(imports_string_t *ret, const char*s);

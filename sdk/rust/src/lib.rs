@@ -122,7 +122,9 @@ use reference as bindings;
 
 pub use bindings::prepare::Prepared;
 pub use bindings::tensors::{Dtype, NamedTensor, Scored, Tensor, TensorError};
-pub use bindings::types::{Blob, BlobError, Context, Failure, Field, JsonError, Part, Request, Response};
+pub use bindings::types::{
+    Blob, BlobError, Context, Failure, Field, JsonError, Part, Request, Response,
+};
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub use bindings::worlds;

@@ -49,12 +49,7 @@ impl Request {
     /// # Errors
     /// [`Failure::InvalidInput`] if the body is something else; it says where and what is there.
     /// [`Failure::Internal`] if `pointer` is not a JSON Pointer, or a key is given twice.
-    pub fn json_rows(
-        &self,
-        pointer: &str,
-        keys: &[&str],
-        dtype: Dtype,
-    ) -> Result<Tensor, Failure> {
+    pub fn json_rows(&self, pointer: &str, keys: &[&str], dtype: Dtype) -> Result<Tensor, Failure> {
         let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         Ok(self.json_tensor(pointer, &keys, dtype)?)
     }

@@ -163,6 +163,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/blob-base64", &[], Guest("blob-base64")),
     case("guest/blob-slices", &[], Guest("blob-slices")),
     case("guest/blob-huge", &[], Guest("blob-huge")),
+    case("guest/json-write", &[], Guest("json-write")),
     case("guest/thumbnail", &[], Guest("thumbnail")),
     case("guest/log-line", &[], Guest("log-line")),
     case("guest/log-and-panic", &[], Guest("log-and-panic&bytes=1000")),

@@ -66,9 +66,7 @@ fn check_keys(keys: &[String]) -> Result<(), JsonError> {
     let mut names = HashSet::with_capacity(keys.len());
     match keys.iter().find(|key| !names.insert(key.as_str())) {
         None => Ok(()),
-        Some(twice) => {
-            Err(JsonError::InvalidArgument(format!("the key {twice:?} is given twice")))
-        }
+        Some(twice) => Err(JsonError::InvalidArgument(format!("the key {twice:?} is given twice"))),
     }
 }
 

@@ -26,13 +26,17 @@ test('items are ordered by score, the best first', async () => {
 
 const refusals = [
   [{ json: { items: [] } }, 'items is empty: at least one is needed'],
-  [{ json: { items: [item('a'), item('b', 1, 31)] } }, 'items[1].features has 31 numbers, not 32'],
-  [{ json: { items: [{ id: 'a' }] } }, 'invalid JSON: missing field `features`'],
-  [{ json: {} }, 'invalid JSON: missing field `items`'],
-  [{ json: { items: [item(5)] } }, 'invalid JSON: items[0].id is not a string'],
-  [{ json: { items: [item('a', 'x')] } }, 'invalid JSON: items[0].features[0] is not a number'],
+  [{ json: { items: [item('a', 1, 31)] } }, 'items[0].features has 31 numbers, not 32'],
+  [
+    { json: { items: [item('a'), item('b', 1, 31)] } },
+    'invalid JSON: /items/1/features has 31 values, not 32 as in the objects before it',
+  ],
+  [{ json: { items: [{ id: 'a' }] } }, 'invalid JSON: /items/0/features is missing'],
+  [{ json: {} }, 'invalid JSON: /items is missing'],
+  [{ json: { items: [item(5)] } }, 'invalid JSON: /items/0/id is a number, not a text'],
+  [{ json: { items: [item('a', 'x')] } }, 'invalid JSON: /items/0/features/0 is a text, not a number'],
   [{ body: '{"items":' }, /^invalid JSON: /],
-  [{ body: new Uint8Array([0xff]) }, 'the body is not UTF-8'],
+  [{ body: new Uint8Array([0xff]) }, /^invalid JSON: /],
 ];
 
 for (const [request, message] of refusals) {

@@ -7,18 +7,12 @@ use gristmill_plugin::image::{self, Filter, Pixels};
 use gristmill_plugin::{
     Blob, Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 const SIZE: u32 = 28;
 const DIGITS: usize = 10;
 
 struct Digits;
-
-/// A request in JSON.
-#[derive(Deserialize)]
-struct Encoded {
-    image: String,
-}
 
 #[derive(Serialize)]
 struct Reading {
@@ -63,8 +57,7 @@ impl Processor for Digits {
 /// The file of the photo.
 fn photo_of(request: &Request) -> Result<Blob, Failure> {
     if request.content_type().as_deref() == Some("application/json") {
-        let Encoded { image } = request.json()?;
-        return Ok(Blob::from_base64(&image)?);
+        return Ok(request.json_blob("/image")?);
     }
     Ok(match request.parts().into_iter().next() {
         Some(part) => part.body,

@@ -61,7 +61,11 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::new();
     for group in bytes.chunks(3) {
-        let bits = group.iter().chain(&[0, 0]).take(3).fold(0_usize, |bits, byte| bits << 8 | *byte as usize);
+        let bits = group
+            .iter()
+            .chain(&[0, 0])
+            .take(3)
+            .fold(0_usize, |bits, byte| bits << 8 | *byte as usize);
         for place in 0..4 {
             let digit = ALPHABET[bits >> (18 - 6 * place) & 63];
             text.push(if place <= group.len() { digit.into() } else { '=' });

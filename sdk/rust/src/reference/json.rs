@@ -9,10 +9,9 @@ use super::types::{Blob, JsonError};
 
 const DIMENSIONS_MAX: usize = 32;
 
-/// A part of a JSON document.
+/// A part of a JSON document. The SDK's own texts are not among its pieces.
 #[derive(Debug)]
 pub enum Piece<'a> {
-    Text(String),
     Tensor(&'a Tensor),
     Base64(&'a Blob),
 }
@@ -22,7 +21,6 @@ pub fn write(pieces: &[Piece<'_>]) -> Result<Vec<u8>, String> {
     let mut out = String::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => out.push_str(text),
             Piece::Tensor(tensor) => {
                 let mut elements = texts_of(tensor)?.into_iter();
                 lists(&tensor.shape(), &mut elements, &mut out);
@@ -144,7 +142,8 @@ fn find(body: &[u8], pointer: &str) -> Result<Option<Value>, JsonError> {
     if body.is_empty() {
         return Err(invalid("the body is empty".into()));
     }
-    let document: Value = serde_json::from_slice(body).map_err(|error| invalid(error.to_string()))?;
+    let document: Value =
+        serde_json::from_slice(body).map_err(|error| invalid(error.to_string()))?;
     Ok(document.pointer(pointer).cloned())
 }
 

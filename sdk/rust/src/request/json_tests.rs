@@ -13,7 +13,10 @@ fn floats(value: Value, keys: &[&str]) -> (Vec<usize>, Vec<f32>) {
 
 #[test]
 fn lists_are_dimensions_and_objects_are_rows() {
-    assert_eq!(floats(json!([[1, 2.5], [-300, 4]]), &[]), (vec![2, 2], vec![1.0, 2.5, -300.0, 4.0]));
+    assert_eq!(
+        floats(json!([[1, 2.5], [-300, 4]]), &[]),
+        (vec![2, 2], vec![1.0, 2.5, -300.0, 4.0])
+    );
     assert_eq!(floats(json!(7), &[]), (vec![], vec![7.0]));
     assert_eq!(floats(json!([[], []]), &[]), (vec![2, 0], vec![]));
     let items = json!([{ "id": "p", "b": [2, 3], "a": 1 }, { "a": 4, "b": [5, 6], "id": "q" }]);
@@ -28,8 +31,18 @@ fn lists_are_dimensions_and_objects_are_rows() {
 fn a_fault_says_where_it_is_and_what_is_there() {
     for (value, keys, dtype, fault) in [
         (json!([[1, 2], [3, "4"]]), &[][..], Dtype::Float32, "/x/1/1 is a text, not a number"),
-        (json!([[1], [3, 4]]), &[], Dtype::Float32, "/x/1 has 2 values, not 1 as the lists before it"),
-        (json!([[1], 3]), &[], Dtype::Float32, "/x/1 is a number, not a list as the values before it"),
+        (
+            json!([[1], [3, 4]]),
+            &[],
+            Dtype::Float32,
+            "/x/1 has 2 values, not 1 as the lists before it",
+        ),
+        (
+            json!([[1], 3]),
+            &[],
+            Dtype::Float32,
+            "/x/1 is a number, not a list as the values before it",
+        ),
         (json!([1, [2]]), &[], Dtype::Float32, "/x/1 is a list, not a number"),
         (json!([1, null]), &[], Dtype::Float32, "/x/1 is null, not a number"),
         (json!([1]), &[], Dtype::Bool, "/x/0 is a number, not true or false"),
@@ -80,7 +93,7 @@ fn tensors_and_blobs_stand_in_an_answer() {
     let names = vec![Tensor::from_strings(&[2], &["a\"", "\u{fc}"]).unwrap()];
     let image = crate::Blob::from_bytes(b"Man!");
     let body = Response::json(&Answer { scores, names, image }).unwrap().body;
-    let text = "{\"scores\":[[0.1,-2.0],[1e-7,3e38]],\"names\":[[\"a\\\"\",\"\u{fc}\"]],\
+    let text = "{\"scores\":[[0.1,-2.0],[1e-7,3e+38]],\"names\":[[\"a\\\"\",\"\u{fc}\"]],\
                 \"image\":\"TWFuIQ==\"}";
     assert_eq!(String::from_utf8(body).unwrap(), text);
     let nan = Tensor::from_slice(&[1, 2], &[1.0, f32::NAN]).unwrap();

@@ -117,6 +117,60 @@ fn files_and_modules_of_the_folder_can_be_read_while_it_is_loaded() {
 }
 
 #[test]
+fn the_host_reads_and_writes_json() {
+    let app = r#"
+from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, export
+@export
+class Plugin(Processor):
+    def preprocess(self, context, request):
+        rows = request.json_tensor("/rows", keys=["b", "a"])
+        ids = request.json_tensor("/rows", Dtype.STRING, keys=["id"])
+        body = Response.json({
+            "rows": rows, "ids": ids, "mark": "\0", "scale": request.json("/scale", 2.5),
+            "image": request.json_blob("/image"), "shape": rows.shape,
+        }).body
+        picture = Tensor.from_values([1, 1, 28, 28], Dtype.FLOAT32, [0] * 784)
+        return Prepared({"input": picture}, body)
+    def postprocess(self, context, outputs, state):
+        if context.settings.get("answer") == "nan":
+            return Response.json(Tensor.from_values([1, 1], Dtype.FLOAT64, [float("nan")]))
+        if context.settings.get("answer") == "lists":
+            return Response.json(Tensor.from_bytes([4_000_000_000, 0], Dtype.FLOAT32, b""))
+        return Response(state, "application/json")
+"#;
+    let server = server();
+    serve(&server, &archive(&[("app.py", app)]));
+    let sends = |body: &str| server.data.post("/v1/acme/infer/it", body.as_bytes());
+    let rows = r#"[{"id":"p","a":0.1,"b":[1,-2]},{"b":[3e7,4],"id":"\u00fc\"","a":5}]"#;
+    let body = format!(r#"{{"image":"data:;base64,TWFu\/w==","rows":{rows}}}"#);
+    let expected = json!({
+        "rows": [[1.0, -2.0, 0.1], [30_000_000.0, 4.0, 5.0]], "ids": [["p"], ["\u{fc}\""]],
+        "mark": "\0", "scale": 2.5, "image": "TWFu/w==", "shape": [2, 3],
+    });
+    assert_eq!(sends(&body).ok(), expected);
+    for (body, named) in [
+        ("", "the body is empty"),
+        ("[1", "EOF while parsing a list"),
+        ("[1]", "/rows is missing"),
+        (r#"{"rows":[{"a":1,"b":"2","id":"p"}]}"#, "/rows/0/b is a text, not a number"),
+        (r#"{"rows":[{"a":1,"b":2}]}"#, "/rows/0/id is missing"),
+        (r#"{"rows":[{"a":1,"b":2,"id":"p"}],"image":"%"}"#, "/image: base64 has '%'"),
+    ] {
+        sends(body).refused(400, "invalid_request", &["invalid JSON: ", named]);
+    }
+    // What JSON has no form for, and more than an answer may have.
+    for (answer, why) in
+        [("nan", "has NaN at [0, 0]"), ("lists", "over the limit of 4194304 bytes")]
+    {
+        let mut pipeline = processor("it", json!({}));
+        pipeline["debug"] = json!(true);
+        pipeline["settings"] = json!({ "answer": answer });
+        server.pipeline("acme", "it", &pipeline);
+        sends(&body).refused(500, "plugin_failed", &[why]);
+    }
+}
+
+#[test]
 fn random_numbers_differ_between_fresh_instances() {
     let server = server();
     serve(&server, &answering("import random, secrets", "[random.random(), secrets.token_hex(4)]"));

@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 36] = [
+const ALONE: [(&str, &[End]); 39] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -66,6 +66,9 @@ const ALONE: [(&str, &[End]); 36] = [
     ("blob-base64", &[TIMEOUT, OUT_OF_MEMORY]),
     ("blob-slices", &[TIMEOUT, OUT_OF_MEMORY]),
     ("blob-huge", &[TRAPPED, TIMEOUT]),
+    ("json-read", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("json-write", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("json-lists", &[FAILED]),
     ("softmax", &[TIMEOUT, OUT_OF_MEMORY]),
     ("tensor-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pixels-data", &[TIMEOUT, OUT_OF_MEMORY]),

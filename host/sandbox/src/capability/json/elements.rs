@@ -111,8 +111,14 @@ struct Reading<'a> {
 /// What is wrong with a value.
 enum Misfit {
     /// It is this in place of an element, or of a list if there is one at its depth elsewhere.
-    Kind { found: &'static str, wants_list: bool },
-    Length { found: usize, wanted: usize },
+    Kind {
+        found: &'static str,
+        wants_list: bool,
+    },
+    Length {
+        found: usize,
+        wanted: usize,
+    },
     Range,
     NotInteger(f64),
     Depth,

@@ -231,7 +231,7 @@ mod tests {
         for (tensor, json) in [
             (
                 tensor(Dtype::Float32, &[2, 3], &floats),
-                "[[0.1,-2.0,1e-7],[3.4e38,16777216.0,0.0]]",
+                "[[0.1,-2.0,1e-7],[3.4e+38,16777216.0,0.0]]",
             ),
             (tensor(Dtype::Float32, &[], &floats[..4]), "0.1"),
             (tensor(Dtype::Float64, &[1], &0.1_f64.to_le_bytes()), "[0.1]"),
@@ -251,10 +251,7 @@ mod tests {
     fn a_float_that_json_does_not_have_is_named() {
         let values = [1.0_f32, f32::NAN].map(f32::to_le_bytes).concat();
         let error = written(&tensor(Dtype::Float32, &[1, 2], &values)).unwrap_err();
-        assert_eq!(
-            error,
-            "the tensor of shape [1, 2] has NaN at [0, 1]: JSON has no such number"
-        );
+        assert_eq!(error, "the tensor of shape [1, 2] has NaN at [0, 1]: JSON has no such number");
     }
 
     /// Without elements it takes no memory, but its lists are without end.
