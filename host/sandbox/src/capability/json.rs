@@ -17,7 +17,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
 use self::elements::{Elements, Fault, bytes_max, rows, values};
-use self::pointer::{Place, Pointer, find};
+use self::pointer::{Place, Pointer, Shown, find};
 use self::write::Out;
 use super::tensors::{dtype_of, wit as tensors};
 use super::types::base64;
@@ -66,7 +66,10 @@ fn check_keys(keys: &[String]) -> Result<(), JsonError> {
     let mut names = HashSet::with_capacity(keys.len());
     match keys.iter().find(|key| !names.insert(key.as_str())) {
         None => Ok(()),
-        Some(twice) => Err(JsonError::InvalidArgument(format!("the key {twice:?} is given twice"))),
+        Some(twice) => {
+            let twice = Shown(twice);
+            Err(JsonError::InvalidArgument(format!("the key {twice:?} is given twice")))
+        }
     }
 }
 

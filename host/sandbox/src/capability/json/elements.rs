@@ -54,7 +54,7 @@ pub(super) fn values(
     may_go_on: &dyn Fn() -> Result<(), CpuExhausted>,
 ) -> Result<Elements, Fault> {
     let mut reading = Reading::new(dtype, bytes_max(value, dtype), may_go_on);
-    reading.read(value, place)?;
+    reading.read(value, || place.clone())?;
     let shape = reading.lengths.iter().map(|length| length.unwrap_or(0)).collect();
     Ok(Elements { shape, bytes: reading.bytes })
 }
@@ -150,17 +150,17 @@ impl<'a> Reading<'a> {
     }
 
     /// Append the elements of one value, which stands at `place`.
-    fn read(&mut self, value: &RawValue, place: &Place) -> Result<(), Fault> {
+    fn read(&mut self, value: &RawValue, place: impl FnOnce() -> Place) -> Result<(), Fault> {
         self.lengths.clear();
         self.indices.clear();
         self.has_element = false;
         let mut reader = Deserializer::from_str(value.get());
         let read = Values { reading: self, depth: 0 }.deserialize(&mut reader);
-        read.map_err(|error| self.fault(place, &error))
+        read.map_err(|error| self.fault(place(), &error))
     }
 
-    fn fault(&mut self, place: &Place, error: &serde_json::Error) -> Fault {
-        let place = self.indices.iter().fold(place.clone(), |place, index| place.index(*index));
+    fn fault(&mut self, place: Place, error: &serde_json::Error) -> Fault {
+        let place = self.indices.iter().fold(place, |place, index| place.index(*index));
         let dtype = self.dtype;
         Fault::Value(match self.misfit.take() {
             Some(Misfit::Exhausted(exhausted)) => return Fault::Exhausted(exhausted),
@@ -378,7 +378,7 @@ impl Rows<'_> {
                 return Err(Fault::Value(format!("{} is missing", place())));
             };
             let before = self.reading.count;
-            self.reading.read(value, &place())?;
+            self.reading.read(value, place)?;
             if self.reading.lengths.len() > 1 {
                 let place = place();
                 return Err(Fault::Value(format!("{place} is a list of lists, not of values")));
