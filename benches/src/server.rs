@@ -52,6 +52,8 @@ impl Server {
         let mut command = serve(gristmill, &data_dir, Listen::FREE_PORTS);
         command
             .args(flags)
+            // Nothing is compiled beside what is measured.
+            .env("GRISTMILL_PREPARE_RUNTIMES", "false")
             .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", library)
             .stderr(log);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use gristmill_core::{ByteBudget, Name};
 use gristmill_metrics::usage::{Counter, Key, UsageStore};
 use gristmill_metrics::{LabelSlots, RequestFigures, RequestTarget};
-use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE};
+use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE, Neighbours};
 use gristmill_snapshot::TenantQuota;
 use gristmill_state::{CandidateSpec, Desired};
 use parking_lot::Mutex;
@@ -55,6 +55,8 @@ pub(crate) struct Accounts {
     figures: FigureParts,
     /// The last lines of all tenants' plugins.
     lines: Arc<AllLines>,
+    /// All tenants, as those who share the serving threads.
+    neighbours: Arc<Neighbours>,
     /// The permits of all tenants' shadows.
     pub(crate) shadows: Arc<Semaphore>,
     /// Takes the candidates that are aborted.
@@ -107,6 +109,7 @@ impl Accounts {
             concurrent_calls,
             figures,
             lines: Arc::default(),
+            neighbours: Arc::default(),
             // The pool has permits left for the requests of clients.
             shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
@@ -121,7 +124,7 @@ impl Accounts {
         let pool = self.concurrent_calls;
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
-        let calls = Account::new(calls, cores.min(calls), bytes.clone());
+        let calls = Account::new(calls, cores.min(calls), bytes.clone()).among(&self.neighbours);
         TenantQuota { lines: self.lines.of_one(), ..TenantQuota::new(calls, bytes) }
     }
 

@@ -1,11 +1,13 @@
 //! Accounts: the permits and the memory that the calls of one owner share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use gristmill_core::{ByteBudget, Rate};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use crate::error::{CallError, HostFault};
+use crate::neighbours::Neighbours;
 use crate::pace::Pace;
 use crate::queue::{Kind, Permit, Queue, Round, Wanted};
 
@@ -24,6 +26,8 @@ pub struct Account {
     idle: Arc<Semaphore>,
     /// Of all calls of the owner together.
     pub(crate) pace: Arc<Pace>,
+    /// The owners whose requests are served beside this one's.
+    neighbours: Arc<Neighbours>,
     /// Whether all calls run on the threads for long calls.
     pub(crate) is_background: bool,
     /// The budget that tensors, images and linear memory count against.
@@ -77,6 +81,7 @@ impl Account {
             sleepers: Arc::new(Sleepers::new(calls)),
             idle: Arc::new(Semaphore::new(calls)),
             pace: Arc::default(),
+            neighbours: Arc::default(),
             is_background: false,
             bytes,
             cpu: Arc::default(),
@@ -87,6 +92,25 @@ impl Account {
     /// on the threads for long calls. Their memory counts against `bytes`.
     pub fn background(calls: usize, bytes: Arc<ByteBudget>) -> Self {
         Self { is_background: true, ..Self::new(calls, calls, bytes) }
+    }
+
+    /// The account as one of these owners.
+    pub fn among(self, neighbours: &Arc<Neighbours>) -> Self {
+        Self { neighbours: neighbours.clone(), ..self }
+    }
+
+    /// A request of the owner came at `now`, also one that calls no plugin.
+    pub fn note_request(&self, now: Instant) {
+        self.neighbours.note(self.number(), now);
+    }
+
+    /// Whether nobody else sends requests.
+    pub(crate) fn is_alone(&self, now: Instant) -> bool {
+        self.neighbours.has_only(self.number(), now)
+    }
+
+    fn number(&self) -> usize {
+        Arc::as_ptr(&self.pace).addr()
     }
 
     /// The rate of the CPU time of all calls, in nanoseconds. Calls are charged as they run, and

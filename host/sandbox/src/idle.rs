@@ -29,9 +29,18 @@ pub struct TenantReuse {
     pub max_idle: usize,
 }
 
+/// The guests of a pipeline that stay, for each core: as many as an owner's calls at a time, so that
+/// calls which end together find them again.
+const IDLE_PER_CORE: usize = 8;
+
+/// A document can name at most so many.
+const IDLE_MAX: usize = 64;
+
 impl Default for TenantReuse {
     fn default() -> Self {
-        Self { max_count: 1000, idle: Duration::from_secs(10), max_idle: 4 }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let max_idle = (cores * IDLE_PER_CORE).min(IDLE_MAX);
+        Self { max_count: 1000, idle: Duration::from_secs(10), max_idle }
     }
 }
 

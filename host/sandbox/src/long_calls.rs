@@ -91,8 +91,8 @@ impl LongCalls {
         &self.handle
     }
 
-    fn now(&self) -> Moment {
-        Moment { time: self.started.elapsed(), threads: self.threads }
+    fn moment(&self, now: Instant) -> Moment {
+        Moment { time: now.saturating_duration_since(self.started), threads: self.threads }
     }
 
     /// Whether a call of this export, which is still to get its permits, begins on these threads.
@@ -100,7 +100,11 @@ impl LongCalls {
         let serving = Serving { calls: self, export, account };
         // A short call does not wait behind its owner's long ones.
         let may_wait = || self.turns.available_permits() == 0 && !account.queue.has_long(half);
-        serving.is_long(Duration::ZERO) || !export.is_tiny(Duration::ZERO) && may_wait()
+        match serving.place(Duration::ZERO) {
+            Place::Long => true,
+            Place::Turn => may_wait(),
+            Place::Anywhere => false,
+        }
     }
 
     /// Run a call to its end. Dropping the returned future abandons the call.
@@ -141,6 +145,17 @@ impl LongCalls {
     }
 }
 
+/// Where a call runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// On a serving thread.
+    Anywhere,
+    /// On a serving thread, if few others do.
+    Turn,
+    /// On the threads for long calls.
+    Long,
+}
+
 /// The serving threads, for a call that may run there.
 struct Serving<'a> {
     calls: &'a LongCalls,
@@ -149,27 +164,33 @@ struct Serving<'a> {
 }
 
 impl<'a> Serving<'a> {
-    /// Whether a call that has used `spent` so far is to run on the threads for long calls.
-    fn is_long(&self, spent: Duration) -> bool {
+    /// Where a call that has used `spent` so far is to run.
+    fn place(&self, spent: Duration) -> Place {
         let Self { calls, export, account } = self;
-        account.is_background || account.pace.is_long(export, spent, calls.now())
+        let now = Instant::now();
+        let moment = calls.moment(now);
+        if account.is_background || account.pace.is_long(export, spent, moment) {
+            return Place::Long;
+        }
+        if export.is_tiny(spent) || account.is_alone(now.into_std()) {
+            return Place::Anywhere;
+        }
+        if account.pace.is_over_share(moment) { Place::Long } else { Place::Turn }
     }
 
     /// A turn of such a call on a serving thread. None if it is not to have one.
     fn turn(&self, spent: Duration) -> Option<Option<SemaphorePermit<'a>>> {
-        if self.is_long(spent) {
-            return None;
+        match self.place(spent) {
+            Place::Long => None,
+            Place::Turn => self.calls.turns.try_acquire().ok().map(Some),
+            Place::Anywhere => Some(None),
         }
-        if self.export.is_tiny(spent) {
-            return Some(None);
-        }
-        self.calls.turns.try_acquire().ok().map(Some)
     }
 
     /// A call that has used `spent` so far has had a turn.
     fn took(&self, turn: Duration, spent: Duration) {
         let Self { calls, export, account } = self;
-        account.pace.took(turn, spent, export, calls.now());
+        account.pace.took(turn, spent, export, calls.moment(Instant::now()));
     }
 }
 
@@ -233,7 +254,7 @@ impl<T: Send + 'static> MovableCall<T> {
             match polled {
                 Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
                 Poll::Pending if self.meter.wants_move() => Poll::Ready(None),
-                Poll::Pending if serving.is_long(spent) => Poll::Ready(None),
+                Poll::Pending if serving.place(spent) == Place::Long => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         })

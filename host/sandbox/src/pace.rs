@@ -7,7 +7,7 @@
 //! | calls of an export take | they begin |
 //! |---|---|
 //! | less than [`TINY`] | on a serving thread: to move one takes longer than to run it |
-//! | up to [`LONG_AFTER`] | on a serving thread, while their owner's sum is within its share |
+//! | up to [`LONG_AFTER`] | on a serving thread, while their owner's sum is within its share, or it is alone |
 //! | more | on the threads for long calls |
 //!
 //! The sum counts all calls of an owner, whatever pipeline they belong to. A call that turns out to
@@ -89,16 +89,18 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Whether a call of this export that has used `spent` so far is to run on the threads for long
-    /// calls.
+    /// calls, whatever others do.
     pub(crate) fn is_long(&self, export: &Export, spent: Duration, now: Moment) -> bool {
         if spent > LONG_AFTER || export.mean.get() > LONG_AFTER {
             return true;
         }
         let surprised = self.long.left(now.time) / SHARE_OF_LONG;
-        if surprised > AT_ONCE_BY_ALL || surprised > AT_ONCE && export.surprised(now.time) {
-            return true;
-        }
-        !export.is_tiny(spent) && self.all.left(now.time) > now.comes_back(AT_ONCE)
+        surprised > AT_ONCE_BY_ALL || surprised > AT_ONCE && export.surprised(now.time)
+    }
+
+    /// Whether the owner has used its share of the serving threads.
+    pub(crate) fn is_over_share(&self, now: Moment) -> bool {
+        self.all.left(now.time) > now.comes_back(AT_ONCE)
     }
 
     /// A call that has used `spent` in all used the last `turn` of it on a serving thread.
@@ -199,8 +201,10 @@ mod tests {
         export.note(spent);
     }
 
+    /// Beside other owners.
     fn is_long(pace: &Pace, export: &Export, now: Duration) -> bool {
-        pace.is_long(export, Duration::ZERO, at(now))
+        let is_over = || !export.is_tiny(Duration::ZERO) && pace.is_over_share(at(now));
+        pace.is_long(export, Duration::ZERO, at(now)) || is_over()
     }
 
     #[test]
@@ -227,7 +231,7 @@ mod tests {
         other.note(ms(1));
         (0..10_000).for_each(|_| call(&pace, &tiny, Duration::from_micros(20), ms(1)));
         assert!(!is_long(&pace, &tiny, ms(1)));
-        assert!(pace.is_long(&tiny, ms(1), at(ms(1))), "this one is not tiny");
+        assert!(!tiny.is_tiny(ms(1)), "this one is not tiny");
         assert!(is_long(&pace, &other, ms(1)));
     }
 

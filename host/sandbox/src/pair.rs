@@ -65,16 +65,10 @@ pub struct KeptInstance {
     took: Took,
 }
 
-/// How long guests that were rewound stay, and how many: as many as an owner's calls at a time, so
-/// that calls which end together find them again.
+/// How long guests that were rewound stay, and how many.
 fn rewound_stay() -> TenantReuse {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let max_idle = cores * REWOUND_PER_CORE;
-    TenantReuse { max_count: u32::MAX, idle: Duration::from_secs(10), max_idle }
+    TenantReuse { max_count: u32::MAX, ..TenantReuse::default() }
 }
-
-/// The guests of a pipeline that stay after they were rewound, for each core.
-const REWOUND_PER_CORE: usize = 8;
 
 impl PluginPair {
     /// The plugins of a pipeline whose calls count against `account`.

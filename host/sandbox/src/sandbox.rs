@@ -99,6 +99,21 @@ impl Sandbox {
         blocking(move || Plugin::load(sandbox.engine.clone(), cached, runtime)).await
     }
 
+    /// Load the code of all runtimes, and compile what is not cached, so that no upload waits for
+    /// it.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load). An upload that needs the runtime tries again.
+    pub async fn prepare_runtimes(self: &Arc<Self>) -> Result<(), LoadError> {
+        let sandbox = self.clone();
+        // The first time reads their files.
+        blocking(move || Ok(sandbox.runtimes.all().map(drop)?)).await?;
+        for runtime in self.runtimes.all()? {
+            self.linked(runtime).await?;
+        }
+        Ok(())
+    }
+
     /// How an uploaded file is compiled. Only an archive of sources needs the runtimes.
     async fn kind(self: &Arc<Self>, is_archive: bool) -> Result<Kind, LoadError> {
         if !is_archive {

@@ -89,6 +89,7 @@ impl NamedTenant<'_> {
         quota: &mut Option<RequestQuota>,
     ) -> Result<(), QuotaError> {
         let (limits, own) = (&self.tenant.limits, &*self.tenant.quota);
+        own.calls.note_request(now);
         if let Some(limit) = limits.plugin_cpu {
             let checked = own.calls.cpu().check(now);
             checked.map_err(|Exhausted { after, .. }| {

@@ -55,6 +55,8 @@ impl Server {
             // A comparison may start an older server, which ignores an unknown variable but
             // refuses an unknown flag.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
+            // Nothing is compiled beside what is measured or tried.
+            .env("GRISTMILL_PREPARE_RUNTIMES", "false")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime);
         command

@@ -152,6 +152,9 @@ section! {
             "The folder with the shared runtimes of languages, such as python.wasm; if unset, the \
              folder runtimes beside the server's program or one folder above. Without a runtime, \
              plugins that are archives of sources are refused";
+        prepare_runtimes: bool = "true", Any,
+            "Compile the shared runtimes when the server starts, beside serving, if they are not \
+             compiled yet. If false, the first plugin that needs one waits for it: some seconds";
         compile_concurrency: usize = "2", 1..=64,
             "Plugins that are compiled at the same time; further ones wait";
     }

@@ -59,6 +59,13 @@ pub(super) struct OpeningParts {
     pub(super) data_plane: Handle,
 }
 
+/// Load the code of the runtimes, so that no upload waits for it.
+async fn prepare_runtimes(sandbox: Arc<Sandbox>) {
+    if let Err(error) = sandbox.prepare_runtimes().await {
+        tracing::error!(error = error.in_full(), "a runtime of a language cannot be loaded");
+    }
+}
+
 /// Load the state.
 ///
 /// # Errors
@@ -84,6 +91,9 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         ..usual
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
+    if plugins.prepare_runtimes {
+        tokio::spawn(prepare_runtimes(sandbox.clone()));
+    }
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugins.plugin_memory_bytes;
     limits.plugin.host_memory_bytes = config.plugins.plugin_held_bytes;

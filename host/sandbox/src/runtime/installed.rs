@@ -62,7 +62,7 @@ impl InstalledRuntimes {
     }
 
     /// All of them. The first call reads their files.
-    fn found(&self) -> io::Result<&[InstalledRuntime]> {
+    pub(crate) fn all(&self) -> io::Result<&[InstalledRuntime]> {
         if let Some(found) = self.found.get() {
             return Ok(found);
         }
@@ -82,17 +82,17 @@ impl InstalledRuntimes {
     }
 
     pub(crate) fn of(&self, language: Language) -> io::Result<Option<&InstalledRuntime>> {
-        Ok(self.found()?.iter().find(|runtime| runtime.language == language))
+        Ok(self.all()?.iter().find(|runtime| runtime.language == language))
     }
 
     /// Whether the compiled code of a runtime is kept under this digest.
     pub(crate) fn has_code(&self, digest: Digest) -> io::Result<bool> {
-        Ok(self.found()?.iter().any(|runtime| runtime.code_digest() == digest))
+        Ok(self.all()?.iter().any(|runtime| runtime.code_digest() == digest))
     }
 
     /// The runtime whose file has this digest.
     pub(crate) fn with_digest(&self, digest: Digest) -> io::Result<Option<&InstalledRuntime>> {
-        Ok(self.found()?.iter().find(|runtime| runtime.digest == digest))
+        Ok(self.all()?.iter().find(|runtime| runtime.digest == digest))
     }
 
     /// All of them, for the child that loads sources.
@@ -103,7 +103,7 @@ impl InstalledRuntimes {
             file: runtime.file.clone(),
             code: runtime.linked.get().map(|linked| linked.path.clone()),
         };
-        Ok(self.found()?.iter().map(compiled).collect())
+        Ok(self.all()?.iter().map(compiled).collect())
     }
 }
 

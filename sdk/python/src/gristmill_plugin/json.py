@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from json import JSONDecoder, JSONEncoder
+from json import JSONDecoder, JSONEncoder, encoder
 from typing import Any, NoReturn
 
 
@@ -12,8 +12,38 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON value")
 
 
-_encoder = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_decode = JSONDecoder(parse_constant=_refuse).decode
+_decoder = JSONDecoder(parse_constant=_refuse)
+
+
+def encoder_with(default: Callable[[object], object] | None) -> Callable[[object], str]:
+    """A function as `dumps`, whose result is a text.
+
+    `default` makes something else of a value that JSON has no form for.
+    """
+    make = encoder.c_make_encoder
+    if make is None:
+        return JSONEncoder(
+            ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default
+        ).encode
+    # `JSONEncoder.encode` makes this function for each value, which takes as long as a small value.
+    markers: dict[int, object] = {}
+    escaped = encoder.encode_basestring
+    write = make(
+        markers, default or JSONEncoder().default, escaped, None, ":", ",", False, False, False
+    )
+
+    def encode(value: object) -> str:
+        try:
+            return "".join(write(value, 0))
+        except BaseException:
+            # What was being written is no longer.
+            markers.clear()
+            raise
+
+    return encode
+
+
+_encode = encoder_with(None)
 
 
 #: The deepest nesting of lists and objects.
@@ -28,16 +58,7 @@ def dumps(value: object) -> bytes:
 
     Raises `TypeError` for a value that JSON has no form for, `ValueError` for NaN and infinity.
     """
-    return _encoder.encode(value).encode()
-
-
-def encode(value: object, default: Callable[[object], object] | None = None) -> str:
-    """As `dumps`. `default` makes something else of a value that JSON has no form for."""
-    if default is None:
-        return _encoder.encode(value)
-    return JSONEncoder(
-        ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default
-    ).encode(value)
+    return _encode(value).encode()
 
 
 def loads(data: bytes) -> Any:
@@ -47,7 +68,16 @@ def loads(data: bytes) -> Any:
     """
     if data.count(b"[") + data.count(b"{") > DEPTH_MAX and _is_too_deep(data):
         raise ValueError(f"nested more deeply than {DEPTH_MAX}")
-    return _decode(data.decode())
+    text = data.decode()
+    body = text.strip(" \t\r\n")
+    try:
+        # Without the two searches for white space that `decode` makes.
+        value, end = _decoder.scan_once(body, 0)
+        if end == len(body):
+            return value
+    except (StopIteration, ValueError):
+        pass
+    return _decoder.decode(text)
 
 
 # The parser recurses once for each level. At the end of a component's stack the call would end,

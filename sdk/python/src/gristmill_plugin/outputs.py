@@ -9,7 +9,7 @@ from .failure import Internal
 from .tensor import Dtype, Tensor, View
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Prepared:
     """The result of a preprocessor.
 

@@ -176,17 +176,14 @@ class Request:
         Raises `InvalidInput` if the body is not JSON, or there is neither a value nor a default; it
         says where.
         """
-        if pointer == "":
-            data: bytes | None = self._handle.body().read(0, _ALL)
-        else:
-            try:
-                data = self._handle.json_value(checks.text("pointer", pointer))
-            except Err as error:
-                raise _json_fault(error) from None
-            if data is None:
-                if default is _REQUIRED:
-                    raise InvalidInput(f"invalid JSON: {pointer} is missing")
-                return default
+        try:
+            data = self._handle.json_value(checks.text("pointer", pointer))
+        except Err as error:
+            raise _json_fault(error) from None
+        if data is None:
+            if default is _REQUIRED:
+                raise InvalidInput(f"invalid JSON: {pointer} is missing")
+            return default
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:

@@ -11,8 +11,7 @@ from .failure import Internal
 from .request import Blob
 from .tensor import Tensor
 
-
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Response:
     """The answer to the client.
 
@@ -52,33 +51,50 @@ class Response:
         return cls(text.encode(), "text/plain; charset=utf-8", status, headers or {})
 
 
+#: The tensors and blobs of the value that is being written.
+_held: list[Tensor | Blob] = []
+
+#: The text that stands in place of one.
+_mark = "\0"
+
+
+def _hold(found: object) -> str:
+    if not isinstance(found, (Tensor, Blob)):
+        raise TypeError(f"Object of type {type(found).__name__} is not JSON serializable")
+    _held.append(found)
+    return _mark
+
+
+_encode = json.encoder_with(_hold)
+
+
 def _written(value: object) -> bytes:
-    held: list[Tensor | Blob] = []
+    global _mark
+    mark = _mark
+    try:
+        while True:
+            text = _encode(value)
+            if not _held:
+                return text.encode()
+            texts = text.split(_encode(_mark))
+            if len(texts) == len(_held) + 1:
+                return _with(texts, _held)
+            # A text of the value is the mark.
+            _held.clear()
+            _mark += "\0"
+    finally:
+        _held.clear()
+        _mark = mark
 
-    def hold(found: object) -> str:
-        if not isinstance(found, (Tensor, Blob)):
-            raise TypeError(f"Object of type {type(found).__name__} is not JSON serializable")
-        held.append(found)
-        return mark
 
-    mark = "\0"
-    while True:
-        text = json.encode(value, hold)
-        if not held:
-            return text.encode()
-        texts = text.split(json.encode(mark))
-        if len(texts) == len(held) + 1:
-            break
-        # A text of the value is the mark.
-        held.clear()
-        mark += "\0"
-    pieces: list[Any] = [host.json.Piece_Text(texts[0])]
-    for found, after in zip(held, texts[1:], strict=True):
-        if isinstance(found, Tensor):
-            pieces.append(host.json.Piece_Tensor(found._handle))
-        else:
-            pieces.append(host.json.Piece_Base64(found._handle))
-        pieces.append(host.json.Piece_Text(after))
+def _with(texts: list[str], held: list[Tensor | Blob]) -> bytes:
+    """The document that has these texts, and one of `held` after each but the last."""
+    pieces: list[Any] = []
+    for text, found in zip(texts, held, strict=False):
+        pieces.append(host.json.Piece_Text(text))
+        of = host.json.Piece_Tensor if isinstance(found, Tensor) else host.json.Piece_Base64
+        pieces.append(of(found._handle))
+    pieces.append(host.json.Piece_Text(texts[-1]))
     try:
         return host.json.write(pieces)
     except host.Err as error:

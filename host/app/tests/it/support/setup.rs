@@ -214,6 +214,10 @@ impl Setup {
         if is_missing(&"--shutdown-delay-s") {
             command.args(["--shutdown-delay-s", "0"]);
         }
+        if is_missing(&"--prepare-runtimes") {
+            // A runtime takes long to compile in the profile of the tests.
+            command.args(["--prepare-runtimes", "false"]);
+        }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
         // The server must set this itself.
         command.env_remove("ORT_DISABLE_TELEMETRY");
