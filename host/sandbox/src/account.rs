@@ -99,9 +99,11 @@ impl Account {
         Self { neighbours: neighbours.clone(), ..self }
     }
 
-    /// A request of the owner came at `now`, also one that calls no plugin.
+    /// A request of the owner came at `now`, or goes on, also one that calls no plugin.
     pub fn note_request(&self, now: Instant) {
-        self.neighbours.note(self.number(), now);
+        if !self.is_background {
+            self.neighbours.note(self.number(), now);
+        }
     }
 
     /// Whether nobody else sends requests.

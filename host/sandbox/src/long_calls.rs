@@ -10,7 +10,8 @@
 //!
 //! Invariants:
 //! - calls that are not tiny run on at most half of the serving threads at the same time, those of
-//!   all owners together. On the others a request never waits for a guest of another one;
+//!   all owners together. On the others a request never waits for a guest of another one. An owner
+//!   that is alone (`neighbours`) has all of them;
 //! - a call's permits are given back only when its instance is gone, even if its request has left
 //!   long before;
 //! - memory of large guests is reset on the threads for long calls.
@@ -98,6 +99,8 @@ impl LongCalls {
     /// Whether a call of this export, which is still to get its permits, begins on these threads.
     pub(crate) fn begins(&self, export: &Export, account: &Account, half: Half) -> bool {
         let serving = Serving { calls: self, export, account };
+        // Its request may have come long ago.
+        account.note_request(Instant::now().into_std());
         // A short call does not wait behind its owner's long ones.
         let may_wait = || self.turns.available_permits() == 0 && !account.queue.has_long(half);
         match serving.place(Duration::ZERO) {

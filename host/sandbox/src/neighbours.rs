@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// An owner is alone if nobody else has sent a request for so long.
-const ALONE_AFTER: Duration = Duration::from_secs(1);
+/// An owner is alone if nobody else has sent a request for so long. Whoever sends one after that
+/// may wait some tens of milliseconds, once.
+const ALONE_AFTER: Duration = Duration::from_secs(10);
 
 /// The owners of the latest requests: the last one, and when another one came before it.
 #[derive(Debug)]
@@ -30,14 +31,16 @@ impl Neighbours {
         // While one owner is alone, nothing is written.
         if self.last.load(Ordering::Relaxed) != owner {
             self.changed.store(self.since_start(now), Ordering::Relaxed);
-            self.last.store(owner, Ordering::Relaxed);
+            self.last.store(owner, Ordering::Release);
         }
     }
 
-    /// Whether all requests of the last second were of this owner.
+    /// Whether all requests of the last ten seconds were of this owner.
     pub(crate) fn has_only(&self, owner: usize, now: Instant) -> bool {
+        // In this order: the time belongs to this owner, or to a later one.
+        let is_last = self.last.load(Ordering::Acquire) == owner;
         let alone_from = self.changed.load(Ordering::Relaxed) + ALONE_AFTER.as_nanos() as u64;
-        self.last.load(Ordering::Relaxed) == owner && self.since_start(now) >= alone_from
+        is_last && self.since_start(now) >= alone_from
     }
 
     fn since_start(&self, now: Instant) -> u64 {
@@ -50,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_is_alone_a_second_after_the_last_request_of_another() {
+    fn an_owner_is_alone_ten_seconds_after_the_last_request_of_another() {
         let neighbours = Neighbours::default();
-        let at = |ms| neighbours.started + Duration::from_millis(ms);
+        let at = |hundredths: u64| neighbours.started + Duration::from_millis(10 * hundredths);
         assert!(!neighbours.has_only(1, at(5000)), "nobody has sent a request");
         neighbours.note(1, at(0));
         assert!(!neighbours.has_only(1, at(999)));

@@ -103,15 +103,18 @@ impl Sandbox {
     /// it.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load). An upload that needs the runtime tries again.
+    /// The last fault, as of [`load`](Self::load). An upload that needs the runtime tries again.
     pub async fn prepare_runtimes(self: &Arc<Self>) -> Result<(), LoadError> {
         let sandbox = self.clone();
         // The first time reads their files.
         blocking(move || Ok(sandbox.runtimes.all().map(drop)?)).await?;
+        let mut outcome = Ok(());
         for runtime in self.runtimes.all()? {
-            self.linked(runtime).await?;
+            if let Err(error) = self.linked(runtime).await {
+                outcome = Err(error);
+            }
         }
-        Ok(())
+        outcome
     }
 
     /// How an uploaded file is compiled. Only an archive of sources needs the runtimes.

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, RunError, Submission, SubmitError};
 use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, Name, NamedTensor, Receipt};
@@ -74,6 +74,7 @@ impl ModelWork {
     pub async fn run(self, receipt: &mut Receipt) -> Result<Vec<NamedTensor>, ModelError> {
         let Self { model, lane, submission, quota } = self;
         let deadline = submission.deadline;
+        quota.calls.note_request(Instant::now());
         let _rows = held_rows(&quota, rows_of(&lane, &submission))?;
         let submitted = {
             // Pinned here, because the timeout would move it.

@@ -15,7 +15,7 @@ export function placed(piece, what) {
 
 /** `value` as JSON: a text, or bytes if resources stand in it; undefined for a function. */
 export function written(value) {
-  for (let mark = '\0'; ; mark += '\0') {
+  for (let mark = '\0'; ; mark += mark) {
     answer = { mark, pieces: [] };
     let text;
     let pieces;

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
-use self::elements::{Elements, Fault, bytes_max, rows, values};
+use self::elements::{Elements, Fault, Target};
 use self::pointer::{Place, Pointer, Shown, find};
 use self::write::Out;
 use super::tensors::{dtype_of, wit as tensors};
@@ -28,6 +28,10 @@ const INTERFACE: &str = "gristmill:plugin/json@0.3.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
+
+/// To read a byte of JSON takes as long as to copy so many, and to write a value likewise.
+const READ_WEIGHT: usize = 8;
+const WRITE_WEIGHT: usize = 16;
 
 /// Maximum keys of a tensor that is made of objects.
 const KEYS_MAX: usize = 4096;
@@ -73,6 +77,13 @@ fn check_keys(keys: &[String]) -> Result<(), JsonError> {
     }
 }
 
+/// The memory that texts of `value` take at most while their escapes are read: twice as much as the
+/// text, since it doubles as it grows, and the text.
+fn unescaped_max(value: &RawValue) -> usize {
+    let text = value.get();
+    if memchr::memchr(b'\\', text.as_bytes()).is_some() { 3 * text.len() } else { 0 }
+}
+
 /// What the functions of `types` give.
 type Given<T> = wasmtime::Result<Result<T, JsonError>>;
 
@@ -80,7 +91,7 @@ impl<S: Send> CallState<S> {
     /// The request's body. Returns when the call is on a thread where all of it may be read.
     async fn document(&mut self) -> wasmtime::Result<Bytes> {
         let body = self.own_request()?.body.clone();
-        self.before_looking_at(body.len()).await?;
+        self.before_looking_at(body.len().saturating_mul(READ_WEIGHT)).await?;
         Ok(body)
     }
 
@@ -95,67 +106,74 @@ impl<S: Send> CallState<S> {
             Ok(value) => value,
             Err(error) => return Ok(Err(error)),
         };
-        let bytes_max = bytes_max(value, dtype);
-        self.hold(bytes_max)?;
         let place = Place::of(pointer);
-        let elements = match self.elements(value, keys, dtype, &place) {
+        let (elements, held) = self.elements(value, keys, dtype, &place)?;
+        let elements = match elements {
             Ok(elements) => elements,
             Err(Fault::Exhausted(exhausted)) => return Err(exhausted.into()),
             Err(Fault::Value(why)) => {
-                self.give_back(bytes_max);
+                self.give_back(held);
                 return Ok(Err(invalid(why)));
             }
         };
         let reserved = self.reserve_tensor(elements.shape.len(), elements.bytes.len()).await?;
         if let Err(error) = reserved {
-            self.give_back(bytes_max);
+            self.give_back(held);
             return Ok(Err(invalid(format!("{place}: {}", text_of(error)))));
         }
         let buffer = self.pool.copy_from(&elements.bytes);
         drop(elements.bytes);
-        self.give_back(bytes_max);
+        self.give_back(held);
         let made = self.finish_tensor(dtype, elements.shape, buffer)?;
         Ok(made.map_err(|error| invalid(format!("{place}: {}", text_of(error)))))
     }
 
+    /// The elements of a value, and the memory that was counted for them.
     fn elements(
-        &self,
+        &mut self,
         value: &RawValue,
         keys: &[String],
         dtype: Dtype,
         place: &Place,
-    ) -> Result<Elements, Fault> {
+    ) -> wasmtime::Result<(Result<Elements, Fault>, usize)> {
+        let free = || Ok(());
+        let limit = self.limits.tensor_bytes;
+        let mut target = Target { dtype, limit, place, may_go_on: &free };
+        let held = target.bytes_max(value) + unescaped_max(value);
+        self.hold(held)?;
         let may_go_on = || self.may_go_on();
-        match keys {
-            [] => values(value, dtype, place, &may_go_on),
-            keys => rows(value, keys, dtype, place, &may_go_on),
-        }
+        target.may_go_on = &may_go_on;
+        let read = match keys {
+            [] => target.values(value),
+            keys => target.rows(value, keys),
+        };
+        Ok((read, held))
     }
 
     pub(super) async fn json_blob(&mut self, pointer: &str) -> Given<Resource<Bytes>> {
         let document = self.document().await?;
-        let value = match required(&document, pointer) {
-            Ok(value) => value.get(),
+        let raw = match required(&document, pointer) {
+            Ok(raw) => raw,
             Err(error) => return Ok(Err(error)),
         };
-        let place = Place::of(pointer);
+        let (value, place) = (raw.get(), Place::of(pointer));
         let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
             let kind = pointer::kind(value);
             return Ok(Err(invalid(format!("{place} is {kind}, not a text in base64"))));
         };
-        self.hold(base64::bytes_max(text.len()))?;
+        let scratch = unescaped_max(raw);
+        self.hold(base64::bytes_max(text.len()) + scratch)?;
         // Some clients write `/` as `\/`.
-        let text = match text.contains('\\') {
-            false => Cow::Borrowed(text),
-            true => {
-                self.hold(text.len())?;
-                match serde_json::from_str::<String>(value) {
-                    Ok(text) => Cow::Owned(text),
-                    Err(error) => return Ok(Err(invalid(format!("{place}: {error}")))),
-                }
-            }
+        let text = match scratch {
+            0 => Ok(Cow::Borrowed(text)),
+            _ => serde_json::from_str::<String>(value).map(Cow::Owned),
         };
-        match base64::decode(&text, || self.may_go_on())? {
+        let decoded = match text {
+            Ok(text) => base64::decode(&text, || self.may_go_on())?,
+            Err(error) => Err(error.to_string()),
+        };
+        self.give_back(scratch);
+        match decoded {
             Ok(bytes) => Ok(Ok(self.table.push(Bytes::from(bytes))?)),
             Err(why) => Ok(Err(invalid(format!("{place}: {why}")))),
         }
@@ -181,12 +199,23 @@ impl<S: Send> CallState<S> {
     }
 }
 
+/// The memory that a piece takes at most: a tensor of 32 dimensions has its shape apart.
+const PIECE_BYTES: usize = size_of::<Piece>() + 32 * size_of::<usize>();
+
 impl Piece {
-    /// The bytes that are read to write it.
-    fn len(&self) -> usize {
+    /// The bytes that could be copied in the time in which it is written.
+    fn weight(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Tensor(tensor) => tensor.as_bytes().len(),
+            Self::Tensor(tensor) => {
+                let lists = tensor.shape().iter().scan(1_usize, |product, length| {
+                    *product = product.saturating_mul(*length);
+                    Some(*product)
+                });
+                lists.fold(tensor.as_bytes().len(), |sum, lists| {
+                    sum.saturating_add(lists.saturating_mul(WRITE_WEIGHT))
+                })
+            }
             Self::Base64(bytes) => bytes.len(),
         }
     }
@@ -207,9 +236,18 @@ impl<S: Send> wit::Host for CallState<S> {
         &mut self,
         pieces: Vec<wit::Piece>,
     ) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        self.meter.take_turns().await?;
+        // A list may name the same tensor again and again.
+        let (count, most) = (pieces.len(), self.limits.handles);
+        if count > most {
+            return Ok(Err(format!("{count} pieces are given; the limit is {most}")));
+        }
+        let held = count * PIECE_BYTES;
+        self.hold(held)?;
         let pieces = pieces.into_iter().map(|piece| self.piece(piece));
         let pieces = pieces.collect::<wasmtime::Result<Vec<_>>>()?;
-        self.before_looking_at(pieces.iter().map(Piece::len).sum()).await?;
+        let weight = pieces.iter().map(Piece::weight).fold(0, usize::saturating_add);
+        self.before_looking_at(weight).await?;
         let limit = self.limits.response_bytes;
         let mut count = |bytes| {
             self.may_go_on()?;
@@ -221,8 +259,11 @@ impl<S: Send> wit::Host for CallState<S> {
             Piece::Tensor(tensor) => out.tensor(tensor),
             Piece::Base64(bytes) => out.base64(bytes),
         });
+        let written = written.and_then(|()| out.finish());
+        drop(pieces);
+        self.give_back(held);
         match written {
-            Ok(()) => Ok(Ok(out.bytes)),
+            Ok(bytes) => Ok(Ok(bytes)),
             Err(write::Fault::Stopped(error)) => Err(error),
             Err(write::Fault::NotJson(why)) => Ok(Err(why)),
             Err(write::Fault::TooLong) => {

@@ -81,7 +81,7 @@ def _written(value: object) -> bytes:
                 return _with(texts, _held)
             # A text of the value is the mark.
             _held.clear()
-            _mark += "\0"
+            _mark += _mark
     finally:
         _held.clear()
         _mark = mark

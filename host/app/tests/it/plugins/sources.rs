@@ -6,6 +6,7 @@ use gristmill_sandbox::{Archive, Language, Manifest};
 use serde_json::{Value, json};
 
 use crate::support::deploy::processor;
+use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
@@ -284,6 +285,16 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
     let answer = server.admin.put(PLUGIN, &archive(&[("app.py", full)]));
     answer.refused(422, "invalid_plugin", &[]);
     assert!(!answer.text().contains("runtime cannot load"), "{}", answer.text());
+}
+
+#[test]
+fn a_runtime_is_compiled_when_the_server_starts() {
+    let server = Setup::new().flag("--prepare-runtimes", "true").start();
+    let compiles = || {
+        let status = server.status();
+        status["jobs"].as_array().unwrap().iter().any(|job| job["job"] == "compile-plugin")
+    };
+    eventually("without any upload a runtime is compiled", compiles);
 }
 
 #[test]

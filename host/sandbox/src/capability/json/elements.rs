@@ -3,21 +3,25 @@
 //!
 //! Refuses to know calls and limits; it asks whether it may go on.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-use gristmill_core::{Dtype, Shape, push_text};
+use gristmill_core::{Dtype, Shape, TEXT_LENGTH_BYTES, push_text};
 use half::{bf16, f16};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use super::pointer::{Place, kind};
+use super::pointer::{Place, Shown, kind};
 use crate::capability::tensors::DIMENSIONS_MAX;
 use crate::meter::CpuExhausted;
 
 /// The values that are read between two questions whether the work may go on.
 const VALUES_PER_PART: u32 = 4096;
+
+/// A list of more bytes is asked for by itself: to find its end takes long.
+const ASKED_BYTES: usize = 256 << 10;
 
 /// Elements, and their tensor's shape.
 #[derive(Debug, PartialEq)]
@@ -34,59 +38,64 @@ pub(super) enum Fault {
     Exhausted(CpuExhausted),
 }
 
-/// The bytes that the elements of `value` take at most.
-pub(super) fn bytes_max(value: &RawValue, dtype: Dtype) -> usize {
-    let text = value.get().as_bytes();
-    let elements = memchr::memchr_iter(b',', text).count() + 1;
-    match dtype.size_bytes() {
-        Some(size) => elements * size,
-        // A text is not longer than in JSON. Its length takes four bytes. Its quotes and a comma
-        // are three.
-        None => text.len() + 1 + elements,
-    }
+/// What is read into.
+pub(super) struct Target<'a> {
+    pub(super) dtype: Dtype,
+    /// Maximum bytes of the elements.
+    pub(super) limit: usize,
+    /// Where the value stands.
+    pub(super) place: &'a Place,
+    pub(super) may_go_on: &'a dyn Fn() -> Result<(), CpuExhausted>,
 }
 
-/// The elements of a value, or of lists of values.
-pub(super) fn values(
-    value: &RawValue,
-    dtype: Dtype,
-    place: &Place,
-    may_go_on: &dyn Fn() -> Result<(), CpuExhausted>,
-) -> Result<Elements, Fault> {
-    let mut reading = Reading::new(dtype, bytes_max(value, dtype), may_go_on);
-    reading.read(value, || place.clone())?;
-    let shape = reading.lengths.iter().map(|length| length.unwrap_or(0)).collect();
-    Ok(Elements { shape, bytes: reading.bytes })
-}
-
-/// The values of a list of objects at `keys`: a row for each object.
-pub(super) fn rows(
-    value: &RawValue,
-    keys: &[String],
-    dtype: Dtype,
-    place: &Place,
-    may_go_on: &dyn Fn() -> Result<(), CpuExhausted>,
-) -> Result<Elements, Fault> {
-    let mut rows = Rows {
-        keys,
-        numbers: keys.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect(),
-        place,
-        reading: Reading::new(dtype, bytes_max(value, dtype), may_go_on),
-        widths: Vec::with_capacity(keys.len()),
-        count: 0,
-        fault: None,
-    };
-    let read = serde::Deserializer::deserialize_seq(
-        &mut Deserializer::from_str(value.get()),
-        RowsVisitor(&mut rows),
-    );
-    if read.is_err() {
-        let why = || Fault::Value(format!("{place} is {}, not a list", kind(value.get())));
-        return Err(rows.fault.unwrap_or_else(why));
+impl Target<'_> {
+    /// The memory that reading `value` takes at most.
+    pub(super) fn bytes_max(&self, value: &RawValue) -> usize {
+        let text = value.get().as_bytes();
+        let elements = memchr::memchr_iter(b',', text).count() + 1;
+        let bytes = match self.dtype.size_bytes() {
+            Some(size) => elements * size,
+            // A text is not longer than in JSON. Its length takes four bytes. Its quotes and a
+            // comma are three.
+            None => text.len() + 1 + elements,
+        };
+        bytes.min(self.limit)
     }
-    // Without rows, a key counts as one number.
-    let width = if rows.count == 0 { keys.len() } else { rows.widths.iter().sum() };
-    Ok(Elements { shape: Shape::from_slice(&[rows.count, width]), bytes: rows.reading.bytes })
+
+    /// The elements of a value, or of lists of values.
+    pub(super) fn values(&self, value: &RawValue) -> Result<Elements, Fault> {
+        let mut reading = Reading::new(self, value);
+        reading.read(value, || self.place.clone())?;
+        let shape = reading.lengths.iter().map(|length| length.unwrap_or(0)).collect();
+        Ok(Elements { shape, bytes: reading.bytes })
+    }
+
+    /// The values of a list of objects at `keys`: a row for each object.
+    pub(super) fn rows(&self, value: &RawValue, keys: &[String]) -> Result<Elements, Fault> {
+        let place = self.place;
+        if !value.get().starts_with('[') {
+            let kind = kind(value.get());
+            return Err(Fault::Value(format!("{place} is {kind}, not a list")));
+        }
+        let mut rows = Rows {
+            keys,
+            numbers: keys.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect(),
+            place,
+            reading: Reading::new(self, value),
+            widths: Vec::with_capacity(keys.len()),
+            count: 0,
+            fault: None,
+        };
+        let reader = &mut Deserializer::from_str(value.get());
+        if let Err(error) = serde::Deserializer::deserialize_seq(reader, RowsVisitor(&mut rows)) {
+            let other = || Fault::Value(format!("{place}: {error}"));
+            return Err(rows.fault.unwrap_or_else(other));
+        }
+        // Without rows, a key counts as one number.
+        let width = if rows.count == 0 { keys.len() } else { rows.widths.iter().sum() };
+        let shape = Shape::from_slice(&[rows.count, width]);
+        Ok(Elements { shape, bytes: rows.reading.bytes })
+    }
 }
 
 /// The elements that were read.
@@ -102,6 +111,7 @@ struct Reading<'a> {
     has_element: bool,
     /// The index of the value under way in each of the lists that it is in.
     indices: Vec<usize>,
+    limit: usize,
     may_go_on: &'a dyn Fn() -> Result<(), CpuExhausted>,
     /// The values that may be read before the question whether to go on.
     left: u32,
@@ -119,30 +129,35 @@ enum Misfit {
         found: usize,
         wanted: usize,
     },
+    /// A number as it was sent.
+    NotInteger(String),
     Range,
-    NotInteger(f64),
     Depth,
+    TooLarge(usize),
+    /// Half of a surrogate pair.
+    Text(String),
     Exhausted(CpuExhausted),
 }
 
-/// The error that stops serde_json. What is wrong stands in `Reading::misfit`.
+/// Reading ends. What is wrong stands in `Reading::misfit`.
+struct Stopped;
+
+/// The error that stops serde_json.
 fn stopped<E: Error>() -> E {
     E::custom("stopped")
 }
 
 impl<'a> Reading<'a> {
-    fn new(
-        dtype: Dtype,
-        bytes: usize,
-        may_go_on: &'a dyn Fn() -> Result<(), CpuExhausted>,
-    ) -> Self {
+    fn new(target: &Target<'a>, value: &RawValue) -> Self {
+        let Target { dtype, limit, may_go_on, .. } = *target;
         Self {
             dtype,
-            bytes: Vec::with_capacity(bytes),
+            bytes: Vec::with_capacity(target.bytes_max(value)),
             count: 0,
             lengths: Vec::new(),
             has_element: false,
             indices: Vec::new(),
+            limit,
             may_go_on,
             left: VALUES_PER_PART,
             misfit: None,
@@ -154,12 +169,10 @@ impl<'a> Reading<'a> {
         self.lengths.clear();
         self.indices.clear();
         self.has_element = false;
-        let mut reader = Deserializer::from_str(value.get());
-        let read = Values { reading: self, depth: 0 }.deserialize(&mut reader);
-        read.map_err(|error| self.fault(place(), &error))
+        self.value(value, 0).map_err(|Stopped| self.fault(place()))
     }
 
-    fn fault(&mut self, place: Place, error: &serde_json::Error) -> Fault {
+    fn fault(&mut self, place: Place) -> Fault {
         let place = self.indices.iter().fold(place, |place, index| place.index(*index));
         let dtype = self.dtype;
         Fault::Value(match self.misfit.take() {
@@ -173,87 +186,158 @@ impl<'a> Reading<'a> {
             Some(Misfit::Length { found, wanted }) => {
                 format!("{place} has {found} values, not {wanted} as the lists before it")
             }
-            Some(Misfit::NotInteger(value)) => format!("{place} is {value:?}, not an integer"),
+            Some(Misfit::NotInteger(sent)) => format!("{place} is {sent}, not an integer"),
             Some(Misfit::Depth) => format!("{place} is over {DIMENSIONS_MAX} lists deep"),
             Some(Misfit::Range) => format!("{place} is out of {dtype}'s range"),
-            // Its syntax was checked before. What is left are numbers that no float64 holds, and
-            // halves of surrogate pairs.
-            None => format!("{place}: {error}"),
+            Some(Misfit::TooLarge(limit)) => {
+                format!("the values are over the limit of {limit} bytes for one tensor")
+            }
+            Some(Misfit::Text(why)) => format!("{place}: {why}"),
+            None => format!("{place} cannot be read"),
         })
     }
 
     /// Count one more value.
-    fn tick<E: Error>(&mut self) -> Result<(), E> {
+    fn tick(&mut self) -> Result<(), Stopped> {
         self.left -= 1;
         if self.left == 0 {
             self.left = VALUES_PER_PART;
-            if let Err(exhausted) = (self.may_go_on)() {
-                return Err(self.stop(Misfit::Exhausted(exhausted)));
-            }
+            self.ask()?;
         }
         Ok(())
     }
 
-    fn stop<E: Error>(&mut self, misfit: Misfit) -> E {
-        self.misfit = Some(misfit);
-        stopped()
+    /// Ask whether the work may go on.
+    fn ask(&mut self) -> Result<(), Stopped> {
+        (self.may_go_on)().map_err(|exhausted| self.stop(Misfit::Exhausted(exhausted)))
     }
 
-    /// An element at `depth` follows.
-    fn element<E: Error>(&mut self, depth: usize, found: &'static str) -> Result<(), E> {
-        self.tick()?;
+    fn stop(&mut self, misfit: Misfit) -> Stopped {
+        self.misfit = Some(misfit);
+        Stopped
+    }
+
+    /// The value is not an element.
+    fn other(&mut self, found: &'static str) -> Stopped {
+        self.stop(Misfit::Kind { found, wants_list: false })
+    }
+
+    /// Append a value that stands in `depth` lists.
+    fn value(&mut self, value: &RawValue, depth: usize) -> Result<(), Stopped> {
+        let (value, found) = (value.get(), kind(value.get()));
+        match value.as_bytes().first() {
+            Some(b'[') => return self.list(value, depth),
+            Some(b'{' | b'n') => return Err(self.other(found)),
+            _ => self.tick()?,
+        }
         if depth != self.lengths.len() {
             return Err(self.stop(Misfit::Kind { found, wants_list: true }));
         }
         self.has_element = true;
         self.count += 1;
+        match (value.as_bytes().first(), self.dtype) {
+            (Some(b't' | b'f'), Dtype::Bool) => self.push([u8::from(value == "true")]),
+            (Some(b'"'), Dtype::String) => self.text(value),
+            (Some(b't' | b'f' | b'"'), _) | (_, Dtype::Bool | Dtype::String) => {
+                Err(self.other(found))
+            }
+            _ => self.number(value),
+        }
+    }
+
+    fn list(&mut self, value: &str, depth: usize) -> Result<(), Stopped> {
+        self.tick()?;
+        if value.len() > ASKED_BYTES {
+            self.ask()?;
+        }
+        if depth == self.lengths.len() {
+            if self.has_element {
+                return Err(self.other("a list"));
+            }
+            if depth == DIMENSIONS_MAX {
+                return Err(self.stop(Misfit::Depth));
+            }
+            self.lengths.push(None);
+        }
+        self.indices.push(0);
+        let values = Values { reading: self, depth };
+        let reader = &mut Deserializer::from_str(value);
+        serde::Deserializer::deserialize_seq(reader, values).map_err(|_| Stopped)?;
+        let found = self.indices.pop().unwrap_or_default();
+        match self.lengths[depth] {
+            None => self.lengths[depth] = Some(found),
+            Some(wanted) if wanted != found => {
+                return Err(self.stop(Misfit::Length { found, wanted }));
+            }
+            Some(_) => {}
+        }
         Ok(())
     }
 
-    fn integer<E: Error>(&mut self, value: i128) -> Result<(), E> {
-        macro_rules! push {
+    fn room(&mut self, bytes: usize) -> Result<(), Stopped> {
+        if self.bytes.len() + bytes > self.limit {
+            return Err(self.stop(Misfit::TooLarge(self.limit)));
+        }
+        Ok(())
+    }
+
+    fn push<const N: usize>(&mut self, element: [u8; N]) -> Result<(), Stopped> {
+        self.room(N)?;
+        self.bytes.extend(element);
+        Ok(())
+    }
+
+    fn text(&mut self, value: &str) -> Result<(), Stopped> {
+        let text = match serde_json::from_str::<Text<'_>>(value) {
+            Ok(Text(text)) => text,
+            Err(error) => return Err(self.stop(Misfit::Text(error.to_string()))),
+        };
+        self.room(TEXT_LENGTH_BYTES + text.len())?;
+        push_text(&mut self.bytes, text.as_bytes());
+        Ok(())
+    }
+
+    /// A number as it was sent. Rust reads it as exactly as its type can; serde_json would read
+    /// floats to a last digit that may differ, and large integers as floats.
+    fn number(&mut self, sent: &str) -> Result<(), Stopped> {
+        macro_rules! integer {
             ($type:ty) => {
-                match <$type>::try_from(value) {
-                    Ok(value) => self.bytes.extend(value.to_le_bytes()),
-                    Err(_) => return Err(self.stop(Misfit::Range)),
+                match sent.parse::<$type>() {
+                    Ok(value) => self.push(value.to_le_bytes()),
+                    Err(_) if sent == "-0" => self.push([0; size_of::<$type>()]),
+                    Err(_) if sent.contains(['.', 'e', 'E']) => {
+                        let sent = Shown(sent).to_string();
+                        Err(self.stop(Misfit::NotInteger(sent)))
+                    }
+                    Err(_) => Err(self.stop(Misfit::Range)),
                 }
             };
         }
-        match self.dtype {
-            Dtype::Uint8 => push!(u8),
-            Dtype::Int8 => push!(i8),
-            Dtype::Uint16 => push!(u16),
-            Dtype::Int16 => push!(i16),
-            Dtype::Uint32 => push!(u32),
-            Dtype::Int32 => push!(i32),
-            Dtype::Uint64 => push!(u64),
-            Dtype::Int64 => push!(i64),
-            _ => return self.float(value as f64),
-        }
-        Ok(())
-    }
-
-    fn float<E: Error>(&mut self, value: f64) -> Result<(), E> {
-        macro_rules! push {
-            ($value:expr) => {{
-                let value = $value;
-                if value.is_infinite() {
-                    return Err(self.stop(Misfit::Range));
+        // A number of JSON is one of Rust's.
+        macro_rules! float {
+            ($type:ty, $value:expr) => {{
+                let value: $type = ($value)(sent.parse().unwrap_or(f64::INFINITY as _));
+                match value.is_finite() {
+                    true => self.push(value.to_le_bytes()),
+                    false => Err(self.stop(Misfit::Range)),
                 }
-                self.bytes.extend(value.to_le_bytes());
             }};
         }
         match self.dtype {
-            Dtype::Float32 => push!(value as f32),
-            Dtype::Float64 => push!(value),
-            Dtype::Float16 => push!(f16::from_f64(value)),
-            Dtype::Bfloat16 => push!(bf16::from_f64(value)),
-            Dtype::Bool | Dtype::String => {
-                return Err(self.stop(Misfit::Kind { found: "a number", wants_list: false }));
-            }
-            _ => return Err(self.stop(Misfit::NotInteger(value))),
+            Dtype::Uint8 => integer!(u8),
+            Dtype::Int8 => integer!(i8),
+            Dtype::Uint16 => integer!(u16),
+            Dtype::Int16 => integer!(i16),
+            Dtype::Uint32 => integer!(u32),
+            Dtype::Int32 => integer!(i32),
+            Dtype::Uint64 => integer!(u64),
+            Dtype::Int64 => integer!(i64),
+            Dtype::Float16 => float!(f16, f16::from_f64),
+            Dtype::Bfloat16 => float!(bf16, bf16::from_f64),
+            Dtype::Float32 => float!(f32, |value: f32| value),
+            Dtype::Float64 => float!(f64, |value: f64| value),
+            Dtype::Bool | Dtype::String => Err(self.other("a number")),
         }
-        Ok(())
     }
 }
 
@@ -266,95 +350,32 @@ fn element(dtype: Dtype) -> &'static str {
     }
 }
 
-/// Reads a value that stands in `depth` lists.
+/// Reads the values of a list that stands in `depth` lists.
 struct Values<'a, 'b> {
     reading: &'a mut Reading<'b>,
     depth: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for Values<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
 }
 
 impl<'de> Visitor<'de> for Values<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(element(self.reading.dtype))
+        f.write_str("a list")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let Self { reading, depth } = self;
-        reading.tick()?;
-        if depth == reading.lengths.len() {
-            if reading.has_element {
-                return Err(reading.stop(Misfit::Kind { found: "a list", wants_list: false }));
-            }
-            if depth == DIMENSIONS_MAX {
-                return Err(reading.stop(Misfit::Depth));
-            }
-            reading.lengths.push(None);
-        }
-        reading.indices.push(0);
-        while seq.next_element_seed(Values { reading, depth: depth + 1 })?.is_some() {
+        while let Some(value) = seq.next_element::<&RawValue>()? {
+            reading.value(value, depth + 1).map_err(|Stopped| stopped::<A::Error>())?;
             reading.indices[depth] += 1;
         }
-        let found = reading.indices.pop().unwrap_or_default();
-        match reading.lengths[depth] {
-            None => reading.lengths[depth] = Some(found),
-            Some(wanted) if wanted != found => {
-                return Err(reading.stop(Misfit::Length { found, wanted }));
-            }
-            Some(_) => {}
-        }
         Ok(())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.reading.element(self.depth, "a number")?;
-        self.reading.integer(i128::from(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.reading.element(self.depth, "a number")?;
-        self.reading.integer(i128::from(value))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.reading.element(self.depth, "a number")?;
-        self.reading.float(value)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.reading.element(self.depth, "a boolean")?;
-        if self.reading.dtype != Dtype::Bool {
-            return Err(self.reading.stop(Misfit::Kind { found: "a boolean", wants_list: false }));
-        }
-        self.reading.bytes.push(value.into());
-        Ok(())
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        self.reading.element(self.depth, "a text")?;
-        if self.reading.dtype != Dtype::String {
-            return Err(self.reading.stop(Misfit::Kind { found: "a text", wants_list: false }));
-        }
-        push_text(&mut self.reading.bytes, value.as_bytes());
-        Ok(())
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Err(self.reading.stop(Misfit::Kind { found: "null", wants_list: false }))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
-        Err(self.reading.stop(Misfit::Kind { found: "an object", wants_list: false }))
     }
 }
+
+/// A text, borrowed if it has no escapes.
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The rows that were read.
 struct Rows<'a> {
@@ -406,12 +427,9 @@ impl Rows<'_> {
 
     /// Count one more value.
     fn tick<E: Error>(&mut self) -> Result<(), E> {
-        self.reading.tick().map_err(|error| {
-            self.fault = match self.reading.misfit.take() {
-                Some(Misfit::Exhausted(exhausted)) => Some(Fault::Exhausted(exhausted)),
-                _ => None,
-            };
-            error
+        self.reading.tick().map_err(|Stopped| {
+            let fault = self.reading.fault(self.place.clone());
+            self.stop(fault)
         })
     }
 }
@@ -437,7 +455,12 @@ impl<'de> Visitor<'de> for RowsVisitor<'_, '_> {
                 &mut Deserializer::from_str(value.get()),
                 Object(self.0),
             );
-            object.map_err(|_| stopped::<A::Error>())?;
+            object.map_err(|error| {
+                let place = self.0.place.clone().index(self.0.count);
+                let other = Fault::Value(format!("{place}: {error}"));
+                let fault = self.0.fault.take().unwrap_or(other);
+                self.0.stop::<A::Error>(fault)
+            })?;
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(super) struct Out<'a, E> {
     pub(super) bytes: Vec<u8>,
     /// Maximum bytes of the document.
     limit: usize,
+    /// The values and lists that may be written before the question whether to go on.
+    left: usize,
     /// Counts so many more bytes of memory before they are allocated.
     count: &'a mut dyn FnMut(usize) -> Result<(), E>,
 }
@@ -40,7 +42,7 @@ pub(super) enum Fault<E> {
 
 impl<'a, E> Out<'a, E> {
     pub(super) fn new(limit: usize, count: &'a mut dyn FnMut(usize) -> Result<(), E>) -> Self {
-        Self { bytes: Vec::new(), limit, count }
+        Self { bytes: Vec::new(), limit, left: VALUES_PER_PART, count }
     }
 
     /// Make room for `bytes` more.
@@ -58,7 +60,29 @@ impl<'a, E> Out<'a, E> {
         Ok(())
     }
 
+    /// The document, if it is within the limit.
+    pub(super) fn finish(self) -> Result<Vec<u8>, Fault<E>> {
+        if self.bytes.len() > self.limit { Err(Fault::TooLong) } else { Ok(self.bytes) }
+    }
+
+    /// Count one more value or list.
+    fn tick(&mut self) -> Result<(), Fault<E>> {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = VALUES_PER_PART;
+            (self.count)(0).map_err(Fault::Stopped)?;
+        }
+        Ok(())
+    }
+
+    /// Refuse a part of so many bytes that goes over the limit.
+    fn within_limit(&self, bytes: usize) -> Result<(), Fault<E>> {
+        if self.bytes.len() + bytes > self.limit { Err(Fault::TooLong) } else { Ok(()) }
+    }
+
     pub(super) fn text(&mut self, text: &str) -> Result<(), Fault<E>> {
+        self.tick()?;
+        self.within_limit(text.len())?;
         self.room(text.len())?;
         self.bytes.extend_from_slice(text.as_bytes());
         Ok(())
@@ -127,7 +151,8 @@ impl<'a, E> Out<'a, E> {
                     // A tensor's texts are whole, and UTF-8.
                     let text = texts.next().and_then(Result::ok).unwrap_or_default();
                     let text = String::from_utf8_lossy(text);
-                    out.room(text.len().saturating_mul(ESCAPED_BYTES))?;
+                    out.within_limit(text.len())?;
+                    out.room(text.len() * ESCAPED_BYTES + VALUE_BYTES)?;
                     out.value(&text)
                 };
                 self.lists(shape, &mut { next })
@@ -141,6 +166,7 @@ impl<'a, E> Out<'a, E> {
         shape: &[usize],
         element: &mut impl FnMut(&mut Self) -> Result<(), Fault<E>>,
     ) -> Result<(), Fault<E>> {
+        self.tick()?;
         let Some((length, shape)) = shape.split_first() else {
             self.room(VALUE_BYTES)?;
             return element(self);
@@ -155,7 +181,10 @@ impl<'a, E> Out<'a, E> {
                 self.bytes.push(b',');
             }
             match shape {
-                [] => element(self)?,
+                [] => {
+                    self.tick()?;
+                    element(self)?;
+                }
                 shape => self.lists(shape, element)?,
             }
         }
@@ -208,10 +237,9 @@ mod tests {
             if counted > 3 * LIMIT { Err(()) } else { Ok(()) }
         };
         let mut out = Out::new(LIMIT, &mut count);
-        let done = out.tensor(tensor);
-        let bytes = out.bytes;
+        let done = out.tensor(tensor).and_then(|()| out.finish());
         match done {
-            Ok(()) => {
+            Ok(bytes) => {
                 assert!(bytes.capacity() <= counted, "{} bytes of {counted}", bytes.capacity());
                 Ok((String::from_utf8(bytes).unwrap(), counted))
             }
@@ -261,6 +289,14 @@ mod tests {
         assert_eq!(written(&long).unwrap_err(), "too long");
         let zeros = tensor(Dtype::Uint8, &[LIMIT], &vec![0; LIMIT]);
         assert_eq!(written(&zeros).unwrap_err(), "too long");
+        let text = |length| {
+            let mut bytes = Vec::new();
+            push_text(&mut bytes, &vec![1; length]);
+            tensor(Dtype::String, &[], &bytes)
+        };
+        assert_eq!(written(&text(LIMIT)).unwrap_err(), "too long");
+        // Each character takes six bytes, and all of them are counted.
+        assert_eq!(written(&text(100_000)).unwrap().0.len(), 600_002);
     }
 
     #[test]

@@ -12,17 +12,17 @@ fn raw(json: &str) -> &RawValue {
 
 /// The elements as texts, with their shape, or the fault.
 fn read(json: &str, keys: &[&str], dtype: Dtype) -> Result<(Vec<usize>, Vec<String>), String> {
-    let place = Place::of("/x");
+    let target = Target { dtype, limit: 1 << 20, place: &Place::of("/x"), may_go_on: &may_go_on };
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     let read = match &keys[..] {
-        [] => values(raw(json), dtype, &place, &may_go_on),
-        keys => rows(raw(json), keys, dtype, &place, &may_go_on),
+        [] => target.values(raw(json)),
+        keys => target.rows(raw(json), keys),
     };
     let Elements { shape, bytes } = read.map_err(|fault| match fault {
         Fault::Value(why) => why,
         Fault::Exhausted(_) => "exhausted".into(),
     })?;
-    assert!(bytes.len() <= bytes_max(raw(json), dtype), "{json} as {dtype}");
+    assert!(bytes.len() <= target.bytes_max(raw(json)), "{json} as {dtype}");
     macro_rules! texts {
         ($type:ty, $size:literal) => {
             bytes
@@ -83,8 +83,12 @@ fn every_dtype_has_its_values() {
         ("[18446744073709551615]", Dtype::Uint64, &["18446744073709551615"]),
         ("[-9223372036854775808]", Dtype::Int64, &["-9223372036854775808"]),
         ("[0.1,65504]", Dtype::Float16, &["0.099975586", "65504"]),
-        ("[0.1,3]", Dtype::Bfloat16, &["0.10009766", "3"]),
+        ("[0.1,3]", Dtype::Bfloat16, &["0.100097656", "3"]),
         ("[0.1,18446744073709551616]", Dtype::Float64, &["0.1", "18446744073709552000"]),
+        // serde_json reads another last digit.
+        ("[31.245270191439438]", Dtype::Float64, &["31.245270191439438"]),
+        ("[-0,-0.0]", Dtype::Float32, &["-0", "-0"]),
+        ("[-0]", Dtype::Uint8, &["0"]),
         (r#"["a","","\u00e4\n\"","b,c"]"#, Dtype::String, &["a", "", "\u{e4}\n\"", "b,c"]),
     ] {
         assert_eq!(read(json, &[], dtype).unwrap().1, elements, "{json}");
@@ -128,7 +132,10 @@ fn a_fault_says_where_it_is_and_what_is_there() {
         ("[1.5]", Dtype::Int32, "/x/0 is 1.5, not an integer"),
         ("[1e39]", Dtype::Float32, "/x/0 is out of FP32's range"),
         ("[70000]", Dtype::Float16, "/x/0 is out of FP16's range"),
-        ("[1e999]", Dtype::Float64, "/x/0: number out of range at line 1 column 6"),
+        ("[1e999]", Dtype::Float64, "/x/0 is out of FP64's range"),
+        ("[1.0]", Dtype::Int64, "/x/0 is 1.0, not an integer"),
+        ("[18446744073709551616]", Dtype::Uint64, "/x/0 is out of UINT64's range"),
+        (r#"["\ud800"]"#, Dtype::String, "/x/0: unexpected end of hex escape at line 1 column 8"),
         (&deep, Dtype::Float32, ""),
     ] {
         let found = read(json, &[], dtype).unwrap_err();
@@ -145,6 +152,7 @@ fn a_fault_says_where_it_is_and_what_is_there() {
         (r#"[{"a":1},[1]]"#, "/x/1 is a list, not an object"),
         (r#"{"a":1}"#, "/x is an object, not a list"),
         ("null", "/x is null, not a list"),
+        (r#"[{"\ud800":1}]"#, "/x/0: unexpected end of hex escape at line 1 column 9"),
     ] {
         assert_eq!(read(json, &["a"], Dtype::Float32).unwrap_err(), fault, "{json}");
     }
@@ -154,10 +162,24 @@ fn a_fault_says_where_it_is_and_what_is_there() {
 fn reading_ends_when_it_may_not_go_on() {
     let stop = || Err(CpuExhausted);
     let place = Place::of("");
+    let target = Target { dtype: Dtype::Float32, limit: 1 << 20, place: &place, may_go_on: &stop };
     let numbers = format!("[{}0]", "0,".repeat(5000));
-    let found = values(raw(&numbers), Dtype::Float32, &place, &stop);
-    assert!(matches!(found, Err(Fault::Exhausted(_))));
+    assert!(matches!(target.values(raw(&numbers)), Err(Fault::Exhausted(_))));
     let names = format!("[{{{}\"a\":0}}]", "\"b\":0,".repeat(5000));
-    let found = rows(raw(&names), &["a".into()], Dtype::Float32, &place, &stop);
+    let found = target.rows(raw(&names), &["a".into()]);
     assert!(matches!(found, Err(Fault::Exhausted(_))));
+}
+
+#[test]
+fn reading_ends_at_the_limit() {
+    let place = Place::of("");
+    let of = |dtype| Target { dtype, limit: 10, place: &place, may_go_on: &may_go_on };
+    for (json, dtype) in [("[1,2,3]", Dtype::Float32), (r#"["ab","cdef"]"#, Dtype::String)] {
+        let Err(Fault::Value(why)) = of(dtype).values(raw(json)) else { panic!("{json} is read") };
+        assert_eq!(why, "the values are over the limit of 10 bytes for one tensor");
+    }
+    // What is not read takes no room.
+    let notes = format!(r#"[{{"a":1,"note":"{}"}}]"#, ",".repeat(1000));
+    let read = of(Dtype::Float64).rows(raw(&notes), &["a".into()]).unwrap();
+    assert!(read.bytes.capacity() <= 10 + 8);
 }
