@@ -29,8 +29,8 @@ pub struct TenantReuse {
     pub max_idle: usize,
 }
 
-/// The guests of a pipeline that stay, for each core: as many as an owner's calls at a time, so that
-/// calls which end together find them again.
+/// The guests of a pipeline that stay, for each core: as many as an owner's calls at a time, so
+/// that calls which end together find them again.
 const IDLE_PER_CORE: usize = 8;
 
 /// A document can name at most so many.

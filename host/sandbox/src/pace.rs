@@ -7,7 +7,7 @@
 //! | calls of an export take | they begin |
 //! |---|---|
 //! | less than [`TINY`] | on a serving thread: to move one takes longer than to run it |
-//! | up to [`LONG_AFTER`] | on a serving thread, while their owner's sum is within its share, or it is alone |
+//! | up to [`LONG_AFTER`] | on a serving thread, while their owner is alone or within its share |
 //! | more | on the threads for long calls |
 //!
 //! The sum counts all calls of an owner, whatever pipeline they belong to. A call that turns out to

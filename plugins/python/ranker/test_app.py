@@ -40,7 +40,7 @@ def test_items_become_rows_and_their_ids_the_state():
         ({"items": [item(1)]}, "invalid JSON: /items/0/id is a number, not a text"),
         ({"items": [item("a", 1, "2")]}, "/items/0/features/1 is a text, not a number"),
         ({"items": [item("a"), item("b", True)]}, "/items/1/features/0 is a boolean, not a number"),
-        ({"items": [item("a", 10**400)]}, "/items/0/features/0: number out of range"),
+        ({"items": [item("a", 10**400)]}, "/items/0/features/0 is out of FP32's range"),
     ],
 )
 def test_a_body_that_does_not_fit_is_refused(body, text):

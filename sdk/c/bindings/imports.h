@@ -495,8 +495,8 @@ typedef struct gristmill_plugin_json_piece_t {
 
 // Text of the document, as it is.
 #define GRISTMILL_PLUGIN_JSON_PIECE_TEXT 0
-// The tensor's elements, as lists of lists of its shape. Floats have the fewest digits that
-// mean the same value of their dtype; those of 16 bits are written as float32.
+// The tensor's elements, as lists of lists of its shape. Floats have the fewest digits
+// that mean the same value of their dtype; those of 16 bits are written as float32.
 #define GRISTMILL_PLUGIN_JSON_PIECE_TENSOR 1
 // The blob's bytes, as a text in base64.
 #define GRISTMILL_PLUGIN_JSON_PIECE_BASE64 2
@@ -601,8 +601,8 @@ extern void gristmill_plugin_types_method_request_parts(gristmill_plugin_types_b
 // 
 // With `keys` there is a list of objects. Each makes a row: its values at these keys, in
 // their order. A value may be a flat list; its values stand in the row one after another.
-// `[{"id":"a","x":[1,2]},{"id":"b","x":[3,4]}]` with the key `x` has the shape [2, 2]. Other
-// keys are left out.
+// `[{"id":"a","x":[1,2]},{"id":"b","x":[3,4]}]` with the key `x` has the shape [2, 2].
+// Other keys are left out.
 // 
 // Dtypes of floats take numbers, which are rounded to the nearest. Dtypes of integers take
 // integers in their range, `bool` takes true and false, `string` takes texts.
@@ -663,8 +663,8 @@ extern void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_bor
 extern void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, imports_string_t *message, gristmill_plugin_log_list_field_t *fields);
 
 // Imported Functions from `gristmill:plugin/json@0.3.0`
-// The pieces, one after another. The error says which float JSON has no number for, NaN or
-// infinity.
+// The pieces, one after another: as many as the call may have handles, at most. The error says
+// which float JSON has no number for, NaN or infinity, or which limit the document exceeds.
 extern bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imports_list_u8_t *ret, imports_string_t *err);
 
 // Helper Functions

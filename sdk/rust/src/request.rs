@@ -43,8 +43,9 @@ impl Request {
         json::from_slice(&value).map(Some).map_err(fault)
     }
 
-    /// The values of a list of objects at `pointer` of a JSON body, as a tensor that the host reads:
-    /// each object makes a row of its values at these keys. See `json-tensor` in `wit/types.wit`.
+    /// The values of a list of objects at `pointer` of a JSON body, as a tensor that the host
+    /// reads: each object makes a row of its values at these keys. See `json-tensor` in
+    /// `wit/types.wit`.
     ///
     /// # Errors
     /// [`Failure::InvalidInput`] if the body is something else; it says where and what is there.

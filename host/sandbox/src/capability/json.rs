@@ -4,6 +4,7 @@
 mod bindings;
 mod elements;
 mod pointer;
+mod rows;
 mod write;
 
 use std::borrow::Cow;
@@ -145,7 +146,7 @@ impl<S: Send> CallState<S> {
         target.may_go_on = &may_go_on;
         let read = match keys {
             [] => target.values(value),
-            keys => target.rows(value, keys),
+            keys => rows::read(&target, value, keys),
         };
         Ok((read, held))
     }

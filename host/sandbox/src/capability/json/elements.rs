@@ -1,15 +1,14 @@
-//! The elements of a tensor, read from JSON: a value, lists of lists of values, or the values that
-//! objects have at some keys.
+//! The elements of a tensor, read from JSON: a value, or lists of lists of values. `rows` reads
+//! objects.
 //!
 //! Refuses to know calls and limits; it asks whether it may go on.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 
 use gristmill_core::{Dtype, Shape, TEXT_LENGTH_BYTES, push_text};
 use half::{bf16, f16};
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
@@ -69,44 +68,17 @@ impl Target<'_> {
         let shape = reading.lengths.iter().map(|length| length.unwrap_or(0)).collect();
         Ok(Elements { shape, bytes: reading.bytes })
     }
-
-    /// The values of a list of objects at `keys`: a row for each object.
-    pub(super) fn rows(&self, value: &RawValue, keys: &[String]) -> Result<Elements, Fault> {
-        let place = self.place;
-        if !value.get().starts_with('[') {
-            let kind = kind(value.get());
-            return Err(Fault::Value(format!("{place} is {kind}, not a list")));
-        }
-        let mut rows = Rows {
-            keys,
-            numbers: keys.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect(),
-            place,
-            reading: Reading::new(self, value),
-            widths: Vec::with_capacity(keys.len()),
-            count: 0,
-            fault: None,
-        };
-        let reader = &mut Deserializer::from_str(value.get());
-        if let Err(error) = serde::Deserializer::deserialize_seq(reader, RowsVisitor(&mut rows)) {
-            let other = || Fault::Value(format!("{place}: {error}"));
-            return Err(rows.fault.unwrap_or_else(other));
-        }
-        // Without rows, a key counts as one number.
-        let width = if rows.count == 0 { keys.len() } else { rows.widths.iter().sum() };
-        let shape = Shape::from_slice(&[rows.count, width]);
-        Ok(Elements { shape, bytes: rows.reading.bytes })
-    }
 }
 
 /// The elements that were read.
-struct Reading<'a> {
+pub(super) struct Reading<'a> {
     dtype: Dtype,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// The number of elements.
-    count: usize,
+    pub(super) count: usize,
     /// The lengths of the lists at each depth of the value under way. None while the first list is
     /// being read.
-    lengths: Vec<Option<usize>>,
+    pub(super) lengths: Vec<Option<usize>>,
     /// Whether the value under way has an element.
     has_element: bool,
     /// The index of the value under way in each of the lists that it is in.
@@ -140,15 +112,15 @@ enum Misfit {
 }
 
 /// Reading ends. What is wrong stands in `Reading::misfit`.
-struct Stopped;
+pub(super) struct Stopped;
 
 /// The error that stops serde_json.
-fn stopped<E: Error>() -> E {
+pub(super) fn stopped<E: Error>() -> E {
     E::custom("stopped")
 }
 
 impl<'a> Reading<'a> {
-    fn new(target: &Target<'a>, value: &RawValue) -> Self {
+    pub(super) fn new(target: &Target<'a>, value: &RawValue) -> Self {
         let Target { dtype, limit, may_go_on, .. } = *target;
         Self {
             dtype,
@@ -165,14 +137,18 @@ impl<'a> Reading<'a> {
     }
 
     /// Append the elements of one value, which stands at `place`.
-    fn read(&mut self, value: &RawValue, place: impl FnOnce() -> Place) -> Result<(), Fault> {
+    pub(super) fn read(
+        &mut self,
+        value: &RawValue,
+        place: impl FnOnce() -> Place,
+    ) -> Result<(), Fault> {
         self.lengths.clear();
         self.indices.clear();
         self.has_element = false;
         self.value(value, 0).map_err(|Stopped| self.fault(place()))
     }
 
-    fn fault(&mut self, place: Place) -> Fault {
+    pub(super) fn fault(&mut self, place: Place) -> Fault {
         let place = self.indices.iter().fold(place, |place, index| place.index(*index));
         let dtype = self.dtype;
         Fault::Value(match self.misfit.take() {
@@ -198,7 +174,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Count one more value.
-    fn tick(&mut self) -> Result<(), Stopped> {
+    pub(super) fn tick(&mut self) -> Result<(), Stopped> {
         self.left -= 1;
         if self.left == 0 {
             self.left = VALUES_PER_PART;
@@ -376,145 +352,6 @@ impl<'de> Visitor<'de> for Values<'_, '_> {
 /// A text, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-/// The rows that were read.
-struct Rows<'a> {
-    keys: &'a [String],
-    /// The place of each key among the keys.
-    numbers: HashMap<&'a str, usize>,
-    place: &'a Place,
-    reading: Reading<'a>,
-    /// The number of values at each key.
-    widths: Vec<usize>,
-    count: usize,
-    fault: Option<Fault>,
-}
-
-impl Rows<'_> {
-    /// Append a row of these values, which stand at the keys.
-    fn append(&mut self, row: &[Option<&RawValue>]) -> Result<(), Fault> {
-        for (number, (value, key)) in row.iter().zip(self.keys).enumerate() {
-            let place = || self.place.clone().index(self.count).name(key);
-            let Some(value) = value else {
-                return Err(Fault::Value(format!("{} is missing", place())));
-            };
-            let before = self.reading.count;
-            self.reading.read(value, place)?;
-            if self.reading.lengths.len() > 1 {
-                let place = place();
-                return Err(Fault::Value(format!("{place} is a list of lists, not of values")));
-            }
-            let width = self.reading.count - before;
-            match self.widths.get(number) {
-                None => self.widths.push(width),
-                Some(wanted) if *wanted != width => {
-                    let place = place();
-                    return Err(Fault::Value(format!(
-                        "{place} has {width} values, not {wanted} as in the objects before it"
-                    )));
-                }
-                Some(_) => {}
-            }
-        }
-        self.count += 1;
-        Ok(())
-    }
-
-    fn stop<E: Error>(&mut self, fault: Fault) -> E {
-        self.fault = Some(fault);
-        stopped()
-    }
-
-    /// Count one more value.
-    fn tick<E: Error>(&mut self) -> Result<(), E> {
-        self.reading.tick().map_err(|Stopped| {
-            let fault = self.reading.fault(self.place.clone());
-            self.stop(fault)
-        })
-    }
-}
-
-struct RowsVisitor<'a, 'b>(&'a mut Rows<'b>);
-
-impl<'de> Visitor<'de> for RowsVisitor<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of objects")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(value) = seq.next_element::<&RawValue>()? {
-            self.0.tick()?;
-            if !value.get().starts_with('{') {
-                let place = self.0.place.clone().index(self.0.count);
-                let why = format!("{place} is {}, not an object", kind(value.get()));
-                return Err(self.0.stop(Fault::Value(why)));
-            }
-            let object = serde::Deserializer::deserialize_map(
-                &mut Deserializer::from_str(value.get()),
-                Object(self.0),
-            );
-            object.map_err(|error| {
-                let place = self.0.place.clone().index(self.0.count);
-                let other = Fault::Value(format!("{place}: {error}"));
-                let fault = self.0.fault.take().unwrap_or(other);
-                self.0.stop::<A::Error>(fault)
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// Reads one object.
-struct Object<'a, 'b>(&'a mut Rows<'b>);
-
-impl<'de> Visitor<'de> for Object<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self(rows) = self;
-        let mut row = vec![None; rows.keys.len()];
-        while let Some(number) = map.next_key_seed(NumberOf(&rows.numbers))? {
-            let value = map.next_value::<&RawValue>()?;
-            rows.tick()?;
-            if let Some(number) = number {
-                row[number] = Some(value);
-            }
-        }
-        rows.append(&row).map_err(|fault| rows.stop(fault))
-    }
-}
-
-/// Reads a name and finds its place among the keys.
-struct NumberOf<'a>(&'a HashMap<&'a str, usize>);
-
-impl<'de> DeserializeSeed<'de> for NumberOf<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: serde::Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for NumberOf<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.get(name).copied())
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -294,7 +294,7 @@ mod tests {
             push_text(&mut bytes, &vec![1; length]);
             tensor(Dtype::String, &[], &bytes)
         };
-        assert_eq!(written(&text(LIMIT)).unwrap_err(), "too long");
+        assert_eq!(written(&text(LIMIT + 1)).unwrap_err(), "too long");
         // Each character takes six bytes, and all of them are counted.
         assert_eq!(written(&text(100_000)).unwrap().0.len(), 600_002);
     }

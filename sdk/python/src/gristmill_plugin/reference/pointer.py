@@ -153,7 +153,7 @@ def _encoded(value: Any, dtype: str, place: str) -> bytes:
     try:
         [data] = numbers.encode(dtype, [value])
     except OverflowError:
-        raise ValueError(f"{place}: number out of range") from None
+        raise ValueError(f"{place} is out of {_NAMES.get(dtype, dtype)}'s range") from None
     [back] = numbers.decode(dtype, [data])
     is_out = back != value if "INT" in dtype else math.isinf(back)
     if is_out:

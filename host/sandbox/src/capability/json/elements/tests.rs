@@ -1,6 +1,7 @@
 use gristmill_core::Texts;
 
 use super::*;
+use crate::capability::json::rows;
 
 fn may_go_on() -> Result<(), CpuExhausted> {
     Ok(())
@@ -16,7 +17,7 @@ fn read(json: &str, keys: &[&str], dtype: Dtype) -> Result<(Vec<usize>, Vec<Stri
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     let read = match &keys[..] {
         [] => target.values(raw(json)),
-        keys => target.rows(raw(json), keys),
+        keys => rows::read(&target, raw(json), keys),
     };
     let Elements { shape, bytes } = read.map_err(|fault| match fault {
         Fault::Value(why) => why,
@@ -166,7 +167,7 @@ fn reading_ends_when_it_may_not_go_on() {
     let numbers = format!("[{}0]", "0,".repeat(5000));
     assert!(matches!(target.values(raw(&numbers)), Err(Fault::Exhausted(_))));
     let names = format!("[{{{}\"a\":0}}]", "\"b\":0,".repeat(5000));
-    let found = target.rows(raw(&names), &["a".into()]);
+    let found = rows::read(&target, raw(&names), &["a".into()]);
     assert!(matches!(found, Err(Fault::Exhausted(_))));
 }
 
@@ -180,6 +181,6 @@ fn reading_ends_at_the_limit() {
     }
     // What is not read takes no room.
     let notes = format!(r#"[{{"a":1,"note":"{}"}}]"#, ",".repeat(1000));
-    let read = of(Dtype::Float64).rows(raw(&notes), &["a".into()]).unwrap();
+    let read = rows::read(&of(Dtype::Float64), raw(&notes), &["a".into()]).unwrap();
     assert!(read.bytes.capacity() <= 10 + 8);
 }
