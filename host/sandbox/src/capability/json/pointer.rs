@@ -1,8 +1,8 @@
 //! Finding the value at a JSON Pointer (RFC 6901).
 //!
 //! The whole document is read, so that a client with a broken one is told so. What is not on the
-//! way to the value is skipped: of its texts and numbers only the ends are looked for. Refuses to know
-//! calls and limits.
+//! way to the value is skipped: of its texts and numbers only the ends are looked for. Refuses to
+//! know calls and limits.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
