@@ -41,7 +41,11 @@ class _Sample:
         picture = image.Pixels.decode(request.body, image.Color.GRAY)
         pixels = picture.resize(28, 28).to_tensor(mean=[0.5], std=[0.5])
         values = Tensor.from_values([1, 2], Dtype.FLOAT32, request.json()["values"])
-        return Prepared({"pixels": pixels, "values": values}, json.dumps({"rows": 1}))
+        rows = request.json_tensor("/rows", keys=["a", "b"])
+        inputs = {"pixels": pixels, "values": values, "rows": rows}
+        size = len(request.json_blob("/image"))
+        count = request.json("/count", rows.shape[0])
+        return Prepared(inputs, json.dumps({"rows": count, "bytes": size}))
 
     def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:
         probabilities = outputs.tensor("output", [None, 2]).softmax()
@@ -49,8 +53,11 @@ class _Sample:
             {"label": found.index, "probability": shortest_float32(found.value)}
             for found in probabilities.top_k(2)
         ]
-        values = outputs.view("output", [json.loads(state)["rows"], 2]).values.tolist()
-        return Response.json({"top": top, "values": values})
+        rows = json.loads(state)["rows"] if state else None
+        values = outputs.view("output", [rows, 2]).values.tolist()
+        if state:
+            return Response.json({"top": top, "values": values})
+        return Response.json({"probabilities": probabilities})
 
 
 def learn(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
@@ -69,12 +76,15 @@ def learn(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
         for _ in range(_ROUNDS):
             answers += [_held(types.Blob), Ok(_held(host_image.Pixels))]
             answers += [Ok(_held(host_image.Pixels)), Ok(_held(tensors.Tensor))]
-            answers += [_held(types.Blob), b'{"values":[1,0.5]}', Ok(_held(tensors.Tensor))]
+            answers += [Ok(b'{"values":[1,0.5]}'), Ok(_held(tensors.Tensor))]
+            answers += [Ok(_held(tensors.Tensor)), Ok(_held(types.Blob)), 3, [1, 2], Ok(None)]
             preprocess(None, _held(types.Context), _held(types.Request))
-            answers += [Dtype.FLOAT32, [1, 2], _held(tensors.Tensor)]
-            answers += [[tensors.Scored(0, 0.75), tensors.Scored(1, 0.25)], bytes(8)]
-            output = tensors.NamedTensor("output", _held(tensors.Tensor))
-            postprocess(None, _held(types.Context), [output], b'{"rows":1}')
+            for state, written in ((b'{"rows":1}', []), (b"", [Ok(b"{}")])):
+                answers += [Dtype.FLOAT32, [1, 2], _held(tensors.Tensor)]
+                answers += [[tensors.Scored(0, 0.75), tensors.Scored(1, 0.25)], bytes(8)]
+                answers += written
+                output = tensors.NamedTensor("output", _held(tensors.Tensor))
+                postprocess(None, _held(types.Context), [output], state)
     finally:
         runtime.call_import = call_import
 
