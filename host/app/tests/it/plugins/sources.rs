@@ -167,7 +167,8 @@ class Plugin(Processor):
         pipeline["debug"] = json!(true);
         pipeline["settings"] = json!({ "answer": answer });
         server.pipeline("acme", "it", &pipeline);
-        sends(&body).refused(500, "plugin_failed", &[why]);
+        sends(&body).refused(500, "plugin_failed", &[]);
+        server.logs(why);
     }
 }
 
