@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
-use self::elements::{Elements, Fault, Target};
+use self::elements::{Elements, Fault, Target, bytes_max};
 use self::pointer::{Place, Pointer, Shown, find};
 use self::write::Out;
 use super::tensors::{dtype_of, wit as tensors};
@@ -137,13 +137,12 @@ impl<S: Send> CallState<S> {
         dtype: Dtype,
         place: &Place,
     ) -> wasmtime::Result<(Result<Elements, Fault>, usize)> {
-        let free = || Ok(());
         let limit = self.limits.tensor_bytes;
-        let mut target = Target { dtype, limit, place, may_go_on: &free };
-        let held = target.bytes_max(value) + unescaped_max(value);
+        let capacity = bytes_max(value, dtype, limit);
+        let held = capacity + unescaped_max(value);
         self.hold(held)?;
         let may_go_on = || self.may_go_on();
-        target.may_go_on = &may_go_on;
+        let target = Target { dtype, limit, capacity, place, may_go_on: &may_go_on };
         let read = match keys {
             [] => target.values(value),
             keys => rows::read(&target, value, keys),

@@ -36,7 +36,7 @@ def encoder_with(default: Callable[[object], object] | None) -> Callable[[object
         try:
             return "".join(write(value, 0))
         except BaseException:
-            # What was being written is no longer.
+            # The values of this document are no longer under way.
             markers.clear()
             raise
 

@@ -42,28 +42,30 @@ pub(super) struct Target<'a> {
     pub(super) dtype: Dtype,
     /// Maximum bytes of the elements.
     pub(super) limit: usize,
+    /// The bytes that are taken for them at once: their [`bytes_max`].
+    pub(super) capacity: usize,
     /// Where the value stands.
     pub(super) place: &'a Place,
     pub(super) may_go_on: &'a dyn Fn() -> Result<(), CpuExhausted>,
 }
 
-impl Target<'_> {
-    /// The memory that reading `value` takes at most.
-    pub(super) fn bytes_max(&self, value: &RawValue) -> usize {
-        let text = value.get().as_bytes();
-        let elements = memchr::memchr_iter(b',', text).count() + 1;
-        let bytes = match self.dtype.size_bytes() {
-            Some(size) => elements * size,
-            // A text is not longer than in JSON. Its length takes four bytes. Its quotes and a
-            // comma are three.
-            None => text.len() + 1 + elements,
-        };
-        bytes.min(self.limit)
-    }
+/// The bytes that the elements of `value` take at most, if `limit` bytes are allowed.
+pub(super) fn bytes_max(value: &RawValue, dtype: Dtype, limit: usize) -> usize {
+    let text = value.get().as_bytes();
+    let elements = memchr::memchr_iter(b',', text).count() + 1;
+    let bytes = match dtype.size_bytes() {
+        Some(size) => elements * size,
+        // A text is not longer than in JSON. Its length takes four bytes. Its quotes and a comma
+        // are three.
+        None => text.len() + 1 + elements,
+    };
+    bytes.min(limit)
+}
 
+impl Target<'_> {
     /// The elements of a value, or of lists of values.
     pub(super) fn values(&self, value: &RawValue) -> Result<Elements, Fault> {
-        let mut reading = Reading::new(self, value);
+        let mut reading = Reading::new(self);
         reading.read(value, || self.place.clone())?;
         let shape = reading.lengths.iter().map(|length| length.unwrap_or(0)).collect();
         Ok(Elements { shape, bytes: reading.bytes })
@@ -120,11 +122,11 @@ pub(super) fn stopped<E: Error>() -> E {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(target: &Target<'a>, value: &RawValue) -> Self {
-        let Target { dtype, limit, may_go_on, .. } = *target;
+    pub(super) fn new(target: &Target<'a>) -> Self {
+        let Target { dtype, limit, capacity, may_go_on, .. } = *target;
         Self {
             dtype,
-            bytes: Vec::with_capacity(target.bytes_max(value)),
+            bytes: Vec::with_capacity(capacity),
             count: 0,
             lengths: Vec::new(),
             has_element: false,

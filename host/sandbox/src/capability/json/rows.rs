@@ -25,7 +25,7 @@ pub(super) fn read(
         keys,
         numbers: keys.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect(),
         place,
-        reading: Reading::new(target, value),
+        reading: Reading::new(target),
         widths: Vec::with_capacity(keys.len()),
         count: 0,
         fault: None,

@@ -13,7 +13,9 @@ fn raw(json: &str) -> &RawValue {
 
 /// The elements as texts, with their shape, or the fault.
 fn read(json: &str, keys: &[&str], dtype: Dtype) -> Result<(Vec<usize>, Vec<String>), String> {
-    let target = Target { dtype, limit: 1 << 20, place: &Place::of("/x"), may_go_on: &may_go_on };
+    let (limit, place) = (1 << 20, &Place::of("/x"));
+    let capacity = bytes_max(raw(json), dtype, limit);
+    let target = Target { dtype, limit, capacity, place, may_go_on: &may_go_on };
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     let read = match &keys[..] {
         [] => target.values(raw(json)),
@@ -23,7 +25,7 @@ fn read(json: &str, keys: &[&str], dtype: Dtype) -> Result<(Vec<usize>, Vec<Stri
         Fault::Value(why) => why,
         Fault::Exhausted(_) => "exhausted".into(),
     })?;
-    assert!(bytes.len() <= target.bytes_max(raw(json)), "{json} as {dtype}");
+    assert!(bytes.len() <= capacity, "{json} as {dtype}");
     macro_rules! texts {
         ($type:ty, $size:literal) => {
             bytes
@@ -163,7 +165,8 @@ fn a_fault_says_where_it_is_and_what_is_there() {
 fn reading_ends_when_it_may_not_go_on() {
     let stop = || Err(CpuExhausted);
     let place = Place::of("");
-    let target = Target { dtype: Dtype::Float32, limit: 1 << 20, place: &place, may_go_on: &stop };
+    let (dtype, limit) = (Dtype::Float32, 1 << 20);
+    let target = Target { dtype, limit, capacity: limit, place: &place, may_go_on: &stop };
     let numbers = format!("[{}0]", "0,".repeat(5000));
     assert!(matches!(target.values(raw(&numbers)), Err(Fault::Exhausted(_))));
     let names = format!("[{{{}\"a\":0}}]", "\"b\":0,".repeat(5000));
@@ -174,13 +177,18 @@ fn reading_ends_when_it_may_not_go_on() {
 #[test]
 fn reading_ends_at_the_limit() {
     let place = Place::of("");
-    let of = |dtype| Target { dtype, limit: 10, place: &place, may_go_on: &may_go_on };
+    let of = |json, dtype| {
+        let (limit, capacity) = (10, bytes_max(raw(json), dtype, 10));
+        Target { dtype, limit, capacity, place: &place, may_go_on: &may_go_on }
+    };
     for (json, dtype) in [("[1,2,3]", Dtype::Float32), (r#"["ab","cdef"]"#, Dtype::String)] {
-        let Err(Fault::Value(why)) = of(dtype).values(raw(json)) else { panic!("{json} is read") };
+        let Err(Fault::Value(why)) = of(json, dtype).values(raw(json)) else {
+            panic!("{json} is read")
+        };
         assert_eq!(why, "the values are over the limit of 10 bytes for one tensor");
     }
     // What is not read takes no room.
     let notes = format!(r#"[{{"a":1,"note":"{}"}}]"#, ",".repeat(1000));
-    let read = rows::read(&of(Dtype::Float64), raw(&notes), &["a".into()]).unwrap();
+    let read = rows::read(&of(&notes, Dtype::Float64), raw(&notes), &["a".into()]).unwrap();
     assert!(read.bytes.capacity() <= 10 + 8);
 }
