@@ -88,6 +88,11 @@ impl Drop for PromisedBytes {
 }
 
 impl HeldBytes {
+    /// The bytes that are held.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// Hold `bytes` more.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! Accounts: the permits and the memory that the calls of one owner share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use gristmill_core::{ByteBudget, Rate};
+use parking_lot::Mutex;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use crate::error::{CallError, HostFault};
@@ -15,15 +16,18 @@ use crate::queue::{Kind, Permit, Queue, Round, Wanted};
 /// background calls together must have no more permits.
 pub const BACKGROUND_CALLS_PER_CORE: usize = 2;
 
+/// Maximum idle guests that make room for one more.
+const MAKE_ROOM_MAX: usize = 8;
+
 /// The permits and the memory that the calls of one owner share. Clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Account {
     /// The permits of calls, and the calls that wait for one.
     pub(crate) queue: Arc<Queue>,
     /// The permits for calls that wait in WASI, for a clock.
     pub(crate) sleepers: Arc<Sleepers>,
-    /// The permits for guests that wait for another request.
-    idle: Arc<Semaphore>,
+    /// The guests that wait for another request.
+    idle: Arc<OwnersIdle>,
     /// Of all calls of the owner together.
     pub(crate) pace: Arc<Pace>,
     /// The owners whose requests are served beside this one's.
@@ -34,6 +38,20 @@ pub struct Account {
     pub(crate) bytes: Arc<ByteBudget>,
     /// The CPU time of all calls, in nanoseconds.
     cpu: Arc<Rate>,
+}
+
+/// The guests of one owner that wait for another request.
+struct OwnersIdle {
+    permits: Arc<Semaphore>,
+    pipelines: Mutex<Vec<Weak<dyn StayingGuests>>>,
+}
+
+/// The guests of one pipeline that wait for another request.
+pub(crate) trait StayingGuests: Send + Sync {
+    /// Since when the oldest one is idle.
+    fn oldest(&self) -> Option<Instant>;
+    /// Drop the oldest one, unless that takes long. Returns the bytes that it held.
+    fn drop_oldest(&self) -> Option<usize>;
 }
 
 /// The permits for guests that stay after a call, shared by all owners.
@@ -67,6 +85,9 @@ pub(crate) struct CallPermits {
 /// The permit of a guest that waits for the model of its request.
 pub(crate) type RestPermit = (Permit, OwnedSemaphorePermit);
 
+/// The permits of a guest that waits for another request: among its owner's and among all.
+pub(crate) type RestPermits = [OwnedSemaphorePermit; 2];
+
 impl Account {
     /// The calls that run now.
     pub fn calls_under_way(&self) -> usize {
@@ -79,7 +100,7 @@ impl Account {
         Self {
             queue: Queue::new(calls, long_calls),
             sleepers: Arc::new(Sleepers::new(calls)),
-            idle: Arc::new(Semaphore::new(calls)),
+            idle: Arc::new(OwnersIdle::new(calls)),
             pace: Arc::default(),
             neighbours: Arc::default(),
             is_background: false,
@@ -140,10 +161,37 @@ impl Account {
         Ok((CallPermits { _owner: owner, _pool: pool, long }, rest))
     }
 
-    /// A permit for an idle guest, if one is free.
-    pub(crate) fn idle_permit(&self, all: &Resting) -> Option<[OwnedSemaphorePermit; 2]> {
-        let permit = self.idle.clone().try_acquire_owned().ok()?;
-        Some([permit, all.idle.clone().try_acquire_owned().ok()?])
+    /// The owner's guests of one more pipeline.
+    pub(crate) fn add_idle(&self, guests: Weak<dyn StayingGuests>) {
+        let mut pipelines = self.idle.pipelines.lock();
+        pipelines.retain(|guests| guests.strong_count() > 0);
+        pipelines.push(guests);
+    }
+
+    /// A permit for an idle guest of `bytes`. If the owner has none left, or half of its memory is
+    /// used, those that have been idle for the longest time make room. None if they do not.
+    pub(crate) fn idle_permit(&self, bytes: usize, all: &Resting) -> Option<RestPermits> {
+        let is_free = || {
+            let permit = self.idle.permits.clone().try_acquire_owned().ok()?;
+            Some([permit, all.idle.clone().try_acquire_owned().ok()?])
+        };
+        let mut freed = 0;
+        for dropped in 0.. {
+            let fits = freed >= bytes || !self.bytes.is_half_used();
+            if fits && let Some(permits) = is_free() {
+                return Some(permits);
+            }
+            if dropped == MAKE_ROOM_MAX {
+                break;
+            }
+            freed += self.idle.drop_oldest()?;
+        }
+        None
+    }
+
+    /// Drop the idle guest that is the oldest. False if there is none that can be dropped at once.
+    pub(crate) fn drop_oldest_idle(&self) -> bool {
+        self.idle.drop_oldest().is_some()
     }
 }
 
@@ -159,6 +207,20 @@ async fn shared_permit(
             permits.clone().acquire_owned().await.map_err(closed)
         }
         taken => taken.map_err(|_| CallError::Host(HostFault::Ended)),
+    }
+}
+
+impl OwnersIdle {
+    fn new(guests: usize) -> Self {
+        Self { permits: Arc::new(Semaphore::new(guests)), pipelines: Mutex::default() }
+    }
+
+    /// Drop the guest that has been idle for the longest time, unless that takes long. Returns the
+    /// bytes that it held.
+    fn drop_oldest(&self) -> Option<usize> {
+        let pipelines: Vec<_> = self.pipelines.lock().iter().filter_map(Weak::upgrade).collect();
+        let oldest = pipelines.iter().filter_map(|guests| Some((guests.oldest()?, guests)));
+        oldest.min_by_key(|(since, _)| *since)?.1.drop_oldest()
     }
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, PluginLimits};
+use gristmill_core::{BufferPool, OverBudget, PluginLimits};
 use wasmtime::component::ResourceTable;
 
 use crate::error::CallLimit;
@@ -21,7 +21,7 @@ use crate::request::{Request, SharedContext};
 
 /// Maximum bytes that a host function copies, or elements that it reads, on a serving thread:
 /// about half a millisecond of work.
-const INLINE_BYTES_MAX: usize = 1 << 20;
+pub(crate) const INLINE_BYTES_MAX: usize = 1 << 20;
 
 /// The data of a call's store, with the per-call states `S` of its capabilities.
 pub(crate) struct CallState<S> {
@@ -72,14 +72,18 @@ impl<S> CallState<S> {
     }
 
     /// The instance's next call, with the same limits and the same owner.
-    pub(crate) fn renew(&mut self, grant: &Grant<'_>, meter: Arc<Meter>)
+    ///
+    /// # Errors
+    /// [`OverBudget`] if the owner has too little left for its memory.
+    pub(crate) fn renew(&mut self, grant: &Grant<'_>, meter: Arc<Meter>) -> Result<(), OverBudget>
     where
         S: PerCall,
     {
-        self.limiter.renew(meter.clone());
+        self.limiter.renew(meter.clone())?;
         meter.note_host_memory(self.host_bytes_used);
         self.meter = meter;
         self.states.renew(grant);
+        Ok(())
     }
 
     /// Whether an instance that stays keeps tensors, images or blobs of calls that have ended.
@@ -106,6 +110,11 @@ impl<S> CallState<S> {
         self.host_bytes_used = used;
         self.meter.note_host_memory(used);
         Ok(())
+    }
+
+    /// The bytes that count for this call.
+    pub(crate) fn host_bytes_used(&self) -> usize {
+        self.host_bytes_used
     }
 
     /// Give back `bytes` that [`hold`](Self::hold) counted: memory of an operation that has ended.

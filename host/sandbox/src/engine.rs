@@ -111,6 +111,7 @@ impl PluginEngine {
         let (resting, long) = (self.resting.clone(), self.long_calls.handle().clone());
         let guests = IdleGuests::new(reuse.clone(), account.clone(), resting, long);
         let guests = Arc::new(guests);
+        account.add_idle(Arc::<IdleGuests>::downgrade(&guests));
         self.idle.lock().push(Arc::downgrade(&guests));
         guests
     }
@@ -158,11 +159,23 @@ impl PluginEngine {
         &self.long_calls
     }
 
-    /// Prepare a guest that stayed for its next call.
-    pub(crate) fn renew(&self, guest: &mut Guest, grant: &Grant<'_>, meter: Arc<Meter>) {
-        guest.store.data_mut().renew(grant, meter);
+    /// Prepare a guest that stayed for its next call. If its owner has too little memory left, idle
+    /// guests make room; none if they do not.
+    pub(crate) fn renew(
+        &self,
+        mut guest: Guest,
+        grant: &Grant<'_>,
+        meter: Arc<Meter>,
+    ) -> Option<Guest> {
+        while guest.store.data_mut().renew(grant, meter.clone()).is_err() {
+            if !grant.account.drop_oldest_idle() {
+                self.long_calls.handle().spawn(async move { drop(guest) });
+                return None;
+            }
+        }
         guest.store.set_hostcall_fuel(grant.limits.hostcall_bytes);
         guest.store.set_epoch_deadline(1);
+        Some(guest)
     }
 
     /// A store for one call, with its limits and its deadline set. With `takes_turns`, the call

@@ -87,9 +87,11 @@ impl Guest {
         self.calls = self.calls.saturating_add(1);
     }
 
-    /// Make it fresh again. False if it has to be dropped instead.
+    /// Make it fresh again. Until its next call its owner is charged only for the memory that it
+    /// does not share with the plugin's file. False if it has to be dropped instead.
     pub(crate) fn rewind(&mut self) -> bool {
-        self.rewind.as_ref().is_some_and(|rewind| rewind.rewind(&mut self.store))
+        let own = self.rewind.as_ref().and_then(|rewind| rewind.rewind(&mut self.store));
+        own.inspect(|own| self.store.data_mut().limiter.rest(*own)).is_some()
     }
 
     /// The calls that it has served.
@@ -107,6 +109,11 @@ impl Guest {
     /// Whether dropping it takes long.
     pub(crate) fn is_large(&self) -> bool {
         self.store.data().meter.is_large()
+    }
+
+    /// The bytes that count against its owner's budget.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.store.data().limiter.held().bytes()
     }
 
     fn memory_bytes(&self) -> usize {

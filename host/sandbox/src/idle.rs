@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 use gristmill_core::Opaque;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 
-use crate::account::{Account, RestPermit, Resting};
+use crate::account::{Account, RestPermit, RestPermits, Resting, StayingGuests};
 use crate::guest::Guest;
 
 /// How the guests of a tenant are used again.
@@ -118,9 +117,6 @@ pub(crate) struct OneGuest {
     permit: Mutex<Option<RestPermit>>,
 }
 
-/// A permit for a guest that stays: among its owner's and among all.
-type RestPermits = [OwnedSemaphorePermit; 2];
-
 impl OneGuest {
     pub(crate) fn new(long: Handle) -> Self {
         Self { guest: Mutex::new(None), long, permit: Mutex::new(None) }
@@ -181,12 +177,18 @@ impl IdleGuests {
     /// Returns the guest if it does not stay.
     fn put(&self, guest: Guest) -> Option<Guest> {
         let is_spent = guest.calls() >= self.reuse.max_count || guest.is_unfit();
-        if is_spent || self.account.bytes.is_half_used() {
+        if is_spent {
             return Some(guest);
         }
-        let Some(permit) = self.account.idle_permit(&self.resting) else { return Some(guest) };
+        let is_full = |idle: &VecDeque<Idle>| idle.len() >= self.reuse.max_idle;
+        if is_full(&self.idle.lock()) {
+            return Some(guest);
+        }
+        let Some(permit) = self.account.idle_permit(guest.held_bytes(), &self.resting) else {
+            return Some(guest);
+        };
         let mut idle = self.idle.lock();
-        if idle.len() >= self.reuse.max_idle {
+        if is_full(&idle) {
             return Some(guest);
         }
         idle.push_back(Idle { guest, since: Instant::now(), permit });
@@ -202,6 +204,17 @@ impl IdleGuests {
             idle.drain(..count).collect::<Vec<_>>()
         };
         drop(expired);
+    }
+}
+
+impl StayingGuests for IdleGuests {
+    fn oldest(&self) -> Option<Instant> {
+        self.idle.lock().front().map(|idle| idle.since)
+    }
+
+    fn drop_oldest(&self) -> Option<usize> {
+        let oldest = self.idle.lock().pop_front_if(|oldest| !oldest.guest.is_large())?;
+        Some(oldest.guest.held_bytes())
     }
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct Limiter {
     meter: Arc<Meter>,
     /// The bytes that the call holds of its owner's budget.
     held: HeldBytes,
+    /// The linear memory that does not count until the next call.
+    uncounted: usize,
     /// The last refusal. A trap after it is due to the limit and not to the guest's code.
     refused: Option<Limited>,
 }
@@ -66,18 +68,32 @@ impl Limiter {
             instances_max: limits.instances,
             meter,
             held,
+            uncounted: 0,
             refused: None,
         }
     }
 
-    /// The instance begins another call. Its memory stays counted.
-    pub(crate) fn renew(&mut self, meter: Arc<Meter>) {
+    /// The instance waits for its next call. Until then, only `own` bytes of its memory count:
+    /// it shares the others with a file.
+    pub(crate) fn rest(&mut self, own: usize) {
+        self.uncounted = self.memory_bytes.saturating_sub(own);
+        self.held.give_back(self.uncounted);
+    }
+
+    /// The instance begins another call, in which it may write to all of its memory.
+    ///
+    /// # Errors
+    /// [`OverBudget`] if the owner has too little left.
+    pub(crate) fn renew(&mut self, meter: Arc<Meter>) -> Result<(), OverBudget> {
+        self.held.try_add(self.uncounted)?;
+        self.uncounted = 0;
         if self.memory_bytes >= LARGE_MEMORY_BYTES {
             meter.set_large();
         }
         meter.note_memory(self.memory_bytes);
         self.meter = meter;
         self.refused = None;
+        Ok(())
     }
 
     /// The linear memory of the instance, in bytes.

@@ -268,11 +268,9 @@ impl Plugin {
             keep.set_permit(rest);
         }
         let meter = Arc::new(Meter::new(limits.cpu));
-        let guest = match keep.take() {
-            Some(mut guest) => {
-                self.engine.renew(&mut guest, &grant, meter.clone());
-                guest
-            }
+        let kept = keep.take().and_then(|guest| self.engine.renew(guest, &grant, meter.clone()));
+        let guest = match kept {
+            Some(guest) => guest,
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
         let call = call(guest);

@@ -136,21 +136,22 @@ impl Rewind {
         Ok(Some(rewind))
     }
 
-    /// Give the memory of the guest in `store` the content that it began with. False if it has to
-    /// be dropped instead.
-    pub(crate) fn rewind(&self, store: &mut Store<StoreData>) -> bool {
+    /// Give the memory of the guest in `store` the content that it began with. Returns the bytes
+    /// of it that are in memory for this guest alone; none if it has to be dropped instead.
+    pub(crate) fn rewind(&self, store: &mut Store<StoreData>) -> Option<usize> {
         let state = store.data_mut();
         let has_grown = state.limiter.memory_bytes() != self.first.memory_bytes;
         let wasi: &mut wasi::CapabilityState = state.states.as_mut();
         if has_grown || !wasi.forget() || state.keeps_resources() {
-            return false;
+            return None;
         }
-        let Some(written) = self.written() else { return false };
-        if written.len() * PAGE_BYTES > WRITTEN_BYTES_MAX {
-            return false;
+        let written = self.written()?;
+        let bytes = written.len() * PAGE_BYTES;
+        if bytes > WRITTEN_BYTES_MAX {
+            return None;
         }
         written.into_iter().for_each(|at| self.restore(store, at));
-        true
+        Some(bytes)
     }
 
     /// The pages that were written. None if the kernel does not tell.

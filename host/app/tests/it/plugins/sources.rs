@@ -249,6 +249,42 @@ def call(body):
 }
 
 #[test]
+fn an_idle_instance_of_another_pipeline_makes_room() {
+    // Half of the budget is as much as three instances of CPython have.
+    let setup = Setup::new().flag("--compile-timeout-s", "1800");
+    let server = setup.flag("--tenant-bytes-max", "100000000").start();
+    server.open_tenant("acme");
+    server.model("digits");
+    let top = "CALLS = [0]\ndef call(body):\n    CALLS[0] += 1\n    return CALLS[0]";
+    serve(&server, &twice(top));
+    let spec = |reuse: Value| {
+        let mut pipeline = processor("it", json!({}));
+        pipeline["instance_reuse"] = reuse;
+        pipeline
+    };
+    let counts =
+        |pipeline: &str| server.data.post(&format!("/v1/acme/infer/{pipeline}"), b"x").text();
+    let (rewound, kept) = (["a", "b", "c", "d", "e", "f"], ["p", "q", "r", "s"]);
+    for pipeline in rewound {
+        server.pipeline("acme", pipeline, &spec(json!("none")));
+    }
+    for pipeline in kept {
+        server.pipeline("acme", pipeline, &spec(json!({ "mode": "tenant", "idle_ms": 600_000 })));
+    }
+    // Instances that were rewound count for what they wrote.
+    for pipeline in rewound {
+        assert_eq!((counts(pipeline), counts(pipeline)), ("1 1".into(), "1 1".into()));
+    }
+    let held = server.status()["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap();
+    assert!((1 << 20..30 << 20).contains(&held), "{held} bytes");
+    for pipeline in kept {
+        assert_eq!((counts(pipeline), counts(pipeline)), ("1 2".into(), "3 4".into()));
+    }
+    // The oldest one was dropped for the last one.
+    assert_eq!((counts("s"), counts("p")), ("5 6".into(), "1 2".into()));
+}
+
+#[test]
 fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
     let server = server();
     for (app, named) in [
