@@ -187,6 +187,23 @@ impl Tensor {
         self.buffer.as_bytes().len() > self.bytes.len().saturating_mul(2)
     }
 
+    /// The bytes of the buffer that it keeps, of which its own may be a part.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer.as_bytes().len()
+    }
+
+    /// The same for all tensors that keep one buffer, as long as any of them is there.
+    pub fn buffer_id(&self) -> usize {
+        Arc::as_ptr(&self.buffer).addr()
+    }
+
+    /// The same elements in another shape, which share this tensor's buffer; none if it has another
+    /// number of elements.
+    pub fn with_shape(&self, shape: Shape) -> Option<Self> {
+        let count = elements(&self.shape).ok();
+        (elements(&shape).ok() == count).then(|| Self { shape, ..self.clone() })
+    }
+
     /// The rows in `range`, which share this tensor's buffer; none if they are out of range.
     pub fn slice_rows(&self, range: Range<usize>) -> Option<Self> {
         let rows = self.rows();

@@ -15,6 +15,7 @@
 //! To add an interface, add its module, its `mod` line, and its name in `capabilities!`. Plugins
 //! may import the interfaces named there.
 
+pub(crate) mod arrays;
 pub(crate) mod image;
 pub(crate) mod json;
 pub(crate) mod log;
@@ -83,7 +84,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    stateless: types, tensors, image, json, prepare, v0_1, v0_2;
+    stateless: types, tensors, arrays, image, json, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log;
 }

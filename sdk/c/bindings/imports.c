@@ -157,6 +157,14 @@ extern void __wasm_import_gristmill_plugin_log_write(int32_t, uint8_t *, size_t,
 __attribute__((__import_module__("gristmill:plugin/json@0.3.0"), __import_name__("write")))
 extern void __wasm_import_gristmill_plugin_json_write(uint8_t *, size_t, uint8_t *);
 
+// Imported Functions from `gristmill:plugin/arrays@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/arrays@0.3.0"), __import_name__("evaluate")))
+extern void __wasm_import_gristmill_plugin_arrays_evaluate(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/arrays@0.3.0"), __import_name__("read")))
+extern void __wasm_import_gristmill_plugin_arrays_read(uint8_t *, size_t, uint8_t *, size_t, int32_t, uint8_t *);
+
 // Canonical ABI intrinsics
 
 __attribute__((__weak__, __export_name__("cabi_realloc")))
@@ -584,6 +592,56 @@ void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_resu
     imports_list_u8_free(&ptr->val.ok);
   } else {
     imports_string_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_arrays_fault_free(gristmill_plugin_arrays_fault_t *ptr) {
+  imports_string_free(&ptr->message);
+}
+
+void gristmill_plugin_arrays_made_free(gristmill_plugin_arrays_made_t *ptr) {
+  imports_list_u32_free(&ptr->shape);
+}
+
+void gristmill_plugin_arrays_elements_free(gristmill_plugin_arrays_elements_t *ptr) {
+  imports_list_u32_free(&ptr->shape);
+  imports_list_u8_free(&ptr->data);
+}
+
+void gristmill_plugin_arrays_list_borrow_tensor_free(gristmill_plugin_arrays_list_borrow_tensor_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_arrays_borrow_tensor_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_arrays_list_made_free(gristmill_plugin_arrays_list_made_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_arrays_made_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_arrays_made_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_arrays_result_list_made_fault_free(gristmill_plugin_arrays_result_list_made_fault_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_arrays_list_made_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_arrays_fault_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_arrays_result_elements_fault_free(gristmill_plugin_arrays_result_elements_fault_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_arrays_elements_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_arrays_fault_free(&ptr->val.err);
   }
 }
 
@@ -1760,6 +1818,72 @@ bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imp
     return 1;
   } else {
     *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_arrays_evaluate(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, imports_list_u32_t *results, gristmill_plugin_arrays_list_made_t *ret, gristmill_plugin_arrays_fault_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(8+3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_arrays_evaluate((uint8_t *) (*tensors).ptr, (*tensors).len, (uint8_t *) (*program).ptr, (*program).len, (uint8_t *) (*results).ptr, (*results).len, ptr);
+  gristmill_plugin_arrays_result_list_made_fault_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_arrays_list_made_t) { (gristmill_plugin_arrays_made_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      result.val.err = (gristmill_plugin_arrays_fault_t) {
+        (gristmill_plugin_arrays_fault_kind_t) (int32_t) *((uint8_t*) (ptr + sizeof(void*))),
+        (uint32_t) (uint32_t) (*((int32_t*) (ptr + (4+1*sizeof(void*))))),
+        (imports_string_t) (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) },
+      };
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_arrays_read(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, uint32_t result, gristmill_plugin_arrays_elements_t *ret, gristmill_plugin_arrays_fault_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(6*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_arrays_read((uint8_t *) (*tensors).ptr, (*tensors).len, (uint8_t *) (*program).ptr, (*program).len, (int32_t) (result), ptr);
+  gristmill_plugin_arrays_result_elements_fault_t result0;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result0.is_err = false;
+      result0.val.ok = (gristmill_plugin_arrays_elements_t) {
+        (gristmill_plugin_arrays_dtype_t) (int32_t) *((uint8_t*) (ptr + sizeof(void*))),
+        (imports_list_u32_t) (imports_list_u32_t) { (uint32_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) },
+        (imports_list_u8_t) (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + (4*sizeof(void*))))), (*((size_t*) (ptr + (5*sizeof(void*))))) },
+      };
+      break;
+    }
+    case 1: {
+      result0.is_err = true;
+      result0.val.err = (gristmill_plugin_arrays_fault_t) {
+        (gristmill_plugin_arrays_fault_kind_t) (int32_t) *((uint8_t*) (ptr + sizeof(void*))),
+        (uint32_t) (uint32_t) (*((int32_t*) (ptr + (4+1*sizeof(void*))))),
+        (imports_string_t) (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) },
+      };
+      break;
+    }
+  }
+  if (!result0.is_err) {
+    *ret = result0.val.ok;
+    return 1;
+  } else {
+    *err = result0.val.err;
     return 0;
   }
 }

@@ -514,6 +514,73 @@ typedef struct {
   } val;
 } gristmill_plugin_json_result_list_u8_string_t;
 
+typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_arrays_dtype_t;
+
+// What a fault is about.
+typedef uint8_t gristmill_plugin_arrays_fault_kind_t;
+
+// A value or a shape that does not fit.
+#define GRISTMILL_PLUGIN_ARRAYS_FAULT_KIND_INVALID_VALUE 0
+// An index out of range.
+#define GRISTMILL_PLUGIN_ARRAYS_FAULT_KIND_INVALID_INDEX 1
+// A dtype that the operation does not take.
+#define GRISTMILL_PLUGIN_ARRAYS_FAULT_KIND_INVALID_TYPE 2
+// The program's text.
+#define GRISTMILL_PLUGIN_ARRAYS_FAULT_KIND_INVALID_PROGRAM 3
+
+// Why a program has no results.
+typedef struct gristmill_plugin_arrays_fault_t {
+  gristmill_plugin_arrays_fault_kind_t   kind;
+  // The number of the step, from 0.
+  uint32_t   step;
+  imports_string_t   message;
+} gristmill_plugin_arrays_fault_t;
+
+typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_arrays_own_tensor_t;
+
+// A result that stays on the host.
+typedef struct gristmill_plugin_arrays_made_t {
+  gristmill_plugin_arrays_own_tensor_t   tensor;
+  gristmill_plugin_arrays_dtype_t   dtype;
+  imports_list_u32_t   shape;
+} gristmill_plugin_arrays_made_t;
+
+// A result that is read.
+typedef struct gristmill_plugin_arrays_elements_t {
+  gristmill_plugin_arrays_dtype_t   dtype;
+  imports_list_u32_t   shape;
+  // As `tensor.data` gives them.
+  imports_list_u8_t   data;
+} gristmill_plugin_arrays_elements_t;
+
+typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_arrays_borrow_tensor_t;
+
+typedef struct {
+  gristmill_plugin_arrays_borrow_tensor_t *ptr;
+  size_t len;
+} gristmill_plugin_arrays_list_borrow_tensor_t;
+
+typedef struct {
+  gristmill_plugin_arrays_made_t *ptr;
+  size_t len;
+} gristmill_plugin_arrays_list_made_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_arrays_list_made_t ok;
+    gristmill_plugin_arrays_fault_t err;
+  } val;
+} gristmill_plugin_arrays_result_list_made_fault_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_arrays_elements_t ok;
+    gristmill_plugin_arrays_fault_t err;
+  } val;
+} gristmill_plugin_arrays_result_elements_fault_t;
+
 // Imported Functions from `gristmill:plugin/tensors@0.3.0`
 // A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
 // row-major, no padding.
@@ -667,6 +734,16 @@ extern void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, impor
 // which float JSON has no number for, NaN or infinity, or which limit the document exceeds.
 extern bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imports_list_u8_t *ret, imports_string_t *err);
 
+// Imported Functions from `gristmill:plugin/arrays@0.3.0`
+// Run a program on these tensors, and keep the arrays whose numbers are in `results`.
+// 
+// A program is a list in JSON, `[[operation, [operands], [parameters]], ..]`. An operand is the
+// number of an array: first the given tensors, then what each step made. The guide
+// `numpy.md` lists the operations.
+extern bool gristmill_plugin_arrays_evaluate(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, imports_list_u32_t *results, gristmill_plugin_arrays_list_made_t *ret, gristmill_plugin_arrays_fault_t *err);
+// Run a program, and read the array `result`.
+extern bool gristmill_plugin_arrays_read(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, uint32_t result, gristmill_plugin_arrays_elements_t *ret, gristmill_plugin_arrays_fault_t *err);
+
 // Helper Functions
 
 void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
@@ -774,6 +851,20 @@ void gristmill_plugin_json_piece_free(gristmill_plugin_json_piece_t *ptr);
 void gristmill_plugin_json_list_piece_free(gristmill_plugin_json_list_piece_t *ptr);
 
 void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_result_list_u8_string_t *ptr);
+
+void gristmill_plugin_arrays_fault_free(gristmill_plugin_arrays_fault_t *ptr);
+
+void gristmill_plugin_arrays_made_free(gristmill_plugin_arrays_made_t *ptr);
+
+void gristmill_plugin_arrays_elements_free(gristmill_plugin_arrays_elements_t *ptr);
+
+void gristmill_plugin_arrays_list_borrow_tensor_free(gristmill_plugin_arrays_list_borrow_tensor_t *ptr);
+
+void gristmill_plugin_arrays_list_made_free(gristmill_plugin_arrays_list_made_t *ptr);
+
+void gristmill_plugin_arrays_result_list_made_fault_free(gristmill_plugin_arrays_result_list_made_fault_t *ptr);
+
+void gristmill_plugin_arrays_result_elements_fault_free(gristmill_plugin_arrays_result_elements_fault_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void imports_string_set(imports_string_t *ret, const char*s);

@@ -9,7 +9,7 @@ wit_bindgen::generate!({
     generate_all,
     pub_export_macro: true,
     additional_derives: [PartialEq],
-    additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece"],
+    additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece", "made"],
 });
 
 pub use gristmill::plugin::{image, json, log, prepare, tensors, types};
@@ -32,6 +32,7 @@ pub mod worlds {
                         "gristmill:plugin/log@0.3.0": crate::bindings::log,
                         "gristmill:plugin/prepare@0.3.0": crate::bindings::prepare,
                         "gristmill:plugin/json@0.3.0": crate::bindings::json,
+                        "gristmill:plugin/arrays@0.3.0": crate::bindings::gristmill::plugin::arrays,
                     },
                 });
             }

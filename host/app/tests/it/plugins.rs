@@ -1,5 +1,6 @@
 //! Plugins: the contract, the sandbox, and guests that misbehave.
 
+mod arrays;
 mod bad_guests;
 mod bad_languages;
 mod bad_plugins;

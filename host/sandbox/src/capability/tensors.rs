@@ -1,13 +1,13 @@
 //! `tensors`: making tensors from a guest's memory, and reading them into it, each with one copy.
 
 mod bindings;
-mod cast;
 mod join;
 mod rows;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use gristmill_arrays::Cast;
 use gristmill_core::{Buffer, BufferPool, Dtype, Shape, Tensor, TensorError};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{
@@ -18,7 +18,6 @@ use super::methods::{link_instead, link_methods};
 use crate::call::{CallState, window};
 
 pub use self::bindings::wit;
-use self::cast::Cast;
 use self::join::{Joined, TensorPart};
 use self::rows::{Rows, largest};
 
@@ -334,7 +333,7 @@ macro_rules! dtypes {
             match dtype { $(wit::Dtype::$wit => Dtype::$core),* }
         }
 
-        fn wit_dtype_of(dtype: Dtype) -> wit::Dtype {
+        pub(super) fn wit_dtype_of(dtype: Dtype) -> wit::Dtype {
             match dtype { $(Dtype::$core => wit::Dtype::$wit),* }
         }
     };

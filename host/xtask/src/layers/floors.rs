@@ -7,10 +7,11 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 23] = [
+const FLOORS: [(&str, u8); 24] = [
     ("gristmill-core", 0),
     ("gristmill-log", 0),
     ("gristmill-platform", 0),
+    ("gristmill-arrays", 1),
     ("gristmill-imaging", 1),
     ("gristmill-metrics", 1),
     ("gristmill-backend", 1),

@@ -119,22 +119,22 @@ macro_rules! with_element {
 
 /// Casts elements from one dtype to another.
 #[derive(Clone, Copy)]
-pub(super) struct Cast {
+pub struct Cast {
     /// The bytes of an element before.
-    pub(super) from_bytes: usize,
+    pub from_bytes: usize,
     /// The bytes of an element after.
-    pub(super) to_bytes: usize,
+    pub to_bytes: usize,
     run: fn(&[u8], &mut [u8]),
 }
 
 impl Cast {
     /// The cast between two dtypes; none if one of them is strings.
-    pub(super) fn between(from: Dtype, to: Dtype) -> Option<Self> {
+    pub fn between(from: Dtype, to: Dtype) -> Option<Self> {
         with_element!(from, cast_from, (to), None)
     }
 
     /// Cast all of `source` into `target`, and ask between parts whether to go on.
-    pub(super) fn run<E>(
+    pub fn run<E>(
         self,
         source: &[u8],
         target: &mut [u8],
