@@ -5,7 +5,7 @@ from __future__ import annotations
 from gristmill_plugin import tracebacks
 
 _TENSORS = (
-    "Tensor makes, slices, joins and casts tensors; argmax, top_k and softmax run in the host",
+    "`from gristmill_plugin import numpy as np` has NumPy's functions, which run in the host",
     "sdk/guides/numpy.md",
 )
 _PICTURES = (

@@ -18,7 +18,7 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import image, json, log
+from . import image, json, log, numpy
 from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
 from .outputs import MissingOutput, Outputs, Prepared
 from .plugin import Postprocessor, Preprocessor, Processor, export
@@ -52,5 +52,6 @@ __all__ = [
     "image",
     "json",
     "log",
+    "numpy",
     "shortest_float32",
 ]

@@ -12,9 +12,9 @@ if sys.platform == "wasi":
     # plugin's module may open files while it is imported.
     os.chdir(next((path for path in sys.path if path[1:].isdigit()), "/"))
     from componentize_py_types import Err
-    from wit_world.imports import image, json, log, prepare, tensors, types
+    from wit_world.imports import arrays, image, json, log, prepare, tensors, types
 else:
-    from .reference import image, json, log, prepare, tensors, types
+    from .reference import arrays, image, json, log, prepare, tensors, types
     from .reference.result import Err
 
-__all__ = ["Err", "image", "json", "log", "prepare", "tensors", "types"]
+__all__ = ["Err", "arrays", "image", "json", "log", "prepare", "tensors", "types"]

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .failure import Internal
-from .tensor import Dtype, Tensor, View
+from .tensor import Dtype, Elements, Tensor, View
 
 
 @dataclass(slots=True)
 class Prepared:
     """The result of a preprocessor.
 
-    `inputs` has one tensor for each of the model's inputs. Dimension 0 is rows, and all have the
+    `inputs` has one tensor or array for each of the model's inputs. Dimension 0 is rows, and all have the
     same number of them. `state` are bytes for the postprocessor of the same request.
     """
 
-    inputs: Mapping[str, Tensor]
+    inputs: Mapping[str, Elements]
     state: bytes = b""
 
 

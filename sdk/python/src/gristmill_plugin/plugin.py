@@ -13,7 +13,7 @@ from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
 from .request import Context, Request
 from .response import Response
-from .tensor import Tensor
+from .tensor import Elements, Tensor
 from .tracebacks import describe, format_exception, place
 
 
@@ -120,7 +120,7 @@ def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
     checks.instance("the result of preprocess", prepared, Prepared)
     inputs = []
     for name, tensor in prepared.inputs.items():
-        if type(name) is not str or type(tensor) is not Tensor:
+        if type(name) is not str or not isinstance(tensor, Elements):
             checks.instance("an input's name", name, str)
             checks.instance(f"input {name!r}", tensor, Tensor)
         inputs.append(tensors.NamedTensor(name, tensor._handle))

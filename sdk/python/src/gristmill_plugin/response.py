@@ -9,7 +9,8 @@ from typing import Any
 from . import host, json
 from .failure import Internal
 from .request import Blob
-from .tensor import Tensor
+from .tensor import Elements
+
 
 @dataclass(slots=True)
 class Response:
@@ -30,7 +31,7 @@ class Response:
     ) -> Response:
         """`value` as JSON.
 
-        Tensors and blobs may stand in it, and the host writes them: a tensor as lists of lists of
+        Tensors, arrays and blobs may stand in it, and the host writes them: a tensor as lists of lists of
         its shape, whose floats have the fewest digits that mean the same value of the dtype; a
         blob as a text in base64. `Response.json({"scores": outputs.tensor("output")})` is many
         times faster than lists of floats.
@@ -52,14 +53,14 @@ class Response:
 
 
 #: The tensors and blobs of the value that is being written.
-_held: list[Tensor | Blob] = []
+_held: list[Elements | Blob] = []
 
 #: The text that stands in place of one.
 _mark = "\0"
 
 
 def _hold(found: object) -> str:
-    if not isinstance(found, (Tensor, Blob)):
+    if not isinstance(found, (Elements, Blob)):
         raise TypeError(f"Object of type {type(found).__name__} is not JSON serializable")
     _held.append(found)
     return _mark
@@ -87,12 +88,12 @@ def _written(value: object) -> bytes:
         _mark = mark
 
 
-def _with(texts: list[str], held: list[Tensor | Blob]) -> bytes:
+def _with(texts: list[str], held: list[Elements | Blob]) -> bytes:
     """The document that has these texts, and one of `held` after each but the last."""
     pieces: list[Any] = []
     for text, found in zip(texts, held, strict=False):
         pieces.append(host.json.Piece_Text(text))
-        of = host.json.Piece_Tensor if isinstance(found, Tensor) else host.json.Piece_Base64
+        of = host.json.Piece_Tensor if isinstance(found, Elements) else host.json.Piece_Base64
         pieces.append(of(found._handle))
     pieces.append(host.json.Piece_Text(texts[-1]))
     try:

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import image, json
+from . import numpy as np
 from .finalizer import Finalizer
+from .host import arrays, tensors, types
 from .host import image as host_image
-from .host import tensors, types
 from .outputs import Outputs, Prepared
 from .request import Context, Request
 from .response import Response
@@ -42,7 +43,9 @@ class _Sample:
         pixels = picture.resize(28, 28).to_tensor(mean=[0.5], std=[0.5])
         values = Tensor.from_values([1, 2], Dtype.FLOAT32, request.json()["values"])
         rows = request.json_tensor("/rows", keys=["a", "b"])
-        inputs = {"pixels": pixels, "values": values, "rows": rows}
+        apart = np.asarray(rows) - np.mean(rows, axis=0)
+        scaled = np.where(apart[:, 1:] > 0, apart, 0.5) / (apart.std() + 1)
+        inputs = {"pixels": pixels, "values": values, "rows": rows, "scaled": scaled}
         size = len(request.json_blob("/image"))
         count = request.json("/count", rows.shape[0])
         return Prepared(inputs, json.dumps({"rows": count, "bytes": size}))
@@ -53,6 +56,8 @@ class _Sample:
             {"label": found.index, "probability": shortest_float32(found.value)}
             for found in probabilities.top_k(2)
         ]
+        best = np.asarray(probabilities).max(axis=1)
+        top.append({"label": int(best.argmax()), "probability": best.tolist()[0]})
         rows = json.loads(state)["rows"] if state else None
         values = outputs.view("output", [rows, 2]).values.tolist()
         if state:
@@ -78,10 +83,15 @@ def learn(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
             answers += [Ok(_held(host_image.Pixels)), Ok(_held(tensors.Tensor))]
             answers += [Ok(b'{"values":[1,0.5]}'), Ok(_held(tensors.Tensor))]
             answers += [Ok(_held(tensors.Tensor)), Ok(_held(types.Blob)), 3, [1, 2], Ok(None)]
+            answers += [Ok([arrays.Made(_held(tensors.Tensor), Dtype.FLOAT32, [1, 2])])]
             preprocess(None, _held(types.Context), _held(types.Request))
             for state, written in ((b'{"rows":1}', []), (b"", [Ok(b"{}")])):
                 answers += [Dtype.FLOAT32, [1, 2], _held(tensors.Tensor)]
-                answers += [[tensors.Scored(0, 0.75), tensors.Scored(1, 0.25)], bytes(8)]
+                answers += [[tensors.Scored(0, 0.75), tensors.Scored(1, 0.25)]]
+                # `best` is read later, so the host makes both.
+                index = arrays.Made(_held(tensors.Tensor), Dtype.INT64, [])
+                made = arrays.Made(_held(tensors.Tensor), Dtype.FLOAT32, [1])
+                answers += [Ok([made, index]), bytes(8), bytes(4), bytes(8)]
                 answers += written
                 output = tensors.NamedTensor("output", _held(tensors.Tensor))
                 postprocess(None, _held(types.Context), [output], state)

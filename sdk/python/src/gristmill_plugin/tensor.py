@@ -37,7 +37,15 @@ _FLOAT32 = Struct("f")
 _AS_FLOAT32 = (Dtype.FLOAT16, Dtype.BFLOAT16)
 
 
-class Tensor:
+class Elements:
+    """What the host holds the elements of: a `Tensor`, and an array of `numpy`."""
+
+    __slots__ = ()
+
+    _handle: Any
+
+
+class Tensor(Elements):
     """An immutable n-dimensional array, row-major. The host holds its elements.
 
     Making one copies the elements to the host; `view`, `tobytes` and `strings` copy them back.

@@ -53,8 +53,12 @@ def describe(error: BaseException) -> str:
 def place(error: BaseException) -> tuple[str, int]:
     """File and line of the plugin in which `error` arose; ("", 0) if it was never raised.
 
-    If the SDK raised it, they are those of the call to the SDK.
+    If the SDK raised it, they are those of the call to the SDK. An error of an operation that was
+    noted before has the place of that operation as `operation_place`.
     """
+    noted: tuple[str, int] | None = getattr(error, "operation_place", None)
+    if noted is not None:
+        return noted
     frames = _frames(error.__traceback__)
     frames = [frame for frame in frames if not frame[0].startswith(_SDK)] or frames
     return frames[-1][:2] if frames else ("", 0)

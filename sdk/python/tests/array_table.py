@@ -1,0 +1,214 @@
+"""Expressions that mean the same with `gristmill_plugin.numpy` and with NumPy.
+
+`EXPRESSIONS` are evaluated with the names of `names(np)`, by the SDK's tests on the reference host,
+and by the server's tests in a sandbox.
+"""
+
+_INTS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+_FLOATS = ["float32", "float64"]
+_NUMBERS = [*_INTS, *_FLOATS]
+_ALL = ["bool", *_NUMBERS]
+
+
+def names(np):
+    """The arrays of the expressions: for each dtype, one of shape [2, 3] and one of [3]."""
+    found = {"np": np}
+    for dtype in _ALL:
+        kind = getattr(np, dtype)
+        signed = dtype[0] in "if"
+        rows = [[3, 0, 7], [1, -5 if signed else 5, 100]]
+        row = [2, -3 if signed else 3, 1]
+        if dtype == "bool":
+            rows, row = [[True, False, True], [False, False, True]], [True, False, False]
+        elif dtype[0] == "f":
+            rows, row = [[3.5, 0.0, -7.25], [1.0, float("nan"), 100.125]], [2.0, -3.5, 0.5]
+        found[dtype + "_a"] = np.array(rows, kind)
+        found[dtype + "_b"] = np.array(row, kind)
+    found["m"] = np.array([[1.5, -2.0, 0.25], [4.0, -0.5, 3.0]], np.float32)
+    found["n"] = np.array([[[1, 2], [3, 4], [5, 6]], [[7, 8], [9, 10], [11, 12]]], np.float64)
+    found["i"] = np.array([2, 0, 1], np.int64)
+    found["mask"] = np.array([[True, False, True], [False, True, False]])
+    found["none"] = np.zeros((0, 3), np.float32)
+    found["zero"] = np.array(2.5, np.float32)
+    found["odd"] = np.array([float("nan"), float("inf"), -float("inf"), -0.0, 1.5])
+    found["many"] = np.arange(70000, dtype=np.float64).reshape(7, 10000) % 977
+    return found
+
+
+def _expressions():
+    # Arithmetic in every pair of dtypes.
+    for left in _ALL:
+        for right in _ALL:
+            yield f"{left}_a + {right}_b"
+            yield f"{left}_a < {right}_b"
+    for dtype in _NUMBERS:
+        for op in ["-", "*", "/", "//", "%"]:
+            yield f"{dtype}_a {op} {dtype}_b"
+        for number in ["2", "2.5", "True"]:
+            yield f"{dtype}_a * {number}"
+            yield f"{number} - {dtype}_a"
+        for function in ["maximum", "minimum", *(["power"] if dtype[0] in "uf" else [])]:
+            yield f"np.{function}({dtype}_a, {dtype}_b)"
+        yield f"{dtype}_a // 0"
+        yield f"{dtype}_a % 0"
+        yield f"{dtype}_a // -3" if dtype[0] in "if" else f"{dtype}_a // 3"
+        yield f"{dtype}_a % -3" if dtype[0] in "if" else f"{dtype}_a % 3"
+        for function in ["negative", "absolute", "sign", "square", "floor", "isnan", "isfinite"]:
+            yield f"np.{function}({dtype}_a)"
+        for axis in ["None", "0", "1", "-1"]:
+            for function in ["sum", "prod", "mean", "max", "argmax", "argmin", "any", "std"]:
+                yield f"np.{function}({dtype}_a, axis={axis})"
+        yield f"np.sort({dtype}_a, axis=0)"
+        yield f"np.argsort({dtype}_a, axis=1)"
+        yield f"np.unique({dtype}_a)"
+        yield f"np.nonzero({dtype}_a)[0]"
+        yield f"np.cumsum({dtype}_a, axis=0)"
+        yield f"np.matmul({dtype}_a, {dtype}_b)"
+        yield f"np.where({dtype}_a > 1, {dtype}_a, {dtype}_b)"
+    for dtype in _INTS:
+        for op in ["&", "|", "^"]:
+            yield f"{dtype}_a {op} {dtype}_b"
+        yield f"~{dtype}_a"
+        yield f"{dtype}_a << 2"
+        yield f"{dtype}_a >> 1"
+        yield f"{dtype}_a ** 3"
+        yield f"{dtype}_a.astype(np.float32)"
+        yield f"{dtype}_a + 300"
+    for op in ["&", "|", "^", "+", "*"]:
+        yield f"bool_a {op} bool_b"
+    yield from ["~bool_a", "bool_a - bool_b", "-bool_a", "bool_a.sum()", "bool_a.mean(axis=1)"]
+    yield from ["np.logical_not(m)", "np.logical_and(m, 1)", "np.logical_xor(mask, m > 0)"]
+    # Functions of floats.
+    for function in (
+        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan"),
+        *("arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "reciprocal"),
+        *("floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "sign", "absolute"),
+    ):
+        yield f"np.{function}(m)"
+        yield f"np.{function}(odd)"
+        yield f"np.{function}(none)"
+        yield f"np.{function}(zero)"
+    yield from [f"np.{function}(int32_a)" for function in ["exp", "sqrt", "log1p", "sin", "trunc"]]
+    yield from ["np.arctan2(m, 2)", "np.arctan2(odd, odd[::-1])", "np.hypot(m, m)"]
+    yield from ["np.round(m)", "np.round(np.array([0.5, 1.5, 2.5, -0.5]))", "np.round(n / 7, 2)"]
+    yield from ["odd // 1.5", "odd % 1.5", "odd ** 2", "odd * 0", "odd / 0", "np.maximum(odd, 0)"]
+    yield from ["np.clip(m, -1, 2)", "m.clip(0, None)", "np.clip(uint8_a, 2, 6)"]
+    # Reductions.
+    for function in ["sum", "prod", "mean", "max", "min", "any", "all", "var", "std"]:
+        yield f"np.{function}(n, axis=(0, 2))"
+        yield f"np.{function}(n, axis=(1, 2), keepdims=True)"
+        yield f"np.{function}(odd)"
+        yield f"np.{function}(none, axis=1)"
+        yield f"np.{function}(none, axis=0)"
+        yield f"np.{function}(zero)"
+        yield f"np.{function}(many, axis=1)"
+        yield f"np.{function}(many, axis=0)"
+    yield from ["n.argmax(axis=1)", "n.argmin(axis=0, keepdims=True)", "np.argmax(odd)"]
+    yield from ["np.argmax(none, axis=1)", "np.argmax(none)", "np.count_nonzero(mask, axis=0)"]
+    yield from ["n.sum(axis=3)", "n.sum(axis=(0, 0))", "n.var(axis=0, ddof=1)", "np.median(m)"]
+    yield from ["np.median(n, axis=1)", "np.cumsum(n)", "np.cumsum(n, axis=1)", "np.cumsum(mask)"]
+    # Indices.
+    yield from (
+        *("m[0]", "m[-1]", "m[2]", "m[:, 1]", "m[1, 2]", "m[..., 0]", "m[None]", "m[:, None, :]"),
+        *("m[::-1]", "m[:, ::-2]", "m[5:]", "m[-1:]", "m[:0]", "n[1, :, ::-1]", "n[:, 1:3, 0]"),
+        *("m[[1, 0, 1]]", "m[:, i]", "m[i]", "m[[0, 1], [2, 0]]", "n[:, [0, 2], :]", "n[..., [1]]"),
+        *("n[[0, 1], :, [1, 0]]", "n[0, [2, 0]]", "m[mask]", "m[m > 0]", "n[[True, False]]"),
+        *("n[:, [True, False, True]]", "m[[-1]]", "m[[5]]", "m[0, 0, 0]", "m[mask[:, :2]]"),
+        *("m[[]]", "m[i[:, None] % 2, i]", "zero[()]", "zero[None]", "none[:, 0]", "m[..., None]"),
+        *("n[0, :, [0, 1]]", "n[[0, 1], 1]", "n[:, 1, [0, 1]]", "n[0, [1], None, 0]", "m[True]"),
+        *("m[False]", "m[zero > 5]", "m[zero < 5, 0]", "m[1.0]", "m[range(2)]", "n[[1], ..., [0]]"),
+        *("m[::0]", "n[1][2][1]", "many[:, 9999]", "many[6, ::1111]", "many[many > 970]"),
+        *("np.take(m, [2, 0], axis=1)", "np.take(m, [5, 0])", "np.take(m, [[0, 1]], axis=0)"),
+        *("np.take(m, [7])", "np.take_along_axis(m, np.argsort(m, axis=1), axis=1)"),
+        *("np.nonzero(mask)[1]", "np.argwhere(m > 0)", "np.flatnonzero(m)", "np.nonzero(odd)[0]"),
+    )
+    # Shapes.
+    yield from (
+        *("m.T", "n.T", "m.reshape(3, 2)", "m.reshape(-1)", "m.reshape(4, -1)", "n.reshape((2, 6))"),
+        *("n.transpose(1, 0, 2)", "np.transpose(n, (2, 0, 1))", "n.transpose(0, 1)", "m.ravel()"),
+        *("np.swapaxes(n, 0, 2)", "np.moveaxis(n, 0, -1)", "np.moveaxis(n, 2, 0)"),
+        *("np.expand_dims(m, 0)", "np.expand_dims(m, 1)", "np.expand_dims(m, -1)"),
+        *("np.expand_dims(m, -2)", "np.squeeze(m[None])", "np.squeeze(m[:, :1], axis=1)"),
+        *("np.squeeze(m, axis=0)", "np.broadcast_to(i, (2, 3))", "np.broadcast_to(m, (3, 2))"),
+        *("np.concatenate([m, m])", "np.concatenate([m, int32_a], axis=1)", "np.stack([m, m], 1)"),
+        *("np.concatenate([m, i])", "np.concatenate([m, n], axis=None)", "np.stack([m, m], -1)"),
+        *("np.vstack([i, i])", "np.hstack([i, i])", "np.hstack([m, m])", "np.stack([i, m])"),
+        *("np.column_stack([i, i])", "np.repeat(m, 2)", "np.repeat(m, 3, axis=0)", "m.repeat(2, 1)"),
+        *("np.tile(i, 2)", "np.tile(m, (2, 1))", "np.flip(m)", "np.flip(m, 1)", "np.flip(n, (0, 2))"),
+        *("np.concatenate([none, m])", "np.stack([none, none])", "none.T", "none.reshape(3, 0)"),
+    )
+    # Order.
+    yield from (
+        *("np.sort(odd)", "np.argsort(odd)", "np.sort(n, axis=None)", "np.sort(m, axis=0)"),
+        *("np.argsort(m, axis=None)", "np.unique([3, 1, 3, 2])", "np.sort(many, axis=1)[:, ::977]"),
+        *("np.unique([3, 1, 3], return_counts=True)[1]", "np.unique(odd)", "np.unique(none)"),
+        *("np.sort(many.ravel())[::7001]", "np.searchsorted([1, 3, 5], [0, 3, 9])", "np.sort(none)"),
+        *("np.searchsorted([1, 3, 5], [[3, 4]], side='right')", "np.sort(mask)"),
+        *("np.argsort(many.ravel() // 1, kind='stable')[::999]",),
+    )
+    # Products.
+    yield from (
+        *("m @ m.T", "m @ np.array([1, 2, 3])", "np.array([1.0, 2.0]) @ m", "n @ n.transpose(0, 2, 1)"),
+        *("m @ m", "i @ i", "n @ np.array([[1.0], [2.0]])", "np.dot(i, i)"),
+        *("np.outer(i, [1, 2])", "none @ none.T", "none.T @ none", "zero @ m", "np.linalg.norm(m)"),
+        *("np.linalg.norm(m, axis=1)", "np.linalg.norm(m, axis=0, keepdims=True)"),
+        *("many @ many.T", "uint8_a @ uint8_a.T", "np.dot(zero, m)", "np.dot(m, i)"),
+        *("np.linalg.norm(uint8_a)", "np.linalg.norm(int32_b * 100)", "n.mT", "np.linalg.norm(i, 2)"),
+    )
+    # Making.
+    yield from (
+        *("np.zeros(3)", "np.ones((2, 2), np.int32)", "np.full((2,), 7)", "np.full((2,), 0.5)"),
+        *("np.arange(5)", "np.arange(2, 11, 3)", "np.arange(5, 0, -2)", "np.arange(0, 1, 0.25)"),
+        *("np.arange(3, dtype=np.float32)", "np.linspace(0, 1, 5)", "np.linspace(2, 3, 4, False)"),
+        *("np.linspace(0, 1, 1)", "np.eye(3)", "np.eye(2, 4, 1)", "np.eye(3, k=-1, dtype=np.int8)"),
+        *("np.array([1, 2.5])", "np.array([True, 2])", "np.array([])", "np.array([[], []])"),
+        *("np.array([1, -1], np.uint8)", "np.array(3)", "np.array([2**63])", "np.zeros_like(m)"),
+        *("np.full_like(int8_a, 3)", "np.asarray(range(4))", "np.array([m, m])", "np.identity(2)"),
+        *("np.array([[1, 2], [3]])", "np.array(['a'])[0] + 1", "np.array([1.5, 2.5]).astype(np.int32)"),
+        *("np.frombuffer(bytes(8), np.float32)", "np.isclose(m, m + 1e-9)", "m.astype('float64')"),
+        *("np.arange(2**53, 2**53 + 3)", "np.arange(1, 2, 0.1)", "np.linspace(-1, 1, 4, dtype=np.int32)"),
+        *("np.arange(mask.sum())", "np.array([0.30000000000000004]) == 0.1 + 0.2", "np.rint(int32_a)"),
+        *("np.array([1.1, 2.675, 1e23, 5e-324, 1.7976931348623157e308])", "np.round(int64_a)"),
+        *("np.isclose(1.0, np.array([np.inf, 1.0]))", "np.isclose(uint8_a, uint8_a + 1, atol=1)"),
+        *("np.median(np.array([1, np.nan, 3]))", "uint8_a < 300", "uint8_a != -1", "300 > int8_a"),
+        *("int64_a >= -(2**63)", "uint64_a > -1", "np.squeeze(m, 5)", "np.squeeze(zero)"),
+        *("np.moveaxis(n, 0, 5)", "np.stack([m[:, 0]] * 1200).sum()", "np.concatenate([i] * 700)"),
+        *("np.where(m > 0, 1, 0)", "np.where(mask, m, 0)", "np.where(mask, m, n[0].T)"),
+    )
+    # What several operations make.
+    yield from (
+        *("m + n", "m[:, None] + i[None, :, None]", "(m - m.mean(axis=0)) / m.std(axis=0)"),
+        *("(n.reshape(2, 6) @ np.ones((6, 1)))[:, 0] > 40", "1 / (1 + np.exp(-m))"),
+        *("np.where(np.isnan(float32_a), 0, float32_a).sum()", "(m > 0).sum(axis=1) / 3"),
+        *("m.max(axis=1)[m.argmax(axis=1) > 0]", "2 ** int32_a", "int32_a ** -1", "m ** 0.5"),
+    )
+
+
+EXPRESSIONS = list(_expressions())
+
+
+def compare(np, expression, known, found):
+    """What differs between NumPy's result and another one; none if nothing does.
+
+    `found` is a dtype, a shape and a flat list, or the name of an error's class.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            wanted = np.asarray(eval(expression, dict(known)))
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        if isinstance(found, str) and (found in kinds or "ValueError" in (found, *kinds)):
+            return None
+        return f"{expression}: NumPy raises {error!r}, found {found}"
+    if isinstance(found, str):
+        return f"{expression}: found {found}, NumPy has {wanted!r}"
+    dtype, shape, values = found
+    if (dtype, tuple(shape)) != (wanted.dtype.name, wanted.shape):
+        return f"{expression}: found {dtype} {shape}, NumPy has {wanted.dtype} {wanted.shape}"
+    have = np.array(values, wanted.dtype).reshape(wanted.shape)
+    if wanted.dtype.kind != "f":
+        same = np.array_equal(have, wanted)
+    else:
+        close = 3e-6 if dtype == "float32" else 1e-12
+        same = np.allclose(have, wanted, rtol=close, atol=close, equal_nan=True)
+    return None if same else f"{expression}: found {have.tolist()}, NumPy has {wanted.tolist()}"

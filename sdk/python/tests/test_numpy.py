@@ -1,0 +1,136 @@
+import array_table
+import numpy
+import pytest
+
+from gristmill_plugin import Dtype, Response, Tensor
+from gristmill_plugin import numpy as np
+
+
+def described(array):
+    found = np.asarray(array)
+    return found.dtype.name, found.shape, found.ravel().tolist()
+
+
+def test_expressions_mean_what_they_mean_in_numpy():
+    known, own = array_table.names(numpy), array_table.names(np)
+    wrong = []
+    for expression in array_table.EXPRESSIONS:
+        try:
+            found = described(eval(expression, dict(own)))
+        except Exception as error:
+            found = type(error).__name__
+        wrong.append(array_table.compare(numpy, expression, known, found))
+    wrong = [one for one in wrong if one]
+    assert not wrong, "\n".join(wrong)
+    assert len(array_table.EXPRESSIONS) > 1000
+
+
+ROWS = [[1.5, -2.0, 0.25], [4.0, -0.5, 3.0]]
+
+
+def array():
+    return np.array(ROWS, np.float32)
+
+
+def test_a_fault_has_the_place_of_its_operation():
+    from gristmill_plugin import tracebacks
+
+    wrong = array() + np.zeros(7)
+    after = wrong * 2
+    with pytest.raises(ValueError, match=r"add: .*\(2,3\) \(7,\).*test_numpy.py, line \d+, in test_a_") as told:
+        after.tolist()
+    file, line = tracebacks.place(told.value)
+    assert (file, line < told.tb.tb_lineno) == (__file__, True)
+
+
+def test_what_the_plugin_may_still_read_is_made_once(monkeypatch):
+    ran = []
+    evaluate = np.arrays.evaluate
+    monkeypatch.setattr(
+        np.arrays, "evaluate", lambda *given: ran.append(given[1]) or evaluate(*given)
+    )
+    scores = array().max(axis=1)
+    assert int((scores > 2).sum()) == 1
+    assert scores.tolist() == [1.5, 4.0]
+    assert scores.shape == (2,)
+    assert len(ran) == 1 and ran[0].count("max") == 1
+
+
+def test_arrays_stand_where_tensors_do():
+    mask = array() > 0
+    body = Response.json({"rows": array(), "any": mask.any(), "place": array().argmax()}).body
+    assert body == b'{"rows":[[1.5,-2.0,0.25],[4.0,-0.5,3.0]],"any":true,"place":3}'
+    tensor = array().tensor()
+    assert (tensor.dtype, tensor.shape) == (Dtype.FLOAT32, (2, 3))
+    assert np.asarray(Tensor.from_values([2], Dtype.INT8, [1, 2])).sum().tolist() == 3
+
+
+def test_single_elements_are_numbers_where_python_wants_them():
+    labels = ["a", "b", "c"]
+    assert labels[array()[0].argmax()] == "a"
+    assert f"{array()[1, 0]:.1f}" == "4.0"
+    assert float(array()[0, 0]) == 1.5 and int(array().max()) == 4 and range(array()[1, 2].astype(int))
+    assert bool(array().any()) and 4.0 in array() and len(array()) == 2
+    assert [row.tolist() for row in array()] == ROWS and list(array()[0]) == ROWS[0]
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(array())
+    with pytest.raises(TypeError, match="integer"):
+        labels[array()[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "why"),
+    [
+        (lambda: array().__setitem__(0, 1), TypeError, r"np.where\(mask, value, a\)"),
+        (lambda: array().sort(), TypeError, r"a = np.sort\(a\)"),
+        (lambda: array().astype("float"), TypeError, "'float' is not a dtype: one of bool"),
+        (lambda: np.array([[1], 2]), ValueError, "different depths"),
+        (lambda: np.array([[1], [2, 3]]), ValueError, "different lengths: 2 after 1"),
+        (lambda: np.array([1, "a"]), TypeError, "an array of str: numbers only, got 'a'"),
+        (lambda: np.array([300], np.uint8).tolist(), (ValueError, OverflowError), "300|out of bounds"),
+        (lambda: np.array(list(range(300)), np.uint8), OverflowError, "uint8"),
+        (lambda: np.frombuffer(b"abc", np.float32), ValueError, "multiple of element size"),
+        (lambda: np.one_hot([3], 3).tolist(), ValueError, "one_hot: class 3 is not one of 3"),
+        (lambda: array().item(), ValueError, "size 1"),
+        (lambda: array()[0].item(3), IndexError, "out of bounds"),
+    ],
+)
+def test_faults_name_the_cure(make, kind, why):
+    with pytest.raises(kind, match=why):
+        make()
+
+
+def test_long_chains_are_run_in_between():
+    total = array()
+    for _ in range(2000):
+        total = total + 1
+    assert float(total[0, 0]) == 2001.5
+
+
+def test_what_numpy_does_not_have():
+    values, places = np.top_k([[3, 1, 2], [1, 9, 9]], 2)
+    assert (values.tolist(), places.tolist()) == ([[3, 2], [9, 9]], [[0, 2], [1, 2]])
+    boxes = [[0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30], [0, 0, 1, 1]]
+    assert np.nms(boxes, [0.8, 0.9, 0.7, 0.1]).tolist() == [1, 2, 3]
+    assert np.nms(boxes, [0.8, 0.9, 0.7, 0.1], 0.9, 0.5, 2).tolist() == [1, 0]
+    assert np.softmax([[0.0, 0.0]]).tolist() == [[0.5, 0.5]]
+    assert np.sigmoid([0.0, 1000.0, -1000.0]).tolist() == [0.5, 1.0, 0.0]
+    assert np.normalize([[3.0, 4.0], [0.0, 0.0]]).tolist() == [[0.6, 0.8], [0.0, 0.0]]
+    assert np.one_hot([1, 0], 2).tolist() == [[0, 1], [1, 0]]
+
+
+def test_many_operations_are_run_in_parts():
+    long = np.arange(30000)
+    parts = [long[at : at + 2] * 2 for at in range(3000)]
+    assert np.stack(parts).sum().tolist() == sum(4 * at + 2 for at in range(3000))
+    assert [int(parts[at][1]) for at in (0, 1500, 2999)] == [2, 3002, 6000]
+
+
+def test_a_small_result_is_read_once(monkeypatch):
+    ran = []
+    read = np.arrays.read
+    monkeypatch.setattr(np.arrays, "read", lambda *given: ran.append(given[1]) or read(*given))
+    most = array().max()
+    assert (float(most), f"{most:.1f}", most.tolist(), bool(most == 4)) == (4.0, "4.0", 4.0, True)
+    assert len(ran) == 1
+    assert (array() == None).__class__ is bool and np.float32 != None and np.int64 == int  # noqa: E711
