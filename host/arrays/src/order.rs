@@ -8,8 +8,8 @@ use crate::math::Element;
 use crate::promote::{cast, common_of, with_integer, with_type};
 use crate::shapes::{permuted, steps_of};
 
-/// Sorts `items` by `before`, with as much `spare` memory; equal ones stay in their order. Rust's sort cannot be stopped, so it
-/// sorts parts, which are then merged.
+/// Sorts `items` by `before`, with as much `spare` memory; equal ones stay in their order. Rust's
+/// sort cannot be stopped, so it sorts parts, which are then merged.
 pub(crate) fn sort_in_parts<T: Copy>(
     items: &mut [T],
     spare: &mut [T],

@@ -737,8 +737,8 @@ extern bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *piec
 // Imported Functions from `gristmill:plugin/arrays@0.3.0`
 // Run a program on these tensors, and keep the arrays whose numbers are in `results`.
 // 
-// A program is a list in JSON, `[[operation, [operands], [parameters]], ..]`. An operand is the
-// number of an array: first the given tensors, then what each step made. The guide
+// A program is a list in JSON, `[[operation, [operands], [parameters]], ..]`. An operand is
+// the number of an array: first the given tensors, then what each step made. The guide
 // `numpy.md` lists the operations.
 extern bool gristmill_plugin_arrays_evaluate(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, imports_list_u32_t *results, gristmill_plugin_arrays_list_made_t *ret, gristmill_plugin_arrays_fault_t *err);
 // Run a program, and read the array `result`.

@@ -2,7 +2,7 @@ import array_table
 import numpy
 import pytest
 
-from gristmill_plugin import Dtype, Response, Tensor
+from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, testing
 from gristmill_plugin import numpy as np
 
 
@@ -63,6 +63,12 @@ def test_arrays_stand_where_tensors_do():
     tensor = array().tensor()
     assert (tensor.dtype, tensor.shape) == (Dtype.FLOAT32, (2, 3))
     assert np.asarray(Tensor.from_values([2], Dtype.INT8, [1, 2])).sum().tolist() == 3
+
+
+def test_a_body_is_a_buffer():
+    body = testing.request(body=array().tobytes()).body
+    assert np.frombuffer(body, np.float32).reshape(2, 3).tolist() == ROWS
+    assert np.frombuffer(body, "float32", 2, 4).tolist() == ROWS[0][1:]
 
 
 def test_single_elements_are_numbers_where_python_wants_them():
@@ -134,3 +140,29 @@ def test_a_small_result_is_read_once(monkeypatch):
     assert (float(most), f"{most:.1f}", most.tolist(), bool(most == 4)) == (4.0, "4.0", 4.0, True)
     assert len(ran) == 1
     assert (array() == None).__class__ is bool and np.float32 != None and np.int64 == int  # noqa: E711
+
+
+MEAN = np.array([0.5, 0.25], np.float32)
+SCALE = 1 / (MEAN * 2)
+TABLE = np.array(list(range(1000)), np.float32)
+
+
+class Scaled(Processor):
+    def preprocess(self, context, request):
+        rows = np.asarray(request.json_tensor("/rows")) - MEAN
+        assert SCALE.shape == (2,) and float(TABLE[999]) == 999
+        return Prepared({"input": rows * SCALE, "mean": MEAN[None], "first": TABLE[:2]})
+
+    def postprocess(self, context, outputs, state):
+        return Response.json({"mean": MEAN, "table": TABLE.sum()})
+
+
+def test_arrays_of_the_module_keep_nothing_of_a_call():
+    for _ in range(2):
+        prepared = testing.preprocess(
+            Scaled(), testing.context(), testing.request(json={"rows": [[1, 1]]})
+        )
+        assert prepared.inputs["input"].view().tolist() == [[0.5, 1.5]]
+        assert prepared.inputs["mean"].view().tolist() == [[0.5, 0.25]]
+        assert testing.postprocess(Scaled(), testing.context(), {}).body == b'{"mean":[0.5,0.25],"table":499500.0}'
+        assert [one._tensor for one in (MEAN, SCALE, TABLE)] == [None] * 3

@@ -26,7 +26,8 @@ from typing import Any
 
 from .host import Err, arrays, tensors
 from .json import encoder_with
-from .tensor import _FORMATS, Dtype, Elements, Tensor
+from .request import Blob
+from .tensor import _FORMATS, Dtype, Elements, Tensor, encode
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
@@ -127,7 +128,7 @@ def _name(found: Any) -> str | None:
 class ndarray(Elements):
     """An immutable array. `asarray`, `zeros` and the other functions make one."""
 
-    __slots__ = ("_args", "_depth", "_known", "_line", "_op", "_params", "_tensor")
+    __slots__ = ("_args", "_call", "_depth", "_known", "_line", "_op", "_params", "_tensor")
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -136,6 +137,8 @@ class ndarray(Elements):
     _params: tuple[Any, ...]
     #: None until the host has made it.
     _tensor: Tensor | None
+    #: The call in which it was noted; 0 while the module is loaded.
+    _call: int
     #: What was read of it, if that is little.
     _known: tuple[tuple[int, ...], Dtype, bytes] | None
     #: The longest chain of operations that is still to be run.
@@ -268,7 +271,7 @@ class ndarray(Elements):
             elif hasattr(part, "__index__"):
                 parts.append(part.__index__())
             else:
-                raise IndexError(f"{part!r} is no index: integers, slices, None, ..., lists, arrays")
+                raise IndexError(f"{part!r} is no index: use integers, slices, None, lists, arrays")
         return _make("index", tuple(args), (parts,))
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -345,8 +348,8 @@ class ndarray(Elements):
     def _read(self) -> tuple[tuple[int, ...], Dtype, bytes]:
         if self._known is not None:
             return self._known
+        order = _order(self)
         if self._tensor is None:
-            order = _order(self)
             if len(order) <= _STEPS_MAX and not _live(order, self):
                 inputs, numbers, steps, text = _program(order)
                 try:
@@ -406,6 +409,7 @@ def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> n
     made = ndarray.__new__(ndarray)
     made._op, made._args, made._params = op, args, params
     made._tensor = made._known = None
+    made._call = _call
     frame = sys._getframe(1)
     while frame.f_code.co_filename is _FILE and frame.f_back is not None:
         frame = frame.f_back
@@ -427,7 +431,7 @@ def _held(tensor: Tensor) -> ndarray:
     made = ndarray.__new__(ndarray)
     made._op, made._args, made._params = None, (), ()
     made._tensor, made._known = tensor, None
-    made._line, made._depth = None, 0
+    made._line, made._depth, made._call = None, 0, _call
     return made
 
 
@@ -435,8 +439,47 @@ def _number(value: Any) -> ndarray:
     made = ndarray.__new__(ndarray)
     made._op, made._args, made._params = "number", (), (_plain(value),)
     made._tensor = made._known = None
-    made._line, made._depth = None, 0
+    made._line, made._depth, made._call = None, 0, _call
     return made
+
+
+def _of_bytes(shape: list[int], kind: Dtype, data: bytes) -> ndarray:
+    """An array that becomes a tensor when it is needed: the module cannot make one."""
+    made = ndarray.__new__(ndarray)
+    made._op, made._args, made._params = "bytes", (), (shape, kind, data)
+    made._tensor = made._known = None
+    made._line, made._depth, made._call = None, 0, _call
+    return made
+
+
+#: The call that runs: arrays of the module, and those of earlier calls, outlive it.
+_call = 0
+
+#: Such arrays that the host has made for this call, and what they were before.
+_lent: list[tuple[ndarray, Any, tuple[ndarray, ...], tuple[Any, ...], int]] = []
+
+
+def begin_call() -> None:
+    """For the SDK: a call begins."""
+    global _call
+    _call += 1
+
+
+def end_call() -> None:
+    """For the SDK: a call has ended. Then no array of the module keeps a tensor of it.
+
+    An instance that keeps one serves no further call.
+    """
+    for one, op, args, params, depth in _lent:
+        one._op, one._args, one._params, one._depth, one._tensor = op, args, params, depth, None
+    _lent.clear()
+
+
+def _keep(one: ndarray, tensor: Tensor) -> None:
+    """The host has made it."""
+    if one._call != _call:
+        _lent.append((one, one._op, one._args, one._params, one._depth))
+    one._tensor, one._op, one._args, one._params, one._depth = tensor, None, (), (), 0
 
 
 def _plain(value: Any) -> Any:
@@ -467,6 +510,8 @@ def _order(last: ndarray) -> list[ndarray]:
         one, is_ready = todo.pop()
         if is_ready:
             order.append(one)
+        elif one._op == "bytes":
+            _keep(one, Tensor.from_bytes(*one._params))
         elif one._tensor is None and id(one) not in seen:
             seen.add(id(one))
             todo.append((one, True))
@@ -484,7 +529,8 @@ def _live(order: list[ndarray], last: ndarray) -> list[ndarray]:
             del arg
     live = []
     for one in order:
-        waits = one._op != "number" and one is not last
+        # What outlives the call is made again in each.
+        waits = one._op != "number" and one is not last and one._call == _call
         if waits and sys.getrefcount(one) - uses.get(id(one), 0) > _OWN_REFERENCES:
             live.append(one)
     return live
@@ -511,6 +557,8 @@ def _program(
 def _run(last: ndarray) -> Tensor:
     """Let the host make an array, and those on the way that the plugin may still read."""
     order = _order(last)
+    if last._tensor is not None:
+        return last._tensor
     live = {id(one) for one in _live(order, last)}
     # Long programs are run in parts. A part keeps what a later one reads.
     while len(order) > _STEPS_MAX:
@@ -531,7 +579,7 @@ def _evaluate(pending: list[ndarray], wanted: list[ndarray]) -> None:
     for one, made in zip(wanted, found, strict=True):
         tensor = Tensor(made.tensor)
         tensor._dtype, tensor._shape = made.dtype, tuple(made.shape)
-        one._tensor, one._op, one._args, one._params, one._depth = tensor, None, (), (), 0
+        _keep(one, tensor)
 
 
 def _error(error: Err[arrays.Fault], steps: list[ndarray]) -> Exception:
@@ -576,7 +624,7 @@ def _of_values(value: Any, dtype: Any) -> ndarray:
         if not known:
             raise TypeError(f"a buffer of format {view.format!r} is not an array")
         shape = view.shape or ()
-        found = _held(Tensor.from_bytes(list(shape), Dtype[known[0]], view.tobytes()))
+        found = _of_bytes(list(shape), Dtype[known[0]], view.tobytes())
         return found if dtype is None else found.astype(dtype)
     flat: list[Any] = []
     shape: list[int] = []
@@ -603,9 +651,9 @@ def _of_values(value: Any, dtype: Any) -> ndarray:
         return _make("literal", (), (made.name, shape, [_plain(one) for one in flat]))
     format = _FORMATS.get(made._host._name_)
     if format is None or (own.kind == "f" and made.kind != "f"):
-        return _held(Tensor.from_values(shape, own._host, flat)).astype(made)
+        return _of_bytes(shape, own._host, encode(own._host, flat)).astype(made)
     try:
-        return _held(Tensor.from_values(shape, made._host, flat))
+        return _of_bytes(shape, made._host, encode(made._host, flat))
     except OverflowError as error:
         raise OverflowError(f"a value is out of bounds for {made}: {error}") from None
 
@@ -627,14 +675,14 @@ def _flatten(value: Any, shape: list[int], flat: list[Any], depth: int) -> None:
 
 
 def frombuffer(buffer: Any, dtype: Any = float64, count: int = -1, offset: int = 0) -> ndarray:
-    """An array of one dimension of a buffer's bytes."""
+    """An array of one dimension of the bytes of a buffer, or of a `Blob`."""
     kind = _dtype(dtype)
-    data = memoryview(buffer).cast("B")[offset:]
+    data = memoryview(bytes(buffer) if isinstance(buffer, Blob) else buffer).cast("B")[offset:]
     if count >= 0:
         data = data[: count * kind.itemsize]
     if len(data) % kind.itemsize:
         raise ValueError("buffer size must be a multiple of element size")
-    return _held(Tensor.from_bytes([len(data) // kind.itemsize], kind._host, data))
+    return _of_bytes([len(data) // kind.itemsize], kind._host, data.tobytes())
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> ndarray:

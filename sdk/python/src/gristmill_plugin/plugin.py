@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from . import checks, finalizer, log, snapshot
+from . import checks, finalizer, log, numpy, snapshot
 from .failure import Failure, Internal
 from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
@@ -86,11 +86,13 @@ def _preprocess_of(plugin: Preprocessor) -> object:
     call = plugin.preprocess
 
     def preprocess(_: object, context: types.Context, request: types.Request) -> prepare.Prepared:
+        numpy.begin_call()
         try:
             return _lower_prepared(call(Context(context), Request(request)))
         except BaseException as error:
             raise _lower_error(error) from None
         finally:
+            numpy.end_call()
             log.flush()
 
     return preprocess
@@ -102,12 +104,14 @@ def _postprocess_of(plugin: Postprocessor) -> object:
     def postprocess(
         _: object, context: types.Context, outputs: list[tensors.NamedTensor], state: bytes
     ) -> types.Response:
+        numpy.begin_call()
         try:
             named = Outputs({output.name: Tensor(output.tensor) for output in outputs})
             return _lower_response(call(Context(context), named, state))
         except BaseException as error:
             raise _lower_error(error) from None
         finally:
+            numpy.end_call()
             log.flush()
 
     return postprocess

@@ -77,7 +77,7 @@ class Tensor(Elements):
         """
         if dtype is not Dtype.FLOAT32 and dtype in _AS_FLOAT32:
             return cls.from_values(shape, Dtype.FLOAT32, values).cast(dtype)
-        return cls.from_bytes(shape, dtype, _encode(dtype, values))
+        return cls.from_bytes(shape, dtype, encode(dtype, values))
 
     @classmethod
     def from_bytes(
@@ -304,7 +304,8 @@ def shortest_float32(value: float) -> float:
     return float(f"{value:.9g}")
 
 
-def _encode(dtype: Dtype, values: Iterable[float] | Iterable[str]) -> bytes:
+def encode(dtype: Dtype, values: Iterable[float] | Iterable[str]) -> bytes:
+    """The elements' bytes. Raises as `Tensor.from_values`."""
     checks.case("dtype", dtype, Dtype)
     if dtype is Dtype.STRING:
         texts = [text.encode() for text in values]  # type: ignore[union-attr]
