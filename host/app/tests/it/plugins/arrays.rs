@@ -94,6 +94,9 @@ fn expressions_mean_what_they_mean_in_numpy() {
         lists.push(list.trim()[1..list.trim().len() - 1].to_owned());
     }
     assert!(lists.len() > 25, "{} lists", lists.len());
+    // The arrays of the module keep nothing of a call, so its instance stays.
+    let held = server.status()["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap();
+    assert!(held > 100_000, "{held} bytes");
     let python = env::var_os("GRISTMILL_TEST_CLIENTS").expect("run cargo xtask test");
     let compare = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/arrays.py");
     let mut compare = Command::new(python)
