@@ -291,7 +291,11 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
         ("x = 1\ny = x +\n", &["SyntaxError", "app.py"][..]),
         (
             "import json\nimport numpy.linalg\n",
-            &["app.py:2: no module named 'numpy'", "from gristmill_plugin import numpy as np", "read sdk/guides/numpy"],
+            &[
+                "app.py:2: no module named 'numpy'",
+                "from gristmill_plugin import numpy as np",
+                "read sdk/guides/numpy",
+            ],
         ),
         ("from six import PY3\n", &["app.py:1: no module named 'six'", "--target lib six"]),
         (
