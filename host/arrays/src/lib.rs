@@ -11,6 +11,12 @@
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
+#![allow(
+    clippy::unnecessary_cast,
+    clippy::unnecessary_fallible_conversions,
+    clippy::useless_conversion,
+    reason = "macros repeat the code for each type of elements"
+)]
 
 mod array;
 mod boxes;

@@ -232,9 +232,9 @@ pub(crate) fn unique(call: &mut Call<'_>, counts: bool) -> Result<Tensor, Stop> 
         } else {
             fill(room, array.dtype(), &[firsts], |out: &mut [T], room| {
                 let mut place = 0;
-                for at in 0..len {
+                for (at, element) in sorted.iter().enumerate() {
                     if is_first(at) {
-                        out[place] = sorted[at];
+                        out[place] = *element;
                         place += 1;
                     }
                     ask(at, room)?;

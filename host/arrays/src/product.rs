@@ -69,12 +69,12 @@ fn matrices(
     let bits = if dtype == Dtype::Bool { Dtype::Uint8 } else { dtype };
     match bits {
         Dtype::Float32 => {
-            floats::<f32>(left, right, dtype, &shape, [rows, depth, columns], room, |at| {
+            floats::<f32>([left, right], &shape, [rows, depth, columns], room, |at| {
                 [place(before_left, at) * size_left, place(before_right, at) * size_right]
             })
         }
         Dtype::Float64 => {
-            floats::<f64>(left, right, dtype, &shape, [rows, depth, columns], room, |at| {
+            floats::<f64>([left, right], &shape, [rows, depth, columns], room, |at| {
                 [place(before_left, at) * size_left, place(before_right, at) * size_right]
             })
         }
@@ -128,15 +128,13 @@ fn place_of(common: &[usize], own: &[usize], at: usize) -> usize {
 }
 
 fn floats<T: ndarray::LinalgScalar + bytemuck::Pod>(
-    left: &Tensor,
-    right: &Tensor,
-    dtype: Dtype,
+    [left, right]: [&Tensor; 2],
     shape: &[usize],
     [rows, depth, columns]: [usize; 3],
     room: &mut dyn Room,
     places: impl Fn(usize) -> [usize; 2],
 ) -> Result<Tensor, Stop> {
-    let (a, b) = (elements::<T>(left)?, elements::<T>(right)?);
+    let (dtype, a, b) = (left.dtype(), elements::<T>(left)?, elements::<T>(right)?);
     // The copies that ndarray's kernels make of parts of both matrices.
     room.reserve(1 << 20)?;
     let columns_at_once = (PRODUCTS_PER_PART / depth.max(1)).clamp(1, columns.max(1));

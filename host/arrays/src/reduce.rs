@@ -59,9 +59,7 @@ impl Blocks {
         dtype: Dtype,
         room: &mut dyn Room,
         none: Option<O>,
-        start: impl Fn(T) -> A,
-        step: impl Fn(A, T, usize) -> A,
-        end: impl Fn(A) -> O,
+        (start, step, end): (impl Fn(T) -> A, impl Fn(A, T, usize) -> A, impl Fn(A) -> O),
     ) -> Result<Tensor, Stop> {
         let Self { array, count, inner, shape } = self;
         let (count, inner) = (*count, *inner);
@@ -153,7 +151,8 @@ fn reduce(op: &str, call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let keeps = call.flag(1);
     if matches!(op, "var" | "std") {
         let correction = call.float(2, 0.0)?;
-        return spread(&array, axes.as_deref(), keeps, correction, op == "std", call.room);
+        let variance = variance(&array, axes.as_deref(), keeps, correction, call.room)?;
+        return if op == "std" { with("sqrt", &variance, 0.0, call.room) } else { Ok(variance) };
     }
     if matches!(op, "argmax" | "argmin") && axes.as_ref().is_some_and(|axes| axes.len() > 1) {
         return Err(value(format!("{op} takes one axis")));
@@ -178,9 +177,11 @@ pub(crate) fn of(
                 let none = if is_sum { 0.0 } else { 1.0 };
                 // The parts are added in more digits than NumPy has.
                 return with_float!(dtype, T => blocks.fold(
-                    dtype, room, Some(none as T), |first: T| f64::from(first),
-                    |sum, it, _| if is_sum { sum + f64::from(it) } else { sum * f64::from(it) },
-                    |sum| sum as T,
+                    dtype, room, Some(none as T), (
+                        |first: T| f64::from(first),
+                        |sum, it, _| if is_sum { sum + f64::from(it) } else { sum * f64::from(it) },
+                        |sum| sum as T,
+                    ),
                 ));
             }
             let none = if is_sum { 0 } else { 1 };
@@ -194,8 +195,8 @@ pub(crate) fn of(
             // Flags are added as numbers; sums of unsigned integers have the same bits.
             let stored = if dtype == Dtype::Bool { Dtype::Uint8 } else { dtype };
             with_integer!(stored, T => blocks.fold(
-                wide, room, Some(none), |it: T| it as i64,
-                |sum, it, _| join(sum, it as i64), |sum| sum,
+                wide, room, Some(none),
+                (|it: T| it as i64, |sum, it, _| join(sum, it as i64), |sum| sum),
             ))
         }
         "mean" => {
@@ -203,57 +204,72 @@ pub(crate) fn of(
             let count = blocks.count as f64;
             with_type!(dtype, T => {
                 if result == Dtype::Float32 {
-                    blocks.fold(result, room, Some(f32::NAN), T::to_f64,
-                        |sum, it: T, _| sum + it.to_f64(), |sum| (sum / count) as f32)
+                    blocks.fold(result, room, Some(f32::NAN),
+                        (T::to_f64, |sum, it: T, _| sum + it.to_f64(), |sum| (sum / count) as f32))
                 } else {
-                    blocks.fold(result, room, Some(f64::NAN), T::to_f64,
-                        |sum, it: T, _| sum + it.to_f64(), |sum| sum / count)
+                    blocks.fold(result, room, Some(f64::NAN),
+                        (T::to_f64, |sum, it: T, _| sum + it.to_f64(), |sum| sum / count))
                 }
             })
         }
         "max" => with_type!(dtype, T => {
-            blocks.fold(dtype, room, None, |it: T| it, |max, it, _| max.larger(it), |max| max)
+            blocks.fold(dtype, room, None, (|it: T| it, |max: T, it, _| max.larger(it), |max| max))
         }),
         "min" => with_type!(dtype, T => {
-            blocks.fold(dtype, room, None, |it: T| it, |min, it, _| min.smaller(it), |min| min)
+            blocks.fold(dtype, room, None, (|it: T| it, |min: T, it, _| min.smaller(it), |min| min))
         }),
         "argmax" => with_type!(dtype, T => blocks.fold(
-            Dtype::Int64, room, None, |it: T| (it, 0_i64),
-            // The first of equal ones, and the first NaN.
-            |(max, at), it, now| {
-                if it > max || (it.is_nan() && !max.is_nan()) { (it, now as i64) } else { (max, at) }
-            },
-            |(_, at)| at,
+            Dtype::Int64, room, None, (
+                |it: T| (it, 0_i64),
+                // The first of equal ones, and the first NaN.
+                |(max, at): (T, i64), it: T, now| {
+                    let is_first = it > max || (it.is_nan() && !max.is_nan());
+                    if is_first { (it, now as i64) } else { (max, at) }
+                },
+                |(_, at)| at,
+            ),
         )),
         "argmin" => with_type!(dtype, T => blocks.fold(
-            Dtype::Int64, room, None, |it: T| (it, 0_i64),
-            |(min, at), it, now| {
-                if it < min || (it.is_nan() && !min.is_nan()) { (it, now as i64) } else { (min, at) }
-            },
-            |(_, at)| at,
+            Dtype::Int64, room, None, (
+                |it: T| (it, 0_i64),
+                // The first of equal ones, and the first NaN.
+                |(min, at): (T, i64), it: T, now| {
+                    let is_first = it < min || (it.is_nan() && !min.is_nan());
+                    if is_first { (it, now as i64) } else { (min, at) }
+                },
+                |(_, at)| at,
+            ),
         )),
         "any" => with_type!(dtype, T => blocks.fold(
-            Dtype::Bool, room, Some(0_u8), |it: T| u8::from(it != T::ZERO),
-            |any, it, _| any | u8::from(it != T::ZERO), |any| any,
+            Dtype::Bool, room, Some(0_u8), (
+                |it: T| u8::from(it != T::ZERO),
+                |any, it, _| any | u8::from(it != T::ZERO),
+                |any| any,
+            ),
         )),
         "all" => with_type!(dtype, T => blocks.fold(
-            Dtype::Bool, room, Some(1_u8), |it: T| u8::from(it != T::ZERO),
-            |all, it, _| all & u8::from(it != T::ZERO), |all| all,
+            Dtype::Bool, room, Some(1_u8), (
+                |it: T| u8::from(it != T::ZERO),
+                |all, it, _| all & u8::from(it != T::ZERO),
+                |all| all,
+            ),
         )),
         _ => with_type!(dtype, T => blocks.fold(
-            Dtype::Int64, room, Some(0_i64), |it: T| i64::from(it != T::ZERO),
-            |count, it, _| count + i64::from(it != T::ZERO), |count| count,
+            Dtype::Int64, room, Some(0_i64), (
+                |it: T| i64::from(it != T::ZERO),
+                |count, it, _| count + i64::from(it != T::ZERO),
+                |count| count,
+            ),
         )),
     }
 }
 
-/// The variance, or its root.
-fn spread(
+/// The mean of the squares of the distances from the mean.
+fn variance(
     array: &Tensor,
     axes: Option<&[usize]>,
     keeps: bool,
     correction: f64,
-    is_root: bool,
     room: &mut dyn Room,
 ) -> Result<Tensor, Stop> {
     let dtype = if array.dtype() == Dtype::Float32 { Dtype::Float32 } else { Dtype::Float64 };
@@ -263,8 +279,7 @@ fn spread(
     let squares = with("multiply", &apart, &apart, room)?;
     let sum = of("sum", &squares, axes, keeps, room)?;
     let count = array.as_bytes().len().checked_div(sum.as_bytes().len()).unwrap_or(0);
-    let variance = with("divide", &sum, (count as f64 - correction).max(0.0), room)?;
-    if is_root { with("sqrt", &variance, 0.0, room) } else { Ok(variance) }
+    with("divide", &sum, (count as f64 - correction).max(0.0), room)
 }
 
 /// `cumulative_sum(array, axis)`.

@@ -269,7 +269,7 @@ fn shapes_whose_sizes_overflow_are_faults() {
         let shape: Vec<_> = (0..4).map(|axis| if axis == at { 65_536 } else { 1 }).collect();
         full(&format!("{shape:?}"))
     };
-    let parts = vec![r#""array""#; 4].join(",");
+    let parts = [r#""array""#; 4].join(",");
     let mut crossed = vec![full("[1, 1, 1, 1]"), far(0), far(1), far(2), far(3)];
     crossed.push(format!(r#"["index", [0, 1, 2, 3, 4], [[{parts}]]]"#));
     let many_ones = format!(r#"["reshape", [0], [[{}1]]]"#, "1,".repeat(100_000));
