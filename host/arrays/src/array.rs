@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use gristmill_core::{BufferPool, Dtype, Shape, Tensor};
 
 /// Maximum dimensions of an array.
-pub(crate) const DIMENSIONS_MAX: usize = 8;
+const DIMENSIONS_MAX: usize = 8;
 
 /// Maximum length of one dimension, and of the product of all that are not 0.
 const ELEMENTS_MAX: usize = 1 << 31;
@@ -82,12 +82,17 @@ pub(crate) fn elements<T: Pod>(array: &Tensor) -> Result<&[T], Stop> {
     bytemuck::try_cast_slice(bytes).map_err(|_| value("the elements are not aligned"))
 }
 
+/// Check that an array can have so many dimensions.
+pub(crate) fn check_rank(count: usize) -> Result<(), Stop> {
+    if count <= DIMENSIONS_MAX {
+        return Ok(());
+    }
+    Err(value(format!("{count} dimensions are over the limit of {DIMENSIONS_MAX}")))
+}
+
 /// Check that an array can have this shape. Then no product or sum of its dimensions overflows.
 pub(crate) fn check_shape(shape: &[usize]) -> Result<(), Stop> {
-    if shape.len() > DIMENSIONS_MAX {
-        let count = shape.len();
-        return Err(value(format!("{count} dimensions are over the limit of {DIMENSIONS_MAX}")));
-    }
+    check_rank(shape.len())?;
     let product = shape.iter().try_fold(1_usize, |product, dim| {
         product.checked_mul((*dim).max(1)).filter(|product| *product <= ELEMENTS_MAX)
     });
@@ -128,6 +133,28 @@ pub(crate) fn reshaped(array: &Tensor, shape: &[usize]) -> Result<Tensor, Stop> 
     array.with_shape(Shape::from_slice(shape)).ok_or_else(|| {
         value(format!("cannot reshape an array of shape {:?} into {shape:?}", array.shape()))
     })
+}
+
+/// The same elements along one dimension.
+pub(crate) fn flat(array: &Tensor) -> Result<Tensor, Stop> {
+    reshaped(array, &[array.shape().iter().product()])
+}
+
+/// A tensor whose elements can be read in place, or a copy of it.
+///
+/// # Errors
+/// [`Stop`].
+pub fn aligned(array: Tensor, room: &mut dyn Room) -> Result<Tensor, Stop> {
+    check_shape(array.shape())?;
+    let bytes = array.as_bytes();
+    let size = array.dtype().size_bytes().unwrap_or(1);
+    if bytes.is_empty() || bytes.as_ptr().addr().is_multiple_of(size) {
+        return Ok(array);
+    }
+    room.reserve(bytes.len())?;
+    let copy = room.pool().copy_from(bytes);
+    let copy = Tensor::new(array.dtype(), Shape::from_slice(array.shape()), copy);
+    copy.map_err(|error| value(error.to_string()))
 }
 
 /// The shape of arrays that are broadcast against each other.

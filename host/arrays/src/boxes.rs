@@ -30,7 +30,7 @@ pub(crate) fn nms(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     // Numbers of boxes, those that stay, and their areas.
     room.reserve(count * (2 * size_of::<usize>() + size_of::<([f32; 4], f32)>()))?;
     let mut more = spare(count, count, 0_usize, room)?;
-    // A score that is no number is never over the least one.
+    // A score that is NaN is below every least score.
     let mut order: Vec<usize> = (0..count).filter(|at| scores[*at] >= least).collect();
     let more = &mut more[..order.len()];
     sort_in_parts(&mut order, more, |a, b| scores[*a] > scores[*b], room)?;

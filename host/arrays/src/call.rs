@@ -1,9 +1,10 @@
 //! One step under way: its operands, its parameters and the caller's bounds.
 
-use crate::array::{DIMENSIONS_MAX, Room, Stop, value, wrong_type};
-use crate::param::Param;
-use crate::promote::{Number, Value, name_of};
 use gristmill_core::{Dtype, Tensor};
+
+use crate::array::{Room, Stop, check_rank, flat, value, wrong_type};
+use crate::param::Param;
+use crate::promote::{Number, Value, cast, common_of, float_of, name_of};
 
 pub(crate) struct Call<'a> {
     pub(crate) operands: Vec<&'a Value>,
@@ -23,9 +24,17 @@ impl<'a> Call<'a> {
         self.operand(at)?.array(self.room)
     }
 
-    /// All operands as arrays.
-    pub(crate) fn arrays(&mut self) -> Result<Vec<Tensor>, Stop> {
-        (0..self.operands.len()).map(|at| self.array(at)).collect()
+    /// All operands as arrays of the dtype in which they meet.
+    pub(crate) fn arrays(&mut self) -> Result<(Dtype, Vec<Tensor>), Stop> {
+        let dtype = common_of(&self.operands)?;
+        let arrays = self.operands.iter().map(|operand| operand.in_dtype(dtype, self.room));
+        Ok((dtype, arrays.collect::<Result<_, _>>()?))
+    }
+
+    /// The first operand as an array of floats.
+    pub(crate) fn floats(&mut self) -> Result<Tensor, Stop> {
+        let array = self.array(0)?;
+        cast(&array, float_of(array.dtype()), self.room)
     }
 
     /// A parameter; none if it is null or is not there.
@@ -50,14 +59,19 @@ impl<'a> Call<'a> {
         self.param(at).map(as_int).transpose()
     }
 
+    /// A number of things. The fault of any other parameter is `why`.
+    pub(crate) fn count(&self, at: usize, why: &str) -> Result<usize, Stop> {
+        let count = self.int(at)?.and_then(|count| usize::try_from(count).ok());
+        count.ok_or_else(|| value(why))
+    }
+
     /// A list of integers, one for each dimension, or one.
     pub(crate) fn ints(&self, at: usize) -> Result<Option<Vec<i64>>, Stop> {
         let read = |param: &Param| match param {
-            Param::List(list) if list.len() > DIMENSIONS_MAX => {
-                let count = list.len();
-                Err(value(format!("{count} dimensions are over the limit of {DIMENSIONS_MAX}")))
+            Param::List(list) => {
+                check_rank(list.len())?;
+                list.iter().map(as_int).collect()
             }
-            Param::List(list) => list.iter().map(as_int).collect(),
             one => Ok(vec![as_int(one)?]),
         };
         self.param(at).map(read).transpose()
@@ -83,11 +97,18 @@ impl<'a> Call<'a> {
         self.int(at)?.map(|axis| axis_of(axis, rank)).transpose()
     }
 
+    /// The array and the axis of it that a parameter names. Without one, the array flat.
+    pub(crate) fn axis_or_flat(&self, at: usize, array: Tensor) -> Result<(Tensor, usize), Stop> {
+        match self.axis(at, array.shape().len())? {
+            Some(axis) => Ok((array, axis)),
+            None => Ok((flat(&array)?, 0)),
+        }
+    }
+
     /// Different axes in order; none if all are meant.
     pub(crate) fn axes(&self, at: usize, rank: usize) -> Result<Option<Vec<usize>>, Stop> {
         let Some(axes) = self.ints(at)? else { return Ok(None) };
-        let axes = axes.into_iter().map(|axis| axis_of(axis, rank));
-        let mut axes = axes.collect::<Result<Vec<_>, _>>()?;
+        let mut axes = axes_of(&axes, rank)?;
         axes.sort_unstable();
         if axes.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(value("duplicate value in 'axis'"));
@@ -96,11 +117,15 @@ impl<'a> Call<'a> {
     }
 }
 
-pub(crate) fn axis_of(axis: i64, rank: usize) -> Result<usize, Stop> {
+fn axis_of(axis: i64, rank: usize) -> Result<usize, Stop> {
     let from_end = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     usize::try_from(from_end).ok().filter(|axis| *axis < rank).ok_or_else(|| {
         value(format!("axis {axis} is out of bounds for an array of {rank} dimensions"))
     })
+}
+
+pub(crate) fn axes_of(axes: &[i64], rank: usize) -> Result<Vec<usize>, Stop> {
+    axes.iter().map(|axis| axis_of(*axis, rank)).collect()
 }
 
 fn as_int(param: &Param) -> Result<i64, Stop> {

@@ -6,7 +6,8 @@ use crate::array::{ELEMENTS_PER_PART, Room, Stop, elements, fill, value};
 use crate::call::Call;
 use crate::math::Element;
 use crate::promote::{
-    Number, Value, cast, is_float, is_integer, name_of, repeat, with_integer, with_type,
+    Number, Value, cast, check_integer, is_float, is_integer, name_of, repeat, with_integer,
+    with_type,
 };
 
 /// `full(number, shape, dtype)`.
@@ -46,8 +47,7 @@ pub(crate) fn arange(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 /// `linspace(start, stop, count, with_end, dtype)`.
 pub(crate) fn linspace(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let (start, stop) = (call.float(0, 0.0)?, call.float(1, 0.0)?);
-    let count = call.int(2)?.and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or_else(|| value("the number of samples may not be negative"))?;
+    let count = call.count(2, "the number of samples may not be negative")?;
     let dtype = call.dtype(4)?.unwrap_or(Dtype::Float64);
     let gaps = if call.flag(3) { count.saturating_sub(1) } else { count };
     let step = (stop - start) / gaps.max(1) as f64;
@@ -106,10 +106,9 @@ pub(crate) fn eye(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 /// `one_hot(indices, count, dtype)`: 1 at each index along a new last axis, 0 elsewhere.
 pub(crate) fn one_hot(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let indices = call.array(0)?;
-    with_integer!(indices.dtype(), T => { let _ = T::ZERO; Ok::<_, Stop>(()) })?;
+    check_integer(indices.dtype())?;
     let indices = cast(&indices, Dtype::Int64, call.room)?;
-    let count = call.int(0)?.and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or_else(|| value("the number of classes may not be negative"))?;
+    let count = call.count(0, "the number of classes may not be negative")?;
     let dtype = call.dtype(1)?.unwrap_or(Dtype::Float32);
     let places = elements::<i64>(&indices)?;
     let is_class = |place: &&i64| usize::try_from(**place).is_ok_and(|place| place < count);
@@ -164,11 +163,7 @@ pub(crate) fn literal(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     }
     with_integer!(dtype, T => fill(call.room, dtype, &shape, |out: &mut [T], _| {
         for (at, out) in out.iter_mut().enumerate() {
-            let int = match read(at)? {
-                Number::Bool(flag) => flag.into(),
-                Number::Int(int) => int,
-                Number::Float(float) => float as i128,
-            };
+            let int = read(at)?.int();
             *out = T::try_from(int)
                 .map_err(|_| value(format!("{int} is out of bounds for {}", name_of(dtype))))?;
         }

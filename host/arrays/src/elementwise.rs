@@ -7,11 +7,12 @@ use crate::array::{ELEMENTS_PER_PART, Room, Stop, broadcast, elements, fill, val
 use crate::call::Call;
 use crate::math::{Element, round_even, sigmoid};
 use crate::promote::{
-    Number, Value, cast, common_of, is_float, is_integer, with_float, with_integer, with_type,
+    Number, Value, cast, check_computed, common_of, float_of, is_float, is_integer, with_float,
+    with_integer, with_type,
 };
 use crate::runs::Runs;
 
-/// `add(left, right)` and its like. None if there is no such operation.
+/// The operations on pairs of elements, as `add(left, right)`. None for any other name.
 pub(crate) fn binary(op: &str, call: &mut Call<'_>) -> Option<Result<Tensor, Stop>> {
     let run = match op {
         "add" | "subtract" | "multiply" | "minimum" | "maximum" | "floor_divide" | "remainder"
@@ -129,11 +130,6 @@ fn of_floats(op: &str, call: &mut Call<'_>) -> Result<Tensor, Stop> {
     })
 }
 
-/// The float dtype in which a function of floats is computed.
-fn float_of(dtype: Dtype) -> Dtype {
-    if dtype == Dtype::Float32 { dtype } else { Dtype::Float64 }
-}
-
 /// An integer of the plugin's language that the array's dtype has no room for: all elements are on
 /// the same side of it.
 fn beyond(call: &Call<'_>) -> Result<Option<(Tensor, bool)>, Stop> {
@@ -225,7 +221,7 @@ fn map<A: Pod, O: Pod>(
     })
 }
 
-/// `exp(array)` and its like. None if there is no such operation.
+/// The operations on single elements, as `exp(array)`. None for any other name.
 pub(crate) fn unary(op: &str, call: &mut Call<'_>) -> Option<Result<Tensor, Stop>> {
     let run = match op {
         "negative" | "absolute" | "sign" | "square" => plain,
@@ -259,12 +255,11 @@ fn plain(op: &str, array: &Tensor, room: &mut dyn Room) -> Result<Tensor, Stop> 
 
 fn rounded(op: &str, array: &Tensor, room: &mut dyn Room) -> Result<Tensor, Stop> {
     let dtype = array.dtype();
-    if op == "rint" && !is_float(dtype) {
-        return with_type!(dtype, T => { let _ = T::ZERO; cast(array, Dtype::Float64, room) });
-    }
     if !is_float(dtype) {
-        // Integers are what they are; other dtypes are refused.
-        return with_type!(dtype, T => { let _ = T::ZERO; Ok(array.clone()) });
+        // Integers are whole numbers. As in NumPy, `rint` alone makes floats of them.
+        check_computed(dtype)?;
+        let result = if op == "rint" { Dtype::Float64 } else { dtype };
+        return cast(array, result, room);
     }
     with_float!(dtype, T => match op {
         "floor" => map(array, dtype, room, T::floor),
@@ -297,12 +292,9 @@ fn inverted(op: &str, array: &Tensor, room: &mut dyn Room) -> Result<Tensor, Sto
 
 fn function(op: &str, array: &Tensor, room: &mut dyn Room) -> Result<Tensor, Stop> {
     // Integers become float64, which holds most of them.
-    let array = if is_float(array.dtype()) {
-        array.clone()
-    } else {
-        with_type!(array.dtype(), T => { let _ = T::ZERO; cast(array, Dtype::Float64, room) })?
-    };
-    let (array, dtype) = (&array, array.dtype());
+    check_computed(array.dtype())?;
+    let array = &cast(array, float_of(array.dtype()), room)?;
+    let dtype = array.dtype();
     with_float!(dtype, T => match op {
         "exp" => map(array, dtype, room, T::exp),
         "exp2" => map(array, dtype, room, T::exp2),

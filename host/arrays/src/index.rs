@@ -1,5 +1,7 @@
 //! `array[...]`: integers, slices, new axes, and arrays of integers or flags.
 
+use gristmill_core::{Dtype, Tensor};
+
 use crate::array::{Room, Stop, broadcast, check_shape, elements, out_of_range, reshaped, value};
 use crate::call::Call;
 use crate::order::{check_indices, in_range, places};
@@ -7,7 +9,6 @@ use crate::param::Param;
 use crate::promote::{Number, cast};
 use crate::runs::Runs;
 use crate::shapes::{gather, steps_of, strided};
-use gristmill_core::{Dtype, Tensor};
 
 /// One part of an index.
 enum Part {
@@ -263,13 +264,7 @@ fn by_arrays(
 pub(crate) fn take(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let (array, indices) = (call.array(0)?, call.array(1)?);
     check_indices(&indices)?;
-    let (array, axis) = match call.axis(0, array.shape().len())? {
-        Some(axis) => (array, axis),
-        None => {
-            let count = array.shape().iter().product();
-            (reshaped(&array, &[count])?, 0)
-        }
-    };
+    let (array, axis) = call.axis_or_flat(0, array)?;
     let steps = steps_of(array.shape());
     let dims: Vec<_> =
         array.shape().iter().zip(&steps).map(|(len, step)| (*len, *step as isize)).collect();

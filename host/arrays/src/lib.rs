@@ -35,6 +35,6 @@ mod reduce;
 mod runs;
 mod shapes;
 
-pub use array::{Kind, Room, Stop};
+pub use array::{Kind, Room, Stop, aligned};
 pub use cast::Cast;
-pub use program::{Done, Program, Run, aligned};
+pub use program::{Done, Program, Run};

@@ -2,10 +2,10 @@
 
 use gristmill_core::{Dtype, Tensor};
 
-use crate::array::{ELEMENTS_PER_PART, Room, Stop, elements, fill, reshaped, value, wrong_type};
-use crate::call::{Call, axis_of};
+use crate::array::{ELEMENTS_PER_PART, Room, Stop, elements, fill, flat, value, wrong_type};
+use crate::call::{Call, axes_of};
 use crate::math::Element;
-use crate::promote::{cast, common_of, with_integer, with_type};
+use crate::promote::{cast, check_integer, with_type};
 use crate::shapes::{permuted, steps_of};
 
 /// Sorts `items` by `before`, with as much `spare` memory; equal ones stay in their order. Rust's
@@ -124,8 +124,7 @@ fn sort_places<T: Element>(
 /// `argtopk(array, count, axis)`: the places of the largest elements, largest first.
 pub(crate) fn argtopk(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let array = call.array(0)?;
-    let count = call.int(1)?.and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or_else(|| value("the number of elements may not be negative"))?;
+    let count = call.count(1, "the number of elements may not be negative")?;
     along(call, &array, |array, len, room| {
         if count > len {
             return Err(value(format!("{count} elements of {len} are wanted")));
@@ -188,8 +187,8 @@ fn along(
 ) -> Result<Tensor, Stop> {
     let rank = array.shape().len();
     let Some(axis) = call.axis(0, rank)? else {
-        let count = array.shape().iter().product();
-        return work(&reshaped(array, &[count])?, count, call.room);
+        let array = flat(array)?;
+        return work(&array, array.shape()[0], call.room);
     };
     let len = array.shape()[axis];
     let order: Vec<_> = (0..rank).filter(|at| *at != axis).chain([axis]).collect();
@@ -282,16 +281,16 @@ pub(crate) fn places(flags: &Tensor, room: &mut dyn Room) -> Result<Tensor, Stop
 
 /// `searchsorted(sorted, values, side)`: where each value would be put in.
 pub(crate) fn searchsorted(call: &mut Call<'_>, right: bool) -> Result<Tensor, Stop> {
-    let dtype = common_of(&call.operands)?;
-    let (sorted, values) = (call.array(0)?, call.array(1)?);
+    let (dtype, arrays) = call.arrays()?;
+    let [sorted, wanted] = &arrays[..] else {
+        return Err(value("the operation takes two operands"));
+    };
     if sorted.shape().len() != 1 {
         return Err(value("the sorted array has to have one dimension"));
     }
-    let (sorted, values) = (cast(&sorted, dtype, call.room)?, cast(&values, dtype, call.room)?);
     with_type!(dtype, T => {
-        let (sorted, values) = (elements::<T>(&sorted)?, elements::<T>(&values)?);
-        let shape = call.operands[1].array(call.room)?.shape().to_vec();
-        fill(call.room, Dtype::Int64, &shape, |out: &mut [i64], room| {
+        let (sorted, values) = (elements::<T>(sorted)?, elements::<T>(wanted)?);
+        fill(call.room, Dtype::Int64, wanted.shape(), |out: &mut [i64], room| {
             for (at, (out, value)) in out.iter_mut().zip(values).enumerate() {
                 *out = sorted.partition_point(|it| {
                     if right { !value.before(*it) } else { it.before(*value) }
@@ -308,14 +307,8 @@ pub(crate) fn searchsorted(call: &mut Call<'_>, right: bool) -> Result<Tensor, S
 /// `take_along_axis(array, indices, axis)`.
 pub(crate) fn take_along_axis(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let (array, indices) = (call.array(0)?, call.array(1)?);
-    with_integer!(indices.dtype(), T => { let _ = T::ZERO; Ok::<_, Stop>(()) })?;
-    let (array, indices, axis) = match call.axis(0, array.shape().len())? {
-        Some(axis) => (array, indices, axis),
-        None => {
-            let count = array.shape().iter().product();
-            (reshaped(&array, &[count])?, indices, 0)
-        }
-    };
+    check_integer(indices.dtype())?;
+    let (array, axis) = call.axis_or_flat(0, array)?;
     let indices = cast(&indices, Dtype::Int64, call.room)?;
     let (own, wanted) = (array.shape(), indices.shape());
     let fits = own.len() == wanted.len()
@@ -358,17 +351,17 @@ pub(crate) fn in_range(
 /// An index array's dtype has to be of integers.
 pub(crate) fn check_indices(array: &Tensor) -> Result<(), Stop> {
     let why = || wrong_type("arrays used as indices must be of integer (or boolean) type");
-    with_integer!(array.dtype(), T => { let _ = T::ZERO; Ok::<_, Stop>(()) }).map_err(|_| why())
+    check_integer(array.dtype()).map_err(|_| why())
 }
 
 /// `flip(array, axis)`.
 pub(crate) fn flip(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let array = call.array(0)?;
     let rank = array.shape().len();
-    let axes = call.ints(0)?.map(|axes| {
-        axes.into_iter().map(|axis| axis_of(axis, rank)).collect::<Result<Vec<_>, _>>()
-    });
-    let axes = axes.transpose()?.unwrap_or_else(|| (0..rank).collect());
+    let axes = match call.ints(0)? {
+        Some(axes) => axes_of(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
     let (shape, steps) = (array.shape(), steps_of(array.shape()));
     let mut first = 0;
     let dims = shape.iter().zip(&steps).enumerate().map(|(axis, (len, step))| {

@@ -3,9 +3,9 @@
 //! It is a text in JSON, `[[operation, [operands], [parameters]], ..]`. An operand is the number of
 //! an array: first those that the plugin gives, then what the steps made, in their order.
 
-use gristmill_core::{Shape, Tensor};
+use gristmill_core::Tensor;
 
-use crate::array::{Kind, Room, Stop, check_shape, value};
+use crate::array::{Room, Stop, value};
 use crate::call::Call;
 use crate::param::Param;
 use crate::promote::Value;
@@ -79,7 +79,9 @@ impl Program {
         for result in results {
             match last_uses.get_mut(*result as usize) {
                 Some(last) => *last = usize::MAX,
-                None => return Err(format!("there is no array {result}: {count} are made")),
+                None => {
+                    return Err(format!("there is no array {result}: the program has {count}"));
+                }
             }
         }
         Ok(Self { steps, last_uses })
@@ -128,7 +130,7 @@ impl<'a> Run<'a> {
         let at = self.next;
         let unread = self.inputs + at;
         for operand in operands.iter().copied().chain([unread]) {
-            // What nobody reads goes at once.
+            // An array that no later step reads is dropped at once.
             let is_last = self.program.last_uses[operand] <= at;
             if is_last && self.values[operand].take().is_some() {
                 gone.push(operand);
@@ -192,27 +194,7 @@ fn run(op: &str, call: &mut Call<'_>) -> Result<Value, Stop> {
         _ => elementwise::binary(op, call)
             .or_else(|| elementwise::unary(op, call))
             .or_else(|| reduce::reduction(op, call))
-            .unwrap_or_else(|| {
-                let why = format!("there is no operation {op:?}");
-                Err(Stop::Fault(Kind::Value, why))
-            }),
+            .unwrap_or_else(|| Err(value(format!("there is no operation {op:?}")))),
     };
     made.map(Value::Array)
-}
-
-/// A tensor whose elements can be read in place, or a copy of it.
-///
-/// # Errors
-/// [`Stop`].
-pub fn aligned(array: Tensor, room: &mut dyn Room) -> Result<Tensor, Stop> {
-    check_shape(array.shape())?;
-    let bytes = array.as_bytes();
-    let size = array.dtype().size_bytes().unwrap_or(1);
-    if bytes.is_empty() || bytes.as_ptr().addr().is_multiple_of(size) {
-        return Ok(array);
-    }
-    room.reserve(bytes.len())?;
-    let copy = room.pool().copy_from(bytes);
-    let copy = Tensor::new(array.dtype(), Shape::from_slice(array.shape()), copy);
-    copy.map_err(|error| value(error.to_string()))
 }

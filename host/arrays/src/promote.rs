@@ -41,52 +41,26 @@ pub(crate) enum Number {
     Float(f64),
 }
 
+/// Calls `$body` with `$T` as the type that is listed for `$dtype`. Others are refused.
+macro_rules! with_listed {
+    ($dtype:expr, $T:ident => $body:expr; $($($listed:ident)|+ = $ty:ty),*) => {
+        match $dtype {
+            $($(Dtype::$listed)|+ => {
+                type $T = $ty;
+                $body
+            })*
+            other => Err($crate::promote::not_computed(other)),
+        }
+    };
+}
+pub(crate) use with_listed;
+
 /// Calls `$body` with `$T` as the element type of `$dtype`. A bool is a `u8`.
 macro_rules! with_type {
     ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            Dtype::Bool | Dtype::Uint8 => {
-                type $T = u8;
-                $body
-            }
-            Dtype::Int8 => {
-                type $T = i8;
-                $body
-            }
-            Dtype::Uint16 => {
-                type $T = u16;
-                $body
-            }
-            Dtype::Int16 => {
-                type $T = i16;
-                $body
-            }
-            Dtype::Uint32 => {
-                type $T = u32;
-                $body
-            }
-            Dtype::Int32 => {
-                type $T = i32;
-                $body
-            }
-            Dtype::Uint64 => {
-                type $T = u64;
-                $body
-            }
-            Dtype::Int64 => {
-                type $T = i64;
-                $body
-            }
-            Dtype::Float32 => {
-                type $T = f32;
-                $body
-            }
-            Dtype::Float64 => {
-                type $T = f64;
-                $body
-            }
-            other => Err($crate::promote::not_computed(other)),
-        }
+        $crate::promote::with_listed!($dtype, $T => $body;
+            Bool | Uint8 = u8, Int8 = i8, Uint16 = u16, Int16 = i16, Uint32 = u32, Int32 = i32,
+            Uint64 = u64, Int64 = i64, Float32 = f32, Float64 = f64)
     };
 }
 pub(crate) use with_type;
@@ -94,41 +68,9 @@ pub(crate) use with_type;
 /// Calls `$body` with `$T` as the element type of a dtype of integers.
 macro_rules! with_integer {
     ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            Dtype::Uint8 => {
-                type $T = u8;
-                $body
-            }
-            Dtype::Int8 => {
-                type $T = i8;
-                $body
-            }
-            Dtype::Uint16 => {
-                type $T = u16;
-                $body
-            }
-            Dtype::Int16 => {
-                type $T = i16;
-                $body
-            }
-            Dtype::Uint32 => {
-                type $T = u32;
-                $body
-            }
-            Dtype::Int32 => {
-                type $T = i32;
-                $body
-            }
-            Dtype::Uint64 => {
-                type $T = u64;
-                $body
-            }
-            Dtype::Int64 => {
-                type $T = i64;
-                $body
-            }
-            other => Err($crate::promote::not_computed(other)),
-        }
+        $crate::promote::with_listed!($dtype, $T => $body;
+            Uint8 = u8, Int8 = i8, Uint16 = u16, Int16 = i16, Uint32 = u32, Int32 = i32,
+            Uint64 = u64, Int64 = i64)
     };
 }
 pub(crate) use with_integer;
@@ -136,17 +78,7 @@ pub(crate) use with_integer;
 /// Calls `$body` with `$T` as the element type of a dtype of floats.
 macro_rules! with_float {
     ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            Dtype::Float32 => {
-                type $T = f32;
-                $body
-            }
-            Dtype::Float64 => {
-                type $T = f64;
-                $body
-            }
-            other => Err($crate::promote::not_computed(other)),
-        }
+        $crate::promote::with_listed!($dtype, $T => $body; Float32 = f32, Float64 = f64)
     };
 }
 pub(crate) use with_float;
@@ -170,7 +102,7 @@ pub(crate) fn is_integer(dtype: Dtype) -> bool {
     integer(dtype).is_some()
 }
 
-/// Whether it has a sign, and its bytes; none if it is no integer.
+/// Whether an integer dtype has a sign, and the bytes of an element. None for other dtypes.
 fn integer(dtype: Dtype) -> Option<(bool, usize)> {
     let is_signed = match dtype {
         Dtype::Int8 | Dtype::Int16 | Dtype::Int32 | Dtype::Int64 => true,
@@ -189,16 +121,37 @@ fn signed(bytes: usize) -> Dtype {
     }
 }
 
+/// The operation takes integers only.
+pub(crate) fn check_integer(dtype: Dtype) -> Result<(), Stop> {
+    if is_integer(dtype) { Ok(()) } else { Err(not_computed(dtype)) }
+}
+
+/// The operation takes flags, integers, `float32` and `float64`.
+pub(crate) fn check_computed(dtype: Dtype) -> Result<(), Stop> {
+    let is_computed = dtype == Dtype::Bool || is_float(dtype) || is_integer(dtype);
+    if is_computed { Ok(()) } else { Err(not_computed(dtype)) }
+}
+
+/// The float dtype in which a function of floats is computed.
+pub(crate) fn float_of(dtype: Dtype) -> Dtype {
+    if dtype == Dtype::Float32 { dtype } else { Dtype::Float64 }
+}
+
+/// The integer dtype in which flags and integers are added.
+pub(crate) fn sum_of(dtype: Dtype) -> Dtype {
+    match integer(dtype) {
+        Some((false, _)) => Dtype::Uint64,
+        _ => Dtype::Int64,
+    }
+}
+
 /// The dtype that two meet in.
 pub(crate) fn common(left: Dtype, right: Dtype) -> Result<Dtype, Stop> {
     if left == right && left != Dtype::String {
         return Ok(left);
     }
-    for dtype in [left, right] {
-        if dtype != Dtype::Bool && !is_float(dtype) && integer(dtype).is_none() {
-            return Err(not_computed(dtype));
-        }
-    }
+    check_computed(left)?;
+    check_computed(right)?;
     if right == Dtype::Bool {
         return Ok(left);
     }
@@ -247,6 +200,11 @@ impl Number {
         }
     }
 
+    /// It without a fraction.
+    pub(crate) fn int(self) -> i128 {
+        self.whole().unwrap_or(self.float() as i128)
+    }
+
     /// It as an integer; none if it is a float.
     pub(crate) fn whole(self) -> Option<i128> {
         match self {
@@ -289,8 +247,7 @@ impl Number {
         shape: &[usize],
         room: &mut dyn Room,
     ) -> Result<Tensor, Stop> {
-        let float = self.float();
-        let int = self.whole().unwrap_or(float as i128);
+        let (int, float) = (self.int(), self.float());
         if dtype == Dtype::Bool {
             let is_true = u8::from(float != 0.0);
             return fill(room, dtype, shape, |out: &mut [u8], room| repeat(out, is_true, room));

@@ -3,11 +3,13 @@
 use bytemuck::Pod;
 use gristmill_core::{Dtype, Tensor};
 
-use crate::array::{ELEMENTS_PER_PART, Room, Stop, elements, fill, reshaped, value};
+use crate::array::{ELEMENTS_PER_PART, Room, Stop, elements, fill, value};
 use crate::call::Call;
 use crate::elementwise::with;
 use crate::math::Element;
-use crate::promote::{cast, is_float, repeat, with_float, with_integer, with_type};
+use crate::promote::{
+    cast, float_of, is_float, repeat, sum_of, with_float, with_integer, with_type,
+};
 use crate::shapes::permuted;
 
 /// An array as blocks of `count` rows of `inner` elements. A reduction makes one row of
@@ -123,7 +125,7 @@ impl Blocks {
     }
 }
 
-/// `sum(array, axis, keepdims)` and its like. None if there is no such operation.
+/// The reductions, as `sum(array, axis, keepdims)`. None for any other name.
 pub(crate) fn reduction(op: &str, call: &mut Call<'_>) -> Option<Result<Tensor, Stop>> {
     if !matches!(
         op,
@@ -188,19 +190,15 @@ pub(crate) fn of(
             let join = |sum: i64, it: i64| {
                 if is_sum { sum.wrapping_add(it) } else { sum.wrapping_mul(it) }
             };
-            let wide = match dtype {
-                Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 | Dtype::Uint64 => Dtype::Uint64,
-                _ => Dtype::Int64,
-            };
             // Flags are added as numbers; sums of unsigned integers have the same bits.
             let stored = if dtype == Dtype::Bool { Dtype::Uint8 } else { dtype };
             with_integer!(stored, T => blocks.fold(
-                wide, room, Some(none),
+                sum_of(dtype), room, Some(none),
                 (|it: T| it as i64, |sum, it, _| join(sum, it as i64), |sum| sum),
             ))
         }
         "mean" => {
-            let result = if dtype == Dtype::Float32 { dtype } else { Dtype::Float64 };
+            let result = float_of(dtype);
             let count = blocks.count as f64;
             with_type!(dtype, T => {
                 if result == Dtype::Float32 {
@@ -272,8 +270,7 @@ fn variance(
     correction: f64,
     room: &mut dyn Room,
 ) -> Result<Tensor, Stop> {
-    let dtype = if array.dtype() == Dtype::Float32 { Dtype::Float32 } else { Dtype::Float64 };
-    let array = cast(array, dtype, room)?;
+    let array = cast(array, float_of(array.dtype()), room)?;
     let mean = of("mean", &array, axes, true, room)?;
     let apart = with("subtract", &array, &mean, room)?;
     let squares = with("multiply", &apart, &apart, room)?;
@@ -285,18 +282,8 @@ fn variance(
 /// `cumulative_sum(array, axis)`.
 pub(crate) fn cumulative_sum(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let array = call.array(0)?;
-    let (array, axis) = match call.axis(0, array.shape().len())? {
-        Some(axis) => (array, axis),
-        None => {
-            let count = array.shape().iter().product();
-            (reshaped(&array, &[count])?, 0)
-        }
-    };
-    let dtype = match array.dtype() {
-        float if is_float(float) => float,
-        Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 | Dtype::Uint64 => Dtype::Uint64,
-        _ => Dtype::Int64,
-    };
+    let (array, axis) = call.axis_or_flat(0, array)?;
+    let dtype = if is_float(array.dtype()) { array.dtype() } else { sum_of(array.dtype()) };
     let array = cast(&array, dtype, call.room)?;
     let inner: usize = array.shape()[axis + 1..].iter().product();
     let block = array.shape()[axis] * inner;
@@ -317,9 +304,7 @@ pub(crate) fn cumulative_sum(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 
 /// `softmax(array, axis)`: 1 is divided among the elements along the axis.
 pub(crate) fn softmax(call: &mut Call<'_>) -> Result<Tensor, Stop> {
-    let array = call.array(0)?;
-    let dtype = if array.dtype() == Dtype::Float32 { Dtype::Float32 } else { Dtype::Float64 };
-    let array = cast(&array, dtype, call.room)?;
+    let array = call.floats()?;
     let axes = call.axes(0, array.shape().len())?;
     let room = &mut *call.room;
     let max = of("max", &array, axes.as_deref(), true, room)?;
@@ -330,15 +315,13 @@ pub(crate) fn softmax(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 
 /// `normalize(array, axis)`: divided by the Euclidean length along the axis, and left if that is 0.
 pub(crate) fn normalize(call: &mut Call<'_>) -> Result<Tensor, Stop> {
-    let array = call.array(0)?;
-    let dtype = if array.dtype() == Dtype::Float32 { Dtype::Float32 } else { Dtype::Float64 };
-    let array = cast(&array, dtype, call.room)?;
+    let array = call.floats()?;
     let axes = call.axes(0, array.shape().len())?;
     let room = &mut *call.room;
     let squares = of("sum", &with("multiply", &array, &array, room)?, axes.as_deref(), true, room)?;
     let length = with("sqrt", &squares, 0.0, room)?;
     let is_zero = with("equal", &length, 0.0, room)?;
-    let is_zero = cast(&is_zero, dtype, room)?;
+    // A length of 0 becomes 1.
     let length = with("add", &length, &is_zero, room)?;
     with("divide", &array, &length, room)
 }

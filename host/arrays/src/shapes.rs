@@ -2,10 +2,11 @@
 
 use gristmill_core::{Dtype, Tensor};
 
-use crate::array::{ELEMENTS_PER_PART, Room, Stop, broadcast, fill, reshaped, value, wrong_type};
-use crate::call::{Call, axis_of};
+use crate::array::{
+    ELEMENTS_PER_PART, Room, Stop, broadcast, fill, flat, reshaped, value, wrong_type,
+};
+use crate::call::{Call, axes_of};
 use crate::param::Param;
-use crate::promote::{cast, common_of};
 
 /// A copy of few bytes takes as long as one of so many.
 const COPY_WORK: usize = 16;
@@ -98,8 +99,7 @@ pub(crate) fn permute(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let order = match call.ints(0)? {
         None => (0..rank).rev().collect(),
         Some(axes) => {
-            let order = axes.iter().map(|axis| axis_of(*axis, rank));
-            let order = order.collect::<Result<Vec<_>, _>>()?;
+            let order = axes_of(&axes, rank)?;
             let mut sorted = order.clone();
             sorted.sort_unstable();
             if !sorted.into_iter().eq(0..rank) {
@@ -155,15 +155,11 @@ pub(crate) fn broadcast_to(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 
 /// `concat(arrays, axis)`: one after another. Without an axis, all flat.
 pub(crate) fn concat(call: &mut Call<'_>) -> Result<Tensor, Stop> {
-    let dtype = common_of(&call.operands)?;
-    let mut arrays = Vec::new();
-    for array in call.arrays()? {
-        arrays.push(cast(&array, dtype, call.room)?);
-    }
+    let (dtype, mut arrays) = call.arrays()?;
     let rank = arrays[0].shape().len();
     let axis = if call.params.first() == Some(&Param::Null) {
         for array in &mut arrays {
-            *array = reshaped(array, &[array.shape().iter().product()])?;
+            *array = flat(array)?;
         }
         0
     } else {
@@ -177,8 +173,7 @@ pub(crate) fn concat(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 
 /// `stack(arrays, axis)`: along a new axis.
 pub(crate) fn stack(call: &mut Call<'_>) -> Result<Tensor, Stop> {
-    let dtype = common_of(&call.operands)?;
-    let arrays = call.arrays()?;
+    let (dtype, arrays) = call.arrays()?;
     let axis = call.axis(0, arrays[0].shape().len() + 1)?.unwrap_or(0);
     let mut parts = Vec::new();
     for array in arrays {
@@ -187,7 +182,7 @@ pub(crate) fn stack(call: &mut Call<'_>) -> Result<Tensor, Stop> {
             return Err(value("all input arrays must have the same shape"));
         }
         shape.insert(axis, 1);
-        parts.push(reshaped(&cast(&array, dtype, call.room)?, &shape)?);
+        parts.push(reshaped(&array, &shape)?);
     }
     join(&parts, dtype, axis, call.room)
 }
@@ -234,15 +229,8 @@ fn join(arrays: &[Tensor], dtype: Dtype, axis: usize, room: &mut dyn Room) -> Re
 /// `repeat(array, count, axis)`: each element so many times. Without an axis, all flat.
 pub(crate) fn repeat(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let array = call.array(0)?;
-    let count = call.int(0)?.and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or_else(|| value("repeats may not be negative"))?;
-    let (array, axis) = match call.axis(1, array.shape().len())? {
-        Some(axis) => (array, axis),
-        None => {
-            let len = array.shape().iter().product();
-            (reshaped(&array, &[len])?, 0)
-        }
-    };
+    let count = call.count(0, "repeats may not be negative")?;
+    let (array, axis) = call.axis_or_flat(1, array)?;
     let (mut shape, steps) = (array.shape().to_vec(), steps_of(array.shape()));
     let mut dims: Vec<_> =
         shape.iter().zip(&steps).map(|(len, step)| (*len, *step as isize)).collect();
