@@ -406,10 +406,7 @@ def _axis(axis: Any) -> Any:
 
 
 def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> ndarray:
-    made = ndarray.__new__(ndarray)
-    made._op, made._args, made._params = op, args, params
-    made._tensor = made._known = None
-    made._call = _call
+    made = _new(op, args, params)
     frame = sys._getframe(1)
     while frame.f_code.co_filename is _FILE and frame.f_back is not None:
         frame = frame.f_back
@@ -427,29 +424,27 @@ def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> n
 _FILE = _make.__code__.co_filename
 
 
-def _held(tensor: Tensor) -> ndarray:
+def _new(
+    op: str | None, args: tuple[ndarray, ...], params: tuple[Any, ...], tensor: Tensor | None = None
+) -> ndarray:
     made = ndarray.__new__(ndarray)
-    made._op, made._args, made._params = None, (), ()
+    made._op, made._args, made._params = op, args, params
     made._tensor, made._known = tensor, None
     made._line, made._depth, made._call = None, 0, _call
     return made
 
 
+def _held(tensor: Tensor) -> ndarray:
+    return _new(None, (), (), tensor)
+
+
 def _number(value: Any) -> ndarray:
-    made = ndarray.__new__(ndarray)
-    made._op, made._args, made._params = "number", (), (_plain(value),)
-    made._tensor = made._known = None
-    made._line, made._depth, made._call = None, 0, _call
-    return made
+    return _new("number", (), (_plain(value),))
 
 
 def _of_bytes(shape: list[int], kind: Dtype, data: bytes) -> ndarray:
     """An array that becomes a tensor when it is needed: the module cannot make one."""
-    made = ndarray.__new__(ndarray)
-    made._op, made._args, made._params = "bytes", (), (shape, kind, data)
-    made._tensor = made._known = None
-    made._line, made._depth, made._call = None, 0, _call
-    return made
+    return _new("bytes", (), (shape, kind, data))
 
 
 #: The call that runs: arrays of the module, and those of earlier calls, outlive it.
@@ -536,7 +531,7 @@ def _live(order: list[ndarray], last: ndarray) -> list[ndarray]:
     return live
 
 
-#: The references to an array that nobody else refers to, as `_live` counts them.
+#: How many references `_live` counts to an array to which the plugin's code does not refer.
 _OWN_REFERENCES = 3
 
 

@@ -83,7 +83,7 @@ fn ask(server: &Server, asked: &Value) -> String {
 #[test]
 fn expressions_mean_what_they_mean_in_numpy() {
     let server = server();
-    // NaN is no JSON, so the lists are joined as texts.
+    // JSON has no NaN, so the test joins the lists as texts.
     let mut lists = Vec::new();
     for from in (0..).step_by(40) {
         let list = ask(&server, &json!(from));
@@ -133,8 +133,8 @@ fn a_fault_names_the_operation_and_the_line() {
         ("m.astype('float')", ["'float' is not a dtype", "float32"]),
         ("m.__setitem__(0, 1)", ["arrays are immutable", "np.where"]),
     ] {
-        let told = ask(&server, &json!(expression));
-        assert!(parts.iter().all(|part| told.contains(part)), "{expression}: {told}");
+        let message = ask(&server, &json!(expression));
+        assert!(parts.iter().all(|part| message.contains(part)), "{expression}: {message}");
     }
 }
 
