@@ -53,6 +53,14 @@ impl Admin {
         Ok(admin)
     }
 
+    /// The server at `address` that this program has started.
+    pub(crate) fn of_own_server(address: &str, token: String) -> Result<Self> {
+        let own = "the server that this command started";
+        let address = address.parse()?;
+        let (source, token_source) = (own.to_owned(), format!("the token of {own}"));
+        Self::new(Access { address, source, token, token_source, ca_file: None }, None)
+    }
+
     /// Say which server will be changed.
     pub(crate) fn announce(&self) {
         eprintln!("server: {} ({})", self.client.client().address(), self.source);

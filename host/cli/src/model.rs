@@ -6,6 +6,8 @@ mod push;
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
 
+pub(crate) use self::push::signature;
+
 pub(crate) fn command() -> Command {
     Command::new("model")
         .about("Push and list models")

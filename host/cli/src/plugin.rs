@@ -5,7 +5,9 @@ mod build_folder;
 mod check;
 mod children;
 mod component_file;
+mod dev;
 mod language;
+mod library;
 mod list;
 mod loading;
 mod logs;
@@ -15,6 +17,7 @@ mod report;
 mod sdk;
 mod test;
 mod tool;
+mod watch;
 mod within;
 
 use anyhow::{Result, bail};
@@ -22,13 +25,14 @@ use clap::{ArgMatches, Command};
 
 pub(crate) fn command() -> Command {
     Command::new("plugin")
-        .about("Make, build, check, test, push and list plugins, and show their lines")
+        .about("Make, build, check, test, try, push and list plugins, and show their lines")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(new::command())
         .subcommand(build::command())
         .subcommand(check::command())
         .subcommand(test::command())
+        .subcommand(dev::command())
         .subcommand(push::command())
         .subcommand(list::command())
         .subcommand(logs::command())
@@ -43,6 +47,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Some(("list", matches)) => list::run(matches),
         Some(("logs", matches)) => logs::run(matches),
         Some(("test", matches)) => test::run(matches),
+        Some(("dev", matches)) => dev::run(matches),
         _ => bail!("no such command; see gristmill --help"),
     }
 }

@@ -90,9 +90,8 @@ fn text(name: &str, release: &Value, is_new: bool, model: &Value) -> String {
         (true, Some(provider)) => format!("{name} is live in release {release}, run by {provider}"),
         (true, None) => format!("{name} is in release {release}"),
     };
-    let tensors = ["inputs", "outputs"].map(|side| tensors(&model[side]));
-    if let [Some(inputs), Some(outputs)] = tensors {
-        text += &format!("\n{inputs} -> {outputs}");
+    if let Some(signature) = signature(model) {
+        text += &format!("\n{signature}");
     }
     if model["state"] != "ready" {
         text += &format!("; it is {}", output::state_and_reason(model));
@@ -101,6 +100,11 @@ fn text(name: &str, release: &Value, is_new: bool, model: &Value) -> String {
         text += &format!("\nwarning: {warning}");
     }
     text
+}
+
+/// A model's inputs and outputs, from its entry in the status.
+pub(crate) fn signature(model: &Value) -> Option<String> {
+    Some(format!("{} -> {}", tensors(&model["inputs"])?, tensors(&model["outputs"])?))
 }
 
 /// Tensors with their names, types and shapes.

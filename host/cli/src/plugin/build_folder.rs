@@ -43,6 +43,11 @@ impl BuildFolder {
         &self.0
     }
 
+    /// The folder with the compiled code of runtimes.
+    pub(crate) fn runtimes(&self) -> PathBuf {
+        self.0.join("runtimes")
+    }
+
     /// The folder of the part `name`. If it is missing or not complete, `install` fills it; another
     /// build that needs the same part waits meanwhile.
     ///

@@ -49,7 +49,7 @@ pub(super) fn load(file: &[u8]) -> Result<Loaded> {
 /// The defaults of a sandbox that keeps compiled plugins in `cache`. The code of runtimes is kept
 /// in the folder of builds, for all plugins.
 pub(super) fn config(cache: PathBuf) -> Result<SandboxConfig> {
-    let runtimes_cache = Some(BuildFolder::open()?.path().join("runtimes"));
+    let runtimes_cache = Some(BuildFolder::open()?.runtimes());
     Ok(SandboxConfig { runtimes_cache, ..SandboxConfig::new(cache) })
 }
 

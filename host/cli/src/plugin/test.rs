@@ -5,11 +5,9 @@
 
 mod expectation;
 mod host;
-mod library;
 mod report;
 mod requests;
 mod round;
-mod watch;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -25,8 +23,8 @@ use tokio::runtime::Runtime;
 use self::host::{Host, PipelineFiles};
 use self::requests::Samples;
 use self::round::{Checks, Tested, Update, round};
-use self::watch::Files;
 use super::build::build;
+use super::watch::Files;
 use super::within::inside;
 use crate::output::{self, Output};
 

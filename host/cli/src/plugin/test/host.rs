@@ -15,11 +15,10 @@ use gristmill_sandbox::{
 use gristmill_snapshot::{Pair, Program, Route, TenantQuota};
 use gristmill_state::ModelConfig;
 
-use super::library;
 use crate::model_file::ModelContent;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::component_file::{self, LARGE_BYTES};
-use crate::plugin::{children, loading};
+use crate::plugin::{children, library, loading};
 
 /// Unused tensor buffers that are kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 64 << 20;
@@ -57,7 +56,8 @@ impl Host {
         let pool = BufferPool::new(RETAINED_BYTES_MAX);
         let is_named = library.is_some();
         let open = |search| Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES);
-        let backends = match open(library::search(library)) {
+        let search = LibrarySearch { configured: library::find(library), data_directory: None };
+        let backends = match open(search) {
             // Found by chance, and maybe of another version.
             Err(error) if !is_named => {
                 eprintln!("warning: {:#}", anyhow::Error::new(error));

@@ -1,10 +1,8 @@
-//! Where `gristmill plugin test` looks for ONNX Runtime, so that a model runs on what its server
-//! runs it on.
+//! Where `gristmill plugin test` and `gristmill plugin dev` look for ONNX Runtime, so that a model
+//! runs on what its server runs it on.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use gristmill_backend::LibrarySearch;
 
 /// The folders whose `onnxruntime/` may have the library: of a server's data, of a build, and of
 /// this program.
@@ -17,17 +15,15 @@ import importlib.util as u
 s = u.find_spec('onnxruntime')
 print(s.submodule_search_locations[0] if s else '')";
 
-/// The places to look at, of which the first one with a library is used. `configured` is the one
-/// that the command names.
-pub(super) fn search(configured: Option<PathBuf>) -> LibrarySearch {
+/// The library of a server or a test. `configured` is the one that the command names. None if a
+/// variable names one, or if there is none.
+pub(super) fn find(configured: Option<PathBuf>) -> Option<PathBuf> {
     let is_named = std::env::var_os("ORT_DYLIB_PATH").is_some_and(|path| !path.is_empty());
     if configured.is_some() || is_named {
-        return LibrarySearch { configured, data_directory: None };
+        return configured;
     }
-    match folders().into_iter().find(|folder| library_in(&folder.join("onnxruntime")).is_some()) {
-        Some(folder) => LibrarySearch { configured: None, data_directory: Some(folder) },
-        None => LibrarySearch { configured: of_python(), data_directory: None },
-    }
+    let mut near = folders().into_iter();
+    near.find_map(|folder| library_in(&folder.join("onnxruntime"))).or_else(of_python)
 }
 
 /// The folders, the nearest first.
@@ -73,7 +69,6 @@ mod tests {
         write("libonnxruntime.so.1.31.1");
         assert!(library_in(folder.path()).unwrap().ends_with("libonnxruntime.so.1.31.1"));
         assert_eq!(library_in(&folder.path().join("none")), None);
-        let named = search(Some("x.so".into()));
-        assert_eq!(named.configured, Some("x.so".into()));
+        assert_eq!(find(Some("x.so".into())), Some("x.so".into()));
     }
 }

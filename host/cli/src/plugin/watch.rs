@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The interval at which files are looked at.
-const INTERVAL: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Folders that builds write to.
 const BUILT: [&str; 6] = ["target", "node_modules", "build", "dist", "__pycache__", "venv"];
 
-/// The extension of files that builds write beside the sources.
-const BUILT_EXTENSION: &str = "wasm";
+/// The extensions of files that builds write beside the sources.
+const BUILT_EXTENSIONS: [&str; 2] = ["wasm", "tar"];
 
 /// Files with their times and lengths.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,9 @@ impl Files {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let is_built = BUILT.contains(&&*name)
-                || path.extension().is_some_and(|extension| extension == BUILT_EXTENSION);
+                || path
+                    .extension()
+                    .is_some_and(|end| BUILT_EXTENSIONS.iter().any(|built| end == *built));
             // A link could lead out of the folder, or back into it.
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             if !is_built && !is_link && !name.starts_with('.') {
@@ -82,6 +84,7 @@ mod tests {
         let before = Files::of(&paths);
         write("target/debug/lib.rlib", "built");
         write("plugin.wasm", "built");
+        write("plugin.tar", "built");
         write(".git/index", "index");
         assert_eq!(Files::of(&paths), before);
         write("src/lib.rs", "longer");

@@ -1,0 +1,188 @@
+//! `gristmill plugin dev`: a plugin that serves while it is written.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::cli::Cli;
+use crate::support::client::Client;
+use crate::support::eventually::eventually;
+use crate::support::files;
+use crate::support::server::Server;
+
+/// A command that runs, and is told to end when this is dropped.
+struct Running {
+    process: Child,
+    stdout: BufReader<ChildStdout>,
+    errors: PathBuf,
+}
+
+impl Running {
+    fn start(mut command: Command, errors: &Path) -> Self {
+        let stderr = fs::File::create(errors).unwrap();
+        let mut process = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        Self { process, stdout, errors: errors.to_owned() }
+    }
+
+    /// The rest of the next line that has this text.
+    #[track_caller]
+    fn line_after(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = self.stdout.read_line(&mut line).unwrap();
+            assert!(read > 0, "it ended without {text:?}: {}", self.errors());
+            if let Some((_, rest)) = line.split_once(text) {
+                return rest.trim_end().to_owned();
+            }
+        }
+    }
+
+    fn errors(&self) -> String {
+        fs::read_to_string(&self.errors).unwrap()
+    }
+
+    /// As `kill` does, and not as a terminal.
+    fn end(&mut self) {
+        if self.process.try_wait().unwrap().is_none() {
+            let ended = Command::new("kill").arg(self.process.id().to_string()).status();
+            assert!(ended.unwrap().success());
+            self.process.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It ends its server.
+        self.end();
+    }
+}
+
+/// Copy the files of a plugin of the repository.
+fn copy(plugin: &str, files: &[&str], to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in files {
+        let from = files::root().join("plugins").join(plugin).join(file);
+        fs::copy(&from, to.join(file)).unwrap();
+    }
+}
+
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(file, text.replace(from, to)).unwrap();
+}
+
+/// The folder with the tools and the compiled runtimes that the build of the plugins has left.
+fn with_tools(cli: Cli) -> Cli {
+    let tools = files::root().join("target/plugin-tools").canonicalize().unwrap();
+    cli.with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap())
+}
+
+/// Serves a plugin in a language, and saves its file anew, with faults and without.
+#[track_caller]
+fn assert_each_save_is_live(language: &str, files: [&str; 2], [from, to]: [&str; 2], fault: &str) {
+    let cli = with_tools(Cli::new());
+    let folder = cli.folder().join("ranker");
+    copy(&format!("{language}/ranker"), &files, &folder);
+    let file = files[1];
+    let source = folder.join(file);
+    let model = files::root().join("models/ranker/ranker.onnx").canonicalize().unwrap();
+    let model = model.to_str().unwrap();
+    let arguments = ["plugin", "dev", "ranker", "--model", model, "--listen", "127.0.0.1:0"];
+    let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("errors"));
+    dev.line_after("input FP32 [-1,32] -> output FP32 [-1,1]");
+    dev.line_after("live after");
+    let url = dev.line_after("send requests to ");
+    let url = url.split(';').next().unwrap().to_owned();
+    let (plane, path) = url.split_at(url.find("/v1/").unwrap());
+    let client = Client::new(plane, None);
+    let item = json!({ "id": "a", "features": vec![0.5; 32] });
+    let body = json!({ "items": [item] }).to_string();
+    let ask = || client.post(path, body.as_bytes());
+    let before: Value = ask().ok();
+    assert_eq!(before["items"][0]["id"], "a");
+    edit(&source, from, to);
+    dev.line_after("live after");
+    assert_eq!(ask().ok()["items"][0]["points"], before["items"][0]["score"]);
+    // A fault is told with its line, and what was there serves on.
+    let good = fs::read_to_string(&source).unwrap();
+    fs::write(&source, format!("{good}\n{fault}\n")).unwrap();
+    eventually("the fault is told", || dev.errors().contains("save a file to try again"));
+    let line = good.lines().count() + 2;
+    let told = dev.errors();
+    assert!(told.contains(&format!("{file}:{line}")) || told.contains(&format!("line {line}")));
+    assert!(told.contains(fault), "{told}");
+    assert!(ask().ok()["items"][0]["points"].is_number());
+    fs::write(&source, &good).unwrap();
+    dev.line_after("live after");
+    // A request that fails says why.
+    let answer = client.post(path, b"{}");
+    answer.refused(400, "invalid_request", &["/items is missing"]);
+    // Its server ends with it.
+    dev.end();
+    eventually("nothing listens", || std::net::TcpStream::connect(client.authority()).is_err());
+}
+
+#[test]
+fn each_save_in_python_is_live() {
+    let edit = ["\"score\": score", "\"points\": score"];
+    let fault = "LABELS = open('none')";
+    assert_each_save_is_live("python", ["pyproject.toml", "app.py"], edit, fault);
+}
+
+#[test]
+fn each_save_in_javascript_is_live() {
+    let edit = ["{ id, score: scores[index] }", "{ id, points: scores[index] }"];
+    let fault = "throw new Error('no labels');";
+    assert_each_save_is_live("js", ["package.json", "plugin.js"], edit, fault);
+}
+
+#[test]
+fn each_save_goes_to_a_server_that_runs() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    server.model("ranker");
+    server.plugin("acme", "ranker", "ranker-python");
+    let pipeline = json!({ "pre": "ranker", "model": "ranker", "post": "ranker" });
+    server.pipeline("acme", "ranker", &pipeline);
+    let cli = with_tools(Cli::of(&server));
+    let folder = cli.folder().join("ranker");
+    copy("python/ranker", &["pyproject.toml", "app.py"], &folder);
+    edit(&folder.join("app.py"), "\"score\": score", "\"rank\": score");
+    let arguments = ["plugin", "dev", "ranker", "--tenant", "acme"];
+    let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("errors"));
+    let item = json!({ "id": "a", "features": vec![0.5; 32] });
+    let body = json!({ "items": [item] }).to_string();
+    let ask = || server.data.post("/v1/acme/infer/ranker", body.as_bytes()).ok();
+    dev.line_after("live after");
+    assert!(ask()["items"][0]["rank"].is_number());
+    edit(&folder.join("app.py"), "\"rank\": score", "\"place\": score");
+    dev.line_after("live after");
+    assert!(ask()["items"][0]["place"].is_number());
+}
+
+#[test]
+fn what_cannot_be_served_is_told_before_anything_starts() {
+    let cli = with_tools(Cli::new());
+    let model = cli.write("model.onnx", "no model");
+    let refused = |arguments: &[&str], named: &str| {
+        let ended = cli.run(&[&["plugin", "dev"][..], arguments].concat());
+        assert_ne!(ended.code, Some(0));
+        assert!(ended.stderr.contains(named), "{named}: {}", ended.stderr);
+    };
+    refused(&[], "--model <FILE>");
+    refused(&["--model", "none.onnx"], "none.onnx");
+    cli.write("settings.json", "[1]");
+    let model = model.to_str().unwrap();
+    let free = ["--model", model, "--listen", "127.0.0.1:0"];
+    refused(&[&free[..], &["--settings", "settings.json"]].concat(), "not a JSON object");
+    refused(&free, "--model: ");
+    refused(&["--model", model, "--listen", "nowhere"], "nowhere");
+    refused(&["--model", model, "--tenant", "acme"], "cannot be used with");
+}

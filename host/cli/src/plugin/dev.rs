@@ -1,0 +1,212 @@
+//! `gristmill plugin dev`: a plugin that serves while it is written. After each save it is built and
+//! uploaded, to a server of its own or to one that runs.
+
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use gristmill_core::Name;
+use serde_json::{Map, Value, json};
+
+use self::server::{Local, TENANT};
+use super::build::build;
+use super::component_file::name_of;
+use super::watch::Files;
+use crate::admin::{self, Admin};
+use crate::file_upload::HashedFile;
+use crate::output::escaped;
+
+pub(crate) fn command() -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
+    };
+    Command::new("dev")
+        .about("Serve a plugin while you write it: each save is live at the next request")
+        .after_help(
+            "With --model it starts a server for this plugin alone, without keys, on this machine. \
+             With --tenant it uploads to a server that runs, as `gristmill plugin push` does.\n\n\
+             Each save is built and tried. If that fails, the error is shown and the version before \
+             serves on. What the plugin logs is shown, and an answer to a failed request has the \
+             plugin's own words. Ctrl-C ends it.\n\n\
+             Examples:\n  \
+             gristmill plugin dev --model model.onnx\n  \
+             gristmill plugin dev plugins/python/digits --model digits.onnx --listen 127.0.0.1:9000\n  \
+             gristmill plugin dev --tenant acme",
+        )
+        .arg(
+            Arg::new("folder")
+                .value_name("FOLDER")
+                .value_parser(value_parser!(PathBuf))
+                .default_value(".")
+                .help("The plugin's folder"),
+        )
+        .arg(file("model", "The model, as ONNX").required_unless_present("tenant"))
+        .arg(file("settings", "The pipeline's settings: a JSON object").requires("model"))
+        .arg(
+            Arg::new("instance-reuse")
+                .long("instance-reuse")
+                .value_name("MODE")
+                .value_parser(["none", "request", "tenant"])
+                .requires("model")
+                .help("Which calls share an instance [default: as the server's]"),
+        )
+        .arg(
+            Arg::new("listen")
+                .long("listen")
+                .value_name("ADDRESS")
+                .default_value("127.0.0.1:8080")
+                .help("Where the server for this plugin answers"),
+        )
+        .arg(
+            file(
+                "onnxruntime-library",
+                "ONNX Runtime's shared library [default: as `gristmill plugin test` finds it]",
+            )
+            .env("GRISTMILL_ONNXRUNTIME_LIBRARY"),
+        )
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .conflicts_with("model")
+                .help("The tenant of a server that runs"),
+        )
+        .arg(
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .help("The plugin's name [default: the name of its folder's manifest]"),
+        )
+        .args(admin::arguments())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let folder = path("folder").context("FOLDER is missing")?;
+    let name = text("name").map(|name| admin::name("--name", name)).transpose()?;
+    // Mistakes in flags and files are found before a server starts.
+    let local = match path("model") {
+        None => None,
+        Some(model) => {
+            HashedFile::read_model(&model).context("--model")?;
+            let pipeline = Pipeline {
+                settings: path("settings"),
+                instance_reuse: text("instance-reuse").map(str::to_owned),
+            };
+            pipeline.document("it")?;
+            let listen = text("listen").context("--listen is missing")?;
+            let local = Local::start(listen, &model, path("onnxruntime-library"))?;
+            Some((local, pipeline))
+        }
+    };
+    let (admin, tenant) = match &local {
+        Some((local, _)) => (local.admin()?, TENANT.parse()?),
+        None => {
+            let tenant = text("tenant").context("--tenant is missing")?;
+            (Admin::to_change(matches)?, admin::name("--tenant", tenant)?)
+        }
+    };
+    let pipeline = local.as_ref().map(|(_, pipeline)| pipeline);
+    let session = Session { folder, name, admin, tenant, pipeline };
+    session.run(local.as_ref().map(|(local, _)| local.url()))
+}
+
+/// The pipeline of a server of this plugin's own.
+struct Pipeline {
+    /// The file with the settings.
+    settings: Option<PathBuf>,
+    instance_reuse: Option<String>,
+}
+
+impl Pipeline {
+    /// The pipeline's document, which names the plugin.
+    fn document(&self, plugin: &str) -> Result<Value> {
+        let mut document =
+            json!({ "pre": plugin, "model": server::MODEL, "post": plugin, "debug": true });
+        if let Some(reuse) = &self.instance_reuse {
+            document["instance_reuse"] = reuse.as_str().into();
+        }
+        if let Some(path) = &self.settings {
+            let cannot = || format!("--settings: {}", path.display());
+            let file = std::fs::read(path).with_context(cannot)?;
+            let settings: Map<String, Value> =
+                serde_json::from_slice(&file).context("not a JSON object").with_context(cannot)?;
+            document["settings"] = Value::Object(settings);
+        }
+        Ok(document)
+    }
+}
+
+struct Session<'a> {
+    folder: PathBuf,
+    /// The name that the command gives the plugin.
+    name: Option<Name>,
+    admin: Admin,
+    tenant: Name,
+    /// None on a server that runs: its pipelines stay as they are.
+    pipeline: Option<&'a Pipeline>,
+}
+
+impl Session<'_> {
+    /// Upload the plugin now and after each change, until the process is ended. `url` is that of a
+    /// server of its own.
+    fn run(&self, url: Option<&str>) -> Result<()> {
+        let settings = self.pipeline.and_then(|pipeline| pipeline.settings.clone());
+        let paths: Vec<_> = std::iter::once(self.folder.clone()).chain(settings).collect();
+        let mut is_told = false;
+        loop {
+            let seen = Files::of(&paths);
+            let begun = Instant::now();
+            match self.upload() {
+                Ok(()) => {
+                    println!("live after {:.2} s", begun.elapsed().as_secs_f64());
+                    if let Some(url) = url.filter(|_| !is_told) {
+                        println!("send requests to {url}; Ctrl-C ends");
+                        is_told = true;
+                    }
+                }
+                Err(error) => {
+                    let text = format!("{error:#}");
+                    eprintln!("error: {}\nsave a file to try again", escaped(&text));
+                }
+            }
+            // A file that was saved meanwhile is a change, too.
+            let now = seen.wait_for_change(&paths);
+            let changed: Vec<_> = seen.changed(&now).map(|path| self.shown(path)).collect();
+            eprintln!("changed: {}", escaped(&changed.join(", ")));
+        }
+    }
+
+    fn upload(&self) -> Result<()> {
+        let file = build(&self.folder, None)?.path;
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => admin::name("the plugin's name (--name gives another)", &name_of(&file))?,
+        };
+        let Self { admin, tenant, pipeline, .. } = self;
+        let file = HashedFile::read(&file)?;
+        file.upload(admin)?;
+        let mut changes = vec![json!({
+            "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": file.digest,
+        })];
+        if let Some(pipeline) = pipeline {
+            let document = pipeline.document(name.as_str())?;
+            changes.push(json!({
+                "kind": "put_pipeline", "tenant": tenant, "pipeline": name, "document": document,
+            }));
+            changes.push(json!({
+                "kind": "put_tenant", "tenant": tenant, "document": server::tenant(Some(&name)),
+            }));
+        }
+        admin.post("releases?dry_run=false", &json!({ "changes": changes })).map(drop)
+    }
+
+    /// A path as it is below the folder.
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+    }
+}

@@ -1,0 +1,164 @@
+//! A server for one plugin: `gristmill serve` as a child, on this machine, whose data are made anew
+//! each time. Compiled code stays, so that a second start does not compile the runtimes again.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use gristmill_client::{Listen, ServerProcess, serve};
+use gristmill_core::Name;
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::admin::Admin;
+use crate::file_upload::HashedFile;
+use crate::model::signature;
+use crate::output::state_and_reason;
+use crate::plugin::build_folder::BuildFolder;
+use crate::plugin::library;
+
+/// The server's only tenant, and its only model.
+pub(super) const TENANT: &str = "dev";
+pub(super) const MODEL: &str = "model";
+
+/// The folder with compiled code, in that of a server's data.
+const COMPILED: &str = "compiled";
+
+/// Variables of the server that stay as the user has them. The others are for other servers.
+const KEPT_VARIABLES: [&str; 2] = ["GRISTMILL_BUILD_DIR", "GRISTMILL_RUNTIMES_DIRECTORY"];
+
+/// The exit code of a program that Ctrl-C has ended, as shells have it.
+const ENDED_BY_SIGNAL: i32 = 130;
+
+/// The lines of the log that are shown: the plugin's, and the server's faults.
+const LOG: &str = "warn,ort=error,plugin=trace";
+
+/// A running server. It ends when this is dropped, or when this process is told to end.
+pub(super) struct Local {
+    _process: Arc<Mutex<ServerProcess>>,
+    /// Held as long as the server uses its folder.
+    _lock: File,
+    admin_url: String,
+    token: String,
+    /// Where requests to the plugin go.
+    url: String,
+}
+
+impl Local {
+    /// Start it with the model in this file.
+    pub(super) fn start(listen: &str, model: &Path, library: Option<PathBuf>) -> Result<Self> {
+        let (data, lock) = empty_folder()?;
+        let program = std::env::current_exe().context("cannot find this program's file")?;
+        let mut command = serve(&program, &data, Listen { data: listen, ..Listen::FREE_PORTS });
+        let is_others = |name: &OsString| {
+            let name = name.to_string_lossy();
+            name.starts_with("GRISTMILL_") && !KEPT_VARIABLES.contains(&&*name)
+        };
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_others(name)) {
+            command.env_remove(name);
+        }
+        // A configuration in the current folder is for another server.
+        command.current_dir(&data);
+        // The author waits for what is compiled.
+        command.args(["--log", LOG, "--prepare-runtimes", "false", "--compile-timeout-s", "600"]);
+        if let Some(library) = library::find(library) {
+            command.arg("--onnxruntime-library").arg(std::path::absolute(library)?);
+        }
+        let process = Arc::new(Mutex::new(ServerProcess::spawn(&mut command)?));
+        end_with_this_process(Arc::downgrade(&process))?;
+        let (addresses, token) = {
+            let mut process = process.lock().unwrap_or_else(PoisonError::into_inner);
+            let addresses = process.wait_until_serving()?;
+            let token = process.lines.iter().find_map(|line| line.strip_prefix("admin token "));
+            let token = token.and_then(|rest| rest.split(' ').next());
+            (addresses, token.context("the server shows no admin token")?.to_owned())
+        };
+        let url = format!("{}/v1/{TENANT}/infer", addresses.data);
+        let local = Self { _process: process, _lock: lock, admin_url: addresses.admin, token, url };
+        local.put_model(model)?;
+        Ok(local)
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn admin(&self) -> Result<Admin> {
+        Admin::of_own_server(&self.admin_url, self.token.clone())
+    }
+
+    fn put_model(&self, model: &Path) -> Result<()> {
+        let (admin, file) = (self.admin()?, HashedFile::read_model(model)?);
+        file.upload(&admin)?;
+        let changes = json!([
+            { "kind": "put_model", "model": MODEL, "digest": file.digest },
+            { "kind": "put_tenant", "tenant": TENANT, "document": tenant(None) },
+        ]);
+        admin
+            .post("releases?dry_run=false", &json!({ "changes": changes }))
+            .with_context(|| format!("--model: {}", model.display()))?;
+        let model = &admin.get("status")?["models"][MODEL];
+        println!("model: {}", signature(model).unwrap_or_else(|| state_and_reason(model)));
+        Ok(())
+    }
+}
+
+/// The tenant's document. Its default pipeline is that of the plugin.
+pub(super) fn tenant(pipeline: Option<&Name>) -> Value {
+    json!({ "open": true, "models": [MODEL], "default_pipeline": pipeline })
+}
+
+/// A folder for the data of a server, which no other server uses, and its lock. Compiled code is in
+/// the folder where builds keep that of the runtimes.
+fn empty_folder() -> Result<(PathBuf, File)> {
+    const MOST: usize = 64;
+    let builds = BuildFolder::open()?;
+    let (builds, runtimes) = (builds.path(), builds.runtimes());
+    fs::create_dir_all(&runtimes).with_context(|| runtimes.display().to_string())?;
+    for number in 1..=MOST {
+        let folder = builds.join(format!("dev-{number}"));
+        let shown = || folder.display().to_string();
+        fs::create_dir_all(&folder).with_context(shown)?;
+        let path = builds.join(format!("dev-{number}.lock"));
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.with_context(|| path.display().to_string())?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => continue,
+            Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
+            Ok(()) => {}
+        }
+        fs::remove_dir_all(&folder).with_context(shown)?;
+        fs::create_dir(&folder).with_context(shown)?;
+        symlink(&runtimes, folder.join(COMPILED)).with_context(shown)?;
+        return Ok((folder, lock));
+    }
+    bail!("{MOST} servers of `gristmill plugin dev` run already")
+}
+
+/// End the server, and this process, when this process is told to end: Ctrl-C in a terminal reaches
+/// both, but other signals reach this process alone.
+fn end_with_this_process(server: Weak<Mutex<ServerProcess>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut end, mut interrupt) = {
+        let _entered = runtime.enter();
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+    };
+    let ends = async move {
+        tokio::select! {
+            _ = end.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(ends);
+        if let Some(server) = server.upgrade() {
+            server.lock().unwrap_or_else(PoisonError::into_inner).kill();
+        }
+        std::process::exit(ENDED_BY_SIGNAL);
+    })?;
+    Ok(())
+}
