@@ -37,12 +37,12 @@ for file in $library; do sources="$sources $sdk/src/$file"; done
 # functions need them.
 clang=${CLANG:-clang}
 builtins=$("$clang" --target=wasm32-wasi -print-libgcc-file-name) && [ -e "$builtins" ] || builtins=
-# A small stack below the data, so that its overflow traps; memory for the arena and a small heap.
+# The stack lies below the data, so that its overflow traps; memory for the arena and a small heap.
 # shellcheck disable=SC2086
 if ! "$clang" --target=wasm32-wasi -mexec-model=reactor -nodefaultlibs \
     -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
     -O3 -msimd128 -flto -ffunction-sections -fno-math-errno \
-    -Wl,--stack-first -Wl,-z,stack-size=65536 -Wl,--strip-debug \
+    -Wl,--stack-first -Wl,-z,stack-size=1048576 -Wl,--strip-debug \
     -ffile-prefix-map="$sdk=gristmill" -I"$sdk/include" "$@" $sources $wasi $exports $init \
     "$sdk/bindings/imports.c" "$sdk/bindings/imports_component_type.o" \
     "$sdk/bindings/${world}_component_type.o" -lc -lm $builtins -o "$out"

@@ -75,7 +75,7 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
 }
 
 /// Where a guest's stack lies, and what to do about it.
-const STACK: &str = "a stack that overflows ends so, too: the SDKs for Rust and C give it 64 KiB, and \
+const STACK: &str = "a stack that overflows ends so, too: the SDKs for Rust and C give it 1 MiB, and \
     their pages say how to give more";
 
 /// The words of wasmtime's error for lists and strings that are too long. The error's type is

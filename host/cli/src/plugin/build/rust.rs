@@ -54,7 +54,7 @@ struct Package {
 }
 
 /// The stacks that a plugin may ask for.
-const STACKS: RangeInclusive<u64> = STACK_BYTES..=16 << 20;
+const STACKS: RangeInclusive<u64> = 64 << 10..=16 << 20;
 
 impl Package {
     fn of(folder: &Path) -> Result<Self> {
@@ -160,15 +160,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plugin_may_ask_for_a_larger_stack() {
+    fn a_plugin_may_ask_for_another_stack() {
         let stack = |metadata: Value| {
             let package = json!({ "metadata": metadata });
             stack_of(&package, Path::new("Cargo.toml")).map_err(|error| error.to_string())
         };
-        assert_eq!(stack(json!(null)), Ok(64 << 10));
-        assert_eq!(stack(json!({ "gristmill": {} })), Ok(64 << 10));
+        assert_eq!(stack(json!(null)), Ok(1 << 20));
+        assert_eq!(stack(json!({ "gristmill": {} })), Ok(1 << 20));
         let asked = |bytes: Value| stack(json!({ "gristmill": { "stack_bytes": bytes } }));
-        assert_eq!(asked(json!(1_048_576)), Ok(1 << 20));
+        assert_eq!(asked(json!(65536)), Ok(64 << 10));
         for bytes in [json!(1024), json!(100_001), json!(32 << 20), json!("1M"), json!(-1)] {
             let error = asked(bytes.clone()).unwrap_err();
             let expected =

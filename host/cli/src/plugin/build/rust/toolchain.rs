@@ -7,9 +7,8 @@ use anyhow::{Result, bail};
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The stack of a plugin that names no size. It is small, because each fresh instance needs memory
-/// for it.
-pub(super) const STACK_BYTES: u64 = 64 << 10;
+/// The stack of a plugin that names no size. A page of it takes memory once a call writes to it.
+pub(super) const STACK_BYTES: u64 = 1 << 20;
 
 /// Where Debian's `rust-web-src` puts the standard library's sources.
 const DEBIAN_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/std/Cargo.toml";
