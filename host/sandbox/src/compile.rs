@@ -25,8 +25,8 @@ use crate::language::Language;
 use crate::load_error::LoadError;
 use crate::mapped::code_of;
 use crate::runtime::{
-    Archive, CODE, CompiledRuntime, ContentPlace, Image, LOADING, LoadSourcesError, Loaded,
-    RuntimeFile, code_component, is_archive, load, read_runtime,
+    Archive, CompiledRuntime, ContentPlace, Image, LoadSourcesError, Loaded, RuntimeFile,
+    code_component, is_archive, is_own_import, load, read_runtime,
 };
 use crate::sources::sources_of;
 use crate::worlds::Roles;
@@ -262,23 +262,23 @@ fn from_sources(
     runtimes: &[CompiledRuntime],
     file: &[u8],
 ) -> Result<MadeComponent, Verdict> {
-    let sources = Archive::read(file).map_err(|error| Verdict::Refused(error.to_string()))?;
-    let language = sources.manifest.language;
+    let archive = Archive::read(file).map_err(|error| Verdict::Refused(error.to_string()))?;
+    let (language, sources) = (archive.manifest.language, archive.manifest.sources);
     let runtime = runtimes.iter().find(|runtime| runtime.language == language);
     let Some(CompiledRuntime { digest, file, code: Some(code), .. }) = runtime else {
         return Err(Verdict::Needs(language));
     };
     let runtime = read_runtime(file, *digest).and_then(RuntimeFile::read).map_err(failed)?;
     let code = code_of(engine, code).map_err(failed)?;
-    let loaded = load(engine, runtime, &code, sources).map_err(|error| match error {
+    let loaded = load(engine, runtime, &code, archive).map_err(|error| match error {
         LoadSourcesError::Host(_) | LoadSourcesError::Runtime(_) => failed(error),
         error => Verdict::Refused(error.to_string()),
     });
     let Loaded { component, roles, memory_bytes, image } = loaded?;
     let (mut imports, _) = border_of(&component).map_err(failed)?;
-    imports.retain(|import| import != CODE && import != LOADING);
+    imports.retain(|import| !is_own_import(import));
     let (roles, runtime, memory_bytes) = (Some(roles), Some(*digest), Some(memory_bytes));
-    Ok(MadeComponent { component, imports, roles, sources: None, runtime, memory_bytes, image })
+    Ok(MadeComponent { component, imports, roles, sources, runtime, memory_bytes, image })
 }
 
 fn runtime_code(file: &[u8]) -> Result<MadeComponent, Verdict> {

@@ -8,16 +8,19 @@ use serde::{Deserialize, Serialize};
 pub enum Language {
     /// CPython.
     Python,
+    /// StarlingMonkey. TypeScript is JavaScript once its types are removed.
+    JavaScript,
 }
 
 impl Language {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Python];
+    pub const ALL: [Self; 2] = [Self::Python, Self::JavaScript];
 
     /// Its name, as in an archive's manifest and in the name of a runtime's file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
+            Self::JavaScript => "javascript",
         }
     }
 }

@@ -33,15 +33,20 @@ pub(crate) use self::image::{ContentPlace, Image};
 pub(crate) use self::installed::{
     CompiledRuntime, InstalledRuntime, InstalledRuntimes, LinkedRuntime, read_runtime,
 };
-use self::load::{KEEP_OBJECTS, READ_FILE};
-pub(crate) use self::load::{LOADING, LoadSourcesError, Loaded, load};
+use self::load::{KEEP_OBJECTS, LOADING, OBJECTS, READ_FILE};
+pub(crate) use self::load::{LoadSourcesError, Loaded, load};
 pub(crate) use self::parts::{CODE, MEMORY_PAIR, READ_MEMORY, code_component};
 
 /// Link what a plugin of a runtime imports besides the contract: the code, and the files that it
 /// could read while it was loaded. There are none in a call.
 pub(crate) fn link(linker: &mut Linker<StoreData>, code: &Module) -> wasmtime::Result<()> {
     linker.root().module(CODE, code)?;
-    let mut loading = linker.instance(LOADING)?;
-    loading.func_wrap(READ_FILE, |_, (_,): (WasmStr,)| Ok((None::<Vec<u8>>,)))?;
-    loading.func_wrap(KEEP_OBJECTS, |_, (_,): (WasmList<u8>,)| Ok(()))
+    linker.instance(LOADING)?.func_wrap(READ_FILE, |_, (_,): (WasmStr,)| Ok((None::<Vec<u8>>,)))?;
+    linker.instance(OBJECTS)?.func_wrap(KEEP_OBJECTS, |_, (_,): (WasmList<u8>,)| Ok(()))
+}
+
+/// Whether a plugin of a runtime imports this from its runtime's host functions, and not because of
+/// what its sources do.
+pub(crate) fn is_own_import(import: &str) -> bool {
+    [CODE, LOADING, OBJECTS].contains(&import)
 }

@@ -77,8 +77,8 @@ const TEST_PLUGINS: [Plugin; 6] = [
 const LANGUAGE_PLUGINS: [Plugin; 6] = [
     Plugin { folder: "plugins/python/digits", file: "digits-python.tar" },
     Plugin { folder: "plugins/python/ranker", file: "ranker-python.tar" },
-    Plugin { folder: "plugins/js/digits", file: "digits-js.wasm" },
-    Plugin { folder: "plugins/js/ranker", file: "ranker-js.wasm" },
+    Plugin { folder: "plugins/js/digits", file: "digits-js.tar" },
+    Plugin { folder: "plugins/js/ranker", file: "ranker-js.tar" },
     Plugin { folder: "plugins/c/digits", file: "digits-c.wasm" },
     Plugin { folder: "plugins/c/ranker", file: "ranker-c.wasm" },
 ];

@@ -70,13 +70,16 @@ fn js_entry(plugin: &Path) -> String {
     )
 }
 
-/// The packages that the SDK's build script needs, as `gristmill plugin build` installed them.
+/// The packages that a component's build needs, as `gristmill plugin build` installed them.
 fn js_modules(tools: &Path) -> Result<PathBuf> {
     let list = fs::read(root().join("sdk/js/build/package-lock.json"))?;
     for entry in fs::read_dir(tools)? {
         let folder = entry?.path();
-        if fs::read(folder.join("package-lock.json")).is_ok_and(|installed| installed == list) {
-            return Ok(folder.join("node_modules"));
+        let (installed, modules) = (folder.join("package-lock.json"), folder.join("node_modules"));
+        if fs::read(installed).is_ok_and(|installed| installed == list)
+            && modules.join("@bytecodealliance").exists()
+        {
+            return Ok(modules);
         }
     }
     bail!("no packages of npm in {}", tools.display())

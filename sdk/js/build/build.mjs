@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-// Builds a plugin: bundles the author's files with the SDK, and makes a component of the bundle.
+// Builds a plugin: bundles the author's files, for the server's own runtime, or with the SDK into a
+// component.
 //
+//   node build.mjs FOLDER --sources DIR [--world WORLD]
 //   node build.mjs FOLDER --wit DIR --out FILE [--outside FILE] [--world WORLD]
 //     [--disable FEATURES]
 //   node build.mjs FOLDER --link
@@ -8,23 +10,25 @@
 // `gristmill plugin build` runs it. The tools that it needs are pinned in `package.json` beside it:
 // `npm ci` in this folder installs them.
 
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BuildError } from './build-error.mjs';
-import { bundle } from './bundle.mjs';
+import { archive, bundle } from './bundle.mjs';
 import { entryOf } from './entry.mjs';
 import { useLeanBindings } from './lean-bindings.mjs';
 import { linkSdk } from './link.mjs';
 
 const FEATURES = ['stdio', 'random', 'clocks', 'http', 'fetch-event'];
 
-const USAGE = `Usage: node build.mjs FOLDER --wit DIR --out FILE [--outside FILE] [--world WORLD]
+const USAGE = `Usage: node build.mjs FOLDER --sources DIR [--world WORLD]
+       node build.mjs FOLDER --wit DIR --out FILE [--outside FILE] [--world WORLD]
          [--disable FEATURES]
        node build.mjs FOLDER --link
 
   FOLDER      the plugin's folder
+  --sources   a new folder for the files that the server's runtime loads, instead of a component
   --wit       the folder with the contract's .wit files
   --out       the component's file
   --outside   the list of the files outside of the folder that are in it, but for the SDK
@@ -42,6 +46,10 @@ async function main() {
   const linked = await linkSdk(folder);
   if (linked) console.error(`linked ${linked}`);
   if (values.link) return;
+  if (values.sources !== undefined) {
+    await writeSources(values.sources, await archive(folder, entry, values.world));
+    return;
+  }
   for (const name of ['wit', 'out']) {
     if (values[name] === undefined) throw new BuildError(`--${name} is missing\n\n${USAGE}`);
   }
@@ -59,7 +67,15 @@ function options() {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { wit: text, out: text, outside: text, world: text, disable: text, link: { type: 'boolean' } },
+      options: {
+        sources: text,
+        wit: text,
+        out: text,
+        outside: text,
+        world: text,
+        disable: text,
+        link: { type: 'boolean' },
+      },
     });
   } catch (error) {
     throw new BuildError(`${error.message}\n\n${USAGE}`);
@@ -75,6 +91,16 @@ function features(list = 'http,fetch-event') {
     throw new BuildError(`--disable ${unknown}: the features are ${FEATURES.join(', ')}`);
   }
   return names;
+}
+
+/** Write the files below `folder`, and print which of them the runtime runs. */
+async function writeSources(folder, { app, files, outside }) {
+  for (const [path, content] of files) {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+  console.log(JSON.stringify({ app, outside }));
 }
 
 /** A component of `code`. `place` turns a line of it into the author's file and line. */

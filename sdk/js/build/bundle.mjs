@@ -1,10 +1,29 @@
 // One module of the author's files and the SDK.
 
+import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve, sep } from 'node:path';
 import { BuildError } from './build-error.mjs';
 import { originalLines } from './source-map.mjs';
 
 const SDK = resolve(import.meta.dirname, '..');
+
+/** What a component imports from the host. */
+export const HOST = ['gristmill:*', 'wasi:*'];
+
+/** The rules by which all is bundled. */
+export const BUNDLING = {
+  bundle: true,
+  charset: 'utf8',
+  conditions: ['gristmill'],
+  // The engine ends without a message where a module asks for it.
+  define: { 'import.meta.url': 'undefined' },
+  loader: { '.txt': 'text' },
+  logLevel: 'silent',
+  mainFields: ['module', 'main'],
+  platform: 'neutral',
+  sourcesContent: false,
+  target: 'es2022',
+};
 
 const CALLS = {
   preprocessor: ['preprocess'],
@@ -12,12 +31,67 @@ const CALLS = {
   processor: ['preprocess', 'postprocess'],
 };
 
+/** The module by which plugins import the SDK. */
+const PACKAGE = 'gristmill-plugin';
+
+/** The files of the archive that a runtime loads. The table of places has the bundle's name. */
+const APP = 'bundle.js';
+const PLACES = 'bundle.json';
+
 /**
  * The bundled code, the world that it is for, the author's places of its lines, and the files
  * outside of the author's folder that are in it, but for the SDK.
  */
 export async function bundle(folder, entry, wantedWorld) {
   const esbuild = await tool();
+  const { world, calls } = await callsOf(esbuild, folder, entry, wantedWorld);
+  const { text, table, inputs } = await run(esbuild, folder, entryModule(entry, calls), 'plugin.js', {
+    alias: {
+      [PACKAGE]: resolve(SDK, 'src/index.js'),
+      [`${PACKAGE}/component`]: resolve(SDK, 'src/component.js'),
+    },
+    external: HOST,
+    format: 'esm',
+  });
+  const code = `${text}\nglobalThis[Symbol.for("gristmill.sources")] = ${JSON.stringify(table)};\n`;
+  const place = (line) => {
+    const [source, original] = table.lines[line - 1] ?? [-1];
+    return source < 0 ? undefined : `${table.files[source]}:${original}`;
+  };
+  const outside = inputs.filter((path) => !path.startsWith(SDK + sep) && isOutside(folder, path));
+  return { world, code, place, outside };
+}
+
+/**
+ * The files that a runtime loads, by their paths, and the one that it runs: a script with all that
+ * the plugin imports but the SDK, which the runtime has. The author's own files are there to be read
+ * by people. `outside` has the files outside of the author's folder.
+ */
+export async function archive(folder, entry, wantedWorld) {
+  const esbuild = await tool();
+  const { calls } = await callsOf(esbuild, folder, entry, wantedWorld);
+  const main = `export { ${calls.join(', ')} } from ${JSON.stringify(entry)};`;
+  const { text, table, inputs, imports } = await run(esbuild, folder, main, APP, {
+    external: [PACKAGE, ...HOST],
+    format: 'cjs',
+  });
+  const others = imports.filter((name) => name !== PACKAGE);
+  if (others.length > 0) {
+    throw new BuildError(
+      `${relative(folder, entry)} imports ${others.join(', ')}, which only a component can: ` +
+        `put "gristmill": { "component": true } into package.json`,
+    );
+  }
+  const files = new Map([[APP, text], [PLACES, JSON.stringify(table)]]);
+  const modules = `${sep}node_modules${sep}`;
+  for (const path of inputs) {
+    if (isOutside(folder, path) || path.includes(modules)) continue;
+    files.set(`source/${relative(folder, path).split(sep).join('/')}`, await readFile(path));
+  }
+  return { app: APP, files, outside: inputs.filter((path) => isOutside(folder, path)) };
+}
+
+async function callsOf(esbuild, folder, entry, wantedWorld) {
   const exports = await exportsOf(esbuild, folder, entry);
   const world = wantedWorld ?? worldOf(exports, entry);
   const calls = CALLS[world];
@@ -31,24 +105,11 @@ export async function bundle(folder, entry, wantedWorld) {
         `needs; it exports ${exports.join(', ') || 'nothing'}`,
     );
   }
-  const main = entryModule(entry, calls);
-  const { outputFiles, metafile } = await run(esbuild, folder, {
-    metafile: true,
-    stdin: { contents: main, resolveDir: folder, sourcefile: 'entry.js' },
-    sourcemap: 'external',
-  });
-  const file = (extension) => outputFiles.find(({ path }) => path.endsWith(extension)).text;
-  const table = placesOf(JSON.parse(file('.map')), folder);
-  const code = `${file('.js')}\nglobalThis[Symbol.for("gristmill.sources")] = ${JSON.stringify(table)};\n`;
-  const place = (line) => {
-    const [source, original] = table.lines[line - 1] ?? [-1];
-    return source < 0 ? undefined : `${table.files[source]}:${original}`;
-  };
-  const outside = Object.keys(metafile.inputs).filter((input) => {
-    const path = resolve(folder, input);
-    return !path.startsWith(SDK + sep) && relative(folder, path).startsWith('..');
-  });
-  return { world, code, place, outside };
+  return { world, calls };
+}
+
+function isOutside(folder, path) {
+  return relative(folder, path).startsWith('..');
 }
 
 /** The component's entry module: it exports the world's functions by name. */
@@ -65,7 +126,8 @@ function entryModule(entry, calls) {
 }
 
 async function exportsOf(esbuild, folder, entry) {
-  const { metafile } = await run(esbuild, folder, { entryPoints: [entry], metafile: true });
+  const external = [PACKAGE, ...HOST];
+  const { metafile } = await build(esbuild, folder, { entryPoints: [entry], external, format: 'esm' });
   return Object.values(metafile.outputs).flatMap((output) => output.exports);
 }
 
@@ -80,36 +142,40 @@ function worldOf(exports, entry) {
   return world;
 }
 
-/** Both runs have the same rules. The SDK is this one, wherever the plugin's folder is. */
-async function run(esbuild, folder, options) {
+/** One script of the module `main`, and what it was made of. */
+async function run(esbuild, folder, main, name, options) {
+  const { outputFiles, metafile } = await build(esbuild, folder, {
+    ...options,
+    sourcemap: 'external',
+    stdin: { contents: main, resolveDir: folder, sourcefile: 'entry.js' },
+  });
+  const file = (extension) => outputFiles.find(({ path }) => path.endsWith(extension)).text;
+  return {
+    text: file('.js'),
+    table: { bundle: name, ...placesOf(JSON.parse(file('.map')), folder) },
+    inputs: Object.keys(metafile.inputs).filter((input) => input !== 'entry.js').map((input) => resolve(folder, input)),
+    imports: Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path)),
+  };
+}
+
+async function build(esbuild, folder, options) {
   try {
     return await esbuild.build({
+      ...BUNDLING,
       ...options,
       absWorkingDir: folder,
-      alias: {
-        'gristmill-plugin': resolve(SDK, 'src/index.js'),
-        'gristmill-plugin/component': resolve(SDK, 'src/component.js'),
-      },
-      bundle: true,
-      charset: 'utf8',
-      conditions: ['gristmill'],
-      // The engine ends without a message where a module asks for it.
-      define: { 'import.meta.url': 'undefined' },
-      external: ['gristmill:*', 'wasi:*'],
-      format: 'esm',
-      loader: { '.txt': 'text' },
-      logLevel: 'silent',
+      metafile: true,
       outdir: folder,
-      platform: 'neutral',
-      mainFields: ['module', 'main'],
-      sourcesContent: false,
-      target: 'es2022',
       write: false,
     });
   } catch (error) {
     if (!Array.isArray(error.errors)) throw error;
     const texts = await esbuild.formatMessages(error.errors, { kind: 'error' });
-    throw new BuildError(`the plugin's files cannot be bundled:\n${texts.join('').trimEnd()}`);
+    const waits = error.errors.some(({ text }) => text.startsWith('Top-level await'));
+    const cure = waits
+      ? '\nawait in the functions, or put "gristmill": { "component": true } into package.json'
+      : '';
+    throw new BuildError(`the plugin's files cannot be bundled:\n${texts.join('').trimEnd()}${cure}`);
   }
 }
 
@@ -121,7 +187,7 @@ function placesOf(map, folder) {
     if (own) return `gristmill-plugin/${relative(SDK, path).split(sep).join('/')}`;
     return relative(folder, path).split(sep).join('/');
   });
-  return { bundle: 'plugin.js', files, lines: originalLines(map.mappings) };
+  return { files, lines: originalLines(map.mappings) };
 }
 
 async function tool() {

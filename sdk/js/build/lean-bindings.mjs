@@ -26,7 +26,7 @@ const CHANGES = [
   ],
   // A promise for each call, also where the plugin's function is not asynchronous.
   [
-    /^async function export_(\w+)\(([^)]*)\) \{\n([^]*?)\n {2}let ret;\n {2}const (borrows\d+) = curResourceBorrows;\n([^]*?)\n {2}return;\n\}\n/gm,
+    /^async function export_(\w+)\(([^)]*)\) \{\n((?:(?!\n\})[^])*?)\n {2}let ret;\n {2}const (borrows\d+) = curResourceBorrows;\n([^]*?)\n {2}return;\n\}\n/gm,
     withoutPromise,
   ],
   // A text's bytes are counted, character by character, before they are made.

@@ -4,15 +4,15 @@
 import * as host from '#host';
 import { Internal } from './failure.js';
 
-// `build/build.mjs` sets this in a component. The engine knows only the places in the one bundled
-// file, so the bundle has a table: for each of its lines the author's file and line.
-const sources = () => globalThis[Symbol.for('gristmill.sources')];
+/**
+ * The global variable with the places of the bundled file's lines: the engine knows only that file,
+ * so the build makes a table, for each of its lines the author's file and line.
+ */
+export const PLACES = Symbol.for('gristmill.sources');
 
 /** Log `error` and return the internal failure that stands for it. */
 export function logFault(error) {
-  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
-  const frames = framesOf(error?.stack ?? '');
-  const place = frames.find((frame) => !frame.internal);
+  const { text, frames, place } = parts(error);
   const message = place === undefined ? text : `${text}, at ${place.file}:${place.line}`;
   const fields = place === undefined ? [] : [
     { name: 'file', value: place.file },
@@ -24,6 +24,26 @@ export function logFault(error) {
   return new Internal(message);
 }
 
+/**
+ * `error` in lines: what it says, and each frame of the author's with the line of source that
+ * `sourceLine` finds.
+ */
+export function describe(error, sourceLine) {
+  const { text, frames } = parts(error);
+  const lines = frames.filter((frame) => !frame.internal).flatMap(({ name, file, line }) => {
+    const source = sourceLine(file, line);
+    const at = `  at ${name ? `${name} (${file}:${line})` : `${file}:${line}`}`;
+    return source ? [at, `    ${source}`] : [at];
+  });
+  return [text, ...lines].join('\n');
+}
+
+function parts(error) {
+  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  const frames = framesOf(error?.stack ?? '');
+  return { text, frames, place: frames.find((frame) => !frame.internal) };
+}
+
 /** Not `instanceof`: the errors of a component's bindings are of another realm. */
 function isError(value) {
   return typeof value?.message === 'string' && typeof value.name === 'string';
@@ -31,7 +51,7 @@ function isError(value) {
 
 /** The frames of a stack in SpiderMonkey's or V8's form, from the innermost on. */
 function framesOf(stack) {
-  const table = sources();
+  const table = globalThis[PLACES];
   const frames = [];
   for (const text of stack.split('\n')) {
     const match = /^(?:\s+at )?(.*?)(?:@| \(|^)([^@(]*?):(\d+):\d+\)?$/.exec(text);

@@ -22,10 +22,13 @@ from typing import Any
 from componentize_py_types import Err
 from gristmill_plugin import plugin, snapshot, tracebacks
 from runtime_missing import explained
-from wit_world.imports import loading
+from wit_world.imports import loading, objects
 
 #: The files of the standard library have paths that begin so. The others are the plugin's own.
 LIBRARY = "@library/"
+
+#: The largest file of the plugin's own whose text is kept for tracebacks.
+SOURCE_BYTES_MAX = 256 << 10
 
 #: The functions that a plugin may export.
 FUNCTIONS = ("preprocess", "postprocess")
@@ -111,6 +114,8 @@ class Sources:
         spec = module.__spec__
         assert spec is not None
         source, spec.loader_state = spec.loader_state, None
+        if not str(spec.origin).startswith("/") and len(source) <= SOURCE_BYTES_MAX:
+            tracebacks.sources[str(spec.origin)] = source.decode(errors="replace")
         code: CodeType = compile(source, str(spec.origin), "exec", dont_inherit=True)
         exec(code, module.__dict__)
 
@@ -140,7 +145,7 @@ def keep_objects() -> None:
 def tell(addresses: array[int], least: int) -> None:
     """Tell the host these addresses, if there are more than `least`."""
     if len(addresses) > least:
-        loading.keep_objects(addresses.tobytes())
+        objects.keep_objects(addresses.tobytes())
         del addresses[:]
 
 

@@ -133,6 +133,20 @@ def test_of_a_long_traceback_the_innermost_frames_and_the_message_remain():
     assert "in innermost" in last[0] and last[1].endswith(" [cut]")
 
 
+def test_a_traceback_has_the_source_lines_that_are_known(monkeypatch):
+    from gristmill_plugin import tracebacks
+
+    def told() -> str:
+        try:
+            int("x")  # here
+        except ValueError as error:
+            return tracebacks.format_exception(error)
+
+    assert "# here" not in told()
+    monkeypatch.setitem(tracebacks.sources, __file__, open(__file__).read())
+    assert told().splitlines()[-2] == '    int("x")  # here'
+
+
 def test_a_traceback_shows_causes_and_shortens_recursion():
     def recurse(depth):
         recurse(depth + 1)

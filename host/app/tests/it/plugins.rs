@@ -12,6 +12,7 @@ mod costly_uploads;
 mod fuzz_inputs;
 mod init;
 mod instance_reuse;
+mod javascript;
 mod languages;
 mod leaks;
 mod lines;

@@ -2,6 +2,7 @@
 //! archive of its sources and load them, and report.
 
 mod c;
+mod files;
 mod js;
 mod module;
 mod python;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_sandbox::add_sources;
+use gristmill_sandbox::{Archive, add_sources};
 
 use self::module::Module;
 pub(crate) use self::sources::sources;
@@ -40,9 +41,10 @@ pub(crate) fn command() -> Command {
              SDKs, componentize-py, packages of npm and compiled crates are kept in one folder for \
              all plugins: GRISTMILL_BUILD_DIR, otherwise gristmill in $XDG_CACHE_HOME or ~/.cache. \
              It can be deleted at any time.\n\n\
-             A plugin in Python is not compiled: its files are written to NAME.tar, and the server \
-             loads them into its own Python. The build loads them, too, and says what is wrong. \
-             With component = true in [tool.gristmill] it is compiled with a Python of its own.",
+             A plugin in Python or JavaScript is not compiled: its files are written to NAME.tar, \
+             and the server loads them into its own interpreter. The build loads them, too, and says \
+             what is wrong. With component = true in [tool.gristmill], or \"gristmill\": \
+             { \"component\": true } in package.json, it is compiled with an interpreter of its own.",
         )
         .arg(Arg::new("folder").value_name("FOLDER").default_value(".").help("The plugin's folder"))
         .arg(
@@ -87,15 +89,13 @@ pub(crate) struct Built {
 
 /// Build the plugin in `folder`.
 pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
-    let language = Language::of(folder)?;
-    if language == Language::Python && !python::is_component(folder)? {
-        return build_archive(folder, out);
-    }
-    let compile = match language {
+    let compile = match Language::of(folder)? {
         Language::Rust => rust::compile,
-        Language::Python => python::compile,
-        Language::Js => js::compile,
         Language::C => c::compile,
+        Language::Python if python::is_component(folder)? => python::compile,
+        Language::Js if js::is_component(folder)? => js::compile,
+        Language::Python => return write_archive(folder, out, python::archive(folder)?),
+        Language::Js => return write_archive(folder, out, js::archive(folder)?),
     };
     // Before the build, so that a file that changes meanwhile is not in it.
     let sources = sources(folder)?;
@@ -111,8 +111,11 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
 
 /// Write the sources of the plugin in `folder` as an archive, which the server loads into the
 /// language's shared runtime.
-fn build_archive(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
-    let (name, archive) = python::archive(folder)?;
+fn write_archive(
+    folder: &Path,
+    out: Option<PathBuf>,
+    (name, archive): (String, Archive),
+) -> Result<Built> {
     let (path, file) = (path_of(folder, out, &name, "tar")?, archive.write()?);
     std::fs::write(&path, &file).with_context(|| path.display().to_string())?;
     Ok(Built { path, checked: Checked::Archive(file) })

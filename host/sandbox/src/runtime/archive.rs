@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use gristmill_core::Digest;
 use serde::{Deserialize, Serialize};
 use tar::{EntryType, Header};
 
@@ -55,8 +56,12 @@ pub enum ArchiveError {
 pub struct Manifest {
     /// The language, which names the runtime.
     pub language: Language,
-    /// The module that is loaded.
+    /// What is loaded: in Python the name of a module, in JavaScript a file.
     pub app: String,
+    /// The digest of what a tool made the archive of, if a tool has made it. It is for clients
+    /// alone, as that of a component's sources is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Digest>,
 }
 
 /// The sources of a plugin.
@@ -96,15 +101,19 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The file of the module that is loaded, unless it is a package.
+    /// The file that is loaded, unless it is a package of Python.
     pub fn app_file(&self) -> String {
-        format!("{}.py", self.manifest.app.replace('.', "/"))
+        match self.manifest.language {
+            Language::Python => format!("{}.py", self.manifest.app.replace('.', "/")),
+            Language::JavaScript => self.manifest.app.clone(),
+        }
     }
 
-    /// Whether the module that is loaded is there.
+    /// Whether what is loaded is there.
     pub fn has_app(&self) -> bool {
         let package = format!("{}/__init__.py", self.manifest.app.replace('.', "/"));
-        self.files.contains_key(&self.app_file()) || self.files.contains_key(&package)
+        let is_package = self.manifest.language == Language::Python;
+        self.files.contains_key(&self.app_file()) || is_package && self.files.contains_key(&package)
     }
 
     /// Write the archive: sorted, without times and owners.
@@ -175,7 +184,7 @@ mod tests {
     use super::*;
 
     fn archive() -> Archive {
-        let manifest = Manifest { language: Language::Python, app: "app".into() };
+        let manifest = Manifest { language: Language::Python, app: "app".into(), sources: None };
         let files = [("app.py".to_owned(), b"x = 1".to_vec()), ("a/b.txt".into(), Vec::new())];
         Archive { manifest, files: files.into() }
     }

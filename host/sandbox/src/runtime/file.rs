@@ -1,4 +1,5 @@
-//! The file of a runtime: a component, with the standard library in a custom section.
+//! The file of a runtime: a component, with the standard library in a custom section unless the
+//! language has it in its interpreter.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,16 +14,15 @@ const LIBRARY: &str = "gristmill:library";
 pub(crate) struct RuntimeFile {
     /// The component. Custom sections do not matter to it.
     pub(super) component: Vec<u8>,
-    /// The standard library by path.
+    /// The standard library by path. Empty if the interpreter has it.
     pub(super) library: BTreeMap<String, Vec<u8>>,
 }
 
 impl RuntimeFile {
     /// Read the file.
     pub(crate) fn read(file: Vec<u8>) -> io::Result<Self> {
-        let missing = || io::Error::other(format!("the runtime's file has no section {LIBRARY}"));
-        let library = custom_section(&file, LIBRARY).ok_or_else(missing)?;
-        let library = files_of(library).map_err(io::Error::other)?;
+        let library = custom_section(&file, LIBRARY).map(files_of).transpose();
+        let library = library.map_err(io::Error::other)?.unwrap_or_default();
         Ok(Self { component: file, library })
     }
 }

@@ -26,6 +26,9 @@ use crate::worlds::Roles;
 /// The interface of what a runtime asks for while it loads sources.
 pub(crate) const LOADING: &str = "gristmill:runtime/loading@0.1.0";
 pub(super) const READ_FILE: &str = "read-file";
+
+/// The interface by which the runtime for Python tells its objects.
+pub(super) const OBJECTS: &str = "gristmill:runtime/objects@0.1.0";
 pub(super) const KEEP_OBJECTS: &str = "keep-objects";
 
 /// The most objects whose addresses a runtime may tell.
@@ -198,8 +201,7 @@ fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>>
     link_lines(&mut linker, &[log::INTERFACE], |state: &mut LoadState, level: Level, message| {
         state.lines.push(level, message);
     })?;
-    let mut loading = linker.instance(LOADING)?;
-    loading.func_wrap(
+    linker.instance(OBJECTS)?.func_wrap(
         KEEP_OBJECTS,
         |mut store: StoreContextMut<'_, LoadState>, (addresses,): (WasmList<u8>,)| {
             let addresses = addresses.as_le_slice(&store).chunks_exact(4);
@@ -214,7 +216,7 @@ fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>>
             Ok(())
         },
     )?;
-    loading.func_wrap(
+    linker.instance(LOADING)?.func_wrap(
         READ_FILE,
         |store: StoreContextMut<'_, LoadState>, (path,): (WasmStr,)| {
             let path = path.to_str(&store)?;

@@ -1,12 +1,16 @@
 """Tracebacks as text, without access to files.
 
-The standard `traceback` module looks at the source files when it formats. A component has none.
+The standard `traceback` module looks at the source files when it formats. A component has none, and
+the server's runtime keeps the text of the plugin's own.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
 from types import TracebackType
+
+#: The text of source files by their names, as far as it is known.
+sources: dict[str, str] = {}
 
 _SDK = __file__.removesuffix("tracebacks.py")
 
@@ -17,9 +21,9 @@ _TEXT_MAX = 1 << 10
 
 
 def format_exception(error: BaseException) -> str:
-    """The traceback of `error` and of its causes, as Python prints it, without source lines.
+    """The traceback of `error` and of its causes, as Python prints it.
 
-    The beginning of a long one is cut.
+    The source lines are those of files whose text is known. The beginning of a long one is cut.
     """
     shown: list[str] = []
     seen: set[int] = set()
@@ -82,11 +86,18 @@ def _lines(frames: list[tuple[str, int, str]]) -> list[str]:
     lines = []
     for (file, line, name), equal in groupby(frames):
         count = len([*equal])
-        lines += [f'  File "{file}", line {line}, in {name}'] * min(count, 3)
+        source = _source_line(file, line)
+        shown = f'  File "{file}", line {line}, in {name}'
+        lines += [f"{shown}\n    {source}" if source else shown] * min(count, 3)
         if count > 3:
             more = count - 3
             lines.append(f"  [Previous line repeated {more} more time{'s' if more > 1 else ''}]")
     return lines
+
+
+def _source_line(file: str, line: int) -> str:
+    lines = sources.get(file, "").splitlines()
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[str, int, str]]:

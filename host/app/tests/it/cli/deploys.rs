@@ -369,7 +369,7 @@ fn a_folder_whose_sources_are_the_same_changes_nothing() {
     let server = Server::start();
     server.model("digits");
     for (language, file) in [("python", "app.py"), ("js", "plugin.js")] {
-        // In Python the sources are what is deployed.
+        // In Python nothing is built.
         let is_archive = language == "python";
         // The server has a build of the folder, which another machine may have made.
         server.open_tenant(language);

@@ -59,13 +59,12 @@ fn table() -> PathBuf {
 }
 
 fn server() -> Server {
-    // The runtime takes long to compile in the profile of the tests.
-    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
+    let server = Setup::new().with_runtimes().start();
     server.open_tenant("acme");
     server.model("digits");
     let table = fs::read(table().join("array_table.py")).unwrap();
     let files = [("app.py".to_owned(), APP.into()), ("array_table.py".to_owned(), table)];
-    let manifest = Manifest { language: Language::Python, app: "app".into() };
+    let manifest = Manifest { language: Language::Python, app: "app".into(), sources: None };
     let archive = Archive { manifest, files: files.into() }.write().unwrap();
     let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
     assert_eq!(answer.status, 200, "{}", answer.text());

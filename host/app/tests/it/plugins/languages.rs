@@ -16,8 +16,7 @@ const TOLERANCE: f64 = 1e-4;
 /// A server with the samples of this language, as the tenant that has its name, and those of Rust.
 #[track_caller]
 fn deployed(language: &str) -> Server {
-    // Engines of Python and JavaScript take long to compile in the profile of the tests.
-    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
+    let server = Setup::new().with_runtimes().start();
     server.digits("rust");
     server.open_tenant(language);
     server.model("ranker");

@@ -13,7 +13,7 @@ use crate::support::setup::Setup;
 
 /// An archive of these files, whose module is `app`.
 fn archive(files: &[(&str, &str)]) -> Vec<u8> {
-    let manifest = Manifest { language: Language::Python, app: "app".into() };
+    let manifest = Manifest { language: Language::Python, app: "app".into(), sources: None };
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
     Archive { manifest, files: files.collect() }.write().unwrap()
 }
@@ -56,8 +56,7 @@ class Plugin(Processor):
 }
 
 fn server() -> Server {
-    // The runtime takes long to compile in the profile of the tests.
-    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
+    let server = Setup::new().with_runtimes().start();
     server.open_tenant("acme");
     server.model("digits");
     server
@@ -251,7 +250,7 @@ def call(body):
 #[test]
 fn an_idle_instance_of_another_pipeline_makes_room() {
     // Half of the budget is as much as three instances of CPython have.
-    let setup = Setup::new().flag("--compile-timeout-s", "1800");
+    let setup = Setup::new().with_runtimes();
     let server = setup.flag("--tenant-bytes-max", "100000000").start();
     server.open_tenant("acme");
     server.model("digits");
@@ -300,7 +299,10 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
         ("from six import PY3\n", &["app.py:1: no module named 'six'", "--target lib six"]),
         (
             "def f():\n  raise ValueError('no labels')\nf()\n",
-            &["Traceback (most recent call last):\n  File \"app.py\", line 3", "line 2, in f"],
+            &[
+                "Traceback (most recent call last):\n  File \"app.py\", line 3",
+                "line 2, in f\n    raise ValueError('no labels')\n",
+            ],
         ),
         ("x = 1\n", &["exports no plugin", "@export"]),
         ("open('/etc/passwd')\n", &["'/etc/passwd' is not in the plugin's folder"]),

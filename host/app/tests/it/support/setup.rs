@@ -58,6 +58,14 @@ impl Setup {
         self
     }
 
+    /// With the compiled runtimes of languages that the build of the plugins has left, so that this
+    /// server compiles none: that takes long in the profile of the tests.
+    pub(crate) fn with_runtimes(self) -> Self {
+        let built = files::root().join("target/plugin-tools/runtimes");
+        copy_files(&built, &self.data_dir().join("compiled"));
+        self.flag("--compile-timeout-s", "1800")
+    }
+
     /// With TLS on all planes. The certificate of this authority is written as `server.crt` and
     /// `server.key`.
     pub(crate) fn with_tls(self, authority: &Authority) -> Self {
@@ -235,5 +243,17 @@ impl Setup {
     /// All that it has written to standard error.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap()
+    }
+}
+
+/// Copy the files of a folder, and those of its folders, if there is such a folder.
+fn copy_files(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        fs::create_dir_all(to).unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_files(&entry.path(), &to),
+            false => _ = fs::copy(entry.path(), to).unwrap(),
+        }
     }
 }

@@ -1,15 +1,18 @@
-//! Plugins in JavaScript and TypeScript: the SDK's own build script, with its pinned packages.
+//! Plugins in JavaScript and TypeScript: the SDK's own build script, with its pinned packages, makes
+//! an archive of sources, or a component with an engine of its own.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use gristmill_core::Digest;
+use gristmill_sandbox::{Archive, Language as RuntimeLanguage, Manifest};
 
+use super::files::Files;
 use super::module::{Module, folder_name};
+use super::sources::sources;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::language::{Language, js_manifest};
 use crate::plugin::sdk::Sdks;
@@ -20,33 +23,86 @@ const NODE_MAJOR_MIN: u32 = 20;
 
 const REMEDY: &str = "install Node 20 or newer with npm, on Debian 13: apt-get install nodejs npm";
 
-/// Build the plugin in `folder`.
-pub(super) fn compile(folder: &Path) -> Result<Module> {
-    let builds = BuildFolder::open()?;
+/// The plugin's name, and its sources: one script with all that it imports but the SDK, and the
+/// author's own files.
+pub(super) fn archive(folder: &Path) -> Result<(String, Archive)> {
     let manifest = js_manifest(folder)?;
-    let options = &manifest["gristmill"];
-    let sdks = Sdks::unpack(&builds)?;
-    let build = sdks.of(Language::Js).join("build");
-    check_node()?;
-    install(&build, &builds)?;
+    ensure!(
+        manifest["gristmill"]["disable"].is_null(),
+        "package.json: gristmill.disable is for components: the server's own engine has all \
+         features that plugins may use; leave it out, or add \"component\": true"
+    );
+    // Before the build, so that a file that changes meanwhile is not in it.
+    let sources = sources(folder)?;
+    let made = tempfile::tempdir()?;
+    let (mut script, _) = script(folder, &manifest, false)?;
+    let written = output(script.arg("--sources").arg(made.path()), REMEDY)?;
+    let Written { app, outside } = serde_json::from_str(&written)?;
+    let mut files = Files::default();
+    files.add(made.path(), "", false)?;
+    let sources = sources.filter(|_| outside.is_empty());
+    let archive = Archive {
+        manifest: Manifest { language: RuntimeLanguage::JavaScript, app, sources },
+        files: files.found,
+    };
+    Ok((name_of(&manifest, folder)?, archive))
+}
+
+/// What the build script says of the sources that it wrote.
+#[derive(serde::Deserialize)]
+struct Written {
+    /// The file that the runtime runs.
+    app: String,
+    /// The files outside of the plugin's folder that are in it.
+    outside: Vec<String>,
+}
+
+/// Build a component of the plugin in `folder`.
+pub(super) fn compile(folder: &Path) -> Result<Module> {
+    let manifest = js_manifest(folder)?;
+    let (mut script, sdks) = script(folder, &manifest, true)?;
     let name = name_of(&manifest, folder)?;
     eprintln!("building {name} with componentize-js");
     let made = tempfile::tempdir()?;
     let out = made.path().join("plugin.wasm");
     let outside = made.path().join("outside.json");
-    let mut script = Command::new("node");
-    script.arg(build.join("build.mjs")).arg(folder);
     script.arg("--wit").arg(sdks.wit()).arg("--out").arg(&out).arg("--outside").arg(&outside);
-    for key in ["world", "disable"] {
-        if let Some(value) = options[key].as_str() {
-            script.arg(format!("--{key}")).arg(value);
-        }
+    if let Some(features) = manifest["gristmill"]["disable"].as_str() {
+        script.arg("--disable").arg(features);
     }
     run(&mut script, REMEDY)?;
     let file = fs::read(&out).context("the build script made no file")?;
     let outside = fs::read(&outside).context("the build script did not say what it read")?;
     let outside: Vec<String> = serde_json::from_slice(&outside)?;
     Ok(Module { name, file, is_of_folder: outside.is_empty() })
+}
+
+/// The build script for `folder`, ready to run but for what it makes, and the SDKs that it is from.
+fn script(
+    folder: &Path,
+    manifest: &serde_json::Value,
+    is_component: bool,
+) -> Result<(Command, Sdks)> {
+    let builds = BuildFolder::open()?;
+    let sdks = Sdks::unpack(&builds)?;
+    let build = sdks.of(Language::Js).join("build");
+    check_node()?;
+    install(&build, &builds, is_component)?;
+    let mut script = Command::new("node");
+    script.arg(build.join("build.mjs")).arg(folder);
+    if let Some(world) = manifest["gristmill"]["world"].as_str() {
+        script.arg("--world").arg(world);
+    }
+    Ok((script, sdks))
+}
+
+/// Whether the plugin is built as a component. Otherwise it is an archive of its sources.
+pub(super) fn is_component(folder: &Path) -> Result<bool> {
+    match &js_manifest(folder)?["gristmill"]["component"] {
+        serde_json::Value::Null => Ok(false),
+        serde_json::Value::Bool(is_component) => Ok(*is_component),
+        other => bail!("package.json: gristmill.component is {other}, not true or false"),
+    }
 }
 
 /// The package's name without its scope, or the folder's.
@@ -67,29 +123,39 @@ fn check_node() -> Result<()> {
     Ok(())
 }
 
-/// Put the packages of the build script into `build/node_modules`. They are installed once for all
-/// versions of the SDK that have the same list of packages.
-fn install(build: &Path, builds: &BuildFolder) -> Result<()> {
+/// Put the packages of the build script into `build/node_modules`: esbuild, and componentize-js if a
+/// component is built. They are installed once for all versions of the SDK that have the same list
+/// of packages.
+fn install(build: &Path, builds: &BuildFolder, is_component: bool) -> Result<()> {
     let lists = ["package.json", "package-lock.json"];
     let list = fs::read(build.join(lists[1]))?;
-    let name = format!("npm-{}", &Digest::of(&list).hex()[..16]);
+    let all = format!("npm-{}", &Digest::of(&list).hex()[..16]);
+    let (name, shown, option) = match is_component {
+        true => (all.clone(), "esbuild and componentize-js", None),
+        false => (format!("{all}-bundle"), "esbuild", Some("--omit=dev")),
+    };
     builds.part(&name, |folder| {
-        eprintln!("installing esbuild and componentize-js into {} (once)", folder.display());
+        eprintln!("installing {shown} into {} (once)", folder.display());
         for name in lists {
             fs::copy(build.join(name), folder.join(name))?;
         }
         let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+        npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).args(option);
         run(npm.current_dir(folder), REMEDY)
     })?;
     // From SDK/sdk/js/build, so that the folder of all builds may be moved.
-    let target = Path::new("../../../..").join(name).join("node_modules");
-    match symlink(target, build.join("node_modules")) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            Err(error).with_context(|| build.display().to_string())
-        }
-        _ => Ok(()),
+    let target = |name: &str| Path::new("../../../..").join(name).join("node_modules");
+    let link = build.join("node_modules");
+    let shown = || link.display().to_string();
+    // A link to all packages serves both.
+    if fs::read_link(&link)
+        .is_ok_and(|linked| [&name, &all].map(|name| target(name)).contains(&linked))
+    {
+        return Ok(());
     }
+    let unfinished = build.join(format!("node_modules.{}", std::process::id()));
+    symlink(target(&name), &unfinished).with_context(shown)?;
+    fs::rename(&unfinished, &link).with_context(shown)
 }
 
 #[cfg(test)]

@@ -1,27 +1,14 @@
 //! The archive of a plugin's sources: the files of its folder, and the packages in its `paths`.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use gristmill_sandbox::{Archive, Language, Manifest};
 
+use super::super::files::Files;
 use super::Manifest as Project;
 use crate::plugin::language::python_manifest;
 use crate::plugin::within::within;
-
-/// Names of folders that are not part of a plugin: of tests, of tools and of versions.
-const LEFT_OUT: [&str; 3] = ["__pycache__", "node_modules", "venv"];
-
-/// Those at the top of a plugin's folder: its requests for `plugin test`, and its tests.
-const LEFT_OUT_AT_THE_TOP: [&str; 2] = ["requests", "tests"];
-
-/// Ends of names of files that are not part of a plugin: what builds make.
-const BUILT: [&str; 3] = [".pyc", ".tar", ".wasm"];
-
-/// The most bytes of an archive.
-const BYTES_MAX: usize = 64 << 20;
 
 /// The plugin's name, and its sources.
 pub(in super::super) fn archive(folder: &Path) -> Result<(String, Archive)> {
@@ -33,7 +20,7 @@ pub(in super::super) fn archive(folder: &Path) -> Result<(String, Archive)> {
             .with_context(|| format!("pyproject.toml: tool.gristmill.paths has {path:?}"))?;
         files.add(&resolved, "", false)?;
     }
-    let manifest = Manifest { language: Language::Python, app };
+    let manifest = Manifest { language: Language::Python, app, sources: None };
     let archive = Archive { manifest, files: files.found };
     ensure!(
         archive.has_app(),
@@ -44,44 +31,11 @@ pub(in super::super) fn archive(folder: &Path) -> Result<(String, Archive)> {
     Ok((name, archive))
 }
 
-#[derive(Default)]
-struct Files {
-    found: BTreeMap<String, Vec<u8>>,
-    bytes: usize,
-}
-
-impl Files {
-    /// Add the files of `folder`, whose paths in the archive begin with `below`. Links are left
-    /// out: the archive is the same wherever the folder is.
-    fn add(&mut self, folder: &Path, below: &str, is_top: bool) -> Result<()> {
-        let shown = || folder.display().to_string();
-        for entry in fs::read_dir(folder).with_context(shown)? {
-            let entry = entry.with_context(shown)?;
-            let (name, kind) = (entry.file_name(), entry.file_type().with_context(shown)?);
-            let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
-            let below = format!("{below}{name}");
-            let is_left_out =
-                LEFT_OUT.contains(&name) || is_top && LEFT_OUT_AT_THE_TOP.contains(&name);
-            if kind.is_dir() && !is_left_out {
-                self.add(&entry.path(), &format!("{below}/"), false)?;
-            }
-            let is_test = name.starts_with("test_") && name.ends_with(".py");
-            if !kind.is_file() || is_test || BUILT.iter().any(|end| name.ends_with(end)) {
-                continue;
-            }
-            let content =
-                fs::read(entry.path()).with_context(|| entry.path().display().to_string())?;
-            self.bytes += content.len();
-            ensure!(self.bytes <= BYTES_MAX, "the plugin's files have more than {BYTES_MAX} bytes");
-            self.found.entry(below).or_insert(content);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use std::fs;
 
     use super::*;
 

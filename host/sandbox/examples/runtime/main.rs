@@ -3,8 +3,11 @@
 //! `flatten COMPONENT FOLDER` takes a component apart: it writes a module for each of its core
 //! instances, with imports that name the instances, so that wasm-merge can make one module of them.
 //! It prints the files and the names. `cut MODULE OUT` leaves only the exports of the merged module
-//! that its component needs. `finish COMPONENT MODULE LIBRARY OUT` makes the runtime's file
-//! of the merged and optimised module.
+//! that its component needs. `finish COMPONENT MODULE OUT` moves the variables of the merged and
+//! optimised module into its memory, and makes the runtime's file, with the standard library if a
+//! fourth argument names its archive.
+
+mod moved;
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -20,6 +23,8 @@ use wasmparser::{CanonicalFunction, ComponentAlias, ExternalKind, Instance, Pars
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding};
 use wit_parser::WorldKey;
 
+use self::moved::Moved;
+
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The exports of the merged module that the component needs, besides those that end a call.
@@ -34,9 +39,12 @@ fn main() -> ExitCode {
     let done = match arguments[..] {
         ["flatten", component, folder] => flatten(component, Path::new(folder)),
         ["cut", module, out] => cut(module, out),
-        ["finish", component, module, library, out] => finish(component, module, library, out),
+        ["finish", component, module, out] => finish(component, module, out, None),
+        ["finish", component, module, out, library] => {
+            finish(component, module, out, Some(library))
+        }
         _ => {
-            Err("usage: runtime flatten COMPONENT FOLDER | cut MODULE OUT | finish COMPONENT MODULE LIBRARY OUT"
+            Err("usage: runtime flatten COMPONENT FOLDER | cut MODULE OUT | finish COMPONENT MODULE OUT [LIBRARY]"
                 .into())
         }
     };
@@ -196,15 +204,12 @@ fn flatten(component: &str, folder: &Path) -> Result<()> {
         }
         let module = core.modules[*module];
         let mut renamed = Renamed { core: &core, arguments, failed: None };
-        let mut out = Module::new();
-        renamed
-            .parse_core_module(&mut out, Parser::new(0), module)
-            .map_err(|e| format!("{e:?}"))?;
+        let out = rewritten(&mut renamed, module)?;
         if let Some(error) = renamed.failed {
             return Err(error);
         }
         let file = folder.join(format!("i{index}.wasm"));
-        fs::write(&file, out.finish())?;
+        fs::write(&file, out)?;
         // The exports of the first module keep their names, so it is the one of the plugin's world.
         let is_world = exports_of(module)?.iter().any(|name| name == "cabi_post_preprocess");
         written.push((!is_world, index, file));
@@ -286,25 +291,33 @@ impl Reencode for NeededExports {
 }
 
 fn cut(module: &str, out: &str) -> Result<()> {
-    let (merged, mut module) = (fs::read(module)?, Module::new());
-    NeededExports
-        .parse_core_module(&mut module, Parser::new(0), &merged)
-        .map_err(|error| format!("{error:?}"))?;
-    Ok(fs::write(out, module.finish())?)
+    Ok(fs::write(out, rewritten(&mut NeededExports, &fs::read(module)?)?)?)
 }
 
-fn finish(component: &str, module: &str, library: &str, out: &str) -> Result<()> {
-    let (component, mut module) = (fs::read(component)?, fs::read(module)?);
+/// The module as `reencode` writes it.
+fn rewritten(reencode: &mut impl Reencode<Error = Infallible>, module: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Module::new();
+    reencode
+        .parse_core_module(&mut out, Parser::new(0), module)
+        .map_err(|error| format!("{error:?}"))?;
+    Ok(out.finish())
+}
+
+fn finish(component: &str, module: &str, out: &str, library: Option<&str>) -> Result<()> {
+    let (component, module) = (fs::read(component)?, fs::read(module)?);
+    let mut module = rewritten(&mut Moved::of(&module)?, &module)?;
     let DecodedWasm::Component(mut resolve, world) = wit_component::decode(&component)? else {
         return Err("the file is not a component".into());
     };
-    // What componentize-py calls at build time.
+    // What the tools of the language call at build time.
     let is_kept =
         |key: &WorldKey| matches!(key, WorldKey::Name(name) if EXPORTS.contains(&&**name));
     resolve.worlds[world].exports.retain(|key, _| is_kept(key));
     wit_component::embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
     let mut runtime = ComponentEncoder::default().validate(true).module(&module)?.encode()?;
-    let library = fs::read(library)?;
-    CustomSection { name: LIBRARY.into(), data: library.into() }.append_to_component(&mut runtime);
+    if let Some(library) = library {
+        let data = fs::read(library)?.into();
+        CustomSection { name: LIBRARY.into(), data }.append_to_component(&mut runtime);
+    }
     Ok(fs::write(out, runtime)?)
 }

@@ -1,0 +1,249 @@
+//! Plugins in JavaScript that are archives of sources, in the shared runtime of the language.
+
+use gristmill_sandbox::{Archive, Language, Manifest};
+use serde_json::{Value, json};
+
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+
+const PLUGIN: &str = "/admin/v1/tenants/acme/plugins/it";
+
+/// An archive of a script as the build makes it, whose lines are those of `plugin.js`.
+fn archive(script: &str) -> Vec<u8> {
+    let lines: Vec<_> = (1..=script.lines().count()).map(|line| json!([0, line])).collect();
+    let places = json!({ "bundle": "bundle.js", "files": ["plugin.js"], "lines": lines });
+    let files = [
+        ("bundle.js", script.to_owned()),
+        ("bundle.json", places.to_string()),
+        ("source/plugin.js", script.to_owned()),
+    ];
+    let files = files.map(|(name, text)| (name.to_owned(), text.into_bytes()));
+    let manifest =
+        Manifest { language: Language::JavaScript, app: "bundle.js".into(), sources: None };
+    Archive { manifest, files: files.into() }.write().unwrap()
+}
+
+/// A plugin that answers what its function `call` gives for the body, before and after the model.
+fn twice(top: &str) -> Vec<u8> {
+    archive(&format!(
+        "\
+const {{ Tensor, PluginResponse }} = require('gristmill-plugin');
+{top}
+module.exports = {{
+  preprocess(context, request) {{
+    const body = request.body.text();
+    const input = Tensor.from(new Float32Array(784), [1, 1, 28, 28]);
+    return {{ inputs: {{ input }}, state: {{ body, first: call(body) }} }};
+  }},
+  postprocess(context, outputs, state) {{
+    const {{ body, first }} = state.json();
+    return PluginResponse.json([first, call(body)]);
+  }},
+}};
+"
+    ))
+}
+
+fn server() -> Server {
+    let server = Setup::new().with_runtimes().start();
+    server.open_tenant("acme");
+    server.model("digits");
+    server
+}
+
+/// Upload a plugin.
+#[track_caller]
+fn put(server: &Server, file: &[u8]) {
+    let answer = server.admin.put(PLUGIN, file);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Serve it in the pipeline `it` with this `instance_reuse`.
+#[track_caller]
+fn serve(server: &Server, reuse: &str) {
+    let mut pipeline = processor("it", json!({}));
+    pipeline["debug"] = json!(true);
+    pipeline["instance_reuse"] = json!(reuse);
+    server.pipeline("acme", "it", &pipeline);
+}
+
+#[track_caller]
+fn sends(server: &Server, body: &str) -> Value {
+    server.data.post("/v1/acme/infer/it", body.as_bytes()).ok()
+}
+
+#[test]
+fn sources_answer_in_each_mode_and_are_kept_compiled() {
+    let server = server();
+    let file = files::plugin("digits-js");
+    assert!(file.len() < 20 << 10, "{} bytes", file.len());
+    server.admin.put("/admin/v1/tenants/acme/plugins/digits", &file).ok();
+    for reuse in ["none", "request", "tenant"] {
+        let mut digits = processor("digits", json!({}));
+        digits["instance_reuse"] = json!(reuse);
+        server.pipeline("acme", "digits", &digits);
+        server.assert_reads_digits("acme");
+    }
+    // What is live can be read: the author's file is in the archive.
+    let content = server.admin.get("/admin/v1/tenants/acme/plugins/digits/content");
+    let source = std::fs::read(files::root().join("plugins/js/digits/plugin.js")).unwrap();
+    let archive = Archive::read(&content.body).unwrap();
+    assert_eq!(archive.files.get("source/plugin.js"), Some(&source));
+    // After a restart the memory comes from the cache.
+    let server = server.kill().start();
+    server.assert_reads_digits("acme");
+}
+
+#[test]
+fn a_call_finds_nothing_that_an_earlier_request_left() {
+    let server = server();
+    put(
+        &server,
+        &twice(
+            "\
+const KEPT = [];
+let calls = 0;
+function call(body) {
+  const before = [KEPT.length, calls, globalThis.last ?? null, Array.prototype.mine ?? null];
+  for (let i = 0; i < 1000; i++) KEPT.push({ body, i });
+  calls++;
+  globalThis.last = body;
+  Array.prototype.mine = body;
+  return before;
+}",
+        ),
+    );
+    let fresh = json!([0, 0, null, null]);
+    let left = |calls: u32, body: &str| json!([1000 * calls, calls, body, body]);
+    for reuse in ["none", "request"] {
+        serve(&server, reuse);
+        for body in ["one", "two", "three"] {
+            let second = if reuse == "request" { left(1, body) } else { fresh.clone() };
+            assert_eq!(sends(&server, body), json!([fresh, second]), "{reuse}");
+        }
+    }
+    serve(&server, "tenant");
+    assert_eq!(sends(&server, "one"), json!([fresh, left(1, "one")]));
+    assert_eq!(sends(&server, "two"), json!([left(2, "one"), left(3, "two")]));
+    // What an instance cannot be rewound from: memory that has grown, and objects of the host that
+    // it keeps.
+    put(
+        &server,
+        &twice(
+            "\
+const KEPT = [];
+function call(body) {
+  const before = KEPT.length;
+  if (body === 'grow') KEPT.push(new Uint8Array(16 << 20).fill(1));
+  else KEPT.push(body === 'keep' ? Tensor.from([1], [1]) : body);
+  return before;
+}",
+        ),
+    );
+    serve(&server, "request");
+    for body in ["one", "grow", "one", "keep", "one"] {
+        assert_eq!(sends(&server, body), json!([0, 1]), "{body}");
+    }
+}
+
+#[test]
+fn random_numbers_and_clocks_are_those_of_the_call() {
+    let server = server();
+    put(
+        &server,
+        &twice(
+            "\
+const { random } = Math;
+const before = [Math.random(), Date.now()];
+const call = () => [Math.random(), random(), crypto.randomUUID(), Date.now(), ...before];",
+        ),
+    );
+    serve(&server, "none");
+    let values = |body: &str| -> Vec<Value> {
+        serde_json::from_value(sends(&server, body)[0].clone()).unwrap()
+    };
+    let (first, second) = (values("a"), values("b"));
+    assert!((0..3).all(|at| first[at] != second[at]), "{first:?} {second:?}");
+    assert!(first[3].as_f64() > Some(1.7e12) && first[3] != second[3], "{first:?} {second:?}");
+    // What is made while the plugin is loaded depends on its sources alone.
+    assert_eq!((&first[4..], &first[5]), (&second[4..], &json!(0)));
+}
+
+#[test]
+fn an_exception_and_a_promise_are_told_with_the_authors_line() {
+    let server = server();
+    put(
+        &server,
+        &twice(
+            "\
+class Labels {
+  of(body) { throw new RangeError('no label'); }
+}
+function call(body) {
+  console.log('about to read', { body });
+  return new Labels().of(body);
+}",
+        ),
+    );
+    serve(&server, "none");
+    let answer = server.data.post("/v1/acme/infer/it", b"x");
+    answer.refused(500, "plugin_failed", &[]);
+    server.logs("uncaught RangeError: no label, at plugin.js:3");
+    server.logs("about to read");
+    let asynchronous = "\
+const { Tensor, PluginResponse } = require('gristmill-plugin');
+const input = () => Tensor.from(new Float32Array(784), [1, 1, 28, 28]);
+exports.preprocess = async (context, request) => {
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  return { inputs: { input: input() }, state: 'waited' };
+};
+exports.postprocess = async (context, outputs, state) => PluginResponse.json(await state.text());
+";
+    put(&server, &archive(asynchronous));
+    for reuse in ["none", "tenant"] {
+        serve(&server, reuse);
+        assert_eq!(sends(&server, ""), json!("waited"), "{reuse}");
+    }
+}
+
+#[test]
+fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
+    let server = server();
+    for (script, named) in [
+        ("let x = 1;\nlet y = = 2;\n", &["SyntaxError"][..]),
+        (
+            "function f() {\n  throw new TypeError('no labels');\n}\nf();\n",
+            &["TypeError: no labels", "at f (plugin.js:2)", "throw new TypeError(", "plugin.js:4"],
+        ),
+        ("console.warn('almost', 1);\nnone();\n", &["ReferenceError", "almost 1", "plugin.js:2"]),
+        ("let x = 1;\n", &["the sources export no plugin"]),
+        ("require('fs');\n", &["there is no module fs", "plugin.js:1"]),
+        ("crypto.getRandomValues(new Uint8Array(4));\n", &["no random bytes", "plugin.js:1"]),
+        ("const all = [];\nfor (;;) all.push(new Uint8Array(1 << 20).fill(1));\n", &[]),
+        ("for (;;) {}\n", &["took more than 10 s of CPU time"]),
+        ("const f = () => f();\nf();\n", &["too much recursion"]),
+        (
+            "const { Tensor } = require('gristmill-plugin');\nTensor.from([1], [1]);\n",
+            &["may not while it is loaded"],
+        ),
+    ] {
+        let answer = server.admin.put(PLUGIN, &archive(script));
+        answer.refused(422, "invalid_plugin", named);
+        assert!(!answer.text().contains("runtime cannot load"), "{script}: {}", answer.text());
+    }
+    // Nobody waits for what a promise or a timer would do later.
+    let later = "setTimeout(() => { globalThis.late = 1; }, 0);\n\
+                 Promise.resolve().then(() => { globalThis.soon = 1; });\n\
+                 const call = () => [globalThis.late ?? 0, globalThis.soon ?? 0];";
+    let answer = server.admin.put(PLUGIN, &twice(later));
+    assert!([200, 422].contains(&answer.status), "{}", answer.text());
+    // Without the table of places, and without the script.
+    for missing in ["bundle.js", "bundle.json"] {
+        let mut broken = Archive::read(&archive("let x = 1;")).unwrap();
+        broken.files.remove(missing);
+        let answer = server.admin.put(PLUGIN, &broken.write().unwrap());
+        answer.refused(422, "invalid_plugin", &[missing]);
+    }
+}
