@@ -263,7 +263,7 @@ fn from_sources(
     file: &[u8],
 ) -> Result<MadeComponent, Verdict> {
     let archive = Archive::read(file).map_err(|error| Verdict::Refused(error.to_string()))?;
-    let (language, sources) = (archive.manifest.language, archive.manifest.sources);
+    let language = archive.manifest.language;
     let runtime = runtimes.iter().find(|runtime| runtime.language == language);
     let Some(CompiledRuntime { digest, file, code: Some(code), .. }) = runtime else {
         return Err(Verdict::Needs(language));
@@ -278,7 +278,7 @@ fn from_sources(
     let (mut imports, _) = border_of(&component).map_err(failed)?;
     imports.retain(|import| !is_own_import(import));
     let (roles, runtime, memory_bytes) = (Some(roles), Some(*digest), Some(memory_bytes));
-    Ok(MadeComponent { component, imports, roles, sources, runtime, memory_bytes, image })
+    Ok(MadeComponent { component, imports, roles, sources: None, runtime, memory_bytes, image })
 }
 
 fn runtime_code(file: &[u8]) -> Result<MadeComponent, Verdict> {

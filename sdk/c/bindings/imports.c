@@ -52,6 +52,9 @@ extern void __wasm_import_gristmill_plugin_types_method_blob_read(int32_t, int64
 __attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]blob.slice")))
 extern int32_t __wasm_import_gristmill_plugin_types_method_blob_slice(int32_t, int64_t, int64_t);
 
+__attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]blob.tensor")))
+extern void __wasm_import_gristmill_plugin_types_method_blob_tensor(int32_t, int32_t, uint8_t *, size_t, uint8_t *);
+
 __attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[static]blob.from-bytes")))
 extern int32_t __wasm_import_gristmill_plugin_types_static_blob_from_bytes(uint8_t *, size_t);
 
@@ -269,6 +272,10 @@ void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_l
   }
 }
 
+void gristmill_plugin_types_tensor_error_free(gristmill_plugin_types_tensor_error_t *ptr) {
+  gristmill_plugin_tensors_tensor_error_free(ptr);
+}
+
 void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr) {
   switch ((int32_t) ptr->tag) {
     case 0: {
@@ -388,6 +395,13 @@ void gristmill_plugin_types_failure_free(gristmill_plugin_types_failure_t *ptr) 
       imports_string_free(&ptr->val.internal);
       break;
     }
+  }
+}
+
+void gristmill_plugin_types_result_own_tensor_tensor_error_free(gristmill_plugin_types_result_own_tensor_tensor_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_types_tensor_error_free(&ptr->val.err);
   }
 }
 
@@ -1009,6 +1023,57 @@ void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_
 gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length) {
   int32_t ret = __wasm_import_gristmill_plugin_types_method_blob_slice((self).__handle, (int64_t) (offset), (int64_t) (length));
   return (gristmill_plugin_types_own_blob_t) { ret };
+}
+
+bool gristmill_plugin_types_method_blob_tensor(gristmill_plugin_types_borrow_blob_t self, gristmill_plugin_types_dtype_t dtype, imports_list_u32_t *shape, gristmill_plugin_types_own_tensor_t *ret, gristmill_plugin_types_tensor_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[32];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_types_method_blob_tensor((self).__handle, (int32_t) dtype, (uint8_t *) (*shape).ptr, (*shape).len, ptr);
+  gristmill_plugin_types_result_own_tensor_tensor_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_types_own_tensor_t) { *((int32_t*) (ptr + 8)) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_tensors_tensor_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.length_mismatch = (gristmill_plugin_tensors_length_mismatch_t) {
+            (uint64_t) (uint64_t) (*((int64_t*) (ptr + 16))),
+            (uint64_t) (uint64_t) (*((int64_t*) (ptr + 24))),
+          };
+          break;
+        }
+        case 1: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.invalid_element = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
 }
 
 gristmill_plugin_types_own_blob_t gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data) {

@@ -123,6 +123,8 @@ typedef struct {
 
 typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_types_dtype_t;
 
+typedef gristmill_plugin_tensors_tensor_error_t gristmill_plugin_types_tensor_error_t;
+
 // Why a blob could not be made.
 typedef struct gristmill_plugin_types_blob_error_t {
   uint8_t tag;
@@ -237,6 +239,16 @@ typedef struct gristmill_plugin_types_failure_t {
 // The plugin's own fault: 500. The text goes to the log only.
 #define GRISTMILL_PLUGIN_TYPES_FAILURE_INTERNAL 3
 
+typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_types_own_tensor_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_types_own_tensor_t ok;
+    gristmill_plugin_types_tensor_error_t err;
+  } val;
+} gristmill_plugin_types_result_own_tensor_tensor_error_t;
+
 typedef struct {
   bool is_err;
   union {
@@ -254,8 +266,6 @@ typedef struct {
   imports_string_t *ptr;
   size_t len;
 } imports_list_string_t;
-
-typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_types_own_tensor_t;
 
 typedef struct {
   bool is_err;
@@ -625,6 +635,9 @@ extern void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borro
 // Up to `length` bytes from `offset` on, as a blob of the same memory: nothing is copied.
 // Shorter at the end of the blob, empty past it.
 extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t self, uint64_t offset, uint64_t length);
+// The bytes as a tensor of `shape`, at most 32 dimensions, without passing through the
+// plugin's memory. They are the elements' bytes, as `tensor.create` takes them.
+extern bool gristmill_plugin_types_method_blob_tensor(gristmill_plugin_types_borrow_blob_t self, gristmill_plugin_types_dtype_t dtype, imports_list_u32_t *shape, gristmill_plugin_types_own_tensor_t *ret, gristmill_plugin_types_tensor_error_t *err);
 // A blob of these bytes. They are copied once, and count against the memory that the host
 // holds for the call.
 extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data);
@@ -768,6 +781,8 @@ void gristmill_plugin_tensors_option_own_tensor_free(gristmill_plugin_tensors_op
 
 void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_list_borrow_tensor_t *ptr);
 
+void gristmill_plugin_types_tensor_error_free(gristmill_plugin_types_tensor_error_t *ptr);
+
 void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr);
 
 extern void gristmill_plugin_types_blob_drop_own(gristmill_plugin_types_own_blob_t handle);
@@ -801,6 +816,8 @@ void gristmill_plugin_types_list_field_free(gristmill_plugin_types_list_field_t 
 void gristmill_plugin_types_response_free(gristmill_plugin_types_response_t *ptr);
 
 void gristmill_plugin_types_failure_free(gristmill_plugin_types_failure_t *ptr);
+
+void gristmill_plugin_types_result_own_tensor_tensor_error_free(gristmill_plugin_types_result_own_tensor_tensor_error_t *ptr);
 
 void gristmill_plugin_types_result_own_blob_blob_error_free(gristmill_plugin_types_result_own_blob_blob_error_t *ptr);
 

@@ -34,6 +34,16 @@ gristmill_plugin_types_method_blob_slice(gristmill_plugin_types_borrow_blob_t se
     return give_blob((gm_bytes){whole.data + offset, length});
 }
 
+bool gristmill_plugin_types_method_blob_tensor(gristmill_plugin_types_borrow_blob_t self,
+                                               gristmill_plugin_types_dtype_t dtype,
+                                               imports_list_u32_t *shape,
+                                               gristmill_plugin_types_own_tensor_t *ret,
+                                               gristmill_plugin_types_tensor_error_t *err) {
+    gm_bytes bytes = host_get(self.__handle, HOST_BLOB)->blob;
+    imports_list_u8_t data = {(uint8_t *)bytes.data, bytes.size};
+    return gristmill_plugin_tensors_static_tensor_create(dtype, shape, &data, ret, err);
+}
+
 gristmill_plugin_types_own_blob_t
 gristmill_plugin_types_static_blob_from_bytes(imports_list_u8_t *data) {
     return give_blob((gm_bytes){host_copy(data->ptr, data->len), data->len});

@@ -225,6 +225,9 @@ const gm_blob *gm_blob_slice(const gm_blob *blob, uint64_t offset, uint64_t leng
 // A blob of these bytes, which are copied to the host.
 const gm_blob *gm_blob_from_bytes(const void *data, size_t size);
 
+// The bytes as a tensor, as gm_tensor_create makes one, without a copy in the plugin's memory.
+gm_status gm_blob_tensor(const gm_blob *blob, gm_dtype dtype, gm_shape shape, gm_tensor **out);
+
 // The bytes that a text in base64 stands for, decoded by the host. The text may be a data URL. Both
 // alphabets are read, white space is left out, and padding may be missing. NULL is no text.
 // GM_INVALID_INPUT says what is wrong.

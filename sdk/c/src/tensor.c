@@ -65,6 +65,17 @@ gm_status gm_tensor_create(gm_dtype dtype, gm_shape shape, const void *data, siz
     return made(is_made, tensor, &fault, out);
 }
 
+gm_status gm_blob_tensor(const gm_blob *blob, gm_dtype dtype, gm_shape shape, gm_tensor **out) {
+    if ((unsigned)dtype > GM_STRING) return gm_internal("dtype %d is unknown", (int)dtype);
+    imports_list_u32_t dims = {(uint32_t *)shape.dims, shape.rank};
+    gristmill_plugin_types_borrow_blob_t bytes = {gm_number_of(&blob->handle)};
+    own tensor;
+    error fault;
+    bool is_made = gristmill_plugin_types_method_blob_tensor(
+        bytes, (gristmill_plugin_tensors_dtype_t)dtype, &dims, &tensor, &fault);
+    return made(is_made, tensor, &fault, out);
+}
+
 gm_status gm_tensor_from_strings(gm_shape shape, const char *const *texts, size_t count,
                                  gm_tensor **out) {
     if (gm_shape_elements(shape) != count) {

@@ -11,6 +11,12 @@ static bool has(const gm_blob *blob, const char *text) {
 
 static void blobs_are_made_and_cut(void) {
     const gm_blob *blob = gm_blob_from_bytes("0123456789", 10);
+    gm_tensor *tensor;
+    uint32_t dims[] = {2, 5};
+    assert(gm_blob_tensor(blob, GM_UINT8, (gm_shape){dims, 2}, &tensor) == GM_OK);
+    gm_view view;
+    assert(gm_tensor_view(tensor, GM_UINT8, &view) == GM_OK && view.shape.dims[1] == 5);
+    assert(gm_blob_tensor(blob, GM_FLOAT32, (gm_shape){dims, 2}, &tensor) == GM_INTERNAL);
     assert(gm_blob_size(blob) == 10 && has(gm_blob_slice(blob, 2, 3), "234"));
     assert(has(gm_blob_slice(blob, 8, UINT64_MAX), "89") && has(gm_blob_slice(blob, 99, 1), ""));
 }

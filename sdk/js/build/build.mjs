@@ -10,7 +10,7 @@
 // `gristmill plugin build` runs it. The tools that it needs are pinned in `package.json` beside it:
 // `npm ci` in this folder installs them.
 
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -40,8 +40,9 @@ const USAGE = `Usage: node build.mjs FOLDER --sources DIR [--world WORLD]
 async function main() {
   const { values, positionals } = options();
   if (positionals.length !== 1) throw new BuildError(USAGE);
-  const folder = resolve(positionals[0]);
-  if (!(await isFolder(folder))) throw new BuildError(`${positionals[0]} is not a folder`);
+  if (!(await isFolder(positionals[0]))) throw new BuildError(`${positionals[0]} is not a folder`);
+  // As esbuild names the files in it.
+  const folder = await realpath(positionals[0]);
   const entry = await entryOf(folder);
   const linked = await linkSdk(folder);
   if (linked) console.error(`linked ${linked}`);
@@ -94,13 +95,13 @@ function features(list = 'http,fetch-event') {
 }
 
 /** Write the files below `folder`, and print which of them the runtime runs. */
-async function writeSources(folder, { app, files, outside }) {
+async function writeSources(folder, { app, files }) {
   for (const [path, content] of files) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, content);
   }
-  console.log(JSON.stringify({ app, outside }));
+  console.log(app);
 }
 
 /** A component of `code`. `place` turns a line of it into the author's file and line. */

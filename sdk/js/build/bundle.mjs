@@ -34,6 +34,9 @@ const CALLS = {
 /** The module by which plugins import the SDK. */
 const PACKAGE = 'gristmill-plugin';
 
+/** The module that exports the calls. No file has this name. */
+const ENTRY = '<entry>';
+
 /** The files of the archive that a runtime loads. The table of places has the bundle's name. */
 const APP = 'bundle.js';
 const PLACES = 'bundle.json';
@@ -65,7 +68,7 @@ export async function bundle(folder, entry, wantedWorld) {
 /**
  * The files that a runtime loads, by their paths, and the one that it runs: a script with all that
  * the plugin imports but the SDK, which the runtime has. The author's own files are there to be read
- * by people. `outside` has the files outside of the author's folder.
+ * by people.
  */
 export async function archive(folder, entry, wantedWorld) {
   const esbuild = await tool();
@@ -74,12 +77,14 @@ export async function archive(folder, entry, wantedWorld) {
   const { text, table, inputs, imports } = await run(esbuild, folder, main, APP, {
     external: [PACKAGE, ...HOST],
     format: 'cjs',
+    // `import()` becomes a promise of what `require` gives.
+    supported: { 'dynamic-import': false },
   });
   const others = imports.filter((name) => name !== PACKAGE);
   if (others.length > 0) {
     throw new BuildError(
-      `${relative(folder, entry)} imports ${others.join(', ')}, which only a component can: ` +
-        `put "gristmill": { "component": true } into package.json`,
+      `${relative(folder, entry)} imports ${others.join(', ')}, which the server's runtime has not: ` +
+        `leave it out, or put "gristmill": { "component": true } into package.json`,
     );
   }
   const files = new Map([[APP, text], [PLACES, JSON.stringify(table)]]);
@@ -88,7 +93,7 @@ export async function archive(folder, entry, wantedWorld) {
     if (isOutside(folder, path) || path.includes(modules)) continue;
     files.set(`source/${relative(folder, path).split(sep).join('/')}`, await readFile(path));
   }
-  return { app: APP, files, outside: inputs.filter((path) => isOutside(folder, path)) };
+  return { app: APP, files };
 }
 
 async function callsOf(esbuild, folder, entry, wantedWorld) {
@@ -147,13 +152,13 @@ async function run(esbuild, folder, main, name, options) {
   const { outputFiles, metafile } = await build(esbuild, folder, {
     ...options,
     sourcemap: 'external',
-    stdin: { contents: main, resolveDir: folder, sourcefile: 'entry.js' },
+    stdin: { contents: main, resolveDir: folder, sourcefile: ENTRY },
   });
   const file = (extension) => outputFiles.find(({ path }) => path.endsWith(extension)).text;
   return {
     text: file('.js'),
     table: { bundle: name, ...placesOf(JSON.parse(file('.map')), folder) },
-    inputs: Object.keys(metafile.inputs).filter((input) => input !== 'entry.js').map((input) => resolve(folder, input)),
+    inputs: Object.keys(metafile.inputs).filter((input) => input !== ENTRY).map((input) => resolve(folder, input)),
     imports: Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path)),
   };
 }
@@ -171,12 +176,22 @@ async function build(esbuild, folder, options) {
   } catch (error) {
     if (!Array.isArray(error.errors)) throw error;
     const texts = await esbuild.formatMessages(error.errors, { kind: 'error' });
-    const waits = error.errors.some(({ text }) => text.startsWith('Top-level await'));
-    const cure = waits
-      ? '\nawait in the functions, or put "gristmill": { "component": true } into package.json'
-      : '';
-    throw new BuildError(`the plugin's files cannot be bundled:\n${texts.join('').trimEnd()}${cure}`);
+    const cures = error.errors.map(({ text }) => cureOf(text)).filter((cure) => cure !== undefined);
+    throw new BuildError(
+      ["the plugin's files cannot be bundled:", texts.join('').trimEnd(), ...new Set(cures)].join('\n'),
+    );
   }
+}
+
+/** What can be done about an error of esbuild. */
+function cureOf(text) {
+  if (text.startsWith('Top-level await')) {
+    return 'await in the functions, or put "gristmill": { "component": true } into package.json';
+  }
+  const [, name] = /^Could not resolve "([^"]*)"/.exec(text) ?? [];
+  if (name?.startsWith('node:')) return `${name} is a part of Node, which plugins do not have`;
+  if (name && !/^[./]/.test(name)) return `install it in the plugin's folder: npm install ${name}`;
+  return undefined;
 }
 
 /** Of each line of the bundle the file's index and the line there; -1 for lines of no file. */

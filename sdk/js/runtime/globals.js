@@ -1,33 +1,38 @@
 // What is another while a plugin is loaded: the memory that this leaves is that of each instance.
+//
+// Loading ends with the first call, and not with `load`: the engine runs promises after it.
 
 import * as host from '#host';
 
-const LEVELS = { debug: 'debug', error: 'error', info: 'info', log: 'info', trace: 'trace', warn: 'warn' };
+const LEVELS = { debug: 'debug', error: 'error', trace: 'trace', warn: 'warn' };
 
-/**
- * Replace the globals that a call has and loading has not. Returns the function that puts them back.
- * Code that took one of them while it was loaded has the real one in calls.
- */
-export function useQuietGlobals() {
-  let isLoading = true;
-  const put = (object, name, other) => {
-    const real = object[name];
-    object[name] = function (...args) {
-      return isLoading ? other(...args) : real.apply(this, args);
-    };
-    return () => { object[name] = real; };
-  };
-  const restore = [
-    put(Math, 'random', sameNumbers()),
-    ...['getRandomValues', 'randomUUID'].map((name) => put(crypto, name, refuseRandom)),
-    // Standard output would stay open.
-    ...Object.entries(LEVELS).map(([name, level]) => put(console, name, (...values) => {
-      host.write(level, values.map(shown).join(' '), []);
-    })),
-  ];
-  return () => {
-    isLoading = false;
-    for (const one of restore) one();
+let isLoading = false;
+
+/** A call begins, so nothing is loaded any more. */
+export function beginCall() {
+  isLoading = false;
+}
+
+/** Replace the globals that a call has and loading has not, before any code of the author runs. */
+export function useLoadingGlobals() {
+  isLoading = true;
+  replace(Math, 'random', sameNumbers());
+  // The object's own methods could be left out, those of its class not.
+  const { prototype } = crypto.constructor;
+  for (const name of ['getRandomValues', 'randomUUID']) replace(prototype, name, refuseRandom);
+  // Standard output would stay open.
+  for (const name of Object.getOwnPropertyNames(console)) {
+    if (typeof console[name] !== 'function') continue;
+    replace(console, name, (...values) => {
+      host.write(LEVELS[name] ?? 'info', values.map(shown).join(' '), []);
+    });
+  }
+}
+
+function replace(object, name, whileLoading) {
+  const real = object[name];
+  object[name] = function (...args) {
+    return isLoading ? whileLoading(...args) : real.apply(this, args);
   };
 }
 
@@ -48,6 +53,10 @@ function refuseRandom() {
 
 function shown(value) {
   if (typeof value === 'string') return value;
-  if (typeof value?.message === 'string') return `${value.name}: ${value.message}`;
-  return JSON.stringify(value) ?? String(value);
+  try {
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
 }

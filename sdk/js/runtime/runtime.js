@@ -7,35 +7,40 @@ import { readFile } from 'gristmill:runtime/loading@0.1.0';
 import { exportPostprocess, exportPreprocess } from '../src/component.js';
 import { describe, PLACES } from '../src/fault.js';
 import * as sdk from '../src/index.js';
-import { useQuietGlobals } from './globals.js';
+import { beginCall, useLoadingGlobals } from './globals.js';
 
 const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess };
 
 /** The functions of the plugin that was loaded. */
 const plugin = {};
 
-export const preprocess = (context, request) => plugin.preprocess(context, request);
+export function preprocess(context, request) {
+  beginCall();
+  return plugin.preprocess(context, request);
+}
 
-export const postprocess = (context, outputs, state) => plugin.postprocess(context, outputs, state);
+export function postprocess(context, outputs, state) {
+  beginCall();
+  return plugin.postprocess(context, outputs, state);
+}
 
 /** Load the bundle `app`. Returns the names of the functions that it exports. */
 export function load(app) {
-  const restoreGlobals = useQuietGlobals();
-  const module = { exports: {} };
+  useLoadingGlobals();
   try {
     globalThis[PLACES] = JSON.parse(text(app.replace(/js$/, 'json')));
+    const module = { exports: {} };
     // In the global scope, and not in this module's. The first line stays the first.
     const run = (0, eval)(`(function (module, exports, require) {${text(app)}\n})\n//# sourceURL=${app}`);
     run.call(undefined, module, module.exports, require);
+    const { exports } = module;
+    const exported = Object.keys(CALLS).filter((name) => typeof exports[name] === 'function');
+    for (const name of exported) plugin[name] = CALLS[name](exports[name]);
+    return exported;
   } catch (error) {
     // The component's bindings return a text that is thrown.
     throw describe(error, sourceLine);
-  } finally {
-    restoreGlobals();
   }
-  const exported = Object.keys(CALLS).filter((name) => typeof module.exports[name] === 'function');
-  for (const name of exported) plugin[name] = CALLS[name](module.exports[name]);
-  return exported;
 }
 
 function require(name) {

@@ -39,9 +39,19 @@ export function describe(error, sourceLine) {
 }
 
 function parts(error) {
-  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
-  const frames = framesOf(error?.stack ?? '');
+  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${shown(error)}`;
+  const stack = error?.stack;
+  const frames = framesOf(typeof stack === 'string' ? stack : '');
   return { text, frames, place: frames.find((frame) => !frame.internal) };
+}
+
+/** Also of a value that has no text. */
+function shown(value) {
+  try {
+    return String(value);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
 }
 
 /** Not `instanceof`: the errors of a component's bindings are of another realm. */
@@ -57,11 +67,11 @@ function framesOf(stack) {
     const match = /^(?:\s+at )?(.*?)(?:@| \(|^)([^@(]*?):(\d+):\d+\)?$/.exec(text);
     if (match === null) continue;
     const frame = { name: match[1].trim(), file: match[2], line: Number(match[3]), internal: false };
-    if (table === undefined) {
+    if (table?.lines === undefined) {
       frame.internal = frame.file.startsWith('node:') || isSdk(frame.file);
     } else if (frame.file.endsWith(table.bundle)) {
       const [file, line] = table.lines[frame.line - 1] ?? [-1, 0];
-      frame.internal = file < 0 || isSdk(table.files[file]);
+      frame.internal = file < 0 || isSdk(table.files[file]) || table.files[file].startsWith('<');
       if (file >= 0) Object.assign(frame, { file: table.files[file], line });
     } else {
       continue;

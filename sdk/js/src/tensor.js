@@ -4,6 +4,7 @@
 import * as host from '#host';
 import { arrayOf, decodeStrings, dtypeOf, encodeStrings } from './elements.js';
 import { placed } from './answer.js';
+import { Body } from './body.js';
 import { hold } from './resources.js';
 
 /**
@@ -136,6 +137,9 @@ function create(dtype, shape, elements) {
     if (dims[axis] !== shape[axis]) {
       throw new TensorError(`shape [${shape}]: dimension ${axis} is ${shape[axis]}`);
     }
+  }
+  if (elements instanceof Body) {
+    return made(() => Body.raw(elements).tensor(dtype, dims), dtype, listOf(shape));
   }
   const data = dtype === 'string' && !ArrayBuffer.isView(elements) ? encodeStrings(elements) : elements;
   return made(() => host.Tensor.create(dtype, dims, data), dtype, listOf(shape));

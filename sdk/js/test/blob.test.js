@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Body, InvalidInput } from '../src/index.js';
+import { Body, InvalidInput, Tensor, TensorError } from '../src/index.js';
 
 test('bodies are cut, and made of bytes and base64', () => {
   const body = Body.fromBytes(new TextEncoder().encode('0123456789'));
   assert.equal(body.slice(2, 3).text(), '234');
   assert.equal(body.slice(8).text(), '89');
   assert.equal(body.slice(99).size, 0);
+  const tensor = Tensor.fromBytes(body.slice(0, 4), [2, 2], 'uint8');
+  assert.deepEqual([[...tensor.data()], tensor.shape], [[48, 49, 50, 51], [2, 2]]);
+  assert.throws(() => Tensor.fromBytes(body, [2, 2], 'float32'), TensorError);
   for (const base64 of ['TWFu', ' TW\r\nFu', 'data:image/png;base64,TWFu', 'DATA:;BASE64,TWFu']) {
     assert.equal(Body.fromBase64(base64).text(), 'Man');
   }

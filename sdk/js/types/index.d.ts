@@ -57,11 +57,11 @@ export class Tensor {
 
   /**
    * A tensor from its elements' bytes: little-endian, no padding. float16 and bfloat16 are two
-   * bytes, a string is its length (u32) and its UTF-8.
+   * bytes, a string is its length (u32) and its UTF-8. Those of a `Body` stay on the host.
    *
    * @throws {TensorError} if the length does not fit dtype and shape.
    */
-  static fromBytes(bytes: Uint8Array, shape: readonly number[], dtype: Dtype): Tensor;
+  static fromBytes(bytes: Uint8Array | Body, shape: readonly number[], dtype: Dtype): Tensor;
 
   /**
    * The tensors one after another along dimension `axis`. They have the same dtype and the same

@@ -27,8 +27,8 @@ from wit_world.imports import loading, objects
 #: The files of the standard library have paths that begin so. The others are the plugin's own.
 LIBRARY = "@library/"
 
-#: The largest file of the plugin's own whose text is kept for tracebacks.
-SOURCE_BYTES_MAX = 256 << 10
+#: So much of the text of the plugin's own files is kept for tracebacks.
+SOURCES_BYTES_MAX = 1 << 20
 
 #: The functions that a plugin may export.
 FUNCTIONS = ("preprocess", "postprocess")
@@ -41,6 +41,7 @@ ADDRESSES = 8 << 10
 _code: list[CodeType] = []
 
 _is_loading = True
+_source_bytes = 0
 _urandom = os.urandom
 
 
@@ -114,10 +115,18 @@ class Sources:
         spec = module.__spec__
         assert spec is not None
         source, spec.loader_state = spec.loader_state, None
-        if not str(spec.origin).startswith("/") and len(source) <= SOURCE_BYTES_MAX:
-            tracebacks.sources[str(spec.origin)] = source.decode(errors="replace")
+        if not str(spec.origin).startswith("/"):
+            keep_source(str(spec.origin), source)
         code: CodeType = compile(source, str(spec.origin), "exec", dont_inherit=True)
         exec(code, module.__dict__)
+
+
+def keep_source(name: str, source: bytes) -> None:
+    """Keep the text of a file for tracebacks."""
+    global _source_bytes
+    _source_bytes += len(source)
+    if _source_bytes <= SOURCES_BYTES_MAX:
+        tracebacks.sources[name] = source.decode(errors="replace")
 
 
 def keep_objects() -> None:

@@ -58,6 +58,5 @@ def explained(error: BaseException) -> str | None:
         )
     return (
         f"{file}:{line}: no module named {error.name!r}\n"
-        f"put a package in pure Python into the plugin's folder: pip install --target lib {package}\n"
-        'and name that folder in pyproject.toml: [tool.gristmill] paths = ["lib"]'
+        f"name its package in requirements.txt in the plugin's folder, for example {package}"
     )

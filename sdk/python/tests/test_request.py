@@ -1,6 +1,18 @@
+from array import array
+
 import pytest
 
-from gristmill_plugin import Blob, Internal, InvalidInput, Response, json, testing
+from gristmill_plugin import (
+    Blob,
+    Dtype,
+    Internal,
+    InvalidInput,
+    Response,
+    Tensor,
+    json,
+    testing,
+)
+from gristmill_plugin import numpy as np
 
 
 def test_a_request_has_its_values():
@@ -24,6 +36,19 @@ def test_a_multipart_request_has_parts():
     [found] = request.parts
     assert (found.name, found.filename, found.content_type) == ("file", "a.png", "image/png")
     assert bytes(found.body) == b"data"
+
+
+def test_the_bytes_of_a_blob_are_a_tensor():
+    blob = Blob.from_bytes(array("f", [1, 2, 3, 4, 5]).tobytes())
+    tensor = Tensor.from_bytes([5, 1], Dtype.FLOAT32, blob)
+    assert (tensor.shape, tensor.view().values.tolist()) == ((5, 1), [1, 2, 3, 4, 5])
+    with pytest.raises(Internal, match="20 bytes"):
+        Tensor.from_bytes([4], Dtype.FLOAT32, blob)
+    assert np.frombuffer(blob, np.float32)[1:3].tolist() == [2, 3]
+    assert np.frombuffer(blob, np.float32, count=2, offset=8).tolist() == [3, 4]
+    assert np.frombuffer(blob, np.float32, offset=99).shape == (0,)
+    with pytest.raises(ValueError, match="multiple of element size"):
+        np.frombuffer(blob, np.float64)
 
 
 def test_a_blob_is_cut_and_made_of_bytes():

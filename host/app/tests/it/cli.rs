@@ -6,6 +6,7 @@ mod contexts;
 mod deploys;
 mod fsck;
 mod model_push;
+mod packages;
 mod plugin_dev;
 mod plugin_test;
 mod start;

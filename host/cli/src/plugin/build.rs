@@ -40,7 +40,7 @@ pub(crate) fn command() -> Command {
              and make do, with your rights. Build what you do not trust in a container.\n\n\
              SDKs, componentize-py, packages of npm and compiled crates are kept in one folder for \
              all plugins: GRISTMILL_BUILD_DIR, otherwise gristmill in $XDG_CACHE_HOME or ~/.cache. \
-             It can be deleted at any time.\n\n\
+             It can be deleted whenever no `gristmill plugin dev` runs.\n\n\
              A plugin in Python or JavaScript is not compiled: its files are written to NAME.tar, \
              and the server loads them into its own interpreter. The build loads them, too, and says \
              what is wrong. With component = true in [tool.gristmill], or \"gristmill\": \

@@ -3,7 +3,8 @@
 //!
 //! Each part has the digest or the version of its content in its name and is never changed once it
 //! is complete. So two builds can use the folder at the same time, also those of two versions of
-//! this program. The folder can be deleted at any time.
+//! this program. The servers of `gristmill plugin dev` have their data here, too. The folder can be
+//! deleted whenever none of them runs.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};

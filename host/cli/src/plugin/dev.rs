@@ -6,9 +6,9 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command, value_parser};
-use gristmill_core::Name;
+use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value, json};
 
 use self::server::{Local, TENANT};
@@ -27,7 +27,8 @@ pub(crate) fn command() -> Command {
         .about("Serve a plugin while you write it: each save is live at the next request")
         .after_help(
             "With --model it starts a server for this plugin alone, without keys, on this machine. \
-             With --tenant it uploads to a server that runs, as `gristmill plugin push` does.\n\n\
+             With --tenant it uploads to a server that runs, as `gristmill plugin push` does. A \
+             plugin that does only one of the two calls needs that.\n\n\
              Each save is built and tried. If that fails, the error is shown and the version before \
              serves on. What the plugin logs is shown, and an answer to a failed request has the \
              plugin's own words. Ctrl-C ends it.\n\n\
@@ -57,15 +58,16 @@ pub(crate) fn command() -> Command {
             Arg::new("listen")
                 .long("listen")
                 .value_name("ADDRESS")
-                .default_value("127.0.0.1:8080")
-                .help("Where the server for this plugin answers"),
+                .conflicts_with("tenant")
+                .help("Where the server for this plugin answers [default: 127.0.0.1:8080]"),
         )
         .arg(
             file(
                 "onnxruntime-library",
                 "ONNX Runtime's shared library [default: as `gristmill plugin test` finds it]",
             )
-            .env("GRISTMILL_ONNXRUNTIME_LIBRARY"),
+            .env("GRISTMILL_ONNXRUNTIME_LIBRARY")
+            .conflicts_with("tenant"),
         )
         .arg(
             Arg::new("tenant")
@@ -98,7 +100,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
                 instance_reuse: text("instance-reuse").map(str::to_owned),
             };
             pipeline.document("it")?;
-            let listen = text("listen").context("--listen is missing")?;
+            let listen = text("listen").unwrap_or("127.0.0.1:8080");
             let local = Local::start(listen, &model, path("onnxruntime-library"))?;
             Some((local, pipeline))
         }
@@ -110,9 +112,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             (Admin::to_change(matches)?, admin::name("--tenant", tenant)?)
         }
     };
-    let pipeline = local.as_ref().map(|(_, pipeline)| pipeline);
-    let session = Session { folder, name, admin, tenant, pipeline };
-    session.run(local.as_ref().map(|(local, _)| local.url()))
+    let session = Session { folder, name, admin, tenant, local: local.as_ref() };
+    session.run()
 }
 
 /// The pipeline of a server of this plugin's own.
@@ -147,53 +148,64 @@ struct Session<'a> {
     name: Option<Name>,
     admin: Admin,
     tenant: Name,
-    /// None on a server that runs: its pipelines stay as they are.
-    pipeline: Option<&'a Pipeline>,
+    /// The server of this plugin's own, and its pipeline. On a server that runs, pipelines stay as
+    /// they are.
+    local: Option<&'a (Local, Pipeline)>,
 }
 
 impl Session<'_> {
-    /// Upload the plugin now and after each change, until the process is ended. `url` is that of a
-    /// server of its own.
-    fn run(&self, url: Option<&str>) -> Result<()> {
-        let settings = self.pipeline.and_then(|pipeline| pipeline.settings.clone());
+    /// Upload the plugin now and after each change, until the process is ended.
+    ///
+    /// # Errors
+    /// The server of its own has ended, or a file cannot be looked at.
+    fn run(&self) -> Result<()> {
+        let settings = self.local.and_then(|(_, pipeline)| pipeline.settings.clone());
         let paths: Vec<_> = std::iter::once(self.folder.clone()).chain(settings).collect();
-        let mut is_told = false;
+        let mut live = None;
         loop {
-            let seen = Files::of(&paths);
+            let mut seen = Files::of(&paths);
             let begun = Instant::now();
             match self.upload() {
-                Ok(()) => {
+                Ok(digest) => {
                     println!("live after {:.2} s", begun.elapsed().as_secs_f64());
-                    if let Some(url) = url.filter(|_| !is_told) {
-                        println!("send requests to {url}; Ctrl-C ends");
-                        is_told = true;
+                    let before = live.replace(digest);
+                    if let Some((local, _)) = self.local.filter(|_| before.is_none()) {
+                        println!("send requests to {}; Ctrl-C ends", local.url());
+                    }
+                    // A build may write a file that is watched. What is saved meanwhile makes
+                    // another plugin.
+                    if before == Some(digest) {
+                        seen = Files::of(&paths);
                     }
                 }
                 Err(error) => {
+                    if let Some(status) = self.local.map(|(local, _)| local.ended()).transpose()? {
+                        ensure!(status.is_none(), "the server has ended");
+                    }
                     let text = format!("{error:#}");
                     eprintln!("error: {}\nsave a file to try again", escaped(&text));
                 }
             }
-            // A file that was saved meanwhile is a change, too.
             let now = seen.wait_for_change(&paths);
             let changed: Vec<_> = seen.changed(&now).map(|path| self.shown(path)).collect();
             eprintln!("changed: {}", escaped(&changed.join(", ")));
         }
     }
 
-    fn upload(&self) -> Result<()> {
+    /// Build and upload the plugin. Returns its digest.
+    fn upload(&self) -> Result<Digest> {
         let file = build(&self.folder, None)?.path;
         let name = match &self.name {
             Some(name) => name.clone(),
             None => admin::name("the plugin's name (--name gives another)", &name_of(&file))?,
         };
-        let Self { admin, tenant, pipeline, .. } = self;
+        let Self { admin, tenant, local, .. } = self;
         let file = HashedFile::read(&file)?;
         file.upload(admin)?;
         let mut changes = vec![json!({
             "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": file.digest,
         })];
-        if let Some(pipeline) = pipeline {
+        if let Some((_, pipeline)) = local {
             let document = pipeline.document(name.as_str())?;
             changes.push(json!({
                 "kind": "put_pipeline", "tenant": tenant, "pipeline": name, "document": document,
@@ -202,7 +214,8 @@ impl Session<'_> {
                 "kind": "put_tenant", "tenant": tenant, "document": server::tenant(Some(&name)),
             }));
         }
-        admin.post("releases?dry_run=false", &json!({ "changes": changes })).map(drop)
+        admin.post("releases?dry_run=false", &json!({ "changes": changes }))?;
+        Ok(file.digest)
     }
 
     /// A path as it is below the folder.

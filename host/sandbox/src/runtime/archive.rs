@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use gristmill_core::Digest;
 use serde::{Deserialize, Serialize};
 use tar::{EntryType, Header};
 
@@ -58,10 +57,6 @@ pub struct Manifest {
     pub language: Language,
     /// What is loaded: in Python the name of a module, in JavaScript a file.
     pub app: String,
-    /// The digest of what a tool made the archive of, if a tool has made it. It is for clients
-    /// alone, as that of a component's sources is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sources: Option<Digest>,
 }
 
 /// The sources of a plugin.
@@ -184,7 +179,7 @@ mod tests {
     use super::*;
 
     fn archive() -> Archive {
-        let manifest = Manifest { language: Language::Python, app: "app".into(), sources: None };
+        let manifest = Manifest { language: Language::Python, app: "app".into() };
         let files = [("app.py".to_owned(), b"x = 1".to_vec()), ("a/b.txt".into(), Vec::new())];
         Archive { manifest, files: files.into() }
     }

@@ -155,8 +155,8 @@ async fn run(
         LoadSourcesError::Failed("the sources export no plugin".into(), Lines::default())
     })?;
     if !store.data().table.is_empty() {
-        let why =
-            "it keeps a handle of WASI open, such as that of standard output: a call has others";
+        let why = "it keeps a handle of WASI open, such as that of standard output or of a timer: \
+                   a call has others";
         return Err(LoadSourcesError::Failed(why.into(), store.into_data().lines));
     }
     // The function that reads the memory was added here. It takes a page more than the plugin has.

@@ -38,10 +38,11 @@ pub(super) fn make(work: &Path) -> Result<Made> {
 fn install_packages() -> Result<PathBuf> {
     let folder = target().join("js-runtime-tools");
     let lists = ["package.json", "package-lock.json"];
-    let list = |folder: &Path| fs::read(folder.join(lists[1]));
     let wanted = root().join("sdk/js/build");
-    let modules = folder.join("node_modules");
-    if modules.exists() && list(&folder).ok() == Some(list(&wanted)?) {
+    let list = fs::read(wanted.join(lists[1]))?;
+    // Written when all is installed.
+    let (modules, stamp) = (folder.join("node_modules"), folder.join("installed"));
+    if fs::read(&stamp).is_ok_and(|installed| installed == list) {
         return Ok(modules);
     }
     step("installing esbuild and componentize-js");
@@ -50,7 +51,9 @@ fn install_packages() -> Result<PathBuf> {
         fs::copy(wanted.join(name), folder.join(name))?;
     }
     let mut npm = program("npm");
-    run(npm.args(["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(&folder))?;
+    npm.args(["ci", "--include=dev", "--no-audit", "--no-fund", "--silent"]);
+    run(npm.current_dir(&folder))?;
+    fs::write(stamp, list)?;
     Ok(modules)
 }
 

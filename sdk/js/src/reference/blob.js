@@ -1,6 +1,7 @@
 // The reference host's bodies.
 
 import { decode } from './base64.js';
+import { ReferenceTensor } from './tensor.js';
 
 /** Bytes as the contract's `blob`. */
 export class ReferenceBlob {
@@ -27,6 +28,10 @@ export class ReferenceBlob {
     const start = offset < size ? offset : size;
     const end = start + length < size ? start + length : size;
     return this.#bytes.slice(Number(start), Number(end));
+  }
+
+  tensor(dtype, shape) {
+    return ReferenceTensor.create(dtype, shape, this.#bytes);
   }
 
   slice(offset, length) {

@@ -19,10 +19,11 @@ host: see `gristmill_plugin.testing`.
 """
 
 from . import image, json, log, numpy
+from .blob import Blob
 from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
 from .outputs import MissingOutput, Outputs, Prepared
 from .plugin import Postprocessor, Preprocessor, Processor, export
-from .request import Blob, Context, Fields, Part, Request
+from .request import Context, Fields, Part, Request
 from .response import Response
 from .tensor import Dtype, Scored, Tensor, View, shortest_float32
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import checks
+from .blob import Blob
 from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
 from .host import Err
 from .host import image as host_image
-from .request import Blob
 from .tensor import Dtype, Tensor
 
 ChannelStatistics = host_image.ChannelStatistics

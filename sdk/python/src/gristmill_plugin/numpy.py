@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, SimpleNamespace
 from typing import Any
 
+from .blob import Blob
 from .host import Err, arrays, tensors
 from .json import encoder_with
-from .request import Blob
 from .tensor import _FORMATS, Dtype, Elements, Tensor, encode
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
@@ -670,14 +670,21 @@ def _flatten(value: Any, shape: list[int], flat: list[Any], depth: int) -> None:
 
 
 def frombuffer(buffer: Any, dtype: Any = float64, count: int = -1, offset: int = 0) -> ndarray:
-    """An array of one dimension of the bytes of a buffer, or of a `Blob`."""
+    """An array of one dimension of the bytes of a buffer, or of a `Blob`, which stay on the host."""
     kind = _dtype(dtype)
-    data = memoryview(bytes(buffer) if isinstance(buffer, Blob) else buffer).cast("B")[offset:]
+    is_blob = isinstance(buffer, Blob)
+    data = buffer if is_blob else memoryview(buffer).cast("B")
+    found = len(data)
+    length = builtins.max(found - offset, 0)
     if count >= 0:
-        data = data[: count * kind.itemsize]
-    if len(data) % kind.itemsize:
+        length = builtins.min(length, count * kind.itemsize)
+    if length % kind.itemsize:
         raise ValueError("buffer size must be a multiple of element size")
-    return _of_bytes([len(data) // kind.itemsize], kind._host, data.tobytes())
+    shape = [length // kind.itemsize]
+    if not is_blob:
+        return _of_bytes(shape, kind._host, data[offset : offset + length].tobytes())
+    part = data if length == found else data.slice(offset, length)
+    return _held(Tensor.from_bytes(shape, kind._host, part))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> ndarray:

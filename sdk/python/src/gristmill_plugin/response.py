@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import host, json
+from .blob import Blob
 from .failure import Internal
-from .request import Blob
 from .tensor import Elements
 
 

@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Any
 
 from . import checks
+from .blob import Blob
 from .failure import Internal
 from .host import Err, tensors
 
@@ -81,20 +82,23 @@ class Tensor(Elements):
 
     @classmethod
     def from_bytes(
-        cls, shape: Sequence[int], dtype: Dtype, data: bytes | bytearray | memoryview
+        cls, shape: Sequence[int], dtype: Dtype, data: bytes | bytearray | memoryview | Blob
     ) -> Tensor:
         """A tensor of `shape`, at most 32 dimensions, from its elements' bytes.
 
         The elements are little-endian and row-major, without padding. A BOOL is one byte, 0 or 1.
-        A STRING is its length in bytes, a u32, and its text in UTF-8.
+        A STRING is its length in bytes, a u32, and its text in UTF-8. The bytes of a `Blob`, such as
+        `request.body`, stay on the host.
 
         Raises `Internal` if the data do not fit dtype and shape, or are over the host's limit.
         """
-        if type(data) is not bytes:
-            data = memoryview(data).tobytes()
         checks.case("dtype", dtype, Dtype)
         dimensions = checks.u32s("shape", shape)
         try:
+            if isinstance(data, Blob):
+                return cls(data._handle.tensor(dtype, dimensions))
+            if type(data) is not bytes:
+                data = memoryview(data).tobytes()
             return cls(tensors.Tensor.create(dtype, dimensions, data))
         except Err as error:
             raise _internal(error) from None

@@ -96,7 +96,7 @@ def _lines(frames: list[tuple[str, int, str]]) -> list[str]:
 
 
 def _source_line(file: str, line: int) -> str:
-    lines = sources.get(file, "").splitlines()
+    lines = sources.get(file, "").split("\n")
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 

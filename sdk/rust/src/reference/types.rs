@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::json;
-use super::tensors::{Dtype, Tensor};
+use super::tensors::{Dtype, Tensor, TensorError};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum BlobError {
@@ -49,6 +49,10 @@ impl Blob {
 
     pub fn slice(&self, offset: u64, length: u64) -> Self {
         Self(super::tensors::window(&self.0, offset, length).into())
+    }
+
+    pub fn tensor(&self, dtype: Dtype, shape: &[u32]) -> Result<Tensor, TensorError> {
+        Tensor::create(dtype, shape, &self.0)
     }
 
     pub fn from_bytes(data: &[u8]) -> Self {

@@ -368,34 +368,46 @@ fn a_folder_is_built_once_for_all_tenants_that_have_it() {
 fn a_folder_whose_sources_are_the_same_changes_nothing() {
     let server = Server::start();
     server.model("digits");
-    for (language, file) in [("python", "app.py"), ("js", "plugin.js")] {
-        // In Python nothing is built.
-        let is_archive = language == "python";
+    let tools = files::root().join("target/plugin-tools").canonicalize().unwrap();
+    // In Python nothing is built, JavaScript is bundled, and a component is not built again.
+    for (tenant, folder, plugin, file, is_built) in [
+        ("python", "python/digits", "digits-python", "app.py", true),
+        ("js", "js/digits", "digits-js", "plugin.js", true),
+        ("component", "hostile/js", "hostile-js", "plugin.js", false),
+    ] {
         // The server has a build of the folder, which another machine may have made.
-        server.open_tenant(language);
-        server.plugin(language, "reader", &format!("digits-{language}"));
+        server.open_tenant(tenant);
+        server.plugin(tenant, "reader", plugin);
         let before = server.release();
         let cli = Cli::of(&server);
-        let source = format!("{}/../../plugins/{language}/digits", env!("CARGO_MANIFEST_DIR"));
+        let source = format!("{}/../../plugins/{folder}", env!("CARGO_MANIFEST_DIR"));
         let copied =
             Command::new("cp").args(["-r", &source]).arg(cli.folder().join("reader")).status();
         assert!(copied.unwrap().success());
-        // Without the tools nothing can be built.
-        let builds = cli.folder().join("builds");
-        let cli = cli.with("GRISTMILL_BUILD_DIR", builds.to_str().unwrap()).with("PATH", "/none");
-        let tenant = format!("[tenants.{language}.plugins.reader]\nfolder = \"reader\"\n");
-        cli.write("gristmill.deploy.toml", tenant);
+        // Without the tools nothing can be built in another language.
+        let cli = match tenant {
+            "js" => cli.with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap()),
+            _ => {
+                let builds = cli.folder().join("builds");
+                cli.with("GRISTMILL_BUILD_DIR", builds.to_str().unwrap()).with("PATH", "/none")
+            }
+        };
+        let text = format!("[tenants.{tenant}.plugins.reader]\nfolder = \"reader\"\n");
+        cli.write("gristmill.deploy.toml", text);
         for command in [&["deploy", "--yes"][..], &["diff"]] {
             let ended = cli.run(command);
-            let progress = if is_archive { "building reader\n" } else { "" };
-            let expected = (Some(0), "nothing to change\n", progress);
-            assert_eq!((ended.code, ended.out.as_str(), ended.stderr.as_str()), expected);
+            assert_eq!(
+                (ended.code, ended.out.as_str()),
+                (Some(0), "nothing to change\n"),
+                "{tenant}"
+            );
+            assert_eq!(ended.stderr.contains("building reader"), is_built, "{}", ended.stderr);
         }
         assert_eq!(server.release(), before);
         // Another source is another build.
         let path = cli.folder().join("reader").join(file);
         fs::write(&path, [&fs::read(&path).unwrap()[..], b"\n"].concat()).unwrap();
-        if is_archive {
+        if is_built {
             assert!(cli.ok(&["deploy", "--yes"]).ends_with("serves\n"));
         } else {
             assert_names(&cli.refused(&["deploy", "--yes"]), &["building reader", "is missing"]);

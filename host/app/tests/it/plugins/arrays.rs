@@ -64,7 +64,7 @@ fn server() -> Server {
     server.model("digits");
     let table = fs::read(table().join("array_table.py")).unwrap();
     let files = [("app.py".to_owned(), APP.into()), ("array_table.py".to_owned(), table)];
-    let manifest = Manifest { language: Language::Python, app: "app".into(), sources: None };
+    let manifest = Manifest { language: Language::Python, app: "app".into() };
     let archive = Archive { manifest, files: files.into() }.write().unwrap();
     let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
     assert_eq!(answer.status, 200, "{}", answer.text());

@@ -13,7 +13,7 @@ use crate::support::setup::Setup;
 
 /// An archive of these files, whose module is `app`.
 fn archive(files: &[(&str, &str)]) -> Vec<u8> {
-    let manifest = Manifest { language: Language::Python, app: "app".into(), sources: None };
+    let manifest = Manifest { language: Language::Python, app: "app".into() };
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
     Archive { manifest, files: files.collect() }.write().unwrap()
 }
@@ -172,6 +172,44 @@ class Plugin(Processor):
 }
 
 #[test]
+fn a_body_becomes_a_tensor_on_the_host() {
+    let server = server();
+    let app = r#"
+from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, export
+from gristmill_plugin import numpy as np
+@export
+class Plugin(Processor):
+    def preprocess(self, context, request):
+        picture = Tensor.from_values([1, 1, 28, 28], Dtype.FLOAT32, [0] * 784)
+        offset = int(request.query["offset"])
+        numbers = np.frombuffer(request.body, np.float32, 3, offset)
+        whole = Tensor.from_bytes([len(request.body)], Dtype.UINT8, request.body)
+        text = request.body.slice(len(request.body) - 6)
+        texts = Tensor.from_bytes([1], Dtype.STRING, text).strings()
+        answer = [numbers.sum(), whole.shape, texts]
+        return Prepared({"input": picture}, Response.json(answer).body)
+    def postprocess(self, context, outputs, state):
+        return Response(state, "application/json")
+"#;
+    serve(&server, &archive(&[("app.py", app)]));
+    // Numbers, and a text with its length before it. The bytes of the text are no number to add.
+    let numbers = [1.5_f32, 2.0, 4.0].map(f32::to_le_bytes).concat();
+    let text = *b"\x02\0\0\0ok";
+    let ask = |offset: usize, body: &[u8]| {
+        server.data.post(&format!("/v1/acme/infer/it?offset={offset}"), body)
+    };
+    let body = [&numbers[..], &text].concat();
+    assert_eq!(ask(0, &body).ok(), json!([7.5, [18], ["ok"]]));
+    // Bytes that are not aligned are copied.
+    for before in [1, 2, 7] {
+        let body = [&vec![9; before], &body[..]].concat();
+        assert_eq!(ask(before, &body).ok(), json!([7.5, [18 + before], ["ok"]]), "{before}");
+    }
+    ask(0, &text).refused(500, "plugin_failed", &[]);
+    server.logs("buffer size must be a multiple of element size");
+}
+
+#[test]
 fn random_numbers_differ_between_fresh_instances() {
     let server = server();
     serve(&server, &answering("import random, secrets", "[random.random(), secrets.token_hex(4)]"));
@@ -296,7 +334,7 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
                 "read sdk/guides/numpy",
             ],
         ),
-        ("from six import PY3\n", &["app.py:1: no module named 'six'", "--target lib six"]),
+        ("from six import PY3\n", &["app.py:1: no module named 'six'", "requirements.txt"]),
         (
             "def f():\n  raise ValueError('no labels')\nf()\n",
             &[

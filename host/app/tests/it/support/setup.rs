@@ -1,6 +1,7 @@
 //! The setup of a server: its flags, its variables, its limits and its log.
 
 use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -246,14 +247,18 @@ impl Setup {
     }
 }
 
-/// Copy the files of a folder, and those of its folders, if there is such a folder.
+/// Copy the files of a folder, and those of its folders, if there is such a folder. A file that is
+/// gone meanwhile, as one that a build has written and renamed, is left out.
 fn copy_files(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
         fs::create_dir_all(to).unwrap();
         let to = to.join(entry.file_name());
         match entry.file_type().unwrap().is_dir() {
             true => copy_files(&entry.path(), &to),
-            false => _ = fs::copy(entry.path(), to).unwrap(),
+            false => match fs::copy(entry.path(), to) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                copied => _ = copied.unwrap(),
+            },
         }
     }
 }

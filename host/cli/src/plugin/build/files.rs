@@ -12,6 +12,9 @@ const LEFT_OUT: [&str; 3] = ["__pycache__", "node_modules", "venv"];
 /// Those at the top of a plugin's folder: its requests for `plugin test`, and its tests.
 const LEFT_OUT_AT_THE_TOP: [&str; 2] = ["requests", "tests"];
 
+/// The end of the names of folders in which pip keeps what it knows of packages.
+const ABOUT_PACKAGES: &str = ".dist-info";
+
 /// Ends of names of files that are not part of a plugin: what builds make.
 const BUILT: [&str; 3] = [".pyc", ".tar", ".wasm"];
 
@@ -37,7 +40,7 @@ impl Files {
             let below = format!("{below}{name}");
             let is_left_out =
                 LEFT_OUT.contains(&name) || is_top && LEFT_OUT_AT_THE_TOP.contains(&name);
-            if kind.is_dir() && !is_left_out {
+            if kind.is_dir() && !is_left_out && !name.ends_with(ABOUT_PACKAGES) {
                 self.add(&entry.path(), &format!("{below}/"), false)?;
             }
             let is_test = name.starts_with("test_") && name.ends_with(".py");

@@ -12,7 +12,6 @@ use gristmill_sandbox::{Archive, Language as RuntimeLanguage, Manifest};
 
 use super::files::Files;
 use super::module::{Module, folder_name};
-use super::sources::sources;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::language::{Language, js_manifest};
 use crate::plugin::sdk::Sdks;
@@ -32,29 +31,16 @@ pub(super) fn archive(folder: &Path) -> Result<(String, Archive)> {
         "package.json: gristmill.disable is for components: the server's own engine has all \
          features that plugins may use; leave it out, or add \"component\": true"
     );
-    // Before the build, so that a file that changes meanwhile is not in it.
-    let sources = sources(folder)?;
     let made = tempfile::tempdir()?;
     let (mut script, _) = script(folder, &manifest, false)?;
-    let written = output(script.arg("--sources").arg(made.path()), REMEDY)?;
-    let Written { app, outside } = serde_json::from_str(&written)?;
+    let app = output(script.arg("--sources").arg(made.path()), REMEDY)?.trim().to_owned();
     let mut files = Files::default();
     files.add(made.path(), "", false)?;
-    let sources = sources.filter(|_| outside.is_empty());
     let archive = Archive {
-        manifest: Manifest { language: RuntimeLanguage::JavaScript, app, sources },
+        manifest: Manifest { language: RuntimeLanguage::JavaScript, app },
         files: files.found,
     };
     Ok((name_of(&manifest, folder)?, archive))
-}
-
-/// What the build script says of the sources that it wrote.
-#[derive(serde::Deserialize)]
-struct Written {
-    /// The file that the runtime runs.
-    app: String,
-    /// The files outside of the plugin's folder that are in it.
-    outside: Vec<String>,
 }
 
 /// Build a component of the plugin in `folder`.
@@ -131,8 +117,8 @@ fn install(build: &Path, builds: &BuildFolder, is_component: bool) -> Result<()>
     let list = fs::read(build.join(lists[1]))?;
     let all = format!("npm-{}", &Digest::of(&list).hex()[..16]);
     let (name, shown, option) = match is_component {
-        true => (all.clone(), "esbuild and componentize-js", None),
-        false => (format!("{all}-bundle"), "esbuild", Some("--omit=dev")),
+        true => (all.clone(), "esbuild and componentize-js", "--include=dev"),
+        false => (format!("{all}-bundle"), "esbuild", "--omit=dev"),
     };
     builds.part(&name, |folder| {
         eprintln!("installing {shown} into {} (once)", folder.display());
@@ -140,7 +126,7 @@ fn install(build: &Path, builds: &BuildFolder, is_component: bool) -> Result<()>
             fs::copy(build.join(name), folder.join(name))?;
         }
         let mut npm = Command::new("npm");
-        npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).args(option);
+        npm.args(["ci", option, "--no-audit", "--no-fund", "--loglevel=error"]);
         run(npm.current_dir(folder), REMEDY)
     })?;
     // From SDK/sdk/js/build, so that the folder of all builds may be moved.

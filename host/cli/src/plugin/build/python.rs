@@ -3,6 +3,7 @@
 
 mod archive;
 mod failure;
+mod packages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,9 @@ const REMEDY: &str =
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {
     let builds = BuildFolder::open()?;
-    let Manifest { name, app, world, paths, .. } = Manifest::of(&python_manifest(folder)?)?;
+    let project = python_manifest(folder)?;
+    let Manifest { name, app, world, paths, .. } = Manifest::of(&project)?;
+    let packages = packages::packages(folder, &project)?;
     // The plugin's code is run by the build and can read these folders.
     let resolved = |path: &String| {
         within(folder, path)
@@ -44,7 +47,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     let mut build = Command::new(componentize);
     build.current_dir(folder).arg("-d").arg(sdk.join("gristmill_plugin/wit"));
     build.args(["-w", &world, "componentize", &app, "-p", "."]);
-    for path in paths {
+    for path in paths.into_iter().chain(packages) {
         build.arg("-p").arg(path);
     }
     if let Err(Failed { text, error }) = run_reading(build.arg("-p").arg(sdk).arg("-o").arg(&out)) {

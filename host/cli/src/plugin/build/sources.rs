@@ -1,6 +1,6 @@
-//! The digest of all that a plugin in Python or JavaScript is made of: its files, the SDK and the
-//! tools. A component is another file each time, because an interpreter's memory is a part of it,
-//! and without the tools no archive of a plugin in JavaScript can be made.
+//! The digest of all that a component in Python or JavaScript is made of: the plugin's files, the
+//! SDK and the tools. Its file is another one each time, because an interpreter's memory is a part
+//! of it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -27,8 +27,7 @@ const LEFT_OUT: [&str; 9] = [
     "gristmill-plugin",
 ];
 
-/// The digest of the plugin in `folder`. None for languages whose builds are the same each time, and
-/// for archives that are made without tools.
+/// The digest of the plugin in `folder`. None for those whose builds are the same each time.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -36,13 +35,13 @@ pub(crate) fn sources(folder: &Path) -> Result<Option<Digest>> {
     let (name, tools) = match Language::of(folder)? {
         Language::Rust | Language::C => return Ok(None),
         Language::Python if !python::is_component(folder)? => return Ok(None),
+        Language::Js if !js::is_component(folder)? => return Ok(None),
         Language::Python => (python::name_of(&python_manifest(folder)?)?, python::COMPONENTIZE_PY),
         // Its tools are pinned in a file of the SDK.
         Language::Js => (js::name_of(&js_manifest(folder)?, folder)?, ""),
     };
     let mut list = format!("1 sdk {} {tools}\n", sdk::version());
-    let out = ["wasm", "tar"].map(|end| format!("{name}.{end}"));
-    let mut files = Walk { seen: BTreeSet::new(), list: &mut list, out };
+    let mut files = Walk { seen: BTreeSet::new(), list: &mut list, out: format!("{name}.wasm") };
     files.folder(folder, Path::new(""))?;
     Ok(Some(Digest::of(list.as_bytes())))
 }
@@ -52,8 +51,8 @@ struct Walk<'a> {
     seen: BTreeSet<PathBuf>,
     /// A line for each file.
     list: &'a mut String,
-    /// The files that builds make.
-    out: [String; 2],
+    /// The file that the build makes.
+    out: String,
 }
 
 impl Walk<'_> {
@@ -75,8 +74,7 @@ impl Walk<'_> {
                 if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
                     self.folder(&path, &below)?;
                 }
-            } else if metadata.is_file() && !self.out.iter().any(|out| below.as_os_str() == &**out)
-            {
+            } else if metadata.is_file() && below.as_os_str() != self.out.as_str() {
                 let content = fs::read(&path).with_context(failed)?;
                 let shown = below.to_string_lossy();
                 let _ = writeln!(self.list, "{} {} {shown}", Digest::of(&content), shown.len());

@@ -3,8 +3,9 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::symlink;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
@@ -25,11 +26,13 @@ use crate::plugin::library;
 pub(super) const TENANT: &str = "dev";
 pub(super) const MODEL: &str = "model";
 
-/// The folder with compiled code, in that of a server's data.
+/// The folder with compiled code, in that of a server's data, and the file in it by which the server
+/// knows its own.
 const COMPILED: &str = "compiled";
+const KEY: &str = "key";
 
-/// Variables of the server that stay as the user has them. The others are for other servers.
-const KEPT_VARIABLES: [&str; 2] = ["GRISTMILL_BUILD_DIR", "GRISTMILL_RUNTIMES_DIRECTORY"];
+/// Variables with paths that the server gets. Its other variables are for other servers.
+const PATHS: [&str; 3] = ["GRISTMILL_BUILD_DIR", "GRISTMILL_RUNTIMES_DIRECTORY", "ORT_DYLIB_PATH"];
 
 /// The exit code of a program that Ctrl-C has ended, as shells have it.
 const ENDED_BY_SIGNAL: i32 = 130;
@@ -39,7 +42,7 @@ const LOG: &str = "warn,ort=error,plugin=trace";
 
 /// A running server. It ends when this is dropped, or when this process is told to end.
 pub(super) struct Local {
-    _process: Arc<Mutex<ServerProcess>>,
+    process: Arc<Mutex<ServerProcess>>,
     /// Held as long as the server uses its folder.
     _lock: File,
     admin_url: String,
@@ -54,37 +57,43 @@ impl Local {
         let (data, lock) = empty_folder()?;
         let program = std::env::current_exe().context("cannot find this program's file")?;
         let mut command = serve(&program, &data, Listen { data: listen, ..Listen::FREE_PORTS });
-        let is_others = |name: &OsString| {
-            let name = name.to_string_lossy();
-            name.starts_with("GRISTMILL_") && !KEPT_VARIABLES.contains(&&*name)
-        };
-        for (name, _) in std::env::vars_os().filter(|(name, _)| is_others(name)) {
+        let is_servers = |name: &OsString| name.to_string_lossy().starts_with("GRISTMILL_");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_servers(name)) {
             command.env_remove(name);
         }
         // A configuration in the current folder is for another server.
         command.current_dir(&data);
+        for name in PATHS {
+            if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
+                command.env(name, std::path::absolute(path)?);
+            }
+        }
         // The author waits for what is compiled.
         command.args(["--log", LOG, "--prepare-runtimes", "false", "--compile-timeout-s", "600"]);
         if let Some(library) = library::find(library) {
             command.arg("--onnxruntime-library").arg(std::path::absolute(library)?);
         }
-        let process = Arc::new(Mutex::new(ServerProcess::spawn(&mut command)?));
+        let mut process = ServerProcess::spawn(&mut command)?;
+        let addresses = process.wait_until_serving()?;
+        let token = process.lines.iter().find_map(|line| line.strip_prefix("admin token "));
+        let token = token.and_then(|rest| rest.split(' ').next());
+        let token = token.context("the server shows no admin token")?.to_owned();
+        let process = Arc::new(Mutex::new(process));
         end_with_this_process(Arc::downgrade(&process))?;
-        let (addresses, token) = {
-            let mut process = process.lock().unwrap_or_else(PoisonError::into_inner);
-            let addresses = process.wait_until_serving()?;
-            let token = process.lines.iter().find_map(|line| line.strip_prefix("admin token "));
-            let token = token.and_then(|rest| rest.split(' ').next());
-            (addresses, token.context("the server shows no admin token")?.to_owned())
-        };
         let url = format!("{}/v1/{TENANT}/infer", addresses.data);
-        let local = Self { _process: process, _lock: lock, admin_url: addresses.admin, token, url };
+        let local = Self { process, _lock: lock, admin_url: addresses.admin, token, url };
         local.put_model(model)?;
         Ok(local)
     }
 
     pub(super) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// How it has ended, if it has.
+    pub(super) fn ended(&self) -> Result<Option<ExitStatus>> {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(process.child.try_wait()?)
     }
 
     pub(super) fn admin(&self) -> Result<Admin> {
@@ -112,18 +121,16 @@ pub(super) fn tenant(pipeline: Option<&Name>) -> Value {
     json!({ "open": true, "models": [MODEL], "default_pipeline": pipeline })
 }
 
-/// A folder for the data of a server, which no other server uses, and its lock. Compiled code is in
-/// the folder where builds keep that of the runtimes.
+/// A folder for the data of a server, which no other server uses, and its lock. Of earlier data only
+/// compiled code is left.
 fn empty_folder() -> Result<(PathBuf, File)> {
     const MOST: usize = 64;
     let builds = BuildFolder::open()?;
-    let (builds, runtimes) = (builds.path(), builds.runtimes());
-    fs::create_dir_all(&runtimes).with_context(|| runtimes.display().to_string())?;
     for number in 1..=MOST {
-        let folder = builds.join(format!("dev-{number}"));
+        let folder = builds.path().join(format!("dev-{number}"));
         let shown = || folder.display().to_string();
         fs::create_dir_all(&folder).with_context(shown)?;
-        let path = builds.join(format!("dev-{number}.lock"));
+        let path = folder.with_extension("lock");
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let lock = lock.with_context(|| path.display().to_string())?;
         match lock.try_lock() {
@@ -131,12 +138,55 @@ fn empty_folder() -> Result<(PathBuf, File)> {
             Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
             Ok(()) => {}
         }
-        fs::remove_dir_all(&folder).with_context(shown)?;
-        fs::create_dir(&folder).with_context(shown)?;
-        symlink(&runtimes, folder.join(COMPILED)).with_context(shown)?;
+        for entry in fs::read_dir(&folder).with_context(shown)? {
+            let entry = entry.with_context(shown)?;
+            if entry.file_name() == COMPILED {
+                continue;
+            }
+            let remove = match entry.file_type().with_context(shown)?.is_dir() {
+                true => fs::remove_dir_all,
+                false => fs::remove_file,
+            };
+            remove(entry.path()).with_context(|| entry.path().display().to_string())?;
+        }
+        // The runtimes that builds have compiled. Without them the server compiles its own.
+        take_compiled(&builds.runtimes(), &folder.join(COMPILED)).with_context(shown)?;
         return Ok((folder, lock));
     }
     bail!("{MOST} servers of `gristmill plugin dev` run already")
+}
+
+/// Copy compiled code to a server's folder, unless the server has it.
+fn take_compiled(from: &Path, to: &Path) -> io::Result<()> {
+    let Some(key) = unless_missing(fs::read(from.join(KEY)))? else { return Ok(()) };
+    // Code belongs to the key that was there when it was compiled.
+    if unless_missing(fs::read(to.join(KEY)))?.is_some_and(|own| own != key) {
+        fs::remove_dir_all(to)?;
+    }
+    copy_missing(from, to)
+}
+
+/// Copy the files of a folder, and those of its folders, but for what is there already. A file that
+/// a build removes meanwhile is left out.
+fn copy_missing(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy_missing(&from, &to)?;
+        } else if !to.exists() {
+            unless_missing(fs::copy(&from, &to))?;
+        }
+    }
+    Ok(())
+}
+
+fn unless_missing<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
 }
 
 /// End the server, and this process, when this process is told to end: Ctrl-C in a terminal reaches

@@ -5,6 +5,7 @@ wasmtime::component::bindgen!({
     interfaces: "import gristmill:plugin/types@0.3.0;",
     imports: {
         "gristmill:plugin/types.[method]blob.read": async | trappable,
+        "gristmill:plugin/types.[method]blob.tensor": async | trappable,
         "gristmill:plugin/types.[static]blob.from-bytes": async | trappable,
         "gristmill:plugin/types.[static]blob.from-base64": async | trappable,
         "gristmill:plugin/types.[method]context.settings": async | trappable,

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{LinkerInstance, Resource, WasmList, WasmStr};
 
+use super::super::tensors;
 use super::base64;
 use super::bindings::wit;
 use crate::call::{CallState, window};
@@ -95,6 +96,23 @@ impl<S: Send> wit::HostBlob for CallState<S> {
         let blob = self.table.get(&blob)?;
         let part = blob.slice(window(blob, offset, length));
         Ok(self.table.push(part)?)
+    }
+
+    /// Aligned bytes stay where they are. They count as if they were copied.
+    async fn tensor(
+        &mut self,
+        blob: Resource<Bytes>,
+        dtype: tensors::wit::Dtype,
+        shape: Vec<u32>,
+    ) -> wasmtime::Result<tensors::Created> {
+        let bytes = self.table.get(&blob)?.clone();
+        if let Err(error) = self.reserve_tensor(shape.len(), bytes.len()).await? {
+            return Ok(Err(error));
+        }
+        let dtype = tensors::dtype_of(dtype);
+        let buffer = self.pool.adopt(bytes, dtype.size_bytes().unwrap_or(1));
+        let shape = shape.iter().map(|dimension| *dimension as usize).collect();
+        self.finish_tensor(dtype, shape, buffer)
     }
 
     async fn from_bytes(&mut self, data: Vec<u8>) -> wasmtime::Result<Resource<Bytes>> {

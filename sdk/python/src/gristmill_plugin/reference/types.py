@@ -38,6 +38,9 @@ class Blob:
     def slice(self, offset: int, length: int) -> Blob:
         return Blob(self._data[offset : offset + length])
 
+    def tensor(self, dtype: Dtype, shape: list[int]) -> Tensor:
+        return Tensor.create(dtype, shape, self._data)
+
     def len(self) -> int:
         return len(self._data)
 

@@ -1,4 +1,5 @@
-//! The archive of a plugin's sources: the files of its folder, and the packages in its `paths`.
+//! The archive of a plugin's sources: the files of its folder, the packages in its `paths`, and
+//! those that it requires.
 
 use std::path::Path;
 
@@ -7,12 +8,15 @@ use gristmill_sandbox::{Archive, Language, Manifest};
 
 use super::super::files::Files;
 use super::Manifest as Project;
+use super::packages::packages;
 use crate::plugin::language::python_manifest;
 use crate::plugin::within::within;
 
 /// The plugin's name, and its sources.
 pub(in super::super) fn archive(folder: &Path) -> Result<(String, Archive)> {
-    let Project { name, app, paths, .. } = Project::of(&python_manifest(folder)?)?;
+    let project = python_manifest(folder)?;
+    let packages = packages(folder, &project)?;
+    let Project { name, app, paths, .. } = Project::of(&project)?;
     let mut files = Files::default();
     files.add(folder, "", true)?;
     for path in &paths {
@@ -20,7 +24,10 @@ pub(in super::super) fn archive(folder: &Path) -> Result<(String, Archive)> {
             .with_context(|| format!("pyproject.toml: tool.gristmill.paths has {path:?}"))?;
         files.add(&resolved, "", false)?;
     }
-    let manifest = Manifest { language: Language::Python, app, sources: None };
+    if let Some(packages) = packages {
+        files.add(&packages, "", false)?;
+    }
+    let manifest = Manifest { language: Language::Python, app };
     let archive = Archive { manifest, files: files.found };
     ensure!(
         archive.has_app(),

@@ -38,8 +38,7 @@ pub(super) fn remedy(text: &str) -> Option<String> {
              JSON; sdk/python/README.md says how"
         ),
         false => format!(
-            "put the pure Python package {package:?} into a folder of the plugin, and the folder into \
-             paths of [tool.gristmill] in pyproject.toml: pip install --target lib {package}"
+            "name its package in requirements.txt in the plugin's folder, for example {package}"
         ),
     })
 }
@@ -63,7 +62,7 @@ Stack backtrace:
         let hint = remedy(TEXT).unwrap();
         assert!(hint.contains("numpy is one") && hint.contains("sdk/python/README.md"), "{hint}");
         let hint = remedy("ModuleNotFoundError: No module named 'six'").unwrap();
-        assert!(hint.contains("pip install --target lib six"), "{hint}");
+        assert!(hint.contains("requirements.txt"), "{hint}");
         assert_eq!(remedy("SyntaxError: invalid syntax"), None);
     }
 }
