@@ -7,6 +7,7 @@
 //! the merge.
 
 mod javascript;
+mod made;
 mod python;
 
 use std::fs;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use self::made::Made;
 use crate::setup;
 use crate::shell::{output, program, root, run, step, target};
 
@@ -32,13 +34,6 @@ const PASSES: [&str; 6] = [
     "--directize",
     "--remove-unused-module-elements",
 ];
-
-/// What a language's tool makes.
-struct Made {
-    component: PathBuf,
-    /// The archive of the standard library, unless the interpreter has it.
-    library: Option<PathBuf>,
-}
 
 /// Build the runtimes, with the server that is in the target folder.
 pub(crate) fn run_task() -> Result<()> {

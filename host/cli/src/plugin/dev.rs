@@ -1,5 +1,5 @@
-//! `gristmill plugin dev`: a plugin that serves while it is written. After each save it is built and
-//! uploaded, to a server of its own or to one that runs.
+//! `gristmill plugin dev`: a plugin that serves while it is written. After each save it is built
+//! and uploaded, to a server of its own or to one that runs.
 
 mod server;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Made;
+use super::made::Made;
 use crate::shell::{program, root, run, step, target};
 
 /// The parts of `sdk/js` that the runtime is made of.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Made;
+use super::made::Made;
 use crate::setup;
 use crate::shell::{program, root, run};
 

@@ -1,5 +1,5 @@
-//! Plugins in JavaScript and TypeScript: the SDK's own build script, with its pinned packages, makes
-//! an archive of sources, or a component with an engine of its own.
+//! Plugins in JavaScript and TypeScript: the SDK's own build script, with its pinned packages,
+//! makes an archive of sources, or a component with an engine of its own.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -63,7 +63,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     Ok(Module { name, file, is_of_folder: outside.is_empty() })
 }
 
-/// The build script for `folder`, ready to run but for what it makes, and the SDKs that it is from.
+/// The build script for `folder`, ready to run but for what it makes, and the SDKs that it is of.
 fn script(
     folder: &Path,
     manifest: &serde_json::Value,
@@ -109,9 +109,9 @@ fn check_node() -> Result<()> {
     Ok(())
 }
 
-/// Put the packages of the build script into `build/node_modules`: esbuild, and componentize-js if a
-/// component is built. They are installed once for all versions of the SDK that have the same list
-/// of packages.
+/// Put the packages of the build script into `build/node_modules`: esbuild, and componentize-js if
+/// a component is built. They are installed once for all versions of the SDK that have the same
+/// list of packages.
 fn install(build: &Path, builds: &BuildFolder, is_component: bool) -> Result<()> {
     let lists = ["package.json", "package-lock.json"];
     let list = fs::read(build.join(lists[1]))?;

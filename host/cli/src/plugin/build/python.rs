@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
 pub(super) use self::archive::archive;
+use self::packages::REMEDY;
 use super::module::Module;
 use crate::output;
 use crate::plugin::build_folder::BuildFolder;
@@ -23,9 +24,6 @@ use crate::plugin::within::within;
 
 /// The version that the SDK is tested with.
 pub(super) const COMPONENTIZE_PY: &str = "0.25.1";
-
-const REMEDY: &str =
-    "install Python 3.10 or newer, on Debian: apt-get install python3 python3-venv";
 
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {

@@ -26,8 +26,8 @@ use crate::plugin::library;
 pub(super) const TENANT: &str = "dev";
 pub(super) const MODEL: &str = "model";
 
-/// The folder with compiled code, in that of a server's data, and the file in it by which the server
-/// knows its own.
+/// The folder with compiled code, in that of a server's data, and the file in it by which the
+/// server knows its own.
 const COMPILED: &str = "compiled";
 const KEY: &str = "key";
 
@@ -121,8 +121,8 @@ pub(super) fn tenant(pipeline: Option<&Name>) -> Value {
     json!({ "open": true, "models": [MODEL], "default_pipeline": pipeline })
 }
 
-/// A folder for the data of a server, which no other server uses, and its lock. Of earlier data only
-/// compiled code is left.
+/// A folder for the data of a server, which no other server uses, and its lock. Of earlier data
+/// only compiled code is left.
 fn empty_folder() -> Result<(PathBuf, File)> {
     const MOST: usize = 64;
     let builds = BuildFolder::open()?;

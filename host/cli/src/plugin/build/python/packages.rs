@@ -14,10 +14,13 @@ use gristmill_core::Digest;
 use serde_json::Value;
 use toml::Table;
 
-use super::REMEDY;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::tool::{Failed, run, run_reading};
 use crate::plugin::within::inside;
+
+/// What to do without Python.
+pub(super) const REMEDY: &str =
+    "install Python 3.10 or newer, on Debian: apt-get install python3 python3-venv";
 
 const REQUIREMENTS: &str = "requirements.txt";
 pub(super) const LOCK: &str = "requirements.lock";
@@ -38,8 +41,8 @@ const WHEELS: [&str; 9] = [
     "3.14",
 ];
 
-/// The folder with the packages of the plugin in `folder`, if it needs some. Writes the lock file if
-/// there is none, or if it is of other requirements.
+/// The folder with the packages of the plugin in `folder`, if it needs some. Writes the lock file
+/// if there is none, or if it is of other requirements.
 pub(super) fn packages(folder: &Path, project: &Table) -> Result<Option<PathBuf>> {
     let wanted = requirements(folder, project)?;
     let path = inside(folder, LOCK)?;
