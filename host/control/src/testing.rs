@@ -84,7 +84,7 @@ impl Machine {
             sandbox: self.sandbox.clone(),
             backends: self.backends.clone(),
             limits: PipelineLimits::default(),
-            tenant_bytes_max: 1 << 20,
+            tenant_bytes_max: 4 << 20,
             tenant_compiled_bytes_max: 1 << 30,
             keep_releases: 1000,
             waiting_bytes_max: 1 << 30,

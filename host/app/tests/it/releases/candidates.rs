@@ -135,7 +135,7 @@ fn an_evaluation_is_that_of_the_plugins_that_it_saw() {
     let server = start(both("other", json!({ "traffic_percent": 100, "abort": abort })));
     (0..3).for_each(|_| drop(variant(&server, None)));
     assert_eq!(report(&server)["candidate"]["requests"], 3);
-    server.put("tenants/acme/plugins/other", &files::plugin_that_begins_with("digits", 16));
+    server.put("tenants/acme/plugins/other", &files::plugin_that_begins_with("digits", 48));
     assert_eq!(report(&server)["candidate"]["requests"], 0);
     (0..3).for_each(|_| drop(variant(&server, None)));
     assert_eq!(report(&server)["candidate"]["requests"], 3);
