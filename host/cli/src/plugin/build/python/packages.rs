@@ -23,7 +23,7 @@ pub(super) const REMEDY: &str =
     "install Python 3.10 or newer, on Debian: apt-get install python3 python3-venv";
 
 const REQUIREMENTS: &str = "requirements.txt";
-pub(super) const LOCK: &str = "requirements.lock";
+const LOCK: &str = "requirements.lock";
 
 /// The package that the server has.
 const SDK: &str = "gristmill-plugin";
@@ -81,7 +81,11 @@ pub(super) fn packages(folder: &Path, project: &Table) -> Result<Option<PathBuf>
 fn requirements(folder: &Path, project: &Table) -> Result<Vec<String>> {
     let listed = project.get("project").and_then(|project| project.get("dependencies"));
     let listed = listed.and_then(toml::Value::as_array).into_iter().flatten();
-    let mut all: Vec<_> = listed.filter_map(|one| one.as_str().map(str::to_owned)).collect();
+    let mut all = Vec::new();
+    for requirement in listed.filter_map(toml::Value::as_str) {
+        check_source("pyproject.toml: dependencies", requirement)?;
+        all.push(requirement.to_owned());
+    }
     let path = folder.join(REQUIREMENTS);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -95,16 +99,21 @@ fn requirements(folder: &Path, project: &Table) -> Result<Vec<String>> {
             "{REQUIREMENTS}:{number}: {line:?} is not the name of a package with its versions: options \
              are pip's own configuration, such as PIP_INDEX_URL"
         );
-        // Packages from addresses have no versions to keep.
-        ensure!(
-            !line.contains('@') && !line.contains("://"),
-            "{REQUIREMENTS}:{number}: {line:?} names an address: put the package's folder into paths of \
-             [tool.gristmill] in pyproject.toml"
-        );
+        check_source(&format!("{REQUIREMENTS}:{number}"), line)?;
         all.extend(is_requirement.then(|| line.to_owned()));
     }
     all.retain(|one| name_of(one) != SDK);
     Ok(all)
+}
+
+/// Refuse a package from an address: the lock file has versions, and an address has none.
+fn check_source(place: &str, requirement: &str) -> Result<()> {
+    ensure!(
+        !requirement.contains('@') && !requirement.contains("://"),
+        "{place}: {requirement:?} names an address: put the package's folder into paths of \
+         [tool.gristmill] in pyproject.toml"
+    );
+    Ok(())
 }
 
 /// The name of a package in a requirement, as indices compare names.
@@ -122,8 +131,8 @@ fn pip() -> Command {
 
 /// The lines of the lock file.
 fn resolve(wanted: &[String]) -> Result<String> {
-    let found = match report(wanted, &WHEELS) {
-        Ok(found) => found,
+    let report_of_wheels = match report(wanted, &WHEELS) {
+        Ok(report) => report,
         Err(Failed { text, error }) => {
             // Which of them have wheels for this machine, but none without compiled parts?
             let all = report(wanted, &WHEELS[..1]).map_err(|_| ());
@@ -138,7 +147,7 @@ fn resolve(wanted: &[String]) -> Result<String> {
         }
     };
     let mut lock = String::new();
-    for (name, Package { version, sha256, .. }) in packages_of(&found)? {
+    for (name, Package { version, sha256, .. }) in packages_of(&report_of_wheels)? {
         let _ = writeln!(lock, "{name}=={version} --hash=sha256:{sha256}");
     }
     Ok(lock)
@@ -224,6 +233,9 @@ mod tests {
         let text = "# ours\n\ninflection==0.5.1  # words\nGristmill_Plugin\n";
         assert_eq!(read(project, text).unwrap(), ["six>=1.16", "inflection==0.5.1"]);
         assert_eq!(read("", "").unwrap(), [""; 0]);
+        let address = "[project]\ndependencies = [\"six @ file:///six.whl\"]";
+        let error = read(address, "").unwrap_err();
+        assert!(error.starts_with("pyproject.toml: dependencies: \"six @"), "{error}");
         for (text, named) in [
             ("six\n-r more.txt", "requirements.txt:2: \"-r more.txt\""),
             ("--index-url x", "PIP_INDEX_URL"),
