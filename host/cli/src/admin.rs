@@ -55,9 +55,9 @@ impl Admin {
 
     /// The server at `address` that this program has started.
     pub(crate) fn of_own_server(address: &str, token: String) -> Result<Self> {
-        let own = "the server that this command started";
+        let server = "the server that this command started";
         let address = address.parse()?;
-        let (source, token_source) = (own.to_owned(), format!("the token of {own}"));
+        let (source, token_source) = (server.to_owned(), format!("the token of {server}"));
         Self::new(Access { address, source, token, token_source, ca_file: None }, None)
     }
 

@@ -15,6 +15,7 @@ mod new;
 mod push;
 mod report;
 mod sdk;
+mod settings;
 mod test;
 mod tool;
 mod watch;

@@ -6,7 +6,7 @@
 //! modules are direct. The program `examples/runtime` of the sandbox does what is before and behind
 //! the merge.
 
-mod javascript;
+pub(crate) mod javascript;
 mod made;
 mod python;
 

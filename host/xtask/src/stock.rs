@@ -2,19 +2,20 @@
 //! must serve as one of `gristmill plugin build` does.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use crate::runtimes::javascript::install_packages;
 use crate::setup;
 use crate::shell::{program, root, run, step};
 
 /// Build them into the folder `components`. `tools` is where `gristmill plugin build` has put the
-/// tools, so plugins in JavaScript and C must have been built before.
+/// tools, so plugins in C must have been built before.
 pub(crate) fn build(gristmill: &Path, tools: &Path, components: &Path) -> Result<()> {
     step("building plugins with the stock tools");
     with_componentize_py(&components.join("digits-python-stub-wasi.wasm"))?;
-    with_componentize_js(tools, &components.join("digits-js-stock.wasm"))?;
+    with_componentize_js(&components.join("digits-js-stock.wasm"))?;
     with_wasi_libc(gristmill, tools, &components.join("digits-c-wasi.wasm"))
 }
 
@@ -29,8 +30,8 @@ fn with_componentize_py(out: &Path) -> Result<()> {
 }
 
 /// componentize-js with all its features, of a bundle that esbuild makes.
-fn with_componentize_js(tools: &Path, out: &Path) -> Result<()> {
-    let (modules, sdk) = (js_modules(tools)?, root().join("sdk/js/src"));
+fn with_componentize_js(out: &Path) -> Result<()> {
+    let (modules, sdk) = (install_packages()?, root().join("sdk/js/src"));
     let made = out.with_extension("bundle");
     fs::create_dir_all(&made)?;
     let (entry, bundle) = (made.join("entry.js"), made.join("bundle.js"));
@@ -68,21 +69,6 @@ fn js_entry(plugin: &Path) -> String {
          }});\n\
          export const postprocess = sdk.exportPostprocess(plugin.postprocess);\n"
     )
-}
-
-/// The packages that a component's build needs, as `gristmill plugin build` installed them.
-fn js_modules(tools: &Path) -> Result<PathBuf> {
-    let list = fs::read(root().join("sdk/js/build/package-lock.json"))?;
-    for entry in fs::read_dir(tools)? {
-        let folder = entry?.path();
-        let (installed, modules) = (folder.join("package-lock.json"), folder.join("node_modules"));
-        if fs::read(installed).is_ok_and(|installed| installed == list)
-            && modules.join("@bytecodealliance").exists()
-        {
-            return Ok(modules);
-        }
-    }
-    bail!("no packages of npm in {}", tools.display())
 }
 
 /// clang with wasi-libc, whose imports of WASI stay.

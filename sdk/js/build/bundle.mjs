@@ -1,4 +1,5 @@
-// One module of the author's files and the SDK.
+// What esbuild makes of the author's files: one module with the SDK, for a component, or a script for
+// the server's runtime, which has the SDK.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve, sep } from 'node:path';
@@ -163,6 +164,7 @@ async function run(esbuild, folder, main, name, options) {
   };
 }
 
+/** Run esbuild by the rules of all bundles. Its errors are told with what can be done. */
 async function build(esbuild, folder, options) {
   try {
     return await esbuild.build({

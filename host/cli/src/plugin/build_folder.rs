@@ -80,9 +80,7 @@ impl BuildFolder {
     /// Wait until no other build has the lock `name`. It is held until the result is dropped, or
     /// the process ends.
     pub(crate) fn lock(&self, name: &str) -> Result<File> {
-        let path = self.0.join(format!("{name}.lock"));
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.with_context(|| path.display().to_string())?;
+        let (path, lock) = self.lock_file(name)?;
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
             Err(TryLockError::WouldBlock) => eprintln!("waiting for another build ({name})"),
@@ -90,6 +88,25 @@ impl BuildFolder {
         }
         lock.lock().with_context(|| path.display().to_string())?;
         Ok(lock)
+    }
+
+    /// The lock `name`, unless another process has it. It is held as that of [`lock`](Self::lock).
+    pub(crate) fn try_lock(&self, name: &str) -> Result<Option<File>> {
+        let (path, lock) = self.lock_file(name)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(lock)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| path.display().to_string())
+            }
+        }
+    }
+
+    fn lock_file(&self, name: &str) -> Result<(PathBuf, File)> {
+        let path = self.0.join(format!("{name}.lock"));
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.with_context(|| path.display().to_string())?;
+        Ok((path, lock))
     }
 }
 

@@ -6,14 +6,15 @@ mod server;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use gristmill_core::{Digest, Name};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use self::server::{Local, TENANT};
 use super::build::build;
 use super::component_file::name_of;
+use super::settings;
 use super::watch::Files;
 use crate::admin::{self, Admin};
 use crate::file_upload::HashedFile;
@@ -94,7 +95,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let local = match path("model") {
         None => None,
         Some(model) => {
-            HashedFile::read_model(&model).context("--model")?;
+            let model = HashedFile::read_model(&model).context("--model")?;
             let pipeline = Pipeline {
                 settings: path("settings"),
                 instance_reuse: text("instance-reuse").map(str::to_owned),
@@ -132,11 +133,7 @@ impl Pipeline {
             document["instance_reuse"] = reuse.as_str().into();
         }
         if let Some(path) = &self.settings {
-            let cannot = || format!("--settings: {}", path.display());
-            let file = std::fs::read(path).with_context(cannot)?;
-            let settings: Map<String, Value> =
-                serde_json::from_slice(&file).context("not a JSON object").with_context(cannot)?;
-            document["settings"] = Value::Object(settings);
+            document["settings"] = Value::Object(settings::read(path)?);
         }
         Ok(document)
     }
@@ -179,8 +176,10 @@ impl Session<'_> {
                     }
                 }
                 Err(error) => {
-                    if let Some(status) = self.local.map(|(local, _)| local.ended()).transpose()? {
-                        ensure!(status.is_none(), "the server has ended");
+                    if let Some((local, _)) = self.local
+                        && let Some(status) = local.ended()?
+                    {
+                        bail!("the server has ended: {status}");
                     }
                     let text = format!("{error:#}");
                     eprintln!("error: {}\nsave a file to try again", escaped(&text));

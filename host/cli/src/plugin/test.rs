@@ -17,13 +17,14 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use gristmill_imaging::is_decoding;
 use gristmill_log::LogFormat;
 use gristmill_sandbox::{Reuse, TenantReuse};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use self::host::{Host, PipelineFiles};
 use self::requests::Samples;
 use self::round::{Checks, Tested, Update, round};
 use super::build::build;
+use super::settings;
 use super::watch::Files;
 use super::within::inside;
 use crate::output::{self, Output};
@@ -230,11 +231,7 @@ impl Options {
     /// The settings as a JSON document.
     fn settings(&self) -> Result<String> {
         let Some(path) = &self.settings else { return Ok("{}".into()) };
-        let cannot = || format!("--settings: {}", path.display());
-        let text = std::fs::read(path).with_context(cannot)?;
-        let settings: Map<String, Value> =
-            serde_json::from_slice(&text).context("not a JSON object").with_context(cannot)?;
-        Ok(Value::Object(settings).to_string())
+        Ok(Value::Object(settings::read(path)?).to_string())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::shell::{program, root, run, step, target};
 /// The parts of `sdk/js` that the runtime is made of.
 const PARTS: [&str; 3] = ["build", "runtime", "src"];
 
-/// What it is made of, besides what all runtimes are.
+/// The files and folders of which it is built, without those of which all runtimes are built.
 pub(super) fn parts() -> Vec<PathBuf> {
     PARTS.map(|part| root().join("sdk/js").join(part)).into()
 }
@@ -34,8 +34,8 @@ pub(super) fn make(work: &Path) -> Result<Made> {
     Ok(Made { component, library: None })
 }
 
-/// The folder with the packages that the SDK's build script needs.
-fn install_packages() -> Result<PathBuf> {
+/// Install the packages that the SDK's build script needs. Returns their folder.
+pub(crate) fn install_packages() -> Result<PathBuf> {
     let folder = target().join("js-runtime-tools");
     let lists = ["package.json", "package-lock.json"];
     let wanted = root().join("sdk/js/build");

@@ -9,7 +9,7 @@ use super::made::Made;
 use crate::setup;
 use crate::shell::{program, root, run};
 
-/// What it is made of, besides what all runtimes are.
+/// The files and folders of which it is built, without those of which all runtimes are built.
 pub(super) fn parts() -> Vec<PathBuf> {
     ["runtime", "src"].map(|part| root().join("sdk/python").join(part)).into()
 }

@@ -368,7 +368,6 @@ fn a_folder_is_built_once_for_all_tenants_that_have_it() {
 fn a_folder_whose_sources_are_the_same_changes_nothing() {
     let server = Server::start();
     server.model("digits");
-    let tools = files::root().join("target/plugin-tools").canonicalize().unwrap();
     // In Python nothing is built, JavaScript is bundled, and a component is not built again.
     for (tenant, folder, plugin, file, is_built) in [
         ("python", "python/digits", "digits-python", "app.py", true),
@@ -386,7 +385,7 @@ fn a_folder_whose_sources_are_the_same_changes_nothing() {
         assert!(copied.unwrap().success());
         // Without the tools nothing can be built in another language.
         let cli = match tenant {
-            "js" => cli.with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap()),
+            "js" => cli.with_tools(),
             _ => {
                 let builds = cli.folder().join("builds");
                 cli.with("GRISTMILL_BUILD_DIR", builds.to_str().unwrap()).with("PATH", "/none")

@@ -5,7 +5,6 @@ use std::fs;
 use gristmill_sandbox::Archive;
 
 use crate::support::cli::Cli;
-use crate::support::files;
 use crate::support::words::assert_names;
 
 const APP: &str = "\
@@ -21,8 +20,7 @@ class Words(Processor):
 
 fn plugin(requirements: &str) -> Cli {
     // The compiled runtime is there already.
-    let tools = files::root().join("target/plugin-tools").canonicalize().unwrap();
-    let cli = Cli::new().with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap());
+    let cli = Cli::new().with_tools();
     let project =
         "[project]\nname = \"words\"\ndependencies = [\"gristmill-plugin\"]\n[tool.gristmill]";
     cli.write("words/pyproject.toml", project);

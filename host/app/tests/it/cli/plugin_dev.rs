@@ -78,16 +78,10 @@ fn edit(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replace(from, to)).unwrap();
 }
 
-/// The folder with the tools and the compiled runtimes that the build of the plugins has left.
-fn with_tools(cli: Cli) -> Cli {
-    let tools = files::root().join("target/plugin-tools").canonicalize().unwrap();
-    cli.with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap())
-}
-
 /// Serves a plugin in a language, and saves its file anew, with faults and without.
 #[track_caller]
 fn assert_each_save_is_live(language: &str, files: [&str; 2], [from, to]: [&str; 2], fault: &str) {
-    let cli = with_tools(Cli::new());
+    let cli = Cli::new().with_tools();
     let folder = cli.folder().join("ranker");
     copy(&format!("{language}/ranker"), &files, &folder);
     let file = files[1];
@@ -115,9 +109,10 @@ fn assert_each_save_is_live(language: &str, files: [&str; 2], [from, to]: [&str;
     fs::write(&source, format!("{good}\n{fault}\n")).unwrap();
     eventually("the fault is told", || dev.errors().contains("save a file to try again"));
     let line = good.lines().count() + 2;
-    let told = dev.errors();
-    assert!(told.contains(&format!("{file}:{line}")) || told.contains(&format!("line {line}")));
-    assert!(told.contains(fault), "{told}");
+    let errors = dev.errors();
+    let places = [format!("{file}:{line}"), format!("line {line}")];
+    assert!(places.iter().any(|place| errors.contains(place)), "{errors}");
+    assert!(errors.contains(fault), "{errors}");
     assert!(ask().ok()["items"][0]["points"].is_number());
     fs::write(&source, &good).unwrap();
     dev.line_after("live after");
@@ -151,7 +146,7 @@ fn each_save_goes_to_a_server_that_runs() {
     server.plugin("acme", "ranker", "ranker-python");
     let pipeline = json!({ "pre": "ranker", "model": "ranker", "post": "ranker" });
     server.pipeline("acme", "ranker", &pipeline);
-    let cli = with_tools(Cli::of(&server));
+    let cli = Cli::of(&server).with_tools();
     let folder = cli.folder().join("ranker");
     copy("python/ranker", &["pyproject.toml", "app.py"], &folder);
     edit(&folder.join("app.py"), "\"score\": score", "\"rank\": score");
@@ -169,7 +164,7 @@ fn each_save_goes_to_a_server_that_runs() {
 
 #[test]
 fn what_cannot_be_served_is_told_before_anything_starts() {
-    let cli = with_tools(Cli::new());
+    let cli = Cli::new().with_tools();
     let model = cli.write("model.onnx", "no model");
     let refused = |arguments: &[&str], named: &str| {
         let ended = cli.run(&[&["plugin", "dev"][..], arguments].concat());

@@ -167,7 +167,7 @@ const call = () => [Math.random(), random(), crypto.randomUUID(), Date.now(), ..
     let (first, second) = (values("a"), values("b"));
     assert!((0..3).all(|at| first[at] != second[at]), "{first:?} {second:?}");
     assert!(first[3].as_f64() > Some(1.7e12) && first[3] != second[3], "{first:?} {second:?}");
-    // What is made while the plugin is loaded depends on its sources alone.
+    // Loading has no clock and no random numbers: the values that it made are the same in both.
     assert_eq!((&first[4..], &first[5]), (&second[4..], &json!(0)));
 }
 
@@ -193,17 +193,16 @@ const call = () => [found, Math.random()];";
     put(&server, &twice(top));
     serve(&server, "none");
     let (first, second) = (sends(&server, "a"), sends(&server, "b"));
-    let found = &first[0][0];
-    assert_eq!((found, &found["bytes"]), (&second[0][0], &json!([0, 0, 0, 0])), "{first}");
-    assert!(found["number"].is_number() && found["id"].is_null(), "{first}");
-    assert!(found["refused"].as_str().unwrap().contains("no random bytes"), "{first}");
+    let loaded = &first[0][0];
+    assert_eq!((loaded, &loaded["bytes"]), (&second[0][0], &json!([0, 0, 0, 0])), "{first}");
+    assert!(loaded["number"].is_number() && loaded["id"].is_null(), "{first}");
+    assert!(loaded["refused"].as_str().unwrap().contains("no random bytes"), "{first}");
     assert_ne!(first[0][1], second[0][1]);
 }
 
 #[test]
 fn what_people_write_is_bundled() {
-    let tools = files::root().join("target/plugin-tools").canonicalize().unwrap();
-    let cli = Cli::new().with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap());
+    let cli = Cli::new().with_tools();
     let build = ["plugin", "build", "linked"];
     cli.write("real/package.json", r#"{ "name": "mine", "main": "entry.ts" }"#);
     std::os::unix::fs::symlink("real", cli.folder().join("linked")).unwrap();
@@ -311,7 +310,7 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
         answer.refused(422, "invalid_plugin", named);
         assert!(!answer.text().contains("runtime cannot load"), "{script}: {}", answer.text());
     }
-    // Nobody waits for a timer.
+    // A timer is a handle of the host, which an instance does not have.
     let timer = twice("setTimeout(() => {}, 1);\nconst call = () => 1;");
     let answer = server.admin.put(PLUGIN, &timer);
     answer.refused(422, "invalid_plugin", &["keeps a handle of WASI open", "or of a timer"]);

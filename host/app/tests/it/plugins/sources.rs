@@ -192,7 +192,7 @@ class Plugin(Processor):
         return Response(state, "application/json")
 "#;
     serve(&server, &archive(&[("app.py", app)]));
-    // Numbers, and a text with its length before it. The bytes of the text are no number to add.
+    // The body has three numbers and then a text: its length, a u32, and its bytes.
     let numbers = [1.5_f32, 2.0, 4.0].map(f32::to_le_bytes).concat();
     let text = *b"\x02\0\0\0ok";
     let ask = |offset: usize, body: &[u8]| {

@@ -42,6 +42,12 @@ impl Cli {
             .with("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
     }
 
+    /// With the tools and the compiled runtimes that the build of the plugins has left.
+    pub(crate) fn with_tools(self) -> Self {
+        let tools = files::plugin_tools().canonicalize().unwrap();
+        self.with("GRISTMILL_BUILD_DIR", tools.to_str().unwrap())
+    }
+
     /// With this value of a variable.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(other, _)| other != name);

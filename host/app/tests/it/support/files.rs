@@ -9,6 +9,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The folder in which the build of the plugins has kept its tools.
+pub(crate) fn plugin_tools() -> PathBuf {
+    root().join("target/plugin-tools")
+}
+
 fn read(path: &Path) -> Vec<u8> {
     fs::read(path)
         .unwrap_or_else(|error| panic!("{}: {error}: run cargo xtask test", path.display()))

@@ -62,7 +62,7 @@ impl Setup {
     /// With the compiled runtimes of languages that the build of the plugins has left, so that this
     /// server compiles none: that takes long in the profile of the tests.
     pub(crate) fn with_runtimes(self) -> Self {
-        let built = files::root().join("target/plugin-tools/runtimes");
+        let built = files::plugin_tools().join("runtimes");
         copy_files(&built, &self.data_dir().join("compiled"));
         self.flag("--compile-timeout-s", "1800")
     }

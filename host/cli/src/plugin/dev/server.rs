@@ -2,7 +2,7 @@
 //! each time. Compiled code stays, so that a second start does not compile the runtimes again.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -52,8 +52,12 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// Start it with the model in this file.
-    pub(super) fn start(listen: &str, model: &Path, library: Option<PathBuf>) -> Result<Self> {
+    /// Start it with this model.
+    pub(super) fn start(
+        listen: &str,
+        model: &HashedFile,
+        library: Option<PathBuf>,
+    ) -> Result<Self> {
         let (data, lock) = empty_folder()?;
         let program = std::env::current_exe().context("cannot find this program's file")?;
         let mut command = serve(&program, &data, Listen { data: listen, ..Listen::FREE_PORTS });
@@ -100,8 +104,8 @@ impl Local {
         Admin::of_own_server(&self.admin_url, self.token.clone())
     }
 
-    fn put_model(&self, model: &Path) -> Result<()> {
-        let (admin, file) = (self.admin()?, HashedFile::read_model(model)?);
+    fn put_model(&self, file: &HashedFile) -> Result<()> {
+        let admin = self.admin()?;
         file.upload(&admin)?;
         let changes = json!([
             { "kind": "put_model", "model": MODEL, "digest": file.digest },
@@ -109,7 +113,7 @@ impl Local {
         ]);
         admin
             .post("releases?dry_run=false", &json!({ "changes": changes }))
-            .with_context(|| format!("--model: {}", model.display()))?;
+            .with_context(|| format!("--model: {}", file.path.display()))?;
         let model = &admin.get("status")?["models"][MODEL];
         println!("model: {}", signature(model).unwrap_or_else(|| state_and_reason(model)));
         Ok(())
@@ -127,17 +131,11 @@ fn empty_folder() -> Result<(PathBuf, File)> {
     const MOST: usize = 64;
     let builds = BuildFolder::open()?;
     for number in 1..=MOST {
-        let folder = builds.path().join(format!("dev-{number}"));
+        let name = format!("dev-{number}");
+        let folder = builds.path().join(&name);
         let shown = || folder.display().to_string();
         fs::create_dir_all(&folder).with_context(shown)?;
-        let path = folder.with_extension("lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.with_context(|| path.display().to_string())?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => continue,
-            Err(TryLockError::Error(error)) => return Err(error).with_context(shown),
-            Ok(()) => {}
-        }
+        let Some(lock) = builds.try_lock(&name)? else { continue };
         for entry in fs::read_dir(&folder).with_context(shown)? {
             let entry = entry.with_context(shown)?;
             if entry.file_name() == COMPILED {
@@ -160,7 +158,7 @@ fn empty_folder() -> Result<(PathBuf, File)> {
 fn take_compiled(from: &Path, to: &Path) -> io::Result<()> {
     let Some(key) = unless_missing(fs::read(from.join(KEY)))? else { return Ok(()) };
     // Code belongs to the key that was there when it was compiled.
-    if unless_missing(fs::read(to.join(KEY)))?.is_some_and(|own| own != key) {
+    if unless_missing(fs::read(to.join(KEY)))?.is_some_and(|own_key| own_key != key) {
         fs::remove_dir_all(to)?;
     }
     copy_missing(from, to)
