@@ -11,6 +11,7 @@ mod library;
 mod list;
 mod loading;
 mod logs;
+mod model;
 mod new;
 mod push;
 mod report;

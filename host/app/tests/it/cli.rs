@@ -8,6 +8,7 @@ mod fsck;
 mod model_push;
 mod packages;
 mod plugin_dev;
+mod plugin_new;
 mod plugin_test;
 mod start;
 mod status_page;

@@ -4,20 +4,22 @@ use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
+use super::push::signature;
 use crate::admin::{self, Admin};
 use crate::output::{self, Column, Output, Table, state_and_reason};
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     ("NAME", "name"),
     ("DIGEST", "digest"),
     ("VERSION", "version"),
     ("PROVIDER", "provider"),
     ("STATE", "state"),
+    ("INPUTS -> OUTPUTS", "signature"),
 ];
 
 pub(crate) fn command() -> Command {
     Command::new("list")
-        .about("List the models: name, digest, version, provider and state")
+        .about("List the models: name, digest, version, provider, state, inputs and outputs")
         .after_help(
             "Example:\n  \
              gristmill model list --output json\n\n\
@@ -40,7 +42,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 fn item(name: &str, model: &Value) -> Value {
     let mut item = json!({ "name": name });
-    for key in ["digest", "version", "provider", "warnings", "state", "reason"] {
+    for key in ["digest", "version", "provider", "warnings", "state", "reason", "inputs", "outputs"]
+    {
         item[key] = model[key].clone();
     }
     item
@@ -49,6 +52,7 @@ fn item(name: &str, model: &Value) -> Value {
 fn row(item: &Value) -> Value {
     let mut row = item.clone();
     row["state"] = state_and_reason(item).into();
+    row["signature"] = signature(item).into();
     row
 }
 
@@ -63,7 +67,9 @@ mod tests {
             item(
                 "cnn",
                 &json!({ "digest": digest, "version": 3, "provider": "cpu",
-                "state": "ready", "statistics": {} }),
+                "state": "ready", "statistics": {},
+                "inputs": [{ "name": "x", "datatype": "FP32", "shape": [-1, 4] }],
+                "outputs": [{ "name": "y", "datatype": "INT64", "shape": [-1] }] }),
             ),
             item(
                 "bad",
@@ -72,8 +78,8 @@ mod tests {
             ),
         ];
         let expected = "\
-NAME  DIGEST               VERSION  PROVIDER  STATE
-cnn   sha256:012345678901  3        cpu       ready
+NAME  DIGEST               VERSION  PROVIDER  STATE            INPUTS -> OUTPUTS
+cnn   sha256:012345678901  3        cpu       ready            x FP32 [-1,4] -> y INT64 [-1]
 bad   sha256:012345678901  12                 failed: no room
 ";
         let rows: Vec<_> = models.iter().map(row).collect();

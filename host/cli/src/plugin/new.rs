@@ -1,15 +1,18 @@
 //! `gristmill plugin new`: a folder with a plugin that builds at once, from the template of its
 //! language.
 
+mod fitted;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::build_folder::BuildFolder;
 use super::language::Language;
+use super::model;
 use super::sdk::{Sdks, template};
 use crate::admin;
 
@@ -19,9 +22,12 @@ pub(crate) fn command() -> Command {
         .after_help(
             "Examples:\n  \
              gristmill plugin new scores --language python\n  \
-             gristmill plugin new scores --language rust --folder plugins/scores\n\n\
+             gristmill plugin new scores --language rust --folder plugins/scores\n  \
+             gristmill plugin new wine --language python --model wine.onnx\n\n\
              The folder gets a plugin, its unit tests and a sample request. It needs no clone of \
-             Gristmill: the SDK is in this program.",
+             Gristmill: the SDK is in this program. With --model they fit the model's inputs and \
+             outputs: pictures if the only input is [n, 1 or 3, height, width] or has the channels \
+             last, a list of objects if each input is a column [n, 1], otherwise tensors as lists.",
         )
         .arg(Arg::new("name").value_name("NAME").required(true).help("The plugin's name"))
         .arg(
@@ -38,6 +44,13 @@ pub(crate) fn command() -> Command {
                 .value_name("DIR")
                 .help("The folder to make; an existing one must be empty [default: NAME]"),
         )
+        .arg(
+            Arg::new("model")
+                .long("model")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("The model that it is for, as ONNX (with --language python)"),
+        )
 }
 
 /// What `tenant` brings for a language with an interpreter, and what it gives up.
@@ -51,10 +64,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let language = language.context("--language is missing")?;
     let name = name_of(argument("name").context("NAME is missing")?, language)?;
     let folder = PathBuf::from(argument("folder").unwrap_or(&name));
-    make(&name, language, &folder)?;
+    let model = matches.get_one::<PathBuf>("model");
+    ensure!(
+        model.is_none() || language == Language::Python,
+        "--model writes a plugin in Python; leave it out for a plugin in {}",
+        language.as_str()
+    );
+    let fitted = model.map(|model| files_for(&name, model)).transpose()?;
+    make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
-    println!("  gristmill plugin test --model MODEL.onnx       build it, and run requests/");
+    let model = model.map_or("MODEL.onnx".into(), |model| absolute(model).display().to_string());
+    println!("  gristmill plugin test --model {model}       build it, and run requests/");
     println!("  gristmill plugin push --tenant TENANT");
     println!("\nA pipeline then names it, for example in a manifest (gristmill deploy --help):\n");
     println!("  [tenants.TENANT.pipelines.{name}]");
@@ -76,7 +97,25 @@ fn name_of(name: &str, language: Language) -> Result<String> {
     Ok(name.to_owned())
 }
 
-fn make(name: &str, language: Language, folder: &Path) -> Result<()> {
+/// The files of a plugin for this model.
+fn files_for(name: &str, model: &Path) -> Result<fitted::Files> {
+    let loaded = model::load(model, None, &model::pool())?;
+    let file = model.file_name().unwrap_or_default().to_string_lossy();
+    fitted::files(name, &file, &loaded.info)
+}
+
+/// The path from any folder.
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Write the files of the template. `fitted` replaces its plugin, tests and requests.
+fn make(
+    name: &str,
+    language: Language,
+    folder: &Path,
+    fitted: Option<fitted::Files>,
+) -> Result<()> {
     match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => bail!("{} is not empty: name another folder with --folder", folder.display()),
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -85,10 +124,18 @@ fn make(name: &str, language: Language, folder: &Path) -> Result<()> {
         _ => {}
     }
     let sdk = Sdks::unpack(&BuildFolder::open()?)?.of(language).display().to_string();
-    for (path, content) in template(language) {
+    let is_replaced = |path: &str| path.ends_with(".py") || path.starts_with("requests/");
+    let of_template = template(language)
+        .filter(|(path, _)| fitted.is_none() || !is_replaced(path))
+        .map(|(path, content)| {
+            let content = String::from_utf8_lossy(content);
+            let content = content.replace("{{name}}", name).replace("{{sdk}}", &sdk);
+            (path, content.into_bytes())
+        });
+    let mut files: Vec<_> = of_template.collect();
+    files.extend(fitted.into_iter().flat_map(|fitted| fitted.0));
+    for (path, content) in files {
         let path = folder.join(path);
-        let content = String::from_utf8_lossy(content);
-        let content = content.replace("{{name}}", name).replace("{{sdk}}", &sdk);
         let parent = path.parent().context("a file without a folder")?;
         fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
         fs::write(&path, content).with_context(|| path.display().to_string())?;

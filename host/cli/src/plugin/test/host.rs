@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_backend::{Backends, LibrarySearch, LoadedModel, RowProof};
+use gristmill_backend::LoadedModel;
 use gristmill_batch::{Lane, LaneParts};
-use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
+use gristmill_core::{ByteBudget, Digest, Name, PipelineLimits};
 use gristmill_metrics::{LabelSlots, RequestTarget};
 use gristmill_sandbox::{
     Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
@@ -15,16 +15,11 @@ use gristmill_sandbox::{
 use gristmill_snapshot::{Pair, Program, Route, TenantQuota};
 use gristmill_state::ModelConfig;
 
-use crate::model_file::ModelContent;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::component_file::{self, LARGE_BYTES};
-use crate::plugin::{children, library, loading};
+use crate::plugin::{children, loading, model};
 
-/// Unused tensor buffers that are kept for the next request, in bytes.
-const RETAINED_BYTES_MAX: usize = 64 << 20;
-
-/// As the defaults of the server's settings `model_run_memory_bytes` and `tenant_bytes_max`.
-const MODEL_RUN_MEMORY_BYTES: usize = 1 << 30;
+/// As the default of the server's setting `tenant_bytes_max`.
 const TENANT_BYTES_MAX: usize = 1 << 30;
 
 /// The plugin calls that may run at the same time, for each core, as in a server.
@@ -53,25 +48,9 @@ pub(super) struct PipelineFiles {
 impl Host {
     /// Load `model`. Compiled plugins are kept in a folder that belongs to `plugins`.
     pub(super) fn open(model: &Path, library: Option<PathBuf>, plugins: &[&Path]) -> Result<Self> {
-        let pool = BufferPool::new(RETAINED_BYTES_MAX);
-        let is_named = library.is_some();
-        let open = |search| Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES);
-        let search = LibrarySearch { configured: library::find(library), data_directory: None };
-        let backends = match open(search) {
-            // Found by chance, and maybe of another version.
-            Err(error) if !is_named => {
-                eprintln!("warning: {:#}", anyhow::Error::new(error));
-                open(LibrarySearch::default())?
-            }
-            opened => opened?,
-        };
-        let unread = || format!("--model: cannot read {}", model.display());
-        let content = ModelContent::at(model).with_context(unread)?;
+        let pool = model::pool();
         let config = ModelConfig::default();
-        let loaded = content
-            .with_file(|file| backends.load(file, &config.load_options(), &RowProof::default()))
-            .with_context(unread)?
-            .with_context(|| format!("--model: cannot load {}", model.display()))?;
+        let loaded = model::load(model, library, &pool)?;
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();
         let LoadedModel { info, instances, providers, staging, warnings, .. } = loaded;

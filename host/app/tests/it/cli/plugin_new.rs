@@ -1,0 +1,69 @@
+//! Plugins that fit a model.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::cli::Cli;
+use crate::support::words::assert_names;
+
+fn model(name: &str) -> String {
+    let models = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    models.join(name).join(format!("{name}.onnx")).canonicalize().unwrap().display().to_string()
+}
+
+/// Make a plugin in Python for the model, and run its sample request through both.
+fn answer(name: &str) -> Value {
+    let (cli, model) = (Cli::new().with_tools(), model(name));
+    let made = cli.ok(&["plugin", "new", "fitted", "--language", "python", "--model", &model]);
+    assert!(made.contains(&format!("gristmill plugin test --model {model}")), "{made}");
+    cli.ok(&["plugin", "test", "fitted", "--model", &model, "--update"]);
+    let requests = fs::read_dir(cli.folder().join("fitted/requests")).unwrap();
+    let paths: Vec<_> = requests.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(paths.len(), 2, "{paths:?}");
+    let expectation = cli.folder().join("fitted/requests/sample.expected.json");
+    let expectation: Value = serde_json::from_slice(&fs::read(expectation).unwrap()).unwrap();
+    assert_eq!(expectation["status"], 200);
+    expectation["json"].clone()
+}
+
+#[test]
+fn a_plugin_for_a_model_of_pictures_answers_at_once() {
+    let top = answer("digits")["top"].as_array().unwrap().clone();
+    assert_eq!(top.len(), 5);
+    let scores: Vec<_> = top.iter().map(|found| found["score"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+}
+
+#[test]
+fn a_plugin_for_a_model_of_rows_answers_at_once() {
+    let scores = answer("ranker")["output"].clone();
+    assert_eq!(scores.as_array().map(Vec::len), Some(2), "{scores}");
+    assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{scores}");
+}
+
+#[test]
+fn a_request_that_does_not_fit_the_model_says_how_it_differs() {
+    let (cli, model) = (Cli::new().with_tools(), model("ranker"));
+    cli.ok(&["plugin", "new", "fitted", "--language", "python", "--model", &model]);
+    cli.write("fitted/requests/sample.json", "[[1, 2]]");
+    let test = ["plugin", "test", "fitted", "--model", &model, "--update", "--allow-failures"];
+    cli.ok(&test);
+    let expectation = cli.folder().join("fitted/requests/sample.expected.json");
+    let text = fs::read_to_string(expectation).unwrap();
+    assert_names(&text, &["invalid_request", "the body has the sizes [1, 2]", "['any', 32]"]);
+}
+
+#[test]
+fn a_file_that_is_no_model_makes_no_folder() {
+    let cli = Cli::new();
+    cli.write("no.onnx", "text");
+    let new = |language: &str, model: &str| {
+        cli.refused(&["plugin", "new", "fitted", "--language", language, "--model", model])
+    };
+    assert_names(&new("python", "no.onnx"), &["--model: cannot load no.onnx"]);
+    assert_names(&new("python", "none.onnx"), &["--model: cannot read none.onnx"]);
+    assert_names(&new("js", "no.onnx"), &["--model writes a plugin in Python"]);
+    assert!(!cli.folder().join("fitted").exists());
+}

@@ -1,0 +1,52 @@
+//! A model on this machine, loaded as a server with default settings loads it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use gristmill_backend::{Backends, LibrarySearch, LoadedModel, RowProof};
+use gristmill_core::BufferPool;
+use gristmill_state::ModelConfig;
+
+use super::library;
+use crate::model_file::ModelContent;
+
+/// Unused tensor buffers that are kept for the next request, in bytes.
+const RETAINED_BYTES_MAX: usize = 64 << 20;
+
+/// As the default of the server's setting `model_run_memory_bytes`.
+const MODEL_RUN_MEMORY_BYTES: usize = 1 << 30;
+
+/// The buffers of a model's tensors.
+pub(super) fn pool() -> BufferPool {
+    BufferPool::new(RETAINED_BYTES_MAX)
+}
+
+/// Load the model in a file, a folder or an archive. `library` is ONNX Runtime's, if the command
+/// names one.
+///
+/// # Errors
+/// The file cannot be read, or is no model that a backend loads.
+pub(super) fn load(
+    model: &Path,
+    library: Option<PathBuf>,
+    pool: &BufferPool,
+) -> Result<LoadedModel> {
+    let is_named = library.is_some();
+    let open = |search| Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES);
+    let search = LibrarySearch { configured: library::find(library), data_directory: None };
+    let backends = match open(search) {
+        // Found by chance, and maybe of another version.
+        Err(error) if !is_named => {
+            eprintln!("warning: {:#}", anyhow::Error::new(error));
+            open(LibrarySearch::default())?
+        }
+        opened => opened?,
+    };
+    let unread = || format!("--model: cannot read {}", model.display());
+    let content = ModelContent::at(model).with_context(unread)?;
+    let options = ModelConfig::default().load_options();
+    content
+        .with_file(|file| backends.load(file, &options, &RowProof::default()))
+        .with_context(unread)?
+        .with_context(|| format!("--model: cannot load {}", model.display()))
+}
