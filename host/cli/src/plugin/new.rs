@@ -1,20 +1,22 @@
 //! `gristmill plugin new`: a folder with a plugin that builds at once, from the template of its
 //! language.
 
-mod fitted;
+mod python;
+mod signature;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 
+use self::signature::Signature;
 use super::build_folder::BuildFolder;
 use super::language::Language;
 use super::model;
 use super::sdk::{Sdks, template};
-use crate::admin;
+use crate::admin::{self, Admin};
 
 pub(crate) fn command() -> Command {
     Command::new("new")
@@ -23,7 +25,8 @@ pub(crate) fn command() -> Command {
             "Examples:\n  \
              gristmill plugin new scores --language python\n  \
              gristmill plugin new scores --language rust --folder plugins/scores\n  \
-             gristmill plugin new wine --language python --model wine.onnx\n\n\
+             gristmill plugin new wine --language python --model wine.onnx\n  \
+             gristmill plugin new wine --language python --model wine       one on the server\n\n\
              The folder gets a plugin, its unit tests and a sample request. It needs no clone of \
              Gristmill: the SDK is in this program. With --model they fit the model's inputs and \
              outputs: pictures if the only input is [n, 1 or 3, height, width] or has the channels \
@@ -44,13 +47,11 @@ pub(crate) fn command() -> Command {
                 .value_name("DIR")
                 .help("The folder to make; an existing one must be empty [default: NAME]"),
         )
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("The model that it is for, as ONNX (with --language python)"),
-        )
+        .arg(Arg::new("model").long("model").value_name("FILE or NAME").help(
+            "The model that it is for: a file as ONNX, or one that serves on the server \
+                     (with --language python)",
+        ))
+        .args(admin::arguments())
 }
 
 /// What `tenant` brings for a language with an interpreter, and what it gives up.
@@ -64,22 +65,26 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let language = language.context("--language is missing")?;
     let name = name_of(argument("name").context("NAME is missing")?, language)?;
     let folder = PathBuf::from(argument("folder").unwrap_or(&name));
-    let model = matches.get_one::<PathBuf>("model");
+    let model = argument("model").map(Model::named);
     ensure!(
         model.is_none() || language == Language::Python,
         "--model writes a plugin in Python; leave it out for a plugin in {}",
         language.as_str()
     );
-    let fitted = model.map(|model| files_for(&name, model)).transpose()?;
+    let fitted = model.as_ref().map(|model| model.files(&name, matches)).transpose()?;
     make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
-    let model = model.map_or("MODEL.onnx".into(), |model| absolute(model).display().to_string());
-    println!("  gristmill plugin test --model {model}       build it, and run requests/");
+    let (file, model) = match model {
+        Some(Model::File(file)) => (absolute(&file).display().to_string(), "MODEL".into()),
+        Some(Model::OnServer(model)) => ("MODEL.onnx".into(), model),
+        None => ("MODEL.onnx".into(), "MODEL".into()),
+    };
+    println!("  gristmill plugin test --model {file}       build it, and run requests/");
     println!("  gristmill plugin push --tenant TENANT");
     println!("\nA pipeline then names it, for example in a manifest (gristmill deploy --help):\n");
     println!("  [tenants.TENANT.pipelines.{name}]");
-    println!("  pre = \"{name}\"\n  model = \"MODEL\"\n  post = \"{name}\"");
+    println!("  pre = \"{name}\"\n  model = \"{model}\"\n  post = \"{name}\"");
     if [Language::Python, Language::Js].contains(&language) {
         println!("\n{}", REUSE_HINT);
     }
@@ -97,11 +102,52 @@ fn name_of(name: &str, language: Language) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// The files of a plugin for this model.
-fn files_for(name: &str, model: &Path) -> Result<fitted::Files> {
-    let loaded = model::load(model, None, &model::pool())?;
-    let file = model.file_name().unwrap_or_default().to_string_lossy();
-    fitted::files(name, &file, &loaded.info)
+/// The model that a plugin is for.
+enum Model {
+    File(PathBuf),
+    OnServer(String),
+}
+
+impl Model {
+    /// A file if there is one, or if the value has a `/` or the ending of one.
+    fn named(value: &str) -> Self {
+        let path = Path::new(value);
+        let endings = ["onnx", "zip", "tar", "tgz", "gz"];
+        let has_ending =
+            path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known));
+        match path.is_file() || value.contains('/') || has_ending {
+            true => Self::File(path.to_owned()),
+            false => Self::OnServer(value.to_owned()),
+        }
+    }
+
+    /// The files of a plugin for it.
+    fn files(&self, name: &str, matches: &ArgMatches) -> Result<python::Files> {
+        match self {
+            Self::File(file) => {
+                let info = model::load(file, None, &model::pool())?.info;
+                let (inputs, outputs) = (info.inputs.clone(), info.outputs.clone());
+                let called = file.file_name().unwrap_or_default().to_string_lossy();
+                python::files(name, &called, &Signature { inputs, outputs })
+            }
+            Self::OnServer(model) => {
+                admin::model_name("--model", model)?;
+                let admin = Admin::of(matches)?;
+                let failed =
+                    || format!("--model: there is no file {model}, so the server was asked");
+                let status = admin.get("status").with_context(failed)?;
+                let signature = Signature::of_status(&status["models"][model]);
+                let signature = signature.with_context(|| {
+                    format!(
+                        "--model: there is no file {model}, and {} serves no model of this name \
+                         that the token reaches (gristmill model list shows them)",
+                        admin.address()
+                    )
+                })?;
+                python::files(name, model, &signature)
+            }
+        }
+    }
 }
 
 /// The path from any folder.
@@ -114,7 +160,7 @@ fn make(
     name: &str,
     language: Language,
     folder: &Path,
-    fitted: Option<fitted::Files>,
+    fitted: Option<python::Files>,
 ) -> Result<()> {
     match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => bail!("{} is not empty: name another folder with --folder", folder.display()),

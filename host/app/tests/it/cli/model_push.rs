@@ -36,7 +36,11 @@ fn a_model_is_pushed_with_its_configuration_in_one_release() {
     let table = cli.ok(&["model", "list"]);
     let lines: Vec<_> = table.lines().collect();
     assert!(lines[0].starts_with("NAME    DIGEST") && lines.len() == 2, "{table}");
-    assert!(lines[1].starts_with("digits  sha256:") && lines[1].ends_with("ready"), "{table}");
+    assert!(
+        lines[1].starts_with("digits  sha256:")
+            && lines[1].contains(" ready  input FP32 [-1,1,28,28] -> "),
+        "{table}"
+    );
     let listed = cli.json(&["model", "list"]);
     assert_eq!((&listed[0]["name"], &listed[0]["version"]), (&json!("digits"), &json!(1)));
 

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::cli::Cli;
+use crate::support::admin_api::make;
+use crate::support::cli::{Cli, gristmill};
+use crate::support::server::Server;
 use crate::support::words::assert_names;
 
 fn model(name: &str) -> String {
@@ -66,4 +68,29 @@ fn a_file_that_is_no_model_makes_no_folder() {
     assert_names(&new("python", "none.onnx"), &["--model: cannot read none.onnx"]);
     assert_names(&new("js", "no.onnx"), &["--model writes a plugin in Python"]);
     assert!(!cli.folder().join("fitted").exists());
+}
+
+#[test]
+fn a_plugin_fits_a_model_on_the_server_that_its_token_reaches() {
+    let server = Server::start();
+    server.ranker("acme");
+    server.model("digits");
+    let token = make(&server, "ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
+    let directory = tempfile::tempdir().unwrap();
+    let new = |model: &str| {
+        let new = ["plugin", "new", model, "--language", "python", "--model", model];
+        let flags = ["--admin", server.admin.address(), "--token", &token];
+        gristmill(directory.path(), &[&new[..], &flags].concat())
+    };
+    let made = new("ranker");
+    let printed = String::from_utf8(made.stdout).unwrap();
+    assert!(made.status.success() && printed.contains("model = \"ranker\""), "{printed}");
+    let app = fs::read_to_string(directory.path().join("ranker/app.py")).unwrap();
+    assert!(app.contains("Dtype.FLOAT32, [None, 32])"), "{app}");
+    // One that the tenant is not granted is as one that is not there.
+    for model in ["digits", "nothing"] {
+        let error = String::from_utf8(new(model).stderr).unwrap();
+        assert_names(&error, &[&format!("no file {model}"), "serves no model of this name"]);
+        assert!(!directory.path().join(model).exists());
+    }
 }

@@ -1,158 +1,35 @@
-//! A plugin in Python that fits a model: its code, its unit tests and a sample request, from the
-//! model's inputs and outputs.
+//! A plugin in Python that fits a model: its code, its unit tests and a sample request.
 
 use std::fmt::Write as _;
 
-use anyhow::{Context, Result};
-use gristmill_core::{Dtype, ModelInfo, TensorInfo};
-use serde_json::{Value, json};
+use anyhow::Result;
+use gristmill_core::{Dtype, TensorInfo};
+use serde_json::Value;
 
-/// The rows of a sample request.
-const ROWS: usize = 2;
-
-/// The size of other open dimensions in samples.
-const OPEN: usize = 4;
-
-/// The side of the picture if the model takes any.
-const SIDE: usize = 224;
-
-/// An output with more elements is not written into the answer: its shape is.
-const ELEMENTS_MAX: usize = 20_000;
+use super::signature::{Picture, Requests, Signature, dims, element, has_scores, is_large};
 
 /// The files that replace those of the template: their paths and contents.
 pub(super) struct Files(pub(super) Vec<(&'static str, Vec<u8>)>);
 
-/// What the requests are.
-enum Requests {
-    /// A picture, which becomes the only input.
-    Picture(Picture),
-    /// A list of objects, with a key for each input: inputs that are columns of a table.
-    Objects,
-    /// Tensors: the whole body if there is one input, otherwise an object with a key for each.
-    Tensors,
-}
-
-/// A picture as the model takes it.
-struct Picture {
-    width: usize,
-    height: usize,
-    is_gray: bool,
-    has_channels_last: bool,
-}
-
-/// The files of a plugin `name` for the model in `file`.
+/// The files of a plugin `name` for a model, which a comment calls `called`.
 ///
 /// # Errors
-/// The sample cannot be encoded.
-pub(super) fn files(name: &str, file: &str, info: &ModelInfo) -> Result<Files> {
-    let requests = Requests::of(info);
+/// An input is too large for a sample.
+pub(super) fn files(name: &str, called: &str, model: &Signature) -> Result<Files> {
+    model.check()?;
+    let requests = Requests::of(model);
     let mut files = vec![
-        ("app.py", app(name, file, info, &requests).into_bytes()),
-        ("test_app.py", tests(info, &requests).into_bytes()),
+        ("app.py", app(name, called, model, &requests).into_bytes()),
+        ("test_app.py", tests(model, &requests).into_bytes()),
     ];
     files.push(match &requests {
         Requests::Picture(picture) => ("requests/sample.png", picture.sample()?),
         Requests::Objects | Requests::Tensors => {
-            let sample = requests.sample(info);
+            let sample = requests.sample(model);
             ("requests/sample.json", format!("{sample}\n").into_bytes())
         }
     });
     Ok(Files(files))
-}
-
-impl Requests {
-    fn of(info: &ModelInfo) -> Self {
-        if let [input] = &info.inputs[..] {
-            return Picture::of(input).map_or(Self::Tensors, Self::Picture);
-        }
-        let is_column = |input: &TensorInfo| input.dims[..] == [None, Some(1)];
-        match !info.inputs.is_empty() && info.inputs.iter().all(is_column) {
-            true => Self::Objects,
-            false => Self::Tensors,
-        }
-    }
-
-    /// A sample request, if it is JSON.
-    fn sample(&self, info: &ModelInfo) -> Value {
-        let named = |value: fn(&TensorInfo) -> Value| -> Value {
-            let pair = |input: &TensorInfo| (input.name.to_string(), value(input));
-            Value::Object(info.inputs.iter().map(pair).collect())
-        };
-        match (self, &info.inputs[..]) {
-            (Self::Objects, _) => Value::Array(vec![named(|input| element(input.dtype)); ROWS]),
-            (_, [input]) => filled(input),
-            _ => named(filled),
-        }
-    }
-}
-
-impl Picture {
-    /// The picture that an input takes: `[n, c, h, w]` or `[n, h, w, c]` of floats or bytes, with
-    /// one channel or three.
-    fn of(input: &TensorInfo) -> Option<Self> {
-        let [rows, dims @ ..] = &input.dims[..] else { return None };
-        let [first, middle, last] = *dims else { return None };
-        let is_channels = |size| size == Some(1) || size == Some(3);
-        let has_channels_last = !is_channels(first);
-        let (channels, height, width) = match has_channels_last {
-            false => (first, middle, last),
-            true => (last, first, middle),
-        };
-        let fits = matches!(rows, None | Some(1))
-            && is_channels(channels)
-            && [Dtype::Float32, Dtype::Uint8].contains(&input.dtype);
-        fits.then(|| Self {
-            width: width.unwrap_or(SIDE),
-            height: height.unwrap_or(SIDE),
-            is_gray: channels == Some(1),
-            has_channels_last,
-        })
-    }
-
-    /// A picture of this size, from black to white, as PNG.
-    fn sample(&self) -> Result<Vec<u8>> {
-        let (mut file, width, height) = (Vec::new(), self.width, self.height);
-        let sizes = (u32::try_from(width)?, u32::try_from(height)?);
-        let mut encoder = png::Encoder::new(&mut file, sizes.0, sizes.1);
-        encoder.set_color(png::ColorType::Grayscale);
-        let shade = |at: usize| u8::try_from(at % width * 255 / width).unwrap_or_default();
-        let pixels: Vec<u8> = (0..width * height).map(shade).collect();
-        let mut writer = encoder.write_header().context("cannot write the sample")?;
-        writer.write_image_data(&pixels).context("cannot write the sample")?;
-        writer.finish().context("cannot write the sample")?;
-        Ok(file)
-    }
-
-    fn dims(&self) -> [usize; 4] {
-        let channels = if self.is_gray { 1 } else { 3 };
-        match self.has_channels_last {
-            false => [1, channels, self.height, self.width],
-            true => [1, self.height, self.width, channels],
-        }
-    }
-}
-
-/// The sizes of a tensor in a sample.
-fn dims(tensor: &TensorInfo) -> Vec<usize> {
-    let size =
-        |(axis, size): (usize, &Option<usize>)| size.unwrap_or(if axis == 0 { ROWS } else { OPEN });
-    tensor.dims.iter().enumerate().map(size).collect()
-}
-
-/// An element of a sample.
-fn element(dtype: Dtype) -> Value {
-    match dtype {
-        Dtype::Bool => json!(true),
-        Dtype::String => json!("a text"),
-        Dtype::Float16 | Dtype::Bfloat16 | Dtype::Float32 | Dtype::Float64 => json!(0.5),
-        _ => json!(1),
-    }
-}
-
-/// A tensor of equal elements.
-fn filled(tensor: &TensorInfo) -> Value {
-    let nested = |inner: Value, size: &usize| Value::Array(vec![inner; *size]);
-    dims(tensor).iter().rev().fold(element(tensor.dtype), nested)
 }
 
 /// A text of Python.
@@ -165,7 +42,7 @@ fn dtype(tensor: &TensorInfo) -> String {
     format!("Dtype.{}", format!("{:?}", tensor.dtype).to_uppercase())
 }
 
-fn signature(info: &ModelInfo) -> String {
+fn signature(model: &Signature) -> String {
     let one = |tensor: &TensorInfo| {
         let size = |size: &Option<usize>| size.map_or("-1".into(), |size| size.to_string());
         let sizes: Vec<_> = tensor.dims.iter().map(size).collect();
@@ -173,25 +50,14 @@ fn signature(info: &ModelInfo) -> String {
         format!("{name} {} [{}]", tensor.dtype, sizes.join(","))
     };
     let all = |tensors: &[TensorInfo]| tensors.iter().map(one).collect::<Vec<_>>().join(", ");
-    format!("{} -> {}", all(&info.inputs), all(&info.outputs)).replace('"', "'")
+    format!("{} -> {}", all(&model.inputs), all(&model.outputs)).replace('"', "'")
 }
 
-/// Whether the answer is the best classes of a picture.
-fn has_scores(requests: &Requests, info: &ModelInfo) -> bool {
-    let is_scores = |output: &TensorInfo| output.dtype == Dtype::Float32 && output.dims.len() == 2;
-    matches!((requests, &info.outputs[..]), (Requests::Picture(_), [one]) if is_scores(one))
-}
-
-fn is_large(output: &TensorInfo) -> bool {
-    let elements = |product: usize, size: &Option<usize>| product.saturating_mul(size.unwrap_or(1));
-    output.dims.iter().fold(1, elements) > ELEMENTS_MAX
-}
-
-fn app(name: &str, file: &str, info: &ModelInfo, requests: &Requests) -> String {
+fn app(name: &str, called: &str, model: &Signature, requests: &Requests) -> String {
     let mut sdk = vec!["Context", "Outputs", "Prepared", "Processor", "Request", "Response"];
     sdk.push("export");
     match requests {
-        Requests::Picture(Picture { .. }) if info.inputs[0].dtype == Dtype::Uint8 => {
+        Requests::Picture(Picture { .. }) if model.inputs[0].dtype == Dtype::Uint8 => {
             sdk.push("Dtype");
         }
         Requests::Picture(_) => {}
@@ -209,31 +75,33 @@ fn app(name: &str, file: &str, info: &ModelInfo, requests: &Requests) -> String 
          The model: {}\n\
          Code at the level of the module runs once, when the plugin is uploaded. Import everything \
          here.\n\"\"\"\n\nfrom gristmill_plugin import (\n",
-        file.replace(['\\', '"'], "_"),
-        signature(info),
+        called.replace(['\\', '"'], "_"),
+        signature(model),
     );
     for name in sdk {
         let _ = writeln!(app, "    {name},");
     }
     app += ")\n";
     if let Requests::Picture(picture) = requests {
-        app += &picture.constants(info);
+        app += &picture.constants(model);
     }
     app += "\n\n@export\nclass Plugin(Processor):\n    \
             def preprocess(self, context: Context, request: Request) -> Prepared:\n";
     match requests {
-        Requests::Picture(picture) => app += &picture.preprocess(info, has_scores(requests, info)),
+        Requests::Picture(picture) => {
+            app += &picture.preprocess(model, has_scores(requests, model))
+        }
         Requests::Objects | Requests::Tensors => {
             app += "        return Prepared(\n            {\n";
-            for input in &info.inputs {
-                let _ = writeln!(app, "                {},", input_line(info, requests, input));
+            for input in &model.inputs {
+                let _ = writeln!(app, "                {},", input_line(model, requests, input));
             }
             app += "            }\n        )\n";
         }
     }
     app += "\n    def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:\n";
-    if has_scores(requests, info) {
-        let output = quoted(&info.outputs[0].name);
+    if has_scores(requests, model) {
+        let output = quoted(&model.outputs[0].name);
         let _ = write!(
             app,
             "        # For a model that gives logits, .softmax().top_k(5) gives probabilities.\n        \
@@ -243,7 +111,7 @@ fn app(name: &str, file: &str, info: &ModelInfo, requests: &Requests) -> String 
         );
     } else {
         app += "        return Response.json(\n            {\n";
-        for output in &info.outputs {
+        for output in &model.outputs {
             let name = quoted(&output.name);
             let _ = match is_large(output) {
                 false => writeln!(app, "                {name}: outputs[{name}],"),
@@ -279,12 +147,12 @@ def tensor_at(request: Request, pointer: str, dtype: Dtype, sizes: list[int | No
 "#;
 
 /// An input's entry in the dictionary that preprocess makes.
-fn input_line(info: &ModelInfo, requests: &Requests, input: &TensorInfo) -> String {
+fn input_line(model: &Signature, requests: &Requests, input: &TensorInfo) -> String {
     let (name, dtype) = (quoted(&input.name), dtype(input));
     if matches!(requests, Requests::Objects) {
         return format!("{name}: request.json_tensor(\"\", {dtype}, keys=[{name}])");
     }
-    let pointer = match info.inputs.len() {
+    let pointer = match model.inputs.len() {
         1 => String::new(),
         _ => format!("/{}", input.name.replace('~', "~0").replace('/', "~1")),
     };
@@ -294,13 +162,13 @@ fn input_line(info: &ModelInfo, requests: &Requests, input: &TensorInfo) -> Stri
 }
 
 impl Picture {
-    fn constants(&self, info: &ModelInfo) -> String {
+    fn constants(&self, model: &Signature) -> String {
         let mut names = vec!["Pixels"];
         names.extend(self.is_gray.then_some("Color"));
         names.extend(self.has_channels_last.then_some("Layout"));
         names.sort_unstable();
         let mut text = format!("from gristmill_plugin.image import {}\n", names.join(", "));
-        if !self.is_gray && info.inputs[0].dtype == Dtype::Float32 {
+        if !self.is_gray && model.inputs[0].dtype == Dtype::Float32 {
             text += "\n# Of ImageNet, which models of torchvision and timm take. Who trained the model knows \
                      its values;\n# without mean and std to_tensor gives 0 to 1.\n\
                      MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]\n";
@@ -308,7 +176,7 @@ impl Picture {
         text
     }
 
-    fn preprocess(&self, info: &ModelInfo, is_classifier: bool) -> String {
+    fn preprocess(&self, model: &Signature, is_classifier: bool) -> String {
         let (width, height) = (self.width, self.height);
         let color = if self.is_gray { ", Color.GRAY" } else { "" };
         let fitted = match is_classifier {
@@ -320,7 +188,7 @@ impl Picture {
         };
         let mut options = Vec::new();
         options.extend(self.has_channels_last.then_some("layout=Layout.NHWC"));
-        match (info.inputs[0].dtype, self.is_gray) {
+        match (model.inputs[0].dtype, self.is_gray) {
             (Dtype::Uint8, _) => options.push("dtype=Dtype.UINT8"),
             (_, false) => options.push("mean=MEAN, std=STD"),
             (_, true) => {}
@@ -329,13 +197,13 @@ impl Picture {
             "        picture = Pixels.decode(request.body{color})\n        \
              fitted = {fitted}\n        \
              return Prepared({{{}: fitted.to_tensor({})}})\n",
-            quoted(&info.inputs[0].name),
+            quoted(&model.inputs[0].name),
             options.join(", ")
         )
     }
 }
 
-fn tests(info: &ModelInfo, requests: &Requests) -> String {
+fn tests(model: &Signature, requests: &Requests) -> String {
     let is_picture = matches!(requests, Requests::Picture(_));
     let sample = if is_picture { "sample.png" } else { "sample.json" };
     let mut tests =
@@ -358,7 +226,7 @@ fn tests(info: &ModelInfo, requests: &Requests) -> String {
             "    pytest.importorskip(\"PIL\", reason=\"the SDK decodes pictures with Pillow\")\n";
     }
     tests += "    inputs = preprocess(SAMPLE.read_bytes()).inputs\n";
-    for input in &info.inputs {
+    for input in &model.inputs {
         let sizes = match requests {
             Requests::Picture(picture) => picture.dims().to_vec(),
             Requests::Objects | Requests::Tensors => dims(input),
@@ -376,7 +244,7 @@ fn tests(info: &ModelInfo, requests: &Requests) -> String {
                   with pytest.raises(InvalidInput):\n        preprocess(body)\n";
     }
     tests += "\n\ndef test_outputs_become_the_answer():\n    outputs = Outputs(\n        {\n";
-    for output in &info.outputs {
+    for output in &model.outputs {
         // Large outputs are tested with few elements.
         let sizes = match is_large(output) {
             true => vec![1; output.dims.len()],
@@ -395,9 +263,9 @@ fn tests(info: &ModelInfo, requests: &Requests) -> String {
     }
     tests += "        }\n    )\n    \
               response = Plugin().postprocess(testing.context(), outputs, b\"\")\n    ";
-    let keys: Vec<_> = match has_scores(requests, info) {
+    let keys: Vec<_> = match has_scores(requests, model) {
         true => vec!["\"top\"".to_owned()],
-        false => info.outputs.iter().map(|output| quoted(&output.name)).collect(),
+        false => model.outputs.iter().map(|output| quoted(&output.name)).collect(),
     };
     let _ = writeln!(tests, "assert list(json.loads(response.body)) == [{}]", keys.join(", "));
     tests
@@ -407,6 +275,8 @@ fn tests(info: &ModelInfo, requests: &Requests) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+    use serde_json::json;
+
     use super::*;
 
     fn tensor(name: &str, dtype: Dtype, dims: &[Option<usize>]) -> TensorInfo {
@@ -414,11 +284,7 @@ mod tests {
     }
 
     fn made(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> (String, String) {
-        let (optional, equal_dims) = (Vec::new(), Vec::new());
-        let backend = "onnxruntime";
-        let info =
-            ModelInfo { backend, inputs, outputs, forms_batches: true, optional, equal_dims };
-        let Files(files) = files("a", "m.onnx", &info).unwrap();
+        let Files(files) = files("a", "m.onnx", &Signature { inputs, outputs }).unwrap();
         let text = |at: usize| String::from_utf8_lossy(&files[at].1).into_owned();
         (text(0), text(2))
     }
@@ -432,6 +298,13 @@ mod tests {
         assert!(app.contains(line), "{app}");
         let row = json!({ "age": 1, "a \"city\"": "a text" });
         assert_eq!(sample.parse::<Value>().unwrap(), json!([row, row]));
+    }
+
+    #[test]
+    fn a_large_input_has_no_sample() {
+        let inputs = vec![tensor("x", Dtype::Float32, &[Some(usize::MAX), Some(9)])];
+        let error = files("a", "m", &Signature { inputs, outputs: Vec::new() }).err().unwrap();
+        assert!(error.to_string().contains("x has 18446744073709551615 elements"), "{error}");
     }
 
     #[test]

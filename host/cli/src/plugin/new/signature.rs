@@ -1,0 +1,186 @@
+//! What a model takes and gives, what requests follow from it, and a sample of them.
+
+use anyhow::{Context, Result, ensure};
+use gristmill_core::{Dtype, TensorInfo};
+use serde_json::{Value, json};
+
+/// The rows of a sample request.
+const ROWS: usize = 2;
+
+/// The size of other open dimensions in samples.
+const OPEN: usize = 4;
+
+/// The side of the picture if the model takes any.
+const SIDE: usize = 224;
+
+/// An output with more elements is not written into the answer: its shape is.
+const ELEMENTS_MAX: usize = 20_000;
+
+/// A sample has at most this many elements in each input.
+const SAMPLE_MAX: usize = 1 << 20;
+
+/// What a model takes and gives.
+pub(super) struct Signature {
+    pub(super) inputs: Vec<TensorInfo>,
+    pub(super) outputs: Vec<TensorInfo>,
+}
+
+impl Signature {
+    /// The signature of a model that serves, from its entry in the status. None if there is no such
+    /// model, or if it does not serve.
+    pub(super) fn of_status(model: &Value) -> Option<Self> {
+        let tensor = |tensor: &Value| {
+            // -1 is a dimension that may differ.
+            let dim = |dim: &Value| Some(usize::try_from(dim.as_i64()?).ok());
+            Some(TensorInfo {
+                name: tensor["name"].as_str()?.into(),
+                dtype: Dtype::named(tensor["datatype"].as_str()?)?,
+                dims: tensor["shape"].as_array()?.iter().map(dim).collect::<Option<_>>()?,
+            })
+        };
+        let tensors =
+            |key: &str| model[key].as_array()?.iter().map(tensor).collect::<Option<Vec<_>>>();
+        Some(Self { inputs: tensors("inputs")?, outputs: tensors("outputs")? })
+    }
+
+    /// Check that samples of it can be made.
+    ///
+    /// # Errors
+    /// An input is too large for a sample.
+    pub(super) fn check(&self) -> Result<()> {
+        for input in &self.inputs {
+            let elements = dims(input).into_iter().fold(1, usize::saturating_mul);
+            ensure!(
+                elements <= SAMPLE_MAX,
+                "--model: {} has {elements} elements, too many for a sample request (at most \
+             {SAMPLE_MAX}): leave --model out",
+                input.name
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What the requests are.
+pub(super) enum Requests {
+    /// A picture, which becomes the only input.
+    Picture(Picture),
+    /// A list of objects, with a key for each input: inputs that are columns of a table.
+    Objects,
+    /// Tensors: the whole body if there is one input, otherwise an object with a key for each.
+    Tensors,
+}
+
+/// A picture as the model takes it.
+pub(super) struct Picture {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) is_gray: bool,
+    pub(super) has_channels_last: bool,
+}
+
+impl Requests {
+    pub(super) fn of(model: &Signature) -> Self {
+        if let [input] = &model.inputs[..] {
+            return Picture::of(input).map_or(Self::Tensors, Self::Picture);
+        }
+        let is_column = |input: &TensorInfo| input.dims[..] == [None, Some(1)];
+        match !model.inputs.is_empty() && model.inputs.iter().all(is_column) {
+            true => Self::Objects,
+            false => Self::Tensors,
+        }
+    }
+
+    /// A sample request, if it is JSON.
+    pub(super) fn sample(&self, model: &Signature) -> Value {
+        let named = |value: fn(&TensorInfo) -> Value| -> Value {
+            let pair = |input: &TensorInfo| (input.name.to_string(), value(input));
+            Value::Object(model.inputs.iter().map(pair).collect())
+        };
+        match (self, &model.inputs[..]) {
+            (Self::Objects, _) => Value::Array(vec![named(|input| element(input.dtype)); ROWS]),
+            (_, [input]) => filled(input),
+            _ => named(filled),
+        }
+    }
+}
+
+impl Picture {
+    /// The picture that an input takes: `[n, c, h, w]` or `[n, h, w, c]` of floats or bytes, with
+    /// one channel or three.
+    fn of(input: &TensorInfo) -> Option<Self> {
+        let [rows, dims @ ..] = &input.dims[..] else { return None };
+        let [first, middle, last] = *dims else { return None };
+        let is_channels = |size| size == Some(1) || size == Some(3);
+        let has_channels_last = !is_channels(first);
+        let (channels, height, width) = match has_channels_last {
+            false => (first, middle, last),
+            true => (last, first, middle),
+        };
+        let fits = matches!(rows, None | Some(1))
+            && is_channels(channels)
+            && [Dtype::Float32, Dtype::Uint8].contains(&input.dtype);
+        fits.then(|| Self {
+            width: width.unwrap_or(SIDE),
+            height: height.unwrap_or(SIDE),
+            is_gray: channels == Some(1),
+            has_channels_last,
+        })
+    }
+
+    /// A picture of this size, from black to white, as PNG.
+    pub(super) fn sample(&self) -> Result<Vec<u8>> {
+        let (mut file, width, height) = (Vec::new(), self.width, self.height);
+        let sizes = (u32::try_from(width)?, u32::try_from(height)?);
+        let mut encoder = png::Encoder::new(&mut file, sizes.0, sizes.1);
+        encoder.set_color(png::ColorType::Grayscale);
+        let shade = |at: usize| u8::try_from(at % width * 255 / width).unwrap_or_default();
+        let pixels: Vec<u8> = (0..width * height).map(shade).collect();
+        let mut writer = encoder.write_header().context("cannot write the sample")?;
+        writer.write_image_data(&pixels).context("cannot write the sample")?;
+        writer.finish().context("cannot write the sample")?;
+        Ok(file)
+    }
+
+    pub(super) fn dims(&self) -> [usize; 4] {
+        let channels = if self.is_gray { 1 } else { 3 };
+        match self.has_channels_last {
+            false => [1, channels, self.height, self.width],
+            true => [1, self.height, self.width, channels],
+        }
+    }
+}
+
+/// The sizes of a tensor in a sample.
+pub(super) fn dims(tensor: &TensorInfo) -> Vec<usize> {
+    let size =
+        |(axis, size): (usize, &Option<usize>)| size.unwrap_or(if axis == 0 { ROWS } else { OPEN });
+    tensor.dims.iter().enumerate().map(size).collect()
+}
+
+/// An element of a sample.
+pub(super) fn element(dtype: Dtype) -> Value {
+    match dtype {
+        Dtype::Bool => json!(true),
+        Dtype::String => json!("a text"),
+        Dtype::Float16 | Dtype::Bfloat16 | Dtype::Float32 | Dtype::Float64 => json!(0.5),
+        _ => json!(1),
+    }
+}
+
+/// A tensor of equal elements.
+fn filled(tensor: &TensorInfo) -> Value {
+    let nested = |inner: Value, size: &usize| Value::Array(vec![inner; *size]);
+    dims(tensor).iter().rev().fold(element(tensor.dtype), nested)
+}
+
+/// Whether the answer is the best classes of a picture.
+pub(super) fn has_scores(requests: &Requests, model: &Signature) -> bool {
+    let is_scores = |output: &TensorInfo| output.dtype == Dtype::Float32 && output.dims.len() == 2;
+    matches!((requests, &model.outputs[..]), (Requests::Picture(_), [one]) if is_scores(one))
+}
+
+pub(super) fn is_large(output: &TensorInfo) -> bool {
+    let elements = |product: usize, size: &Option<usize>| product.saturating_mul(size.unwrap_or(1));
+    output.dims.iter().fold(1, elements) > ELEMENTS_MAX
+}
