@@ -25,7 +25,7 @@ pub(super) fn pool() -> BufferPool {
 /// names one.
 ///
 /// # Errors
-/// The file cannot be read, or is no model that a backend loads.
+/// The file cannot be read, or no backend can load it.
 pub(super) fn load(
     model: &Path,
     library: Option<PathBuf>,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command};
+use gristmill_core::ModelInfo;
 
 use self::signature::Signature;
 use super::build_folder::BuildFolder;
@@ -49,7 +50,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(Arg::new("model").long("model").value_name("FILE or NAME").help(
             "The model that it is for: a file as ONNX, or one that serves on the server \
-                     (with --language python)",
+             (with --language python)",
         ))
         .args(admin::arguments())
 }
@@ -76,7 +77,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
     let (file, model) = match model {
-        Some(Model::File(file)) => (absolute(&file).display().to_string(), "MODEL".into()),
+        Some(Model::File(file)) => {
+            // The next commands run in another folder.
+            let file = file.canonicalize().unwrap_or(file);
+            (file.display().to_string(), "MODEL".into())
+        }
         Some(Model::OnServer(model)) => ("MODEL.onnx".into(), model),
         None => ("MODEL.onnx".into(), "MODEL".into()),
     };
@@ -112,9 +117,10 @@ impl Model {
     /// A file if there is one, or if the value has a `/` or the ending of one.
     fn named(value: &str) -> Self {
         let path = Path::new(value);
-        let endings = ["onnx", "zip", "tar", "tgz", "gz"];
-        let has_ending =
-            path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known));
+        let known_endings = ["onnx", "zip", "tar", "tgz", "gz"];
+        let has_ending = path
+            .extension()
+            .is_some_and(|ending| known_endings.iter().any(|known_ending| ending == *known_ending));
         match path.is_file() || value.contains('/') || has_ending {
             true => Self::File(path.to_owned()),
             false => Self::OnServer(value.to_owned()),
@@ -125,8 +131,8 @@ impl Model {
     fn files(&self, name: &str, matches: &ArgMatches) -> Result<python::Files> {
         match self {
             Self::File(file) => {
-                let info = model::load(file, None, &model::pool())?.info;
-                let (inputs, outputs) = (info.inputs.clone(), info.outputs.clone());
+                let loaded = model::load(file, None, &model::pool())?;
+                let ModelInfo { inputs, outputs, .. } = loaded.info;
                 let called = file.file_name().unwrap_or_default().to_string_lossy();
                 python::files(name, &called, &Signature { inputs, outputs })
             }
@@ -148,11 +154,6 @@ impl Model {
             }
         }
     }
-}
-
-/// The path from any folder.
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Write the files of the template. `fitted` replaces its plugin, tests and requests.

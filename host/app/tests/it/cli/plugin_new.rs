@@ -1,18 +1,18 @@
 //! Plugins that fit a model.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::support::admin_api::make;
 use crate::support::cli::{Cli, gristmill};
+use crate::support::files;
 use crate::support::server::Server;
 use crate::support::words::assert_names;
 
+/// The path of a model, as the command prints it.
 fn model(name: &str) -> String {
-    let models = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../models");
-    models.join(name).join(format!("{name}.onnx")).canonicalize().unwrap().display().to_string()
+    files::model_path(name).canonicalize().unwrap().display().to_string()
 }
 
 /// Make a plugin in Python for the model, and run its sample request through both.

@@ -26,8 +26,8 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    /// The signature of a model that serves, from its entry in the status. None if there is no such
-    /// model, or if it does not serve.
+    /// Read a model's inputs and outputs from its entry in the status. None if the model is not on
+    /// the server or does not serve.
     pub(super) fn of_status(model: &Value) -> Option<Self> {
         let tensor = |tensor: &Value| {
             // -1 is a dimension that may differ.
@@ -53,7 +53,7 @@ impl Signature {
             ensure!(
                 elements <= SAMPLE_MAX,
                 "--model: {} has {elements} elements, too many for a sample request (at most \
-             {SAMPLE_MAX}): leave --model out",
+                 {SAMPLE_MAX}): leave --model out",
                 input.name
             );
         }
