@@ -77,19 +77,11 @@ fn limits() -> String {
     let mut fixed = |what: &str, limit: String, meaning: &str| {
         table.row([what.to_owned(), limit, "fixed".to_owned(), meaning.to_owned()]);
     };
-    let tensor_bytes = bytes(plugin.tensor_bytes as u64);
-    fixed("one tensor", tensor_bytes, "a tensor that a plugin makes; the plugin gets an error");
     let meaning =
         "a picture that is decoded or made; the plugin gets an error, which is 422 with the SDK";
     fixed("pixels", plugin.pixels.to_string(), meaning);
     let meaning = "tensors, pictures and bodies held at the same time; 500 `plugin_out_of_memory`";
     fixed("handles", plugin.handles.to_string(), meaning);
-    let across = bytes(plugin.hostcall_bytes as u64);
-    fixed(
-        "lists and strings",
-        across,
-        "all that one call of a host function passes; the plugin call fails",
-    );
     let elements = plugin.table_elements.to_string();
     fixed("table elements", elements, "all tables of a call; 500 `plugin_out_of_memory`");
     table.0
@@ -136,6 +128,10 @@ fn meaning_of(key: &str) -> &'static str {
         "log_bytes" => {
             "log lines of each plugin call; further lines are dropped, and one line says so. If the \
              call fails, its last warning or error is logged all the same"
+        }
+        "passed_bytes" => {
+            "lists and strings that one call between plugin and host passes; the plugin call fails. One \
+             tensor has at most 1 MiB less; the plugin gets an error"
         }
         _ => "",
     }

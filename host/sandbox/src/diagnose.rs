@@ -6,7 +6,7 @@ use wasmtime_wasi::I32Exit;
 
 use crate::call::CallState;
 use crate::capability::types::wit;
-use crate::error::{CallError, CallLimit, Failure};
+use crate::error::{CallError, CallLimit, Failure, PASSED_KEY};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
@@ -43,11 +43,22 @@ fn overlooked(unread_parts: usize) -> &'static str {
     }
 }
 
-/// The limit that ended a guest, or its own trap.
-pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallError {
+/// The limit that ended a guest, or its own trap. `python` gives the functions of Python in which
+/// it was, if it knows them.
+pub(crate) fn trap<S>(
+    error: &wasmtime::Error,
+    state: &CallState<S>,
+    python: impl FnOnce() -> Vec<String>,
+) -> CallError {
     if error.is::<CpuExhausted>() {
         let limit_ms = state.meter.limit().as_millis();
-        return CallError::OutOfTime { limit_ms, functions: functions(error) };
+        let mut functions = python();
+        functions.truncate(FUNCTIONS_MAX);
+        if functions.is_empty() {
+            // The interpreter's, or those of a language without one.
+            functions = functions_of(error);
+        }
+        return CallError::OutOfTime { limit_ms, functions };
     }
     if let Some(limited) = error.downcast_ref::<Limited>() {
         return over(limited);
@@ -88,12 +99,13 @@ const TOO_MANY: &str = "store handle limit exceeded";
 fn across(limit: usize) -> String {
     format!(
         "one call between plugin and host passes at most {limit} bytes of lists and strings, \
-         counted as the host holds them: pass less, or in several calls"
+         counted as the host holds them: pass less, or in several calls, or with a higher \
+         {PASSED_KEY}"
     )
 }
 
 /// The functions in which the guest was, the innermost one first.
-fn functions(error: &wasmtime::Error) -> Vec<String> {
+fn functions_of(error: &wasmtime::Error) -> Vec<String> {
     let frames = error.downcast_ref::<WasmBacktrace>().map_or(&[][..], WasmBacktrace::frames);
     let name = |frame: &FrameInfo| match frame.func_name() {
         Some(name) => shown(name),
@@ -160,7 +172,7 @@ mod tests {
     }
 
     fn limits_are_told(state: &CallState<()>) {
-        let text = |error: wasmtime::Error| trap(&error, state).to_string();
+        let text = |error: wasmtime::Error| trap(&error, state, Vec::new).to_string();
         let late = "plugin used up its 250 ms of CPU time (limits.cpu_ms of the pipeline)";
         assert_eq!(text(CpuExhausted.into()), late);
         state.meter.raise_limit(state.limits.cpu_decoding);
@@ -171,7 +183,10 @@ mod tests {
         assert_eq!(limited, memory);
         let handles = "plugin went over its limit of 10000 handles";
         assert_eq!(text(ResourceTableError::Full.into()), handles);
-        assert!(matches!(trap(&Trap::UnreachableCodeReached.into(), state), CallError::Trapped(_)));
+        assert!(matches!(
+            trap(&Trap::UnreachableCodeReached.into(), state, Vec::new),
+            CallError::Trapped(_)
+        ));
         assert!(text(Trap::MemoryOutOfBounds.into()).contains("a stack that overflows"));
     }
 

@@ -83,6 +83,7 @@ const MEMORY_KEYS: &str =
     "limits.memory_bytes of the pipeline, up to the server's plugin_memory_bytes";
 const RESPONSE_KEY: &str = "limits.response_bytes of the pipeline";
 pub(crate) const HELD_KEY: &str = "plugin_held_bytes";
+pub(crate) const PASSED_KEY: &str = "limits.passed_bytes of the pipeline";
 
 /// The calls of an owner are too busy to answer a request before its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -131,7 +132,7 @@ pub enum CallLimit {
     #[error("{0} table elements")]
     TableElements(usize),
     /// Bytes of one tensor.
-    #[error("{0} bytes for one tensor")]
+    #[error("{0} bytes for one tensor ({PASSED_KEY})")]
     Tensor(usize),
     /// Bytes that the host holds for the call.
     #[error("{0} bytes of tensors, pictures and blobs (the server's {HELD_KEY})")]

@@ -94,6 +94,12 @@ impl Guest {
         own.inspect(|own| self.store.data_mut().limiter.rest(*own)).is_some()
     }
 
+    /// The functions of Python in which it was stopped, the innermost one first. Empty if it is of
+    /// another language, or does not share a runtime.
+    pub(crate) fn python_functions(&self) -> Vec<String> {
+        self.rewind.as_ref().map(|rewind| rewind.functions(&self.store)).unwrap_or_default()
+    }
+
     /// The calls that it has served.
     pub(crate) fn calls(&self) -> u32 {
         self.calls

@@ -36,6 +36,7 @@ mod diagnose;
 mod encode;
 mod engine;
 mod error;
+mod frames;
 mod grant;
 mod guest;
 mod idle;

@@ -132,8 +132,9 @@ impl Plugin {
         let call = |mut guest: Guest| -> CallFuture<()> {
             Box::pin(async move {
                 let instance = plugin.instance.instantiate_async(&mut guest.store).await;
-                let outcome =
-                    instance.map(drop).map_err(|error| diagnose::trap(&error, guest.store.data()));
+                let outcome = instance
+                    .map(drop)
+                    .map_err(|error| diagnose::trap(&error, guest.store.data(), Vec::new));
                 (guest, outcome)
             })
         };
@@ -305,7 +306,9 @@ impl Plugin {
         };
         match outcome.await {
             Ok(results) => W::lift(results, guest.store.data_mut()),
-            Err(error) => Err(diagnose::trap(&error, guest.store.data())),
+            Err(error) => {
+                Err(diagnose::trap(&error, guest.store.data(), || guest.python_functions()))
+            }
         }
     }
 

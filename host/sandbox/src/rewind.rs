@@ -20,12 +20,13 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, WasmList};
 
 use crate::capability::{StoreData, wasi};
+use crate::frames;
 use crate::limiter::HUGE_MEMORY_BYTES;
 use crate::runtime::{ContentPlace, MEMORY_PAIR, READ_MEMORY};
 
@@ -57,6 +58,8 @@ pub(crate) struct FirstContent {
     /// Where in the memory it is.
     place: Range<usize>,
     memory_bytes: usize,
+    /// Where in it the state of CPython is. It is looked for when it is first asked for.
+    python: OnceLock<Option<usize>>,
 }
 
 /// The memory of one guest, and the content that it began with.
@@ -90,22 +93,31 @@ impl FirstContent {
         let Some(reader) = reader.filter(|_| can_be) else { return Ok(None) };
         let (component, in_file) = (component.clone(), in_file as usize);
         let (place, memory_bytes) = (in_memory as usize..end as usize, memory_bytes as usize);
-        Ok(Some(Arc::new(Self { component, in_file, reader, place, memory_bytes })))
+        let python = OnceLock::new();
+        Ok(Some(Arc::new(Self { component, in_file, reader, place, memory_bytes, python })))
     }
 
     /// The content of a page, if it is not 0.
-    #[allow(unsafe_code, reason = "wasmtime gives the mapped file as pointers")]
     fn page(&self, at: usize) -> Option<&[u8]> {
-        if !self.place.contains(&at) {
-            return None;
+        let from = at.checked_sub(self.place.start)?;
+        self.content().get(from..from + PAGE_BYTES)
+    }
+
+    /// The part of the memory that is not 0.
+    #[allow(unsafe_code, reason = "wasmtime gives the mapped file as pointers")]
+    fn content(&self) -> &[u8] {
+        // SAFETY: the content ends within the mapped file (`of`). The component keeps the file
+        // mapped, and no code writes to this part of it.
+        unsafe {
+            let content = self.component.image_range().start.add(self.in_file);
+            std::slice::from_raw_parts(content, self.place.len())
         }
-        let from = self.in_file + (at - self.place.start);
-        // SAFETY: the content ends within the mapped file (`of`), in whole pages of the memory. The
-        // component keeps the file mapped, and no code writes to this part of it.
-        Some(unsafe {
-            let content = self.component.image_range().start.add(from);
-            std::slice::from_raw_parts(content, PAGE_BYTES)
-        })
+    }
+
+    /// Where in the memory the state of CPython is, if it is CPython's.
+    fn python(&self) -> Option<usize> {
+        let find = || frames::state_in(self.content()).map(|at| self.place.start + at);
+        *self.python.get_or_init(find)
     }
 }
 
@@ -152,6 +164,19 @@ impl Rewind {
         }
         written.into_iter().for_each(|at| self.restore(store, at));
         Some(bytes)
+    }
+
+    /// The functions of Python in which the guest in `store` is, the innermost one first.
+    #[allow(unsafe_code, reason = "wasmtime gives no access to a component's memory")]
+    pub(crate) fn functions(&self, _: &Store<StoreData>) -> Vec<String> {
+        let Some(python) = self.first.python() else { return Vec::new() };
+        // SAFETY: as in `restore`. The memory had these bytes when the guest was made, and may only
+        // grow.
+        let memory = unsafe {
+            let memory = std::ptr::with_exposed_provenance::<u8>(self.memory);
+            std::slice::from_raw_parts(memory, self.first.memory_bytes)
+        };
+        frames::functions(memory, python)
     }
 
     /// The pages that were written. None if the kernel does not tell.

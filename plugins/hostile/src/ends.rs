@@ -13,8 +13,14 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("spin", spin),
     ("recurse", |_| Err(Failure::internal(format!("{}", recurse(0))))),
     ("long-error", |_| Err(Failure::invalid_input("e".repeat(1 << 20)))),
+    ("random", |_| Err(Failure::unprocessable(random()?.to_string()))),
     ("internal-error", |_| Err(Failure::internal("a secret of the plugin"))),
 ];
+
+/// A random number, of the crate that others get theirs from.
+fn random() -> Result<u64, Failure> {
+    getrandom::u64().map_err(|error| Failure::internal(error.to_string()))
+}
 
 pub(crate) fn trap() -> ! {
     #[cfg(target_arch = "wasm32")]

@@ -89,15 +89,16 @@
 //! |---|---|---|
 //! | `println!`, `eprintln!`, `dbg!` | **vanish** | lines of the server's log |
 //! | `Instant::now()`, `SystemTime::now()`, `thread::sleep` | panic | work |
-//! | random numbers (of the crates `getrandom` and `rand`) | do not compile | work |
+//! | random numbers (of `getrandom`, and so of `rand`, `uuid`, ..) | work | work |
 //! | files, environment variables, sockets | errors or absent | errors or absent |
 //! | `thread::spawn` | an error | an error |
 //!
 //! `gristmill plugin build` builds for `wasm32-unknown-unknown`: such plugins are smaller and start
-//! faster. The macros of [`log`] work in both. A panic fails this one request: its client gets 500
-//! `plugin_trapped` without the message. The `export_*` macros install a panic hook, so that the
-//! server's log has the message with file and line: `panicked at src/lib.rs:12:24: order 42 is
-//! bad`. A plugin may set another hook.
+//! faster. `cargo build` by hand for this target needs the cfgs that `random.rs` names if a
+//! dependency draws random numbers. The macros of [`log`] work in both. A panic fails this one
+//! request: its client gets 500 `plugin_trapped` without the message. The `export_*` macros install
+//! a panic hook, so that the server's log has the message with file and line: `panicked at
+//! src/lib.rs:12:24: order 42 is bad`. A plugin may set another hook.
 
 mod allocator;
 #[cfg(target_arch = "wasm32")]
@@ -109,6 +110,7 @@ pub mod json;
 pub mod log;
 mod panic;
 mod prepared;
+mod random;
 #[cfg(not(target_arch = "wasm32"))]
 mod reference;
 mod request;

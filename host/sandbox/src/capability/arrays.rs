@@ -14,6 +14,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 pub use self::bindings::wit;
 use super::tensors::wit_dtype_of;
 use crate::call::{CallState, INLINE_BYTES_MAX};
+use crate::error::PASSED_KEY;
 
 const INTERFACE: &str = "gristmill:plugin/arrays@0.3.0";
 
@@ -43,7 +44,8 @@ impl<S: Send> Room for Bounds<'_, S> {
     fn reserve(&mut self, bytes: usize) -> Result<(), Stop> {
         let limit = self.state.limits.tensor_bytes;
         if bytes > limit {
-            let why = format!("{bytes} bytes are over the limit of {limit} for one array");
+            let why =
+                format!("{bytes} bytes are over the limit of {limit} for one array ({PASSED_KEY})");
             return Err(Stop::Fault(Kind::Value, why));
         }
         self.touch(bytes)?;

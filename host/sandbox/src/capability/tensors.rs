@@ -16,6 +16,7 @@ use wasmtime::component::{
 
 use super::methods::{link_instead, link_methods};
 use crate::call::{CallState, window};
+use crate::error::PASSED_KEY;
 
 pub use self::bindings::wit;
 use self::join::{Joined, TensorPart};
@@ -87,7 +88,9 @@ impl<S: Send> CallState<S> {
         }
         let limit = self.limits.tensor_bytes;
         if bytes > limit {
-            let message = format!("{bytes} bytes are over the limit of {limit} for one tensor");
+            let message = format!(
+                "{bytes} bytes are over the limit of {limit} for one tensor ({PASSED_KEY})"
+            );
             return Ok(Err(wit::TensorError::TooLarge(message)));
         }
         self.before_looking_at(bytes).await?;

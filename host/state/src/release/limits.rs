@@ -15,6 +15,12 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// The least limit on CPU time. Guests are stopped by a clock that ticks every millisecond.
 const CPU_MS_MIN: u64 = 5;
 
+/// What one call across the border may pass, at least.
+const PASSED_BYTES_MIN: u64 = 2 << 20;
+
+/// What it may pass besides a tensor.
+const BESIDE_TENSOR: u64 = 1 << 20;
+
 /// The limits of a pipeline's requests. A limit that is not given is the host's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Limits)]
@@ -38,6 +44,12 @@ pub struct LimitsSpec {
     /// The bytes that each plugin call may log.
     #[schema(maximum = 16_777_216)]
     pub log_bytes: Option<usize>,
+    /// Lists and strings that one call between plugin and host passes, and with 1 MiB less, one
+    /// tensor; by default 33 MiB, at most the server's setting `plugin_held_bytes`.
+    // An older server, which does not know the key, reads documents without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 2_097_152)]
+    pub passed_bytes: Option<usize>,
 }
 
 /// One limit: the requested value, and its range.
@@ -80,10 +92,11 @@ impl LimitsSpec {
             memory_bytes: document.whole("memory_bytes"),
             response_bytes: document.whole("response_bytes"),
             log_bytes: document.whole("log_bytes"),
+            passed_bytes: document.whole("passed_bytes"),
         }
     }
 
-    fn ranges(&self, host: &PipelineLimits) -> [Range; 6] {
+    fn ranges(&self, host: &PipelineLimits) -> [Range; 7] {
         let bytes = |value: Option<usize>| value.map(|value| value as u64);
         let millis = |duration: Duration| duration.as_millis() as u64;
         let plugin = &host.plugin;
@@ -92,7 +105,10 @@ impl LimitsSpec {
             Range { key, asked, min, max, default }
         };
         let memory = plugin.memory_bytes as u64;
-        let response = 1..=plugin.hostcall_bytes as u64;
+        let passed = plugin.hostcall_bytes as u64;
+        let passed_max = passed.max(plugin.host_memory_bytes as u64);
+        // An answer crosses the border in one call.
+        let response = 1..=self.passed_bytes.map_or(passed, |bytes| bytes as u64);
         [
             range("timeout_ms", self.timeout_ms, 1..=600_000, millis(host.timeout)),
             range("body_bytes", bytes(self.body_bytes), 1..=1 << 30, host.body_bytes as u64),
@@ -105,6 +121,7 @@ impl LimitsSpec {
                 plugin.response_bytes as u64,
             ),
             range("log_bytes", bytes(self.log_bytes), 0..=16 << 20, plugin.log_bytes as u64),
+            range("passed_bytes", bytes(self.passed_bytes), PASSED_BYTES_MIN..=passed_max, passed),
         ]
     }
 
@@ -130,7 +147,7 @@ impl LimitsSpec {
         if !faults.is_empty() {
             return Err(faults.into_texts());
         }
-        let [timeout, body, cpu, memory, response, log] = values;
+        let [timeout, body, cpu, memory, response, log, passed] = values;
         let mut limits = host.clone();
         limits.timeout = Duration::from_millis(timeout);
         limits.body_bytes = body as usize;
@@ -141,6 +158,10 @@ impl LimitsSpec {
         limits.plugin.memory_bytes = memory as usize;
         limits.plugin.response_bytes = response as usize;
         limits.plugin.log_bytes = log as usize;
+        if self.passed_bytes.is_some() {
+            limits.plugin.hostcall_bytes = passed as usize;
+            limits.plugin.tensor_bytes = passed.saturating_sub(BESIDE_TENSOR) as usize;
+        }
         Ok(limits)
     }
 }

@@ -4,10 +4,12 @@
 //! one after the other on one server. Each of these may end in several ways, because the machine
 //! decides which limit it reaches first.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::client::TestAnswer;
 use crate::support::deeds::{bomb_picture, ends_of, small_picture};
+use crate::support::deploy::processor;
+use crate::support::files;
 use crate::support::server::Server;
 
 /// The outcome of one deed.
@@ -181,8 +183,18 @@ fn huge_response() {
 
 #[test]
 fn more_text_than_one_call_passes() {
-    let named = ["pre", "one call between plugin and host passes at most 34603008 bytes"];
-    done_slowly("blob-huge").call_refused(500, "plugin_trapped", &named);
+    let named = [
+        "pre",
+        "one call between plugin and host passes at most 34603008 bytes",
+        "or with a higher limits.passed_bytes of the pipeline",
+    ];
+    let mut deed = done_slowly("blob-huge");
+    deed.call_refused(500, "plugin_trapped", &named);
+    // The cure.
+    let limits = json!({ "cpu_ms": 60_000, "timeout_ms": 100_000, "passed_bytes": 64 << 20 });
+    deed.server.pipeline("acme", "patient", &processor("hostile", limits));
+    let answer = deed.server.data.post("/v1/acme/infer/patient?do=blob-huge", b"");
+    assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
 }
 
 #[test]
@@ -205,6 +217,18 @@ fn remember() {
     for _ in 0..20 {
         assert_eq!(deed.server.data.post("/v1/acme/infer/hostile?do=remember", b"").text(), "1");
     }
+}
+
+#[test]
+fn the_crate_getrandom_has_random_numbers() {
+    let first = done("random").call_refused(422, "unprocessable", &[]);
+    let second = done("random").call_refused(422, "unprocessable", &[]);
+    let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{text}"));
+    assert_ne!(number(&first), number(&second));
+    // A plugin that does not need it does not import it.
+    let imports_random =
+        |plugin: &str| files::plugin(plugin).windows(11).any(|text| text == b"wasi:random");
+    assert!(imports_random("hostile") && !imports_random("ranker-pre"));
 }
 
 #[test]

@@ -210,6 +210,31 @@ class Plugin(Processor):
 }
 
 #[test]
+fn a_call_that_takes_too_long_is_kept_with_its_functions_and_lines() {
+    let server = server();
+    let slow = "\
+class Größe:
+    def tally(self, rows):
+        for row in rows:
+            while row:
+                pass
+def call(rows):
+    return [Größe().tally(rows) for _ in rows]";
+    serve(&server, &answering(slow, "call([1])"));
+    let answer = server.data.post("/v1/acme/infer/it", b"");
+    answer.refused(504, "plugin_timeout", &["250 ms of CPU time"]);
+    let lines = server.admin.get("/admin/v1/tenants/acme/plugins/it/logs").ok();
+    let message = lines["lines"][0]["message"].as_str().unwrap();
+    let (_, functions) = message.rsplit_once(", in ").unwrap();
+    let functions: Vec<_> = functions.split(", called by ").collect();
+    assert!(
+        ["Größe.tally (app.py:6)", "Größe.tally (app.py:7)"].contains(&functions[0]),
+        "{message}"
+    );
+    assert_eq!(functions[1..3], ["call (app.py:9)", "Plugin.preprocess (app.py:13)"], "{message}");
+}
+
+#[test]
 fn random_numbers_differ_between_fresh_instances() {
     let server = server();
     serve(&server, &answering("import random, secrets", "[random.random(), secrets.token_hex(4)]"));

@@ -2,6 +2,7 @@
 
 mod toolchain;
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +25,7 @@ const SHARED: &str = "cargo";
 
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {
-    let Package { name, library, target_directory, stack_bytes } = Package::of(folder)?;
+    let Package { name, library, target_directory, stack_bytes, has_random } = Package::of(folder)?;
     let toolchain = Toolchain::find()?;
     let (target, _lock) = match target_directory {
         Some(directory) => (directory, None),
@@ -34,7 +35,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
             (builds.path().join(SHARED), Some(builds.lock(SHARED)?))
         }
     };
-    let mut cargo = toolchain.cargo_build(stack_bytes);
+    let mut cargo = toolchain.cargo_build(stack_bytes, has_random);
     cargo.current_dir(folder).args(["--package", &name]).env("CARGO_TARGET_DIR", &target);
     run(&mut cargo, REMEDY)?;
     let module = target.join(TARGET).join("release");
@@ -51,6 +52,8 @@ struct Package {
     target_directory: Option<PathBuf>,
     /// `package.metadata.gristmill.stack_bytes`.
     stack_bytes: u64,
+    /// Whether it depends on the crate `getrandom`.
+    has_random: bool,
 }
 
 /// The stacks that a plugin may ask for.
@@ -61,13 +64,19 @@ impl Package {
         let manifest = folder.join("Cargo.toml");
         let manifest = manifest.canonicalize()?;
         let mut cargo = Command::new("cargo");
-        cargo.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]);
-        let metadata: Value = serde_json::from_str(&output(cargo.arg(&manifest), REMEDY)?)?;
+        cargo.args(["metadata", "--format-version", "1", "--filter-platform", TARGET]);
+        cargo.arg("--manifest-path").arg(&manifest);
+        let metadata: Value = serde_json::from_str(&output(&mut cargo, REMEDY)?)?;
         let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+        let members = metadata["workspace_members"].as_array();
+        let members = members.context("cargo metadata has no members")?;
         let package = packages
             .iter()
             .find(|package| package["manifest_path"] == manifest.to_string_lossy().as_ref());
-        let Some(package) = package else { bail!(not_a_plugin(folder, packages)) };
+        let Some(package) = package else {
+            let members = packages.iter().filter(|package| members.contains(&package["id"]));
+            bail!(not_a_plugin(folder, members))
+        };
         let name = package["name"].as_str().context("the package has no name")?.to_owned();
         let targets = package["targets"].as_array().context("the package has no targets")?;
         let Some(library) = targets
@@ -87,8 +96,35 @@ impl Package {
         let stack_bytes = stack_of(package, &manifest)?;
         let is_own = manifest.with_file_name("target") == Path::new(target_directory);
         let target_directory = (!is_own).then(|| target_directory.into());
-        Ok(Self { name, library: library.to_owned(), target_directory, stack_bytes })
+        let has_random = depends_on_getrandom(&metadata["resolve"]["nodes"], &package["id"]);
+        Ok(Self { name, library: library.to_owned(), target_directory, stack_bytes, has_random })
     }
+}
+
+/// Whether a package of a dependency graph needs the crate `getrandom`, for itself or for others.
+fn depends_on_getrandom(nodes: &Value, package: &Value) -> bool {
+    let edges = |id: &Value| {
+        let node = nodes.as_array()?.iter().find(|node| node["id"] == *id)?;
+        node["deps"].as_array()
+    };
+    let is_linked = |edge: &&Value| {
+        // Those for building and for tests have another kind.
+        edge["dep_kinds"]
+            .as_array()
+            .is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
+    };
+    let (mut seen, mut left) = (HashSet::new(), vec![package]);
+    while let Some(package) = left.pop() {
+        for edge in edges(package).into_iter().flatten().filter(is_linked) {
+            if edge["pkg"].as_str().is_some_and(|id| id.contains("#getrandom@")) {
+                return true;
+            }
+            if seen.insert(edge["pkg"].as_str()) {
+                left.push(&edge["pkg"]);
+            }
+        }
+    }
+    false
 }
 
 /// The stack that the plugin asks for.
@@ -131,13 +167,12 @@ fn is_cdylib(target: &Value) -> bool {
 }
 
 /// The error for a workspace without a root package. It names the members that can be built.
-fn not_a_plugin(folder: &Path, packages: &[Value]) -> String {
+fn not_a_plugin<'a>(folder: &Path, members: impl Iterator<Item = &'a Value>) -> String {
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let is_plugin = |package: &&Value| {
+    let is_plugin = |package: &&'a Value| {
         package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_cdylib))
     };
-    let mut plugins: Vec<_> = packages
-        .iter()
+    let mut plugins: Vec<_> = members
         .filter(is_plugin)
         .filter_map(|package| Path::new(package["manifest_path"].as_str()?).parent())
         .map(|member| folder.join(member.strip_prefix(&root).unwrap_or(member)))

@@ -35,12 +35,14 @@ fn every_limit_that_is_asked_for_is_what_a_request_gets() {
         memory_bytes: Some(4 << 20),
         response_bytes: Some(5),
         log_bytes: Some(6),
+        passed_bytes: Some(64 << 20),
     };
     let limits = spec.resolve(&PipelineLimits::default()).unwrap();
     assert_eq!((limits.timeout, limits.body_bytes), (Duration::from_millis(1), 2));
     let plugin = limits.plugin;
     assert_eq!((plugin.cpu, plugin.memory_bytes), (Duration::from_millis(30), 4 << 20));
     assert_eq!((plugin.response_bytes, plugin.log_bytes), (5, 6));
+    assert_eq!((plugin.hostcall_bytes, plugin.tensor_bytes), (64 << 20, 63 << 20));
 }
 
 #[test]

@@ -41,8 +41,9 @@ impl Toolchain {
         }
     }
 
-    /// `cargo build` for the guest target, with SIMD, and with a stack of `stack_bytes`.
-    pub(crate) fn cargo_build(&self, stack_bytes: u64) -> Command {
+    /// `cargo build` for the guest target, with SIMD, with a stack of `stack_bytes`, and if
+    /// `has_random`, with the SDK's random numbers for the crate `getrandom`.
+    pub(crate) fn cargo_build(&self, stack_bytes: u64, has_random: bool) -> Command {
         let mut command = match self {
             Self::Rustup => Command::new("cargo"),
             Self::Debian { linker } => {
@@ -58,7 +59,10 @@ impl Toolchain {
         for variable in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             command.env_remove(variable);
         }
-        let flags = format!("-Ctarget-feature=+simd128 -Clink-arg=-zstack-size={stack_bytes}");
+        let mut flags = format!("-Ctarget-feature=+simd128 -Clink-arg=-zstack-size={stack_bytes}");
+        if has_random {
+            flags += " --cfg gristmill_random --cfg getrandom_backend=\"custom\"";
+        }
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags).args([
             "build",
             "--release",
