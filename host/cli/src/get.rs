@@ -6,6 +6,7 @@ use gristmill_core::Name;
 use serde_json::Value;
 
 use crate::admin::{self, Admin};
+use crate::model::signature;
 use crate::output::{self, Column, Output, Table};
 
 /// The kinds of things, each with the columns of its table.
@@ -25,7 +26,13 @@ const KINDS: [(&str, &[Column]); 5] = [
     ("pipelines", &[("NAME", "name"), ("PRE", "pre"), ("MODEL", "model"), ("POST", "post")]),
     (
         "models",
-        &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version"), ("UNLOADED", "unloaded")],
+        &[
+            ("NAME", "name"),
+            ("DIGEST", "digest"),
+            ("VERSION", "version"),
+            ("UNLOADED", "unloaded"),
+            ("INPUTS -> OUTPUTS", "signature"),
+        ],
     ),
     ("keys", &[("NAME", "name"), ("VERSION", "version")]),
 ];
@@ -78,10 +85,32 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         output::print_document(&document, output);
         return Ok(());
     }
-    let items = admin.items(&list).with_context(|| format!("cannot list the {kind}"))?;
+    let mut items = admin.items(&list).with_context(|| format!("cannot list the {kind}"))?;
+    if kind == "models" {
+        add_signatures(&mut items, &admin.get("status").context("cannot list the models")?);
+    }
     let none = format!("there are no {kind}");
-    Table { columns: columns(kind), none: &none }.print(&items, output, Value::clone);
+    Table { columns: columns(kind), none: &none }.print(&items, output, row);
     Ok(())
+}
+
+/// Add the inputs and outputs that the status has of models.
+fn add_signatures(models: &mut [Value], status: &Value) {
+    for model in models {
+        let loaded = model["name"].as_str().map(|name| &status["models"][name]);
+        for key in ["inputs", "outputs"] {
+            if let Some(tensors) = loaded.map(|loaded| &loaded[key]).filter(|list| list.is_array())
+            {
+                model[key] = tensors.clone();
+            }
+        }
+    }
+}
+
+fn row(item: &Value) -> Value {
+    let mut row = item.clone();
+    row["signature"] = signature(item).into();
+    row
 }
 
 /// The path of a list.
@@ -103,22 +132,26 @@ fn columns(kind: &str) -> &'static [Column] {
 mod tests {
     use serde_json::json;
 
-    use super::{columns, path};
+    use super::{add_signatures, columns, path, row};
     use crate::output::table;
 
     #[test]
     fn a_table_has_a_line_for_each_item() {
         let digest = format!("sha256:{}", "0123456789".repeat(6));
-        let models = [
+        let mut models = [
             json!({ "name": "cnn", "digest": digest, "version": 3, "unloaded": false }),
             json!({ "name": "long-name", "digest": digest, "version": 12, "unloaded": true }),
         ];
+        let status = json!({ "models": { "cnn": {
+            "inputs": [{ "name": "x", "datatype": "FP32", "shape": [-1, 4] }],
+            "outputs": [{ "name": "y", "datatype": "INT64", "shape": [-1] }] } } });
+        add_signatures(&mut models, &status);
         let expected = "\
-NAME       DIGEST               VERSION  UNLOADED
-cnn        sha256:012345678901  3        false
+NAME       DIGEST               VERSION  UNLOADED  INPUTS -> OUTPUTS
+cnn        sha256:012345678901  3        false     x FP32 [-1,4] -> y INT64 [-1]
 long-name  sha256:012345678901  12       true
 ";
-        assert_eq!(table(columns("models"), &models), expected);
+        assert_eq!(table(columns("models"), &models.each_ref().map(row)), expected);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
 
 use crate::admin::{self, Admin};
+use crate::model::signature;
 use crate::output::{self, Column, Output, escaped, state_and_reason, table};
 
 /// The time between two pages.
@@ -21,7 +22,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 const JOBS: [Column; 4] =
     [("JOB", "job"), ("SUBJECT", "subject"), ("STATE", "state"), ("TIME", "time")];
 
-const MODELS: [Column; 9] = [
+const MODELS: [Column; 10] = [
     ("MODEL", "name"),
     ("PROVIDER", "provider"),
     ("QUEUED", "queued"),
@@ -31,6 +32,7 @@ const MODELS: [Column; 9] = [
     ("MEAN", "mean"),
     ("FAILED", "failed"),
     ("STATE", "state"),
+    ("INPUTS -> OUTPUTS", "signature"),
 ];
 
 const PARTS: [Column; 4] =
@@ -196,7 +198,8 @@ fn model_row(name: &str, model: &Value) -> Value {
     let lane = &model["statistics"];
     let count = |key: &str| lane[key].as_u64().unwrap_or_default();
     let (rows, batches) = (count("rows"), count("batches"));
-    let mut row = json!({ "name": name, "state": state_and_reason(model) });
+    let mut row =
+        json!({ "name": name, "state": state_and_reason(model), "signature": signature(model) });
     // A model that does not serve has no figures.
     if lane.is_object() {
         row["provider"] = model["provider"].clone();
@@ -252,6 +255,8 @@ mod tests {
             "models": {
                 "cnn": { "state": "ready", "provider": "cpu", "statistics": { "queued_rows": 2,
                     "running": 1, "rows": 7, "batches": 2, "fail": 1, "expired": 2, "refused": 3 },
+                    "inputs": [{ "name": "x", "datatype": "FP32", "shape": [-1] }],
+                    "outputs": [{ "name": "y", "datatype": "INT64", "shape": [-1] }],
                     "kept_versions": { "9": { "state": "failed", "reason": "no room" } } },
                 "bad": { "state": "failed", "reason": "no room" },
             },
@@ -274,9 +279,9 @@ two      http://b:1  1.2.2    9        0       silent for 78 s
 JOB      SUBJECT  STATE    TIME
 compile  acme/p   running  1.2 s
 
-MODEL  PROVIDER  QUEUED  RUNNING  ROWS  BATCHES  MEAN  FAILED  STATE
+MODEL  PROVIDER  QUEUED  RUNNING  ROWS  BATCHES  MEAN  FAILED  STATE            INPUTS -> OUTPUTS
 bad                                                            failed: no room
-cnn    cpu       2       1        7     2        3.5   6       ready
+cnn    cpu       2       1        7     2        3.5   6       ready            x FP32 [-1] -> y INT64 [-1]
 cnn@9                                                          failed: no room
 
 TENANT  KIND      NAME  STATE

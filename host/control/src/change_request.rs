@@ -31,6 +31,8 @@ pub(crate) struct ChangeRequest {
     pub(crate) force: bool,
     /// Whether the release is only planned, loaded and checked, and then dropped.
     pub(crate) is_dry_run: bool,
+    /// Whether samples are run for their answers, which are not compared. Only of a dry run.
+    pub(crate) shows_answers: bool,
     /// Kept until the release is made, even if the client leaves.
     pub(crate) _uploads: Vec<Upload>,
 }
@@ -39,8 +41,17 @@ impl ChangeRequest {
     /// These changes, without `cascade` and `force`.
     pub(crate) fn of(asked: AskedChanges, options: ChangeOptions) -> Self {
         let (expected_release, _uploads) = (None, Vec::new());
-        let (cascade, force, is_dry_run) = (false, false, false);
-        Self { asked, options, expected_release, cascade, force, is_dry_run, _uploads }
+        let (cascade, force, is_dry_run, shows_answers) = (false, false, false, false);
+        Self {
+            asked,
+            options,
+            expected_release,
+            cascade,
+            force,
+            is_dry_run,
+            shows_answers,
+            _uploads,
+        }
     }
 
     /// One change, without `cascade` and `force`.

@@ -87,5 +87,6 @@ pub use release_log::gaps::LogGap;
 pub use releases::step::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::failed::FailedSamples;
+pub use samples::shown::ShownSample;
 pub use samples::{SampleRun, SampleRunner};
 pub use task::joined;

@@ -130,7 +130,9 @@ impl Releases {
             let (step, brought) = self.step(request, prepared).await;
             prepared = brought;
             match step? {
-                NextStep::Made(published) => return Ok(published),
+                NextStep::Made(published) => {
+                    return Ok(Published { samples: prepared.shown.into_list(), ..published });
+                }
                 NextStep::Load(desired, unloaded) => {
                     let _turn = self.turns.turn(token_scope).await;
                     let tenants = self.publisher.serving().may_change(&desired);
@@ -138,7 +140,8 @@ impl Releases {
                     prepared.at_hand.prove(&self.loader, unloaded).await;
                 }
                 NextStep::RunSamples(subjects) => {
-                    self.samples.run(&subjects, &mut samples_time).await?;
+                    let shown = request.shows_answers.then_some(&mut prepared.shown);
+                    self.samples.run(&subjects, &mut samples_time, shown).await?;
                     prepared.proven.extend(subjects);
                 }
                 NextStep::Refresh(files) => {

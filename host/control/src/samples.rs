@@ -1,14 +1,15 @@
 //! Running the golden samples of the pipelines that a release touches, before the release is made.
 //!
 //! `subject` finds these pipelines, `run` runs their samples, and `failed` is the error if an
-//! answer does not fit. How a request runs is up to a [`SampleRunner`], because this crate does not
-//! know the data plane.
+//! answer does not fit. `shown` has the answers, if a dry run asks for them. How a request runs is
+//! up to a [`SampleRunner`], because this crate does not know the data plane.
 //!
 //! Invariant: a proof belongs to the pipeline's document, its loaded plugins and the lane of its
 //! model. If one of them is another one when the release is made, the samples run again.
 
 pub(crate) mod failed;
 pub(crate) mod run;
+pub(crate) mod shown;
 pub(crate) mod subject;
 pub(crate) mod variant;
 

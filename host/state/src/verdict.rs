@@ -16,7 +16,7 @@ const JSON_BYTES_MAX: usize = 1 << 20;
 const TOLERANCE: f64 = 1e-4;
 
 /// The answer that a client would get.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SampleAnswer {
     /// The plugin's response.
     Response {
@@ -32,7 +32,7 @@ pub enum SampleAnswer {
 }
 
 /// The reason for which a request got no response.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleFailure {
     /// The HTTP status.
     pub status: u16,

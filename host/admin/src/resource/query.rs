@@ -19,6 +19,12 @@ pub(super) const FORCE: Flag = Flag("force", "Replace a model also if its users 
 pub(super) const DRY_RUN: Flag =
     Flag("dry_run", "Check everything and answer the differences, but make no release");
 
+/// The flag of a dry run.
+pub(super) const SHOW_ANSWERS: Flag = Flag(
+    "show_answers",
+    "With dry_run: run the samples of pipelines, and answer what each got in place of comparing it",
+);
+
 /// Check that there is no parameter.
 ///
 /// # Errors

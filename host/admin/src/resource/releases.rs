@@ -1,10 +1,13 @@
 //! `GET` and `POST /admin/v1/releases`: the releases of the past, and a release of many changes.
 
 use async_trait::async_trait;
-use gristmill_control::{NewRelease, Published, ReleaseSummary};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gristmill_control::{NewRelease, Published, ReleaseSummary, ShownSample};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_state::{
-    AskedChange, ChangeOptions, Difference, Document, ModelNameText, NameText, StateError, Subject,
+    AskedChange, ChangeOptions, Difference, Document, ModelNameText, NameText, SampleAnswer,
+    SampleFailure, StateError, Subject,
 };
 use gristmill_transport::{Allowed, Problem};
 use http::{HeaderValue, Method};
@@ -13,7 +16,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::change_schema::SentChange;
-use super::query::{CASCADE, DRY_RUN, FORCE, SKIP_SAMPLES, count_in, flags, invalid, parameters};
+use super::query::{
+    CASCADE, DRY_RUN, FORCE, SHOW_ANSWERS, SKIP_SAMPLES, count_in, flags, invalid, parameters,
+};
 use super::{Resource, changes, is_read};
 use crate::answer::{AdminAnswer, Noted, Outcome};
 use crate::change_options::check_message;
@@ -59,6 +64,38 @@ pub(super) struct Made {
     /// Whether it was only tried.
     dry_run: bool,
     differences: Vec<DifferenceDocument>,
+    /// What samples got, if `show_answers` asked for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    samples: Vec<SampleDocument>,
+}
+
+/// What a sample got. It has a body, or the code of a failure, or neither if the body is too large
+/// to be shown.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SampleAnswered)]
+struct SampleDocument {
+    #[schema(value_type = NameText)]
+    tenant: Name,
+    #[schema(value_type = NameText)]
+    pipeline: Name,
+    /// Whether the pipeline's candidate answered.
+    candidate: bool,
+    #[schema(value_type = NameText)]
+    sample: Name,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    /// The body, as base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    /// The plugin's own words, which a client does not get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    internal: Option<String>,
 }
 
 /// A thing that a release makes, changes or deletes.
@@ -110,6 +147,7 @@ impl Releases {
                 .flag(FORCE)
                 .flag(DRY_RUN)
                 .flag(SKIP_SAMPLES)
+                .flag(SHOW_ANSWERS)
                 .releases::<Made>()
                 .finds(),
         ]
@@ -156,14 +194,19 @@ async fn list(state: &AdminState, received: &Received<'_>) -> Outcome {
 async fn post(state: &AdminState, received: Received<'_>) -> Outcome {
     let (query, caller, mut options) = (received.query, received.caller, received.options.clone());
     let keys = received.document(&state.limits).await?;
-    let [cascade, force, is_dry_run, skips_samples] =
-        flags([CASCADE, FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
+    let [cascade, force, is_dry_run, skips_samples, shows_answers] =
+        flags([CASCADE, FORCE, DRY_RUN, SKIP_SAMPLES, SHOW_ANSWERS], query)?;
+    if shows_answers && (skips_samples || !is_dry_run) {
+        return Err(invalid(
+            "show_answers is true: it needs dry_run=true, and no skip_samples=true".into(),
+        ));
+    }
     options.skips_samples = skips_samples;
     no_conditions(&options)?;
     let AskedRelease { changes, expected_release, message } = AskedRelease::read(keys, state)?;
     state.count_new_keys(caller, &changes)?;
     options.note.message = message.or(options.note.message);
-    let new = NewRelease { changes, expected_release, cascade, force, is_dry_run };
+    let new = NewRelease { changes, expected_release, cascade, force, is_dry_run, shows_answers };
     made(state.control.release(new, options).await?, is_dry_run)
 }
 
@@ -207,10 +250,41 @@ pub(super) fn read_message(document: &mut Document) -> Option<String> {
 
 /// The answer to a release of many changes.
 pub(super) fn made(published: Published, is_dry_run: bool) -> Outcome {
-    let Published { release, differences, .. } = published;
+    let Published { release, differences, samples, .. } = published;
+    let samples = samples.into_iter().map(SampleDocument::of).collect();
     let differences = differences.into_iter().map(DifferenceDocument::of).collect();
     let noted = Noted { release: (!is_dry_run).then_some(release), digest: None };
-    AdminAnswer::changed(&Made { release, dry_run: is_dry_run, differences }, None, noted)
+    AdminAnswer::changed(&Made { release, dry_run: is_dry_run, differences, samples }, None, noted)
+}
+
+impl SampleDocument {
+    fn of(shown: ShownSample) -> Self {
+        let ShownSample { tenant, pipeline, is_candidate: candidate, sample, answer } = shown;
+        let status = answer.as_ref().map(SampleAnswer::status);
+        let empty = Self {
+            tenant,
+            pipeline,
+            candidate,
+            sample,
+            status,
+            content_type: None,
+            base64: None,
+            code: None,
+            detail: None,
+            internal: None,
+        };
+        match answer {
+            Some(SampleAnswer::Response { content_type, body, .. }) => Self {
+                content_type: Some(content_type),
+                base64: Some(STANDARD.encode(body)),
+                ..empty
+            },
+            Some(SampleAnswer::Failed(SampleFailure { code, detail, internal, .. })) => {
+                Self { code: Some(code.as_str()), detail: Some(detail), internal, ..empty }
+            }
+            None => empty,
+        }
+    }
 }
 
 impl DifferenceDocument {

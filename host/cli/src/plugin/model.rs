@@ -1,4 +1,5 @@
-//! A model on this machine, loaded as a server with default settings loads it.
+//! The model of a command: on a server, or on this machine, where it is loaded as a server with
+//! default settings loads it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,27 @@ const RETAINED_BYTES_MAX: usize = 64 << 20;
 
 /// As the default of the server's setting `model_run_memory_bytes`.
 const MODEL_RUN_MEMORY_BYTES: usize = 1 << 30;
+
+/// The model that a command line names.
+pub(super) enum Model {
+    File(PathBuf),
+    OnServer(String),
+}
+
+impl Model {
+    /// A file if there is one, or if the value has a `/` or the ending of one.
+    pub(super) fn named(value: &str) -> Self {
+        let path = Path::new(value);
+        let known_endings = ["onnx", "zip", "tar", "tgz", "gz"];
+        let has_ending = path
+            .extension()
+            .is_some_and(|ending| known_endings.iter().any(|known_ending| ending == *known_ending));
+        match path.is_file() || value.contains('/') || has_ending {
+            true => Self::File(path.to_owned()),
+            false => Self::OnServer(value.to_owned()),
+        }
+    }
+}
 
 /// The buffers of a model's tensors.
 pub(super) fn pool() -> BufferPool {

@@ -15,7 +15,7 @@ use gristmill_core::ModelInfo;
 use self::signature::Signature;
 use super::build_folder::BuildFolder;
 use super::language::Language;
-use super::model;
+use super::model::{self, Model};
 use super::sdk::{Sdks, template};
 use crate::admin::{self, Admin};
 
@@ -72,7 +72,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         "--model writes a plugin in Python; leave it out for a plugin in {}",
         language.as_str()
     );
-    let fitted = model.as_ref().map(|model| model.files(&name, matches)).transpose()?;
+    let fitted = model.as_ref().map(|model| files_for(model, &name, matches)).transpose()?;
     make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
@@ -82,7 +82,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             let file = file.canonicalize().unwrap_or(file);
             (file.display().to_string(), "MODEL".into())
         }
-        Some(Model::OnServer(model)) => ("MODEL.onnx".into(), model),
+        Some(Model::OnServer(model)) => (format!("{model} --tenant TENANT"), model),
         None => ("MODEL.onnx".into(), "MODEL".into()),
     };
     println!("  gristmill plugin test --model {file}       build it, and run requests/");
@@ -107,51 +107,29 @@ fn name_of(name: &str, language: Language) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// The model that a plugin is for.
-enum Model {
-    File(PathBuf),
-    OnServer(String),
-}
-
-impl Model {
-    /// A file if there is one, or if the value has a `/` or the ending of one.
-    fn named(value: &str) -> Self {
-        let path = Path::new(value);
-        let known_endings = ["onnx", "zip", "tar", "tgz", "gz"];
-        let has_ending = path
-            .extension()
-            .is_some_and(|ending| known_endings.iter().any(|known_ending| ending == *known_ending));
-        match path.is_file() || value.contains('/') || has_ending {
-            true => Self::File(path.to_owned()),
-            false => Self::OnServer(value.to_owned()),
+/// The files of a plugin for a model.
+fn files_for(model: &Model, name: &str, matches: &ArgMatches) -> Result<python::Files> {
+    match model {
+        Model::File(file) => {
+            let loaded = model::load(file, None, &model::pool())?;
+            let ModelInfo { inputs, outputs, .. } = loaded.info;
+            let called = file.file_name().unwrap_or_default().to_string_lossy();
+            python::files(name, &called, &Signature { inputs, outputs })
         }
-    }
-
-    /// The files of a plugin for it.
-    fn files(&self, name: &str, matches: &ArgMatches) -> Result<python::Files> {
-        match self {
-            Self::File(file) => {
-                let loaded = model::load(file, None, &model::pool())?;
-                let ModelInfo { inputs, outputs, .. } = loaded.info;
-                let called = file.file_name().unwrap_or_default().to_string_lossy();
-                python::files(name, &called, &Signature { inputs, outputs })
-            }
-            Self::OnServer(model) => {
-                admin::model_name("--model", model)?;
-                let admin = Admin::of(matches)?;
-                let failed =
-                    || format!("--model: there is no file {model}, so the server was asked");
-                let status = admin.get("status").with_context(failed)?;
-                let signature = Signature::of_status(&status["models"][model]);
-                let signature = signature.with_context(|| {
-                    format!(
-                        "--model: there is no file {model}, and {} serves no model of this name \
-                         that the token reaches (gristmill model list shows them)",
-                        admin.address()
-                    )
-                })?;
-                python::files(name, model, &signature)
-            }
+        Model::OnServer(model) => {
+            admin::model_name("--model", model)?;
+            let admin = Admin::of(matches)?;
+            let failed = || format!("--model: there is no file {model}, so the server was asked");
+            let status = admin.get("status").with_context(failed)?;
+            let signature = Signature::of_status(&status["models"][model]);
+            let signature = signature.with_context(|| {
+                format!(
+                    "--model: there is no file {model}, and {} serves no model of this name \
+                     that the token reaches (gristmill model list shows them)",
+                    admin.address()
+                )
+            })?;
+            python::files(name, model, &signature)
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct NewRelease {
     pub force: bool,
     /// Whether the release is planned, loaded and checked, but not made.
     pub is_dry_run: bool,
+    /// Whether a dry run answers what samples got, in place of comparing it.
+    pub shows_answers: bool,
 }
 
 /// Going back to the state after an earlier release.
@@ -60,7 +62,9 @@ impl Control {
         new: NewRelease,
         options: ChangeOptions,
     ) -> Result<Published, ControlError> {
-        let NewRelease { changes, expected_release, cascade, force, is_dry_run } = new;
+        let NewRelease { changes, expected_release, cascade, force, is_dry_run, shows_answers } =
+            new;
+        let shows_answers = shows_answers && is_dry_run;
         let token_scope = options.token_scope.clone();
         let asked = AskedChanges::List(changes);
         // Before files are looked for: what is beyond the scope is refused as such.
@@ -70,7 +74,7 @@ impl Control {
         let files: Vec<_> = uploads.iter().map(Upload::digest).collect();
         let request = ChangeRequest::of(asked, options);
         let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
-        let request = ChangeRequest { cascade, force, is_dry_run, ..request };
+        let request = ChangeRequest { cascade, force, is_dry_run, shows_answers, ..request };
         let published = self.run(request).await?;
         if !is_dry_run {
             self.blobs.settle(token_scope.token(), &files);

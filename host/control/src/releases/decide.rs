@@ -63,7 +63,7 @@ impl Releases {
         &self,
         base: &Base,
         request: &ChangeRequest,
-        Prepared { at_hand, proven, fresh }: &mut Prepared,
+        Prepared { at_hand, proven, fresh, .. }: &mut Prepared,
     ) -> Result<Decision, ControlError> {
         let Base { head, desired, serving: before, .. } = base;
         let step = |step| Ok(Decision::Step(step, None));
@@ -181,5 +181,5 @@ fn made(
     };
     // A version of a model goes when the last pipeline stops to name it.
     differences.retain(|difference| request.options.token_scope.has_subject(&difference.subject));
-    Ok(Published { release, tag, differences })
+    Ok(Published { release, tag, differences, samples: Vec::new() })
 }

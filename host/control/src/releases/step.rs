@@ -4,6 +4,7 @@ use gristmill_core::{Digest, Name};
 use gristmill_state::{Desired, Difference, Model};
 
 use crate::load::at_hand::AtHand;
+use crate::samples::shown::{ShownSample, ShownSamples};
 use crate::samples::subject::SampleSubject;
 
 /// A release that was made, or would be made.
@@ -16,6 +17,8 @@ pub struct Published {
     pub tag: Option<Digest>,
     /// The things that differ afterwards, if a list of changes was asked for.
     pub differences: Vec<Difference>,
+    /// What the samples got, if a dry run asked for it.
+    pub samples: Vec<ShownSample>,
 }
 
 /// The outcome of planning a change once.
@@ -34,8 +37,9 @@ pub(super) enum NextStep {
 #[derive(Default)]
 pub(super) struct Prepared {
     pub(super) at_hand: AtHand,
-    /// The pipelines whose samples passed.
+    /// The pipelines whose samples passed, or whose samples' answers are in `shown`.
     pub(super) proven: Vec<SampleSubject>,
+    pub(super) shown: ShownSamples,
     /// The files that stay in the shared store.
     pub(super) fresh: Vec<Digest>,
 }

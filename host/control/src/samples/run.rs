@@ -15,7 +15,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::ControlError;
 use crate::samples::failed::{FailedSample, FailedSamples};
+use crate::samples::shown::{ShownSample, ShownSamples};
 use crate::samples::subject::SampleSubject;
+use crate::samples::variant::Variant;
 use crate::samples::{SampleRun, SampleRunner};
 use crate::task::joined;
 
@@ -32,6 +34,14 @@ const QUICK_BYTES_MAX: usize = 64 << 10;
 /// Maximum large answers that are compared side by side.
 pub(crate) const LARGE_CHECKS: usize = 2;
 
+/// The end of a sample.
+enum Ended {
+    Passed,
+    Failed(FailedSample),
+    /// It was not compared.
+    Shown(ShownSample),
+}
+
 /// Runs the samples of pipelines.
 pub(crate) struct SampleRuns {
     pub(crate) runner: Arc<dyn SampleRunner>,
@@ -43,8 +53,8 @@ pub(crate) struct SampleRuns {
 }
 
 impl SampleRuns {
-    /// Run all samples of these pipelines. They take their time from `left`. Dropping the future
-    /// ends them.
+    /// Run all samples of these pipelines. They take their time from `left`. Their answers are
+    /// added to `shown` if there is one, and compared otherwise. Dropping the future ends them.
     ///
     /// # Errors
     /// [`FailedSamples`]: all that failed, or did not end in time.
@@ -52,12 +62,13 @@ impl SampleRuns {
         &self,
         subjects: &[SampleSubject],
         left: &mut Duration,
+        mut shown: Option<&mut ShownSamples>,
     ) -> Result<(), ControlError> {
         let began = Instant::now();
         let mut all = Vec::new();
         for subject in subjects {
             for sample in subject.samples() {
-                all.push(self.run_one(subject, sample));
+                all.push(self.run_one(subject, sample, shown.is_none()));
             }
         }
         let mut waiting = all.len();
@@ -65,38 +76,56 @@ impl SampleRuns {
         let mut failed = FailedSamples::within(self.timeout.as_secs());
         while let Ok(Some(ended)) = timeout_at(began + *left, running.next()).await {
             waiting -= 1;
-            ended?.into_iter().for_each(|one| failed.add(one));
+            match (ended?, &mut shown) {
+                (Ended::Failed(one), _) => failed.add(one),
+                (Ended::Shown(one), Some(shown)) => shown.add(one),
+                _ => {}
+            }
         }
         failed.add_late(waiting);
         *left = left.saturating_sub(began.elapsed());
         if failed.is_empty() { Ok(()) } else { Err(failed.sorted().into()) }
     }
 
-    /// Run a sample. Returns it if it failed.
     async fn run_one(
         &self,
         subject: &SampleSubject,
         sample: &Sample,
-    ) -> Result<Option<FailedSample>, ControlError> {
-        let SampleSubject { tenant, pipeline, variant, route, .. } = subject;
+        is_compared: bool,
+    ) -> Result<Ended, ControlError> {
+        let (route, variant) = (&subject.route, subject.variant);
+        let (tenant, pipeline) = (subject.tenant.clone(), subject.pipeline.clone());
         let began = Instant::now();
+        let is_tried_again =
+            |failure: &SampleFailure| failure.code.is_busy() && began.elapsed() < BUSY_TIME;
         loop {
             let run = SampleRun { route, name: &sample.name, request: &sample.request };
             let answer = self.runner.run(run).await;
+            if !is_compared {
+                if matches!(&answer, SampleAnswer::Failed(failure) if is_tried_again(failure)) {
+                    sleep(BUSY_PAUSE).await;
+                    continue;
+                }
+                let (is_candidate, answer) = (variant == Variant::Candidate, Some(answer));
+                let sample = sample.name.clone();
+                return Ok(Ended::Shown(ShownSample {
+                    tenant,
+                    pipeline,
+                    is_candidate,
+                    sample,
+                    answer,
+                }));
+            }
             let (mismatches, failure) = check(sample, answer, &self.large_checks).await?;
             if mismatches.is_empty() {
-                return Ok(None);
+                return Ok(Ended::Passed);
             }
-            if failure.as_ref().is_some_and(|failure| failure.code.is_busy())
-                && began.elapsed() < BUSY_TIME
-            {
+            if failure.as_ref().is_some_and(is_tried_again) {
                 sleep(BUSY_PAUSE).await;
                 continue;
             }
-            let (tenant, pipeline, sample) =
-                (tenant.clone(), pipeline.clone(), sample.name.clone());
-            let variant = *variant;
-            return Ok(Some(FailedSample {
+            let sample = sample.name.clone();
+            return Ok(Ended::Failed(FailedSample {
                 tenant,
                 pipeline,
                 variant,

@@ -1,16 +1,18 @@
-//! `gristmill plugin test`: sample requests through real plugins and models, without a server.
+//! `gristmill plugin test`: sample requests through real plugins and models, here and on a server.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::admin_api::make;
 use crate::support::files;
 use crate::support::guests::with_endless_type;
+use crate::support::server::Server;
 use crate::support::words::assert_names;
 
 /// A folder with `plugin.wasm`, `model.onnx` and requests.
@@ -21,6 +23,16 @@ struct Tested {
     passed: bool,
     out: String,
     errors: String,
+}
+
+impl Tested {
+    fn of(output: &Output) -> Self {
+        Self {
+            passed: output.status.success(),
+            out: String::from_utf8(output.stdout.clone()).unwrap(),
+            errors: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
 }
 
 impl Folder {
@@ -57,18 +69,22 @@ impl Folder {
         command
     }
 
+    /// Test `plugin.wasm` with the model `digits` of a server, as a plugin of the tenant `acme`.
+    fn test_on(&self, server: &Server, token: &str, flags: &[&str]) -> Tested {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.current_dir(self.0.path()).env("XDG_CACHE_HOME", self.path("cache"));
+        command.args(["plugin", "test", "plugin.wasm", "--model", "digits", "--tenant", "acme"]);
+        command.args(["--admin", server.admin.address(), "--token", token]).args(flags);
+        Tested::of(&command.output().unwrap())
+    }
+
     /// Test `plugin.wasm`.
     fn test(&self, flags: &[&str]) -> Tested {
         self.run(&[&["plugin.wasm"], flags].concat())
     }
 
     fn run(&self, arguments: &[&str]) -> Tested {
-        let output = self.command(arguments).output().unwrap();
-        Tested {
-            passed: output.status.success(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            errors: String::from_utf8(output.stderr).unwrap(),
-        }
+        Tested::of(&self.command(arguments).output().unwrap())
     }
 
     /// Test `plugin.wasm` with `--output json`; whether it passed, and the results.
@@ -284,4 +300,58 @@ fn mistakes_name_the_file_the_field_and_the_value() {
     assert_names(&folder.test(&[]).errors, &["plugin.wasm", "not a WebAssembly component"]);
     fs::write(folder.path("plugin.wasm"), with_endless_type()).unwrap();
     assert_names(&folder.test(&[]).errors, &["plugin.wasm", "signal 6 (SIGABRT) ended it"]);
+}
+
+/// A server with the tenant `acme`, and the token of its people.
+fn server() -> (Server, String) {
+    let server = Server::start();
+    server.digits("acme");
+    let token = make(&server, "ci", &json!({ "role": "deploy", "tenants": ["acme"] }));
+    (server, token)
+}
+
+#[test]
+fn requests_run_on_a_server_whose_state_stays_as_it_is() {
+    let (server, token) = server();
+    let before = server.admin.get("/admin/v1/releases?limit=1").ok()["items"].clone();
+    let folder = (0..20).fold(Folder::new("digits"), |folder, number| {
+        folder.with(&format!("request-{number}.png"), files::digit(number % 10))
+    });
+    let folder = folder.with("none.txt", "no picture");
+    let Tested { passed, out, .. } = folder.test_on(&server, &token, &["--update"]);
+    // A failure is shown, and not written.
+    assert!(!passed, "{out}");
+    assert_names(&out, &["model   digits of ", "FAILED  none.txt", "unsupported_media_type"]);
+    assert_eq!(folder.request("request-17.expected.json")["json"]["label"], 7);
+    fs::remove_file(folder.path("requests/none.txt")).unwrap();
+    let Tested { passed, out, errors } = folder.test_on(&server, &token, &[]);
+    assert!(passed && out.ends_with("20 of 20 requests passed\n"), "{out}{errors}");
+    let folder = folder.with("request-1.expected.json", r#"{"at": {"/label": 2}}"#);
+    let Tested { passed, out, .. } = folder.test_on(&server, &token, &[]);
+    assert!(!passed);
+    assert_names(&out, &["FAILED  request-1.png", "$.label: expected 2, found 1"]);
+    assert_eq!(server.admin.get("/admin/v1/releases?limit=1").ok()["items"], before);
+    server.admin.get("/admin/v1/tenants/acme/plugins/plugin-test").refused(404, "not_found", &[]);
+}
+
+#[test]
+fn what_a_server_cannot_test_is_refused_with_the_cure() {
+    let (server, token) = server();
+    let folder = Folder::new("digits").with("large.png", vec![0; 200_000]);
+    let Tested { passed, errors, .. } = folder.test_on(&server, &token, &[]);
+    assert!(!passed);
+    assert_names(&errors, &["large.png has 200000 bytes", "test with the model's file"]);
+    // A model that the tenant is not granted.
+    server.model("ranker");
+    let folder = Folder::new("digits").with("seven.png", files::sample("seven.png"));
+    let run = |model: &str, flags: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.current_dir(folder.0.path()).args(["plugin", "test", "plugin.wasm"]);
+        command.args(["--admin", server.admin.address(), "--token", &token]);
+        Tested::of(&command.args(["--model", model]).args(flags).output().unwrap()).errors
+    };
+    assert_names(&run("ranker", &["--tenant", "acme"]), &["ranker"]);
+    assert_names(&run("ranker", &[]), &["there is no file ranker", "--tenant"]);
+    assert_names(&run("model.onnx", &["--tenant", "acme"]), &["model.onnx is a file"]);
+    assert_names(&run("digits", &["--tenant", "globex"]), &["403", "plugins, pipelines"]);
 }

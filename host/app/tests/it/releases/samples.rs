@@ -425,3 +425,33 @@ fn faulty_samples_are_all_named_at_once() {
     let named = ["as JSON: the limit is 262144"];
     put(&server, below, &pipeline).refused(422, "unprocessable", &named);
 }
+
+#[test]
+fn a_dry_run_shows_what_samples_get() {
+    let server = start();
+    let wrong = digit("wrong", 3, json!({ "at": { "/label": 4 } }));
+    let text = json!({ "name": "text", "request": { "body": "no picture" }, "expect": {} });
+    let document = with_samples(processor("digits", json!({})), &[wrong, text]);
+    let change = json!({ "kind": "put_pipeline", "tenant": "acme", "pipeline": "new", "document": document });
+    let release = |query: &str| {
+        let changes = json!({ "changes": [change] });
+        server.admin.post(&path(&format!("releases?{query}")), changes.to_string().as_bytes())
+    };
+    let shown = release("dry_run=true&show_answers=true").ok()["samples"].clone();
+    let [text, wrong] = &shown.as_array().unwrap()[..] else { panic!("{shown}") };
+    assert_eq!((&text["sample"], &text["status"]), (&json!("text"), &json!(415)), "{text}");
+    assert_eq!(
+        (&text["code"], &text["pipeline"]),
+        (&json!("unsupported_media_type"), &json!("new"))
+    );
+    let body = STANDARD.decode(wrong["base64"].as_str().unwrap()).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!((&wrong["status"], &body["label"]), (&json!(200), &json!(3)), "{wrong}");
+    // Otherwise they are compared.
+    release("dry_run=true").refused(422, "sample_failed", &["expected 4, found 3"]);
+    let named = ["show_answers is true: it needs dry_run=true"];
+    release("show_answers=true").refused(400, "invalid_request", &named);
+    let both = "dry_run=true&show_answers=true&skip_samples=true";
+    release(both).refused(400, "invalid_request", &named);
+    server.admin.get(&path("tenants/acme/pipelines/new")).refused(404, "not_found", &[]);
+}

@@ -24,7 +24,9 @@ pub(super) fn text(tested: &Tested<'_>, limits: &PluginLimits) -> String {
     let _ = writeln!(report.0, "{word:<7} {}", sample.file);
     let ran = &runs[*shown];
     let time = times(ran.took, &ran.stages);
-    if runs.len() == 1 {
+    if ran.took.is_zero() {
+        // It ran on a server, which does not tell its times.
+    } else if runs.len() == 1 {
         report.line("time", &time);
     } else {
         report.line("time", &format!("{time} (run {} of {})", shown + 1, runs.len()));

@@ -46,6 +46,24 @@ pub(super) struct Tested<'a> {
     pub(super) mismatches: Mismatches,
 }
 
+/// Check requests that were run, in the order of the samples, and report each.
+pub(super) fn check_all(
+    samples: &Samples,
+    runs: Vec<Vec<Ran>>,
+    checks: Checks,
+    mut report: impl FnMut(&Tested<'_>),
+) -> Result<()> {
+    let expectations = expectations(samples)?;
+    for ((sample, expectation), runs) in samples.list.iter().zip(expectations).zip(runs) {
+        report(&check(sample, runs, expectation, checks)?);
+    }
+    Ok(())
+}
+
+fn expectations(samples: &Samples) -> Result<Vec<Option<Expectation>>> {
+    samples.list.iter().map(|sample| expectation::read(&sample.expectation)).collect()
+}
+
 /// Run all requests, and report each when it is checked.
 pub(super) async fn round(
     route: &Arc<Route>,
@@ -54,9 +72,7 @@ pub(super) async fn round(
     mut report: impl FnMut(&Tested<'_>),
 ) -> Result<()> {
     // A faulty expectation is found before anything runs.
-    let expectations = samples.list.iter().map(|sample| expectation::read(&sample.expectation));
-    let expectations = expectations.collect::<Result<Vec<_>>>()?;
-    for (sample, expectation) in samples.list.iter().zip(expectations) {
+    for (sample, expectation) in samples.list.iter().zip(expectations(samples)?) {
         let mut runs = Vec::with_capacity(checks.repeat);
         for _ in 0..checks.repeat {
             let Sample { head, body, .. } = sample;

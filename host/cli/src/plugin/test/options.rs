@@ -1,0 +1,253 @@
+//! The command line of `gristmill plugin test`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use gristmill_sandbox::{Reuse, TenantReuse};
+use serde_json::{Map, Value};
+
+use super::requests::Samples;
+use super::round::{Checks, Update};
+use super::server::ServerModel;
+use crate::admin;
+use crate::output::{self, Output};
+use crate::plugin::model::Model;
+use crate::plugin::settings;
+use crate::plugin::within::inside;
+
+/// The folder of requests, in the plugin's folder.
+const REQUESTS: &str = "requests";
+
+pub(crate) fn command() -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("FILE").value_parser(value_parser!(PathBuf)).help(help)
+    };
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    let plugin = Arg::new("plugin")
+        .value_name("PLUGIN")
+        .value_parser(value_parser!(PathBuf))
+        .conflicts_with_all(["pre", "post"])
+        .help("The plugin's folder, which is built first, or its component [default: .]");
+    let pre = file("pre", "The preprocessor, if the postprocessor is another plugin");
+    let post = file("post", "The postprocessor, if the preprocessor is another plugin");
+    let requests = file(
+        "requests",
+        "The folder of requests [default: requests/ in the plugin's folder, or here]",
+    );
+    let library = file(
+        "onnxruntime-library",
+        "ONNX Runtime's shared library [default: ORT_DYLIB_PATH, or one in onnxruntime/ of \
+         gristmill-data or target, here or above, or beside this program, or that of Python's \
+         package onnxruntime]",
+    );
+    Command::new("test")
+        .about("Run sample requests through a plugin and a model, here or on a server")
+        .after_help(HELP)
+        .arg(plugin)
+        .arg(
+            Arg::new("model")
+                .long("model")
+                .value_name("FILE or NAME")
+                .required(true)
+                .help("The model: a file as ONNX, or with --tenant one that serves on the server"),
+        )
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .conflicts_with("repeat")
+                .help("Test on the server, as a plugin of this tenant"),
+        )
+        .arg(pre.requires("post"))
+        .arg(post.requires("pre"))
+        .arg(file("settings", "The pipeline's settings: a JSON object"))
+        .arg(requests.value_name("DIR"))
+        .arg(
+            flag("update", "Write the expectations that are missing or differ")
+                .conflicts_with("watch"),
+        )
+        .arg(
+            flag("allow-failures", "With --update: write also that a request fails")
+                .requires("update"),
+        )
+        .arg(flag("watch", "Build and run again when files change, until Ctrl-C"))
+        .arg(
+            Arg::new("tolerance")
+                .long("tolerance")
+                .value_name("NUMBER")
+                .value_parser(value_parser!(f64))
+                .allow_negative_numbers(true)
+                .default_value("1e-4")
+                .help("How far a number may be from the expected x: by NUMBER + NUMBER * |x|"),
+        )
+        .arg(
+            Arg::new("instance-reuse")
+                .long("instance-reuse")
+                .value_name("MODE")
+                .value_parser(["none", "request", "tenant"])
+                .default_value("none")
+                .help("Which calls share an instance, as the pipeline's instance_reuse"),
+        )
+        .arg(
+            Arg::new("repeat")
+                .long("repeat")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..=100_000))
+                .default_value("1")
+                .help("Run each request N times; the median times are shown, too"),
+        )
+        .arg(library.env("GRISTMILL_ONNXRUNTIME_LIBRARY"))
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+const HELP: &str = "\
+Requests are files in requests/:
+  seven.png            a body; the content type follows from the extension
+  big.request.json     {\"content_type\": \"image/png\", \"headers\": {\"x-user\": \"7\"},
+                        \"query\": \"size=2\", \"body_file\": \"big.bin\"}
+                       instead of body_file: \"body\", which is text or JSON
+
+The expected answer stands beside the request. Each part may be left out:
+  seven.expected.json  {\"status\": 200, \"content_type\": \"application/json\", \"json\": {\"label\": 7}}
+                       for other bodies \"text\" or \"body_sha256\" instead of \"json\"
+                       \"at\": {\"/top/0/label\": 7} checks single values of a JSON body, by JSON pointers;
+                       \"tolerance\": 0.01 goes before --tolerance
+  big.expected.json    {\"code\": \"invalid_request\", \"detail\": \"the picture is too large\"}
+--update writes these files from the answers. Read them before you commit them. An answer that
+tells a failure is written with --allow-failures, or if a failure was expected before. Without an
+expectation a request only has to succeed. Whole numbers must be equal, other numbers nearly. The
+samples of a pipeline on a server have their expected answers in the same form.
+
+With --tenant, a server that runs the model answers, and its state stays as it is: no plugin and no
+pipeline are made. Requests of up to 180 KB can be sent. A deploy token of the tenant suffices.
+
+Shown are the times of each stage, the CPU time and the memory of each plugin call with their
+limits, all log lines of the plugin, and panics with the plugin's own message. Of a server, the
+answers and the reasons of failures are shown.
+
+Examples:
+  gristmill plugin test --model model.onnx             build and test the plugin in this folder
+  gristmill plugin test --model model.onnx --update    write the expectations
+  gristmill plugin test --model model.onnx --watch     again after each change
+  gristmill plugin test digits.wasm --model digits.onnx --requests samples
+  gristmill plugin test --pre pre.wasm --post post.wasm --model ranker.onnx
+  gristmill plugin test --model model.onnx --instance-reuse tenant --repeat 100
+  gristmill plugin test --model digits --tenant acme   with the model of a server
+
+The exit code is 1 if a request failed.";
+
+/// Where the model is.
+pub(super) enum TestedModel {
+    File(PathBuf),
+    OnServer(ServerModel),
+}
+
+/// The command line.
+pub(super) struct Options {
+    pub(super) plugin: PathBuf,
+    /// Another plugin that does the postprocessing.
+    pub(super) post: Option<PathBuf>,
+    pub(super) model: TestedModel,
+    pub(super) library: Option<PathBuf>,
+    pub(super) settings: Option<PathBuf>,
+    /// The folder of requests, unless it is the one beside the plugin.
+    pub(super) requests: Option<PathBuf>,
+    pub(super) reuse: Reuse,
+    pub(super) checks: Checks,
+    pub(super) watch: bool,
+    pub(super) as_json: bool,
+}
+
+impl TestedModel {
+    fn of(matches: &ArgMatches) -> Result<Self> {
+        let text = |name: &str| matches.get_one::<String>(name);
+        let model = text("model").context("--model is missing")?;
+        match (Model::named(model), text("tenant")) {
+            (Model::File(file), None) => Ok(Self::File(file)),
+            (Model::OnServer(model), Some(tenant)) => {
+                ServerModel::of(&model, tenant, matches).map(Self::OnServer)
+            }
+            (Model::File(file), Some(_)) => {
+                bail!("--tenant is for a model on a server, and {} is a file", file.display())
+            }
+            (Model::OnServer(model), None) => bail!(
+                "--model: there is no file {model}; for a model on a server name the tenant whose \
+                 plugin it is (--tenant)"
+            ),
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn of(matches: &ArgMatches) -> Result<Self> {
+        let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+        let plugin = path("plugin").or_else(|| path("pre")).unwrap_or_else(|| ".".into());
+        let tolerance = *matches.get_one::<f64>("tolerance").context("--tolerance is missing")?;
+        ensure!((0.0..=1.0).contains(&tolerance), "--tolerance is {tolerance}: must be 0 to 1");
+        let repeat: u32 = *matches.get_one("repeat").context("--repeat is missing")?;
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        Ok(Self {
+            plugin,
+            post: path("post"),
+            model: TestedModel::of(matches)?,
+            library: path("onnxruntime-library"),
+            settings: path("settings"),
+            requests: path("requests"),
+            reuse: match text("instance-reuse") {
+                Some("request") => Reuse::Request,
+                Some("tenant") => Reuse::Tenant(TenantReuse::default()),
+                _ => Reuse::None,
+            },
+            checks: Checks {
+                tolerance,
+                repeat: repeat as usize,
+                update: match (matches.get_flag("update"), matches.get_flag("allow-failures")) {
+                    (false, _) => Update::Never,
+                    (true, false) => Update::Successes,
+                    (true, true) => Update::All,
+                },
+            },
+            watch: matches.get_flag("watch"),
+            as_json: Output::of(matches) == Output::Json,
+        })
+    }
+
+    /// The plugins' folders or files.
+    pub(super) fn plugins(&self) -> Vec<&Path> {
+        [Some(&self.plugin), self.post.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(PathBuf::as_path)
+            .collect()
+    }
+
+    /// The folder of requests.
+    pub(super) fn requests(&self) -> PathBuf {
+        match &self.requests {
+            Some(folder) => folder.clone(),
+            None if self.plugin.is_dir() => self.plugin.join(REQUESTS),
+            None => REQUESTS.into(),
+        }
+    }
+
+    /// Read the requests.
+    ///
+    /// # Errors
+    /// One is faulty, or the folder beside the plugin is a link that leads out.
+    pub(super) fn samples(&self) -> Result<Samples> {
+        if self.requests.is_none() {
+            let folder = if self.plugin.is_dir() { &*self.plugin } else { Path::new(".") };
+            inside(folder, REQUESTS)?;
+        }
+        Samples::read(&self.requests())
+    }
+
+    /// The settings.
+    pub(super) fn settings(&self) -> Result<Map<String, Value>> {
+        self.settings.as_deref().map_or_else(|| Ok(Map::new()), settings::read)
+    }
+}
