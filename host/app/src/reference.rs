@@ -63,6 +63,8 @@ fn limits() -> String {
         };
         let max = match key {
             "memory_bytes" => code("plugin_memory_bytes"),
+            "passed_bytes" => code("plugin_held_bytes"),
+            "response_bytes" => code("passed_bytes"),
             _ => text(max),
         };
         let range = format!("{} to {max}", text(min));

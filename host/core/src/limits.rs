@@ -34,6 +34,17 @@ pub struct PluginLimits {
     pub log_bytes: usize,
 }
 
+/// What `hostcall_bytes` is unless a pipeline asks for more or less.
+const HOSTCALL_BYTES: usize = 33 << 20;
+
+impl PluginLimits {
+    /// By how much `hostcall_bytes` exceeds its default. The owner is charged for it during a call:
+    /// what one call across the border passes is allocated before anything else can count it.
+    pub fn hostcall_bytes_over_default(&self) -> usize {
+        self.hostcall_bytes.saturating_sub(HOSTCALL_BYTES)
+    }
+}
+
 impl Default for PluginLimits {
     fn default() -> Self {
         Self {
@@ -43,7 +54,7 @@ impl Default for PluginLimits {
             table_elements: 20_000,
             instances: 64,
             handles: 10_000,
-            hostcall_bytes: 33 << 20,
+            hostcall_bytes: HOSTCALL_BYTES,
             tensor_bytes: 32 << 20,
             host_memory_bytes: 256 << 20,
             pixels: 50_000_000,

@@ -69,6 +69,15 @@ impl<S> CallState<S> {
         if self.table.is_empty() {
             self.give_back(self.host_bytes_used);
         }
+        self.limiter.held().give_back(self.limits.hostcall_bytes_over_default());
+    }
+
+    /// A call begins. What it may pass across the border beyond the default counts until it ends.
+    ///
+    /// # Errors
+    /// [`OverBudget`] if the owner has too little left.
+    pub(crate) fn begin(&self) -> Result<(), OverBudget> {
+        self.limiter.held().try_add(self.limits.hostcall_bytes_over_default())
     }
 
     /// The instance's next call, with the same limits and the same owner.

@@ -56,14 +56,17 @@ pub(crate) fn state_in(content: &[u8]) -> Option<usize> {
     })
 }
 
-/// The functions, the innermost one first: `name (file:line)`. Empty if they cannot be read.
+/// The functions, the innermost one first: `name (file:line)`, and `?` for one that cannot be read.
+/// Empty if there are none.
 pub(crate) fn functions(memory: &[u8], state: usize) -> Vec<String> {
     let reader = Reader { memory: Memory(memory), state };
     let mut functions = Vec::new();
     let mut frame = reader.innermost();
     for _ in 0..FRAMES_MAX {
         let Some(at) = frame else { break };
-        functions.extend(reader.function(at));
+        if !reader.is_interpreters(at) {
+            functions.push(reader.function(at).unwrap_or_else(|| "?".to_owned()));
+        }
         frame = reader.field(at, entry::PREVIOUS).filter(|at| *at != 0);
     }
     functions
@@ -115,11 +118,14 @@ impl Reader<'_> {
         self.field(thread, entry::CURRENT_FRAME).filter(|at| *at != 0)
     }
 
-    /// The function of a frame, unless the frame is the interpreter's own.
+    /// Whether a frame is the interpreter's own.
+    fn is_interpreters(&self, frame: usize) -> bool {
+        let owner = self.place(frame, entry::OWNER).and_then(|at| self.memory.byte(at));
+        owner.is_some_and(|owner| owner >= OWNED_BY_INTERPRETER)
+    }
+
+    /// The function of a frame.
     fn function(&self, frame: usize) -> Option<String> {
-        if self.memory.byte(self.place(frame, entry::OWNER)?)? >= OWNED_BY_INTERPRETER {
-            return None;
-        }
         // The lowest bits say how the reference counts.
         let code = self.field(frame, entry::EXECUTABLE)? & !3;
         let name = self.text(self.field(code, entry::NAME)?)?;

@@ -46,6 +46,8 @@ pub(crate) enum Limited {
 pub(crate) struct Limiter {
     memory_bytes: usize,
     memory_bytes_max: usize,
+    /// What the memory that last asked for more had then.
+    bytes_before_growth: usize,
     table_elements: usize,
     table_elements_max: usize,
     instances_max: usize,
@@ -62,6 +64,7 @@ impl Limiter {
     pub(crate) fn new(limits: &PluginLimits, held: HeldBytes, meter: Arc<Meter>) -> Self {
         Self {
             memory_bytes: 0,
+            bytes_before_growth: 0,
             memory_bytes_max: limits.memory_bytes,
             table_elements: 0,
             table_elements_max: limits.table_elements,
@@ -101,6 +104,12 @@ impl Limiter {
         self.memory_bytes
     }
 
+    /// The bytes that the memory of an instance with only one has at least: the growth that was
+    /// last asked for may have failed.
+    pub(crate) fn certain_bytes(&self) -> usize {
+        self.bytes_before_growth
+    }
+
     /// The bytes that the call holds of its owner's budget.
     pub(crate) fn held(&self) -> &HeldBytes {
         &self.held
@@ -132,6 +141,7 @@ impl ResourceLimiterAsync for Limiter {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        self.bytes_before_growth = current;
         if let Err(limited) = self.grow(desired.saturating_sub(current)) {
             self.refused = Some(limited);
             return Ok(false);

@@ -258,7 +258,9 @@ impl Plugin {
     ) -> Result<T, CallError> {
         let Placing { keep, export, half, latest, began } = placing;
         let Grant { limits, account, usage, .. } = grant;
-        let is_long = self.engine.long_calls().begins(export, account, half);
+        // To copy what such a call may pass takes too long for a serving thread.
+        let passes_much = limits.hostcall_bytes_over_default() > 0;
+        let is_long = self.engine.long_calls().begins(export, account, half) || passes_much;
         let rests = half == Half::First && keep.rests();
         let wanted = Wanted { half, is_long, rests, latest };
         let (permits, rest) = self.engine.permits(account, wanted, export.round()).await?;
@@ -274,6 +276,7 @@ impl Plugin {
             Some(guest) => guest,
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
+        guest.store.data().begin()?;
         let call = call(guest);
         let new = NewCall {
             call,

@@ -36,6 +36,10 @@ const PAGE_BYTES: usize = 4096;
 /// A guest that has written to more than this is not rewound: that would take long.
 const WRITTEN_BYTES_MAX: usize = 2 << 20;
 
+/// The state of CPython is static data, which begins the memory. To look through this much takes
+/// less than a millisecond, once for each plugin that used up its time.
+const PYTHON_WITHIN: usize = 8 << 20;
+
 /// The bytes of an entry of the page map, one for each page.
 const ENTRY_BYTES: usize = 8;
 
@@ -116,7 +120,9 @@ impl FirstContent {
 
     /// Where in the memory the state of CPython is, if it is CPython's.
     fn python(&self) -> Option<usize> {
-        let find = || frames::state_in(self.content()).map(|at| self.place.start + at);
+        let content = self.content();
+        let content = &content[..content.len().min(PYTHON_WITHIN)];
+        let find = || frames::state_in(content).map(|at| self.place.start + at);
         *self.python.get_or_init(find)
     }
 }
@@ -168,13 +174,14 @@ impl Rewind {
 
     /// The functions of Python in which the guest in `store` is, the innermost one first.
     #[allow(unsafe_code, reason = "wasmtime gives no access to a component's memory")]
-    pub(crate) fn functions(&self, _: &Store<StoreData>) -> Vec<String> {
+    pub(crate) fn functions(&self, store: &Store<StoreData>) -> Vec<String> {
         let Some(python) = self.first.python() else { return Vec::new() };
-        // SAFETY: as in `restore`. The memory had these bytes when the guest was made, and may only
-        // grow.
+        let bytes = self.first.memory_bytes.max(store.data().limiter.certain_bytes());
+        // SAFETY: as in `restore`. The memory had these bytes when the guest was made or when it
+        // last asked for more, and never gets smaller. A guest of a runtime has no other memory.
         let memory = unsafe {
             let memory = std::ptr::with_exposed_provenance::<u8>(self.memory);
-            std::slice::from_raw_parts(memory, self.first.memory_bytes)
+            std::slice::from_raw_parts(memory, bytes)
         };
         frames::functions(memory, python)
     }

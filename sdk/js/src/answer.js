@@ -2,6 +2,7 @@
 
 import * as host from '#host';
 import { stringify } from './json.js';
+import { ours } from './realm.js';
 
 /** Of the answer under way: the text in place of each resource, and the pieces that the host writes. */
 let answer;
@@ -35,7 +36,7 @@ export function written(value) {
 function write(texts, pieces) {
   const all = texts.flatMap((text, at) => [{ tag: 'text', val: text }, ...pieces.slice(at, at + 1)]);
   try {
-    return host.writeJson(all);
+    return ours(host.writeJson(all));
   } catch (error) {
     throw typeof error?.payload === 'string' ? new TypeError(error.payload) : error;
   }

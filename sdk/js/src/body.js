@@ -4,6 +4,7 @@ import * as host from '#host';
 import { placed } from './answer.js';
 import { InvalidInput } from './failure.js';
 import { parse } from './json.js';
+import { ours } from './realm.js';
 import { hold } from './resources.js';
 
 const ALL = 0xffff_ffff_ffff_ffffn;
@@ -40,7 +41,7 @@ export class Body {
   }
 
   bytes(offset = 0, length = undefined) {
-    return this.#raw.read(BigInt(offset), length === undefined ? ALL : BigInt(length));
+    return ours(this.#raw.read(BigInt(offset), length === undefined ? ALL : BigInt(length)));
   }
 
   text() {

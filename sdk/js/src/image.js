@@ -3,6 +3,7 @@
 import * as host from '#host';
 import { Body } from './body.js';
 import { InvalidInput, Unprocessable, UnsupportedMediaType } from './failure.js';
+import { ours } from './realm.js';
 import { hold } from './resources.js';
 import { wrap } from './tensor.js';
 
@@ -126,7 +127,7 @@ export class Pixels {
   }
 
   data() {
-    return this.#raw.data();
+    return ours(this.#raw.data());
   }
 }
 

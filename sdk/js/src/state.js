@@ -1,6 +1,7 @@
 // The state that a preprocessor leaves for the postprocessor of the same request.
 
 import { parse, stringify } from './json.js';
+import { ours } from './realm.js';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -10,7 +11,7 @@ export class State {
   #bytes;
 
   constructor(bytes) {
-    this.#bytes = bytes;
+    this.#bytes = ours(bytes);
   }
 
   bytes() {

@@ -5,6 +5,7 @@ import * as host from '#host';
 import { arrayOf, decodeStrings, dtypeOf, encodeStrings } from './elements.js';
 import { placed } from './answer.js';
 import { Body } from './body.js';
+import { ours } from './realm.js';
 import { hold } from './resources.js';
 
 /**
@@ -78,7 +79,7 @@ export class Tensor {
   }
 
   bytes() {
-    return this.#raw.data();
+    return ours(this.#raw.data());
   }
 
   argmax() {
@@ -171,8 +172,8 @@ function describe(error) {
   );
 }
 
-/** Also for bytes: those of the bindings are of another realm, and JSON would write them otherwise. */
-function typed(dtype, bytes) {
+function typed(dtype, raw) {
+  const bytes = ours(raw);
   const Elements = arrayOf(dtype);
   return new Elements(bytes.buffer, bytes.byteOffset, bytes.byteLength / Elements.BYTES_PER_ELEMENT);
 }

@@ -7,7 +7,7 @@
 
 #![cfg(all(target_arch = "wasm32", target_os = "unknown", gristmill_random))]
 
-use core::num::NonZeroU32;
+use core::num::NonZeroI32;
 
 mod wasi {
     wit_bindgen::generate!({
@@ -28,8 +28,10 @@ mod wasi {
     });
 }
 
-/// The error of `getrandom` 0.3 and 0.4. There is none here: without random bytes the call ends.
-type Error = NonZeroU32;
+/// In place of the error of `getrandom` 0.3 and 0.4, a struct with only this. No error is ever
+/// returned: without random bytes the call ends. So it matters only that both results have the same
+/// layout.
+type Error = NonZeroI32;
 
 /// What `getrandom` 0.3 and 0.4 call.
 ///
@@ -38,8 +40,9 @@ type Error = NonZeroU32;
 #[unsafe(no_mangle)]
 unsafe extern "Rust" fn __getrandom_v03_custom(bytes: *mut u8, len: usize) -> Result<(), Error> {
     let random = wasi::wasi::random::random::get_random_bytes(len as u64);
-    // SAFETY: the caller promised the room, and the host gives as many bytes as it is asked for.
-    unsafe { bytes.copy_from_nonoverlapping(random.as_ptr(), len.min(random.len())) };
+    assert_eq!(random.len(), len, "the host gave another number of random bytes");
+    // SAFETY: the caller promised room for `len` bytes, which `random` has.
+    unsafe { bytes.copy_from_nonoverlapping(random.as_ptr(), len) };
     Ok(())
 }
 
@@ -50,8 +53,6 @@ unsafe extern "Rust" fn __getrandom_v03_custom(bytes: *mut u8, len: usize) -> Re
 #[unsafe(no_mangle)]
 unsafe extern "Rust" fn __getrandom_custom(bytes: *mut u8, len: usize) -> u32 {
     // SAFETY: as the caller promised.
-    match unsafe { __getrandom_v03_custom(bytes, len) } {
-        Ok(()) => 0,
-        Err(error) => error.get(),
-    }
+    let filled = unsafe { __getrandom_v03_custom(bytes, len) };
+    u32::from(filled.is_err())
 }

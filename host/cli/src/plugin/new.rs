@@ -1,7 +1,9 @@
 //! `gristmill plugin new`: a folder with a plugin that builds at once, from the template of its
 //! language.
 
+mod js;
 mod python;
+mod rust;
 mod signature;
 
 use std::fs;
@@ -12,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_core::ModelInfo;
 
-use self::signature::Signature;
+use self::signature::{Files, Fit, Signature};
 use super::build_folder::BuildFolder;
 use super::language::Language;
 use super::model::{self, Model};
@@ -27,7 +29,7 @@ pub(crate) fn command() -> Command {
              gristmill plugin new scores --language python\n  \
              gristmill plugin new scores --language rust --folder plugins/scores\n  \
              gristmill plugin new wine --language python --model wine.onnx\n  \
-             gristmill plugin new wine --language python --model wine       one on the server\n\n\
+             gristmill plugin new wine --language js --model wine           one on the server\n\n\
              The folder gets a plugin, its unit tests and a sample request. It needs no clone of \
              Gristmill: the SDK is in this program. With --model they fit the model's inputs and \
              outputs: pictures if the only input is [n, 1 or 3, height, width] or has the channels \
@@ -50,7 +52,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(Arg::new("model").long("model").value_name("FILE or NAME").help(
             "The model that it is for: a file as ONNX, or one that serves on the server \
-             (with --language python)",
+             (not with --language c)",
         ))
         .args(admin::arguments())
 }
@@ -68,11 +70,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = PathBuf::from(argument("folder").unwrap_or(&name));
     let model = argument("model").map(Model::named);
     ensure!(
-        model.is_none() || language == Language::Python,
-        "--model writes a plugin in Python; leave it out for a plugin in {}",
-        language.as_str()
+        model.is_none() || language != Language::C,
+        "--model writes a plugin in Python, JavaScript or Rust; leave it out for a plugin in C"
     );
-    let fitted = model.as_ref().map(|model| files_for(model, &name, matches)).transpose()?;
+    let fitted = model.as_ref().map(|model| fitted(model, &name, language, matches)).transpose()?;
     make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
@@ -107,14 +108,21 @@ fn name_of(name: &str, language: Language) -> Result<String> {
     Ok(name.to_owned())
 }
 
+/// What is special in a plugin for a model.
+struct Fitted {
+    files: Files,
+    /// Whether its tests decode pictures.
+    is_of_pictures: bool,
+}
+
 /// The files of a plugin for a model.
-fn files_for(model: &Model, name: &str, matches: &ArgMatches) -> Result<python::Files> {
-    match model {
+fn fitted(model: &Model, name: &str, language: Language, matches: &ArgMatches) -> Result<Fitted> {
+    let (called, signature) = match model {
         Model::File(file) => {
             let loaded = model::load(file, None, &model::pool())?;
             let ModelInfo { inputs, outputs, .. } = loaded.info;
-            let called = file.file_name().unwrap_or_default().to_string_lossy();
-            python::files(name, &called, &Signature { inputs, outputs })
+            let called = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (called, Signature { inputs, outputs })
         }
         Model::OnServer(model) => {
             admin::model_name("--model", model)?;
@@ -124,23 +132,32 @@ fn files_for(model: &Model, name: &str, matches: &ArgMatches) -> Result<python::
             let signature = Signature::of_status(&status["models"][model]);
             let signature = signature.with_context(|| {
                 format!(
-                    "--model: there is no file {model}, and {} serves no model of this name \
-                     that the token reaches (gristmill model list shows them)",
+                    "--model: there is no file {model}, and {} serves no model of this name that \
+                     the token reaches (gristmill model list shows them)",
                     admin.address()
                 )
             })?;
-            python::files(name, model, &signature)
+            (model.clone(), signature)
         }
-    }
+    };
+    let fit = Fit::new(name, &called, &signature)?;
+    let files = match language {
+        Language::Python => python::files(&fit)?,
+        Language::Js => js::files(&fit)?,
+        Language::Rust => rust::files(&fit)?,
+        Language::C => bail!("--model writes no plugin in C"),
+    };
+    Ok(Fitted { files, is_of_pictures: fit.is_of_pictures() })
 }
 
+/// Where the template in Rust has what tests of pictures need, as a comment.
+const PICTURES_IN_TESTS: &str = "\
+# Tests that decode or resize pictures need these two lines:
+# [dev-dependencies]
+# ";
+
 /// Write the files of the template. `fitted` replaces its plugin, tests and requests.
-fn make(
-    name: &str,
-    language: Language,
-    folder: &Path,
-    fitted: Option<python::Files>,
-) -> Result<()> {
+fn make(name: &str, language: Language, folder: &Path, fitted: Option<Fitted>) -> Result<()> {
     match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
         Ok(true) => bail!("{} is not empty: name another folder with --folder", folder.display()),
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -149,16 +166,22 @@ fn make(
         _ => {}
     }
     let sdk = Sdks::unpack(&BuildFolder::open()?)?.of(language).display().to_string();
-    let is_replaced = |path: &str| path.ends_with(".py") || path.starts_with("requests/");
+    let is_replaced = |fitted: &Fitted, path: &str| {
+        path.starts_with("requests/") || fitted.files.iter().any(|(new, _)| *new == path)
+    };
+    let tests_pictures = fitted.as_ref().is_some_and(|fitted| fitted.is_of_pictures);
     let of_template = template(language)
-        .filter(|(path, _)| fitted.is_none() || !is_replaced(path))
+        .filter(|(path, _)| fitted.as_ref().is_none_or(|fitted| !is_replaced(fitted, path)))
         .map(|(path, content)| {
             let content = String::from_utf8_lossy(content);
-            let content = content.replace("{{name}}", name).replace("{{sdk}}", &sdk);
+            let mut content = content.replace("{{name}}", name).replace("{{sdk}}", &sdk);
+            if tests_pictures {
+                content = content.replace(PICTURES_IN_TESTS, "[dev-dependencies]\n");
+            }
             (path, content.into_bytes())
         });
     let mut files: Vec<_> = of_template.collect();
-    files.extend(fitted.into_iter().flat_map(|fitted| fitted.0));
+    files.extend(fitted.into_iter().flat_map(|fitted| fitted.files));
     for (path, content) in files {
         let path = folder.join(path);
         let parent = path.parent().context("a file without a folder")?;

@@ -28,7 +28,7 @@ use self::host::{Host, PipelineFiles};
 pub(crate) use self::options::command;
 use self::options::{Options, TestedModel};
 use self::requests::Samples;
-use self::round::{Tested, check_all, round};
+use self::round::{Tested, check_all, expectations, round};
 use self::server::Uploaded;
 use super::build::build;
 use super::watch::Files;
@@ -83,7 +83,7 @@ impl Session {
             File::open(model).with_context(failed)?;
         }
         self.options.settings()?;
-        self.options.samples()?;
+        expectations(&self.options.samples()?)?;
         let components = self.components()?;
         self.run(&components)
     }

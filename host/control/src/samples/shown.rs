@@ -30,20 +30,15 @@ pub struct ShownSample {
 #[derive(Default)]
 pub(crate) struct ShownSamples {
     list: Vec<ShownSample>,
-    bytes: usize,
 }
 
 impl ShownSamples {
     /// Add one, which takes the place of one that ran before.
     pub(crate) fn add(&mut self, mut new: ShownSample) {
         self.list.retain(|old| old.names() != new.names());
-        let bytes = match &new.answer {
-            Some(SampleAnswer::Response { body, .. }) => body.len(),
-            _ => 0,
-        };
-        match self.bytes.saturating_add(bytes) {
-            all if all > ANSWERS_BYTES_MAX => new.answer = None,
-            all => self.bytes = all,
+        let kept: usize = self.list.iter().map(ShownSample::bytes).sum();
+        if kept.saturating_add(new.bytes()) > ANSWERS_BYTES_MAX {
+            new.answer = None;
         }
         if self.list.len() < SAMPLES_MAX {
             self.list.push(new);
@@ -58,6 +53,14 @@ impl ShownSamples {
 }
 
 impl ShownSample {
+    /// The length of its body.
+    fn bytes(&self) -> usize {
+        match &self.answer {
+            Some(SampleAnswer::Response { body, .. }) => body.len(),
+            _ => 0,
+        }
+    }
+
     fn names(&self) -> (&Name, &Name, bool, &Name) {
         (&self.tenant, &self.pipeline, self.is_candidate, &self.sample)
     }
@@ -98,8 +101,8 @@ mod tests {
     #[test]
     fn a_sample_that_runs_again_is_shown_once() {
         let mut all = ShownSamples::default();
-        all.add(shown("a", 1));
-        all.add(shown("a", 2));
-        assert_eq!(all.into_list(), [shown("a", 2)]);
+        all.add(shown("a", 3 << 20));
+        all.add(shown("a", 4 << 20));
+        assert_eq!(all.into_list(), [shown("a", 4 << 20)]);
     }
 }

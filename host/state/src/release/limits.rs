@@ -45,7 +45,8 @@ pub struct LimitsSpec {
     #[schema(maximum = 16_777_216)]
     pub log_bytes: Option<usize>,
     /// Lists and strings that one call between plugin and host passes, and with 1 MiB less, one
-    /// tensor; by default 33 MiB, at most the server's setting `plugin_held_bytes`.
+    /// tensor; by default 33 MiB, at most that or the server's setting `plugin_held_bytes`. What is
+    /// over 33 MiB counts against the tenant's memory during each call.
     // An older server, which does not know the key, reads documents without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 2_097_152)]
@@ -108,7 +109,7 @@ impl LimitsSpec {
         let passed = plugin.hostcall_bytes as u64;
         let passed_max = passed.max(plugin.host_memory_bytes as u64);
         // An answer crosses the border in one call.
-        let response = 1..=self.passed_bytes.map_or(passed, |bytes| bytes as u64);
+        let response_max = self.passed_bytes.map_or(passed, |bytes| bytes as u64);
         [
             range("timeout_ms", self.timeout_ms, 1..=600_000, millis(host.timeout)),
             range("body_bytes", bytes(self.body_bytes), 1..=1 << 30, host.body_bytes as u64),
@@ -117,8 +118,9 @@ impl LimitsSpec {
             range(
                 "response_bytes",
                 bytes(self.response_bytes),
-                response,
-                plugin.response_bytes as u64,
+                1..=response_max,
+                // A pipeline that passes less answers less, too.
+                response_max.min(plugin.response_bytes as u64),
             ),
             range("log_bytes", bytes(self.log_bytes), 0..=16 << 20, plugin.log_bytes as u64),
             range("passed_bytes", bytes(self.passed_bytes), PASSED_BYTES_MIN..=passed_max, passed),

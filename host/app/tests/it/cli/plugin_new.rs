@@ -1,6 +1,7 @@
 //! Plugins that fit a model.
 
 use std::fs;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -15,10 +16,10 @@ fn model(name: &str) -> String {
     files::model_path(name).canonicalize().unwrap().display().to_string()
 }
 
-/// Make a plugin in Python for the model, and run its sample request through both.
-fn answer(name: &str) -> Value {
+/// Make a plugin for the model, and run its sample request through both.
+fn answer(language: &str, name: &str) -> Value {
     let (cli, model) = (Cli::new().with_tools(), model(name));
-    let made = cli.ok(&["plugin", "new", "fitted", "--language", "python", "--model", &model]);
+    let made = cli.ok(&["plugin", "new", "fitted", "--language", language, "--model", &model]);
     assert!(made.contains(&format!("gristmill plugin test --model {model}")), "{made}");
     cli.ok(&["plugin", "test", "fitted", "--model", &model, "--update"]);
     let requests = fs::read_dir(cli.folder().join("fitted/requests")).unwrap();
@@ -32,29 +33,59 @@ fn answer(name: &str) -> Value {
 
 #[test]
 fn a_plugin_for_a_model_of_pictures_answers_at_once() {
-    let top = answer("digits")["top"].as_array().unwrap().clone();
-    assert_eq!(top.len(), 5);
-    let scores: Vec<_> = top.iter().map(|found| found["score"].as_f64().unwrap()).collect();
-    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    let mut answers = Vec::new();
+    for language in ["python", "js", "rust"] {
+        let top = answer(language, "digits")["top"].as_array().unwrap().clone();
+        assert_eq!(top.len(), 5);
+        let scores: Vec<_> = top.iter().map(|found| found["score"].as_f64().unwrap()).collect();
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+        answers.push(top.iter().map(|found| found["index"].clone()).collect::<Vec<_>>());
+    }
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
 }
 
 #[test]
 fn a_plugin_for_a_model_of_rows_answers_at_once() {
-    let scores = answer("ranker")["output"].clone();
-    assert_eq!(scores.as_array().map(Vec::len), Some(2), "{scores}");
-    assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{scores}");
+    for language in ["python", "js", "rust"] {
+        let scores = answer(language, "ranker")["output"].clone();
+        assert_eq!(scores.as_array().map(Vec::len), Some(2), "{scores}");
+        assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{scores}");
+    }
+}
+
+#[test]
+fn another_plugin_of_the_same_name_is_not_taken_for_it() {
+    let build = |text: &str| {
+        let cli = Cli::new().with_tools();
+        cli.ok(&["plugin", "new", "same", "--language", "rust"]);
+        let source = cli.folder().join("same/src/lib.rs");
+        let changed = fs::read_to_string(&source).unwrap().replace("rows read", text);
+        fs::write(&source, changed).unwrap();
+        // As an older checkout has.
+        let file = fs::File::options().write(true).open(&source).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        cli.ok(&["plugin", "build", "same"]);
+        fs::read(cli.folder().join("same/same.wasm")).unwrap()
+    };
+    for text in ["one text of a plugin", "another text of one"] {
+        let is_in = |file: &[u8]| file.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(is_in(&build(text)), "{text}");
+    }
 }
 
 #[test]
 fn a_request_that_does_not_fit_the_model_says_how_it_differs() {
-    let (cli, model) = (Cli::new().with_tools(), model("ranker"));
-    cli.ok(&["plugin", "new", "fitted", "--language", "python", "--model", &model]);
-    cli.write("fitted/requests/sample.json", "[[1, 2]]");
-    let test = ["plugin", "test", "fitted", "--model", &model, "--update", "--allow-failures"];
-    cli.ok(&test);
-    let expectation = cli.folder().join("fitted/requests/sample.expected.json");
-    let text = fs::read_to_string(expectation).unwrap();
-    assert_names(&text, &["invalid_request", "the body has the sizes [1, 2]", "['any', 32]"]);
+    for (language, sizes) in [("python", "['any', 32]"), ("js", "[any, 32]"), ("rust", "[any, 32]")]
+    {
+        let (cli, model) = (Cli::new().with_tools(), model("ranker"));
+        cli.ok(&["plugin", "new", "fitted", "--language", language, "--model", &model]);
+        cli.write("fitted/requests/sample.json", "[[1, 2]]");
+        let test = ["plugin", "test", "fitted", "--model", &model, "--update", "--allow-failures"];
+        cli.ok(&test);
+        let expectation = cli.folder().join("fitted/requests/sample.expected.json");
+        let text = fs::read_to_string(expectation).unwrap();
+        assert_names(&text, &["invalid_request", "the body has the sizes [1, 2]", sizes]);
+    }
 }
 
 #[test]
@@ -66,7 +97,7 @@ fn a_file_that_is_no_model_makes_no_folder() {
     };
     assert_names(&new("python", "no.onnx"), &["--model: cannot load no.onnx"]);
     assert_names(&new("python", "none.onnx"), &["--model: cannot read none.onnx"]);
-    assert_names(&new("js", "no.onnx"), &["--model writes a plugin in Python"]);
+    assert_names(&new("c", "no.onnx"), &["--model writes a plugin in Python, JavaScript or Rust"]);
     assert!(!cli.folder().join("fitted").exists());
 }
 

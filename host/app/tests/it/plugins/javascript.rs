@@ -149,6 +149,34 @@ function call(body) {
 }
 
 #[test]
+fn bytes_of_the_host_are_the_plugins_own() {
+    let server = server();
+    let script = "\
+const { Body, Pixels, PluginResponse, Tensor } = require('gristmill-plugin');
+const isOwn = (bytes) => bytes instanceof Uint8Array && bytes.buffer instanceof ArrayBuffer;
+module.exports = {
+  preprocess(context, request) {
+    const input = Tensor.from(new Float32Array(784), [1, 1, 28, 28]);
+    const pixels = Pixels.fromBytes(1, 1, new Uint8Array(3));
+    const all = [request.bytes(), request.body.bytes(1, 2), input.bytes(), pixels.data()].map(isOwn);
+    return { inputs: { input }, state: { all: [...all, input.data() instanceof Float32Array] } };
+  },
+  postprocess(context, outputs, state) {
+    const all = [...state.json().all, isOwn(state.bytes())];
+    const blob = Body.fromBytes(new Uint8Array([1, 2, 3]));
+    return PluginResponse.json({ all, output: outputs.get('output'), blob });
+  },
+};
+";
+    put(&server, &archive(script));
+    server.pipeline("acme", "it", &processor("it", json!({})));
+    let answer = server.data.post("/v1/acme/infer/it", b"body").ok();
+    assert_eq!(answer["all"], json!([true, true, true, true, true, true]), "{answer}");
+    assert_eq!(answer["blob"], "AQID");
+    assert_eq!(answer["output"][0].as_array().map(Vec::len), Some(10), "{answer}");
+}
+
+#[test]
 fn random_numbers_and_clocks_are_those_of_the_call() {
     let server = server();
     put(

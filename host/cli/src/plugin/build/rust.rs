@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use gristmill_core::Digest;
 use serde_json::Value;
 
 use self::toolchain::{STACK_BYTES, TARGET, Toolchain};
@@ -25,18 +26,26 @@ const SHARED: &str = "cargo";
 
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {
-    let Package { name, library, target_directory, stack_bytes, has_random } = Package::of(folder)?;
+    let Package { id, name, library, target_directory, stack_bytes, has_random } =
+        Package::of(folder)?;
     let toolchain = Toolchain::find()?;
+    let mut cargo = toolchain.cargo_rustc(stack_bytes, has_random);
+    cargo.current_dir(folder).args(["--package", &id]);
     let (target, _lock) = match target_directory {
         Some(directory) => (directory, None),
         None => {
-            // Another plugin may have the same name, and so the same file.
+            // Another plugin may have the same name, and so the same file. Cargo would take it for
+            // this one if the sources are older: it knows packages by their place in the workspace.
+            cargo.args([
+                "--",
+                "--cfg",
+                &format!("gristmill_folder_{}", Digest::of(id.as_bytes()).hex()),
+            ]);
             let builds = BuildFolder::open()?;
             (builds.path().join(SHARED), Some(builds.lock(SHARED)?))
         }
     };
-    let mut cargo = toolchain.cargo_build(stack_bytes, has_random);
-    cargo.current_dir(folder).args(["--package", &name]).env("CARGO_TARGET_DIR", &target);
+    cargo.env("CARGO_TARGET_DIR", &target);
     run(&mut cargo, REMEDY)?;
     let module = target.join(TARGET).join("release");
     let module = module.join(format!("{}.wasm", library.replace('-', "_")));
@@ -46,6 +55,8 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
 
 /// Cargo's metadata of the plugin.
 struct Package {
+    /// A dependency may have the same name.
+    id: String,
     name: String,
     library: String,
     /// Where cargo builds; none if it is the `target` of the plugin's own folder.
@@ -96,27 +107,32 @@ impl Package {
         let stack_bytes = stack_of(package, &manifest)?;
         let is_own = manifest.with_file_name("target") == Path::new(target_directory);
         let target_directory = (!is_own).then(|| target_directory.into());
-        let has_random = depends_on_getrandom(&metadata["resolve"]["nodes"], &package["id"]);
-        Ok(Self { name, library: library.to_owned(), target_directory, stack_bytes, has_random })
+        let has_random = depends_on_getrandom(&metadata, &package["id"]);
+        let id = package["id"].as_str().context("the package has no id")?.to_owned();
+        let library = library.to_owned();
+        Ok(Self { id, name, library, target_directory, stack_bytes, has_random })
     }
 }
 
-/// Whether a package of a dependency graph needs the crate `getrandom`, for itself or for others.
-fn depends_on_getrandom(nodes: &Value, package: &Value) -> bool {
+/// Whether a package of cargo's metadata needs the crate `getrandom`, for itself or for others.
+fn depends_on_getrandom(metadata: &Value, package: &Value) -> bool {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let random = packages.filter(|package| package["name"] == "getrandom");
+    let random: HashSet<_> = random.map(|package| package["id"].as_str()).collect();
+    let nodes = metadata["resolve"]["nodes"].as_array();
     let edges = |id: &Value| {
-        let node = nodes.as_array()?.iter().find(|node| node["id"] == *id)?;
+        let node = nodes?.iter().find(|node| node["id"] == *id)?;
         node["deps"].as_array()
     };
+    // Those for building and for tests have another kind.
     let is_linked = |edge: &&Value| {
-        // Those for building and for tests have another kind.
-        edge["dep_kinds"]
-            .as_array()
-            .is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
+        let kinds = edge["dep_kinds"].as_array();
+        kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
     };
     let (mut seen, mut left) = (HashSet::new(), vec![package]);
     while let Some(package) = left.pop() {
         for edge in edges(package).into_iter().flatten().filter(is_linked) {
-            if edge["pkg"].as_str().is_some_and(|id| id.contains("#getrandom@")) {
+            if random.contains(&edge["pkg"].as_str()) {
                 return true;
             }
             if seen.insert(edge["pkg"].as_str()) {
@@ -210,5 +226,23 @@ mod tests {
                 format!("Cargo.toml: package.metadata.gristmill.stack_bytes is {bytes}: ");
             assert!(error.starts_with(&expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_plugin_that_links_getrandom_gets_random_numbers() {
+        let depends = |kind: Value, id: &str| {
+            let dependency = json!({ "pkg": "b", "dep_kinds": [{ "kind": null }] });
+            let random = json!({ "pkg": id, "dep_kinds": [{ "kind": kind }] });
+            let metadata = json!({
+                "packages": [{ "id": "a", "name": "a" }, { "id": id, "name": "getrandom" }],
+                "resolve": { "nodes": [
+                    { "id": "a", "deps": [dependency] }, { "id": "b", "deps": [dependency, random] },
+                ] },
+            });
+            depends_on_getrandom(&metadata, &json!("a"))
+        };
+        let git = "git+https://example.com/getrandom#0.3.4";
+        assert!(depends(json!(null), "registry+x#getrandom@0.4.3") && depends(json!(null), git));
+        assert!(!depends(json!("build"), git) && !depends(json!("dev"), git));
     }
 }

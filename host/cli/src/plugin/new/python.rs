@@ -6,30 +6,18 @@ use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 use serde_json::Value;
 
-use super::signature::{Picture, Requests, Signature, dims, element, has_scores, is_large};
+use super::signature::{Files, Fit, Picture, Requests, Signature, element, is_large, tested_dims};
 
-/// The files that replace those of the template: their paths and contents.
-pub(super) struct Files(pub(super) Vec<(&'static str, Vec<u8>)>);
-
-/// The files of a plugin `name` for a model, which a comment calls `called`.
+/// The files that replace those of the template.
 ///
 /// # Errors
-/// An input is too large for a sample.
-pub(super) fn files(name: &str, called: &str, model: &Signature) -> Result<Files> {
-    model.check()?;
-    let requests = Requests::of(model);
-    let mut files = vec![
-        ("app.py", app(name, called, model, &requests).into_bytes()),
-        ("test_app.py", tests(model, &requests).into_bytes()),
-    ];
-    files.push(match &requests {
-        Requests::Picture(picture) => ("requests/sample.png", picture.sample()?),
-        Requests::Objects | Requests::Tensors => {
-            let sample = requests.sample(model);
-            ("requests/sample.json", format!("{sample}\n").into_bytes())
-        }
-    });
-    Ok(Files(files))
+/// The sample cannot be written.
+pub(super) fn files(fit: &Fit<'_>) -> Result<Files> {
+    Ok(vec![
+        ("app.py", app(fit).into_bytes()),
+        ("test_app.py", tests(fit).into_bytes()),
+        fit.sample()?,
+    ])
 }
 
 /// A text of Python.
@@ -42,18 +30,8 @@ fn dtype(tensor: &TensorInfo) -> String {
     format!("Dtype.{}", format!("{:?}", tensor.dtype).to_uppercase())
 }
 
-fn signature(model: &Signature) -> String {
-    let one = |tensor: &TensorInfo| {
-        let size = |size: &Option<usize>| size.map_or("-1".into(), |size| size.to_string());
-        let sizes: Vec<_> = tensor.dims.iter().map(size).collect();
-        let name = tensor.name.escape_debug().to_string().replace('\\', "/");
-        format!("{name} {} [{}]", tensor.dtype, sizes.join(","))
-    };
-    let all = |tensors: &[TensorInfo]| tensors.iter().map(one).collect::<Vec<_>>().join(", ");
-    format!("{} -> {}", all(&model.inputs), all(&model.outputs)).replace('"', "'")
-}
-
-fn app(name: &str, called: &str, model: &Signature, requests: &Requests) -> String {
+fn app(fit: &Fit<'_>) -> String {
+    let Fit { model, requests, .. } = fit;
     let mut sdk = vec!["Context", "Outputs", "Prepared", "Processor", "Request", "Response"];
     sdk.push("export");
     match requests {
@@ -65,18 +43,11 @@ fn app(name: &str, called: &str, model: &Signature, requests: &Requests) -> Stri
         Requests::Tensors => sdk.extend(["Dtype", "InvalidInput", "Tensor"]),
     }
     sdk.sort_unstable_by_key(|name| (name.starts_with('e'), *name));
-    let what = match requests {
-        Requests::Picture(_) => "a picture in",
-        Requests::Objects => "a list of objects in, a row each",
-        Requests::Tensors => "JSON in",
-    };
+    let [first, second] = fit.heading();
     let mut app = format!(
-        "\"\"\"{name}: {what}, the outputs of the model {} as JSON out.\n\n\
-         The model: {}\n\
+        "\"\"\"{first}\n\n{second}\n\
          Code at the level of the module runs once, when the plugin is uploaded. Import everything \
          here.\n\"\"\"\n\nfrom gristmill_plugin import (\n",
-        called.replace(['\\', '"'], "_"),
-        signature(model),
     );
     for name in sdk {
         let _ = writeln!(app, "    {name},");
@@ -88,19 +59,17 @@ fn app(name: &str, called: &str, model: &Signature, requests: &Requests) -> Stri
     app += "\n\n@export\nclass Plugin(Processor):\n    \
             def preprocess(self, context: Context, request: Request) -> Prepared:\n";
     match requests {
-        Requests::Picture(picture) => {
-            app += &picture.preprocess(model, has_scores(requests, model))
-        }
+        Requests::Picture(picture) => app += &picture.preprocess(model, fit.has_scores()),
         Requests::Objects | Requests::Tensors => {
             app += "        return Prepared(\n            {\n";
             for input in &model.inputs {
-                let _ = writeln!(app, "                {},", input_line(model, requests, input));
+                let _ = writeln!(app, "                {},", input_line(fit, input));
             }
             app += "            }\n        )\n";
         }
     }
     app += "\n    def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:\n";
-    if has_scores(requests, model) {
+    if fit.has_scores() {
         let output = quoted(&model.outputs[0].name);
         let _ = write!(
             app,
@@ -147,18 +116,18 @@ def tensor_at(request: Request, pointer: str, dtype: Dtype, sizes: list[int | No
 "#;
 
 /// An input's entry in the dictionary that preprocess makes.
-fn input_line(model: &Signature, requests: &Requests, input: &TensorInfo) -> String {
+fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (quoted(&input.name), dtype(input));
-    if matches!(requests, Requests::Objects) {
+    if matches!(fit.requests, Requests::Objects) {
         return format!("{name}: request.json_tensor(\"\", {dtype}, keys=[{name}])");
     }
-    let pointer = match model.inputs.len() {
-        1 => String::new(),
-        _ => format!("/{}", input.name.replace('~', "~0").replace('/', "~1")),
-    };
     let size = |size: &Option<usize>| size.map_or("None".into(), |size| size.to_string());
     let sizes: Vec<_> = input.dims.iter().map(size).collect();
-    format!("{name}: tensor_at(request, {}, {dtype}, [{}])", quoted(&pointer), sizes.join(", "))
+    format!(
+        "{name}: tensor_at(request, {}, {dtype}, [{}])",
+        quoted(&fit.pointer(input)),
+        sizes.join(", ")
+    )
 }
 
 impl Picture {
@@ -168,7 +137,7 @@ impl Picture {
         names.extend(self.has_channels_last.then_some("Layout"));
         names.sort_unstable();
         let mut text = format!("from gristmill_plugin.image import {}\n", names.join(", "));
-        if !self.is_gray && model.inputs[0].dtype == Dtype::Float32 {
+        if self.is_normalised(model.inputs[0].dtype) {
             text += "\n# Of ImageNet, which models of torchvision and timm take. Who trained the model knows \
                      its values;\n# without mean and std to_tensor gives 0 to 1.\n\
                      MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]\n";
@@ -203,8 +172,8 @@ impl Picture {
     }
 }
 
-fn tests(model: &Signature, requests: &Requests) -> String {
-    let is_picture = matches!(requests, Requests::Picture(_));
+fn tests(fit: &Fit<'_>) -> String {
+    let (model, is_picture) = (fit.model, fit.is_of_pictures());
     let sample = if is_picture { "sample.png" } else { "sample.json" };
     let mut tests =
         String::from("from pathlib import Path\n\nimport pytest\nfrom app import Plugin\n\n");
@@ -227,10 +196,7 @@ fn tests(model: &Signature, requests: &Requests) -> String {
     }
     tests += "    inputs = preprocess(SAMPLE.read_bytes()).inputs\n";
     for input in &model.inputs {
-        let sizes = match requests {
-            Requests::Picture(picture) => picture.dims().to_vec(),
-            Requests::Objects | Requests::Tensors => dims(input),
-        };
+        let sizes = fit.input_dims(input);
         let (name, dtype) = (quoted(&input.name), dtype(input));
         let _ = writeln!(
             tests,
@@ -245,11 +211,7 @@ fn tests(model: &Signature, requests: &Requests) -> String {
     }
     tests += "\n\ndef test_outputs_become_the_answer():\n    outputs = Outputs(\n        {\n";
     for output in &model.outputs {
-        // Large outputs are tested with few elements.
-        let sizes = match is_large(output) {
-            true => vec![1; output.dims.len()],
-            false => dims(output),
-        };
+        let sizes = tested_dims(output);
         let count: usize = sizes.iter().product();
         let value = match element(output.dtype) {
             Value::Bool(_) => "True".to_owned(),
@@ -263,10 +225,7 @@ fn tests(model: &Signature, requests: &Requests) -> String {
     }
     tests += "        }\n    )\n    \
               response = Plugin().postprocess(testing.context(), outputs, b\"\")\n    ";
-    let keys: Vec<_> = match has_scores(requests, model) {
-        true => vec!["\"top\"".to_owned()],
-        false => model.outputs.iter().map(|output| quoted(&output.name)).collect(),
-    };
+    let keys: Vec<_> = fit.answer_keys().into_iter().map(quoted).collect();
     let _ = writeln!(tests, "assert list(json.loads(response.body)) == [{}]", keys.join(", "));
     tests
 }
@@ -277,14 +236,12 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::signature::tensor;
     use super::*;
 
-    fn tensor(name: &str, dtype: Dtype, dims: &[Option<usize>]) -> TensorInfo {
-        TensorInfo { name: name.into(), dtype, dims: dims.to_vec() }
-    }
-
     fn made(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> (String, String) {
-        let Files(files) = files("a", "m.onnx", &Signature { inputs, outputs }).unwrap();
+        let model = Signature { inputs, outputs };
+        let files = files(&Fit::new("a", "m.onnx", &model).unwrap()).unwrap();
         let text = |at: usize| String::from_utf8_lossy(&files[at].1).into_owned();
         (text(0), text(2))
     }
@@ -303,7 +260,8 @@ mod tests {
     #[test]
     fn a_large_input_has_no_sample() {
         let inputs = vec![tensor("x", Dtype::Float32, &[Some(usize::MAX), Some(9)])];
-        let error = files("a", "m", &Signature { inputs, outputs: Vec::new() }).err().unwrap();
+        let model = Signature { inputs, outputs: Vec::new() };
+        let error = Fit::new("a", "m", &model).err().unwrap();
         assert!(error.to_string().contains("x has 18446744073709551615 elements"), "{error}");
     }
 

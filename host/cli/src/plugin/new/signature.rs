@@ -43,11 +43,22 @@ impl Signature {
         Some(Self { inputs: tensors("inputs")?, outputs: tensors("outputs")? })
     }
 
+    /// Its tensors with names, types and shapes, for a comment.
+    fn text(&self) -> String {
+        let one = |tensor: &TensorInfo| {
+            let size = |size: &Option<usize>| size.map_or("-1".into(), |size| size.to_string());
+            let sizes: Vec<_> = tensor.dims.iter().map(size).collect();
+            format!("{} {} [{}]", shown(&tensor.name), tensor.dtype, sizes.join(","))
+        };
+        let all = |tensors: &[TensorInfo]| tensors.iter().map(one).collect::<Vec<_>>().join(", ");
+        format!("{} -> {}", all(&self.inputs), all(&self.outputs))
+    }
+
     /// Check that samples of it can be made.
     ///
     /// # Errors
     /// An input is too large for a sample.
-    pub(super) fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         for input in &self.inputs {
             let elements = dims(input).into_iter().fold(1, usize::saturating_mul);
             ensure!(
@@ -58,6 +69,101 @@ impl Signature {
             );
         }
         Ok(())
+    }
+}
+
+/// A plugin that is written for a model.
+pub(super) struct Fit<'a> {
+    /// The plugin's name.
+    pub(super) name: &'a str,
+    /// What comments call the model.
+    pub(super) called: String,
+    pub(super) model: &'a Signature,
+    pub(super) requests: Requests,
+}
+
+/// Files of a plugin's folder: their paths and contents.
+pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
+
+impl<'a> Fit<'a> {
+    /// # Errors
+    /// An input is too large for a sample.
+    pub(super) fn new(name: &'a str, called: &str, model: &'a Signature) -> Result<Self> {
+        model.check()?;
+        Ok(Self { name, called: shown(called), requests: Requests::of(model), model })
+    }
+
+    /// The lines of its first comment.
+    pub(super) fn heading(&self) -> [String; 2] {
+        let what = match self.requests {
+            Requests::Picture(_) => "a picture in",
+            Requests::Objects => "a list of objects in, a row each",
+            Requests::Tensors => "JSON in",
+        };
+        let Self { name, called, .. } = self;
+        [
+            format!("{name}: {what}, the outputs of the model {called} as JSON out."),
+            format!("The model: {}", self.model.text()),
+        ]
+    }
+
+    /// The sample request.
+    pub(super) fn sample(&self) -> Result<(&'static str, Vec<u8>)> {
+        Ok(match &self.requests {
+            Requests::Picture(picture) => ("requests/sample.png", picture.sample()?),
+            Requests::Objects | Requests::Tensors => {
+                let sample = self.requests.sample(self.model);
+                ("requests/sample.json", format!("{sample}\n").into_bytes())
+            }
+        })
+    }
+
+    pub(super) fn is_of_pictures(&self) -> bool {
+        matches!(self.requests, Requests::Picture(_))
+    }
+
+    /// The sizes that the sample's tensor for an input has.
+    pub(super) fn input_dims(&self, input: &TensorInfo) -> Vec<usize> {
+        match &self.requests {
+            Requests::Picture(picture) => picture.dims().to_vec(),
+            Requests::Objects | Requests::Tensors => dims(input),
+        }
+    }
+
+    /// Where an input is in the request, as a JSON Pointer: the whole body if it is the only one.
+    pub(super) fn pointer(&self, input: &TensorInfo) -> String {
+        match self.model.inputs.len() {
+            1 => String::new(),
+            _ => format!("/{}", input.name.replace('~', "~0").replace('/', "~1")),
+        }
+    }
+
+    /// Whether the answer is the best classes of a picture.
+    pub(super) fn has_scores(&self) -> bool {
+        let is_scores =
+            |output: &TensorInfo| output.dtype == Dtype::Float32 && output.dims.len() == 2;
+        self.is_of_pictures() && matches!(&self.model.outputs[..], [one] if is_scores(one))
+    }
+
+    /// The keys of the answer.
+    pub(super) fn answer_keys(&self) -> Vec<&str> {
+        match self.has_scores() {
+            true => vec!["top"],
+            false => self.model.outputs.iter().map(|output| &*output.name).collect(),
+        }
+    }
+}
+
+/// A text that can stand in a comment of any language.
+fn shown(text: &str) -> String {
+    text.escape_debug().to_string().replace(['\\', '"', '*'], "_")
+}
+
+/// The sizes of an output in a test. Large ones are tested with few elements.
+pub(super) fn tested_dims(output: &TensorInfo) -> Vec<usize> {
+    match is_large(output) {
+        true => vec![1; output.dims.len()],
+        false => dims(output),
     }
 }
 
@@ -80,7 +186,7 @@ pub(super) struct Picture {
 }
 
 impl Requests {
-    pub(super) fn of(model: &Signature) -> Self {
+    fn of(model: &Signature) -> Self {
         if let [input] = &model.inputs[..] {
             return Picture::of(input).map_or(Self::Tensors, Self::Picture);
         }
@@ -92,7 +198,7 @@ impl Requests {
     }
 
     /// A sample request, if it is JSON.
-    pub(super) fn sample(&self, model: &Signature) -> Value {
+    fn sample(&self, model: &Signature) -> Value {
         let named = |value: fn(&TensorInfo) -> Value| -> Value {
             let pair = |input: &TensorInfo| (input.name.to_string(), value(input));
             Value::Object(model.inputs.iter().map(pair).collect())
@@ -128,8 +234,13 @@ impl Picture {
         })
     }
 
+    /// Whether the plugin begins with the mean and std of ImageNet.
+    pub(super) fn is_normalised(&self, dtype: Dtype) -> bool {
+        !self.is_gray && dtype == Dtype::Float32
+    }
+
     /// A picture of this size, from black to white, as PNG.
-    pub(super) fn sample(&self) -> Result<Vec<u8>> {
+    fn sample(&self) -> Result<Vec<u8>> {
         let (mut file, width, height) = (Vec::new(), self.width, self.height);
         let sizes = (u32::try_from(width)?, u32::try_from(height)?);
         let mut encoder = png::Encoder::new(&mut file, sizes.0, sizes.1);
@@ -142,7 +253,7 @@ impl Picture {
         Ok(file)
     }
 
-    pub(super) fn dims(&self) -> [usize; 4] {
+    fn dims(&self) -> [usize; 4] {
         let channels = if self.is_gray { 1 } else { 3 };
         match self.has_channels_last {
             false => [1, channels, self.height, self.width],
@@ -152,7 +263,7 @@ impl Picture {
 }
 
 /// The sizes of a tensor in a sample.
-pub(super) fn dims(tensor: &TensorInfo) -> Vec<usize> {
+fn dims(tensor: &TensorInfo) -> Vec<usize> {
     let size =
         |(axis, size): (usize, &Option<usize>)| size.unwrap_or(if axis == 0 { ROWS } else { OPEN });
     tensor.dims.iter().enumerate().map(size).collect()
@@ -174,13 +285,13 @@ fn filled(tensor: &TensorInfo) -> Value {
     dims(tensor).iter().rev().fold(element(tensor.dtype), nested)
 }
 
-/// Whether the answer is the best classes of a picture.
-pub(super) fn has_scores(requests: &Requests, model: &Signature) -> bool {
-    let is_scores = |output: &TensorInfo| output.dtype == Dtype::Float32 && output.dims.len() == 2;
-    matches!((requests, &model.outputs[..]), (Requests::Picture(_), [one]) if is_scores(one))
+/// Whether an output is too large for an answer, which has at most 4 MiB.
+pub(super) fn is_large(output: &TensorInfo) -> bool {
+    dims(output).into_iter().fold(1, usize::saturating_mul) > ELEMENTS_MAX
 }
 
-pub(super) fn is_large(output: &TensorInfo) -> bool {
-    let elements = |product: usize, size: &Option<usize>| product.saturating_mul(size.unwrap_or(1));
-    output.dims.iter().fold(1, elements) > ELEMENTS_MAX
+/// A tensor, for tests.
+#[cfg(test)]
+pub(super) fn tensor(name: &str, dtype: Dtype, dims: &[Option<usize>]) -> TensorInfo {
+    TensorInfo { name: name.into(), dtype, dims: dims.to_vec() }
 }

@@ -122,8 +122,8 @@ tells a failure is written with --allow-failures, or if a failure was expected b
 expectation a request only has to succeed. Whole numbers must be equal, other numbers nearly. The
 samples of a pipeline on a server have their expected answers in the same form.
 
-With --tenant, a server that runs the model answers, and its state stays as it is: no plugin and no
-pipeline are made. Requests of up to 180 KB can be sent. A deploy token of the tenant suffices.
+With --tenant, a server that runs the model answers, and makes no release: its plugins and
+pipelines stay as they are. Requests of up to 180 KB can be sent. A deploy token of the tenant suffices.
 
 Shown are the times of each stage, the CPU time and the memory of each plugin call with their
 limits, all log lines of the plugin, and panics with the plugin's own message. Of a server, the

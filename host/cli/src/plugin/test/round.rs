@@ -60,7 +60,11 @@ pub(super) fn check_all(
     Ok(())
 }
 
-fn expectations(samples: &Samples) -> Result<Vec<Option<Expectation>>> {
+/// The expectations of all samples, as they are in the files.
+///
+/// # Errors
+/// A file is faulty.
+pub(super) fn expectations(samples: &Samples) -> Result<Vec<Option<Expectation>>> {
     samples.list.iter().map(|sample| expectation::read(&sample.expectation)).collect()
 }
 

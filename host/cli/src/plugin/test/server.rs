@@ -133,8 +133,8 @@ fn request(sample: &Sample) -> Result<Value> {
     }
     ensure!(
         request.to_string().len() <= SAMPLES_BYTES_MAX,
-        "{file} has {} bytes, too many for a request that is tested on a server (about 180 KB): \
-         make it smaller, or test with the model's file",
+        "{file}: the request of {} bytes is too large to be tested on a server (about 180 KB, with \
+         headers and query): make it smaller, or test with the model's file",
         body.len()
     );
     Ok(request)

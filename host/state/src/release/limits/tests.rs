@@ -46,6 +46,17 @@ fn every_limit_that_is_asked_for_is_what_a_request_gets() {
 }
 
 #[test]
+fn a_pipeline_that_passes_little_answers_little() {
+    let resolve = |passed: usize| {
+        let spec = LimitsSpec { passed_bytes: Some(passed), ..LimitsSpec::default() };
+        let plugin = spec.resolve(&PipelineLimits::default()).unwrap().plugin;
+        (plugin.tensor_bytes, plugin.response_bytes)
+    };
+    assert_eq!(resolve(2 << 20), (1 << 20, 2 << 20));
+    assert_eq!(resolve(256 << 20), (255 << 20, 4 << 20));
+}
+
+#[test]
 fn every_fault_of_limits_is_named() {
     let spec = LimitsSpec {
         timeout_ms: Some(600_001),

@@ -41,9 +41,9 @@ impl Toolchain {
         }
     }
 
-    /// `cargo build` for the guest target, with SIMD, with a stack of `stack_bytes`, and if
+    /// `cargo rustc` for the guest target, with SIMD, with a stack of `stack_bytes`, and if
     /// `has_random`, with the SDK's random numbers for the crate `getrandom`.
-    pub(crate) fn cargo_build(&self, stack_bytes: u64, has_random: bool) -> Command {
+    pub(crate) fn cargo_rustc(&self, stack_bytes: u64, has_random: bool) -> Command {
         let mut command = match self {
             Self::Rustup => Command::new("cargo"),
             Self::Debian { linker } => {
@@ -64,7 +64,8 @@ impl Toolchain {
             flags += " --cfg gristmill_random --cfg getrandom_backend=\"custom\"";
         }
         command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags).args([
-            "build",
+            "rustc",
+            "--lib",
             "--release",
             "--target",
             TARGET,
