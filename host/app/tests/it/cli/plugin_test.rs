@@ -340,7 +340,10 @@ fn what_a_server_cannot_test_is_refused_with_the_cure() {
     let folder = Folder::new("digits").with("large.png", vec![0; 200_000]);
     let Tested { passed, errors, .. } = folder.test_on(&server, &token, &[]);
     assert!(!passed);
-    assert_names(&errors, &["large.png: the request of 200000 bytes", "test with the model's file"]);
+    assert_names(
+        &errors,
+        &["large.png: the request of 200000 bytes", "test with the model's file"],
+    );
     // A model that the tenant is not granted.
     server.model("ranker");
     let folder = Folder::new("digits").with("seven.png", files::sample("seven.png"));
