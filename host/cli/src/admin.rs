@@ -3,8 +3,9 @@
 
 use std::io::{self, ErrorKind, Read, Seek};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use gristmill_client::http::StatusCode;
 use gristmill_client::{
@@ -31,6 +32,20 @@ pub(crate) struct Admin {
 /// The flags that say which server is meant, the token, and the files of TLS.
 pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
     access::arguments().into_iter().chain(trust::arguments())
+}
+
+/// Refuse flags of [`arguments`] on the command line of a command that asks no server now. Those
+/// that variables set say only what others are to ask.
+///
+/// # Errors
+/// One is there. `without` says what would ask a server.
+pub(crate) fn refuse_flags(matches: &ArgMatches, without: &str) -> Result<()> {
+    let is_given =
+        |flag: &Arg| matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
+    match arguments().find(is_given).and_then(|flag| flag.get_long().map(str::to_owned)) {
+        Some(flag) => bail!("--{flag} says how to reach a server, and {without}"),
+        None => Ok(()),
+    }
 }
 
 /// TLS as the flags of [`arguments`] say, for a server of any plane.

@@ -15,6 +15,7 @@ mod load;
 mod oip;
 mod peers;
 mod programs;
+mod python;
 mod receipts;
 mod sandbox;
 mod sizes;
@@ -41,11 +42,12 @@ use self::options::Options;
 type Benchmark =
     (&'static str, &'static [&'static str], &'static str, fn(&mut Bench<'_>) -> Result<()>);
 
-const ALL: [Benchmark; 16] = [
+const ALL: [Benchmark; 17] = [
     ("sandbox", &[], "Measure plugin calls, fresh and in reused instances", sandbox::run),
     ("batch", &[], "Compare the batcher alone with the bare session (5 min)", programs::batch),
     ("load", &[], "Compare requests through /v1 with FastAPI and a bare echo", load::run),
     ("detector", &[], "Compare a detector's steps in Python with NumPy", detector::run),
+    ("python", &["only"], "Measure what a team that writes Python brings (25 min)", python::run),
     ("oip", &[], "Compare /v2 and gRPC with an echo, a replay and ONNX Runtime", oip::run),
     ("peers", &["only"], "Compare with other inference servers (35 min)", peers::run),
     ("explain", &[], "Compare what gristmill bench --explain predicts and measures", explain::run),

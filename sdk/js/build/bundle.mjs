@@ -18,7 +18,7 @@ export const BUNDLING = {
   conditions: ['gristmill'],
   // The engine ends without a message where a module asks for it.
   define: { 'import.meta.url': 'undefined' },
-  loader: { '.txt': 'text' },
+  loader: { '.csv': 'text', '.tsv': 'text', '.txt': 'text' },
   logLevel: 'silent',
   mainFields: ['module', 'main'],
   platform: 'neutral',

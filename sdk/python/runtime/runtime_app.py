@@ -30,6 +30,10 @@ LIBRARY = "@library/"
 #: So much of the text of the plugin's own files is kept for tracebacks.
 SOURCES_BYTES_MAX = 1 << 20
 
+#: Files of the plugin's folder that calls can read, too: so much of each, and of all of them.
+FILE_BYTES_MAX = 1 << 20
+FILES_BYTES_MAX = 4 << 20
+
 #: The functions that a plugin may export.
 FUNCTIONS = ("preprocess", "postprocess")
 
@@ -39,6 +43,9 @@ ADDRESSES = 8 << 10
 
 #: The code of functions. It stays: what is told to the host must not be freed.
 _code: list[CodeType] = []
+
+#: The files that calls can read.
+_files: dict[str, bytes] = {}
 
 _is_loading = True
 _source_bytes = 0
@@ -76,6 +83,7 @@ class WitWorld:
         for name in exported:
             function = vars(world)[name]
             setattr(WitWorld, name, seeded(function) if seeds else function)
+        keep_files()
         global _is_loading
         _is_loading = False
         snapshot.settle(keep_objects)
@@ -129,6 +137,18 @@ def keep_source(name: str, source: bytes) -> None:
         tracebacks.sources[name] = source.decode(errors="replace")
 
 
+def keep_files() -> None:
+    """Keep the plugin's files for calls, but for its code."""
+    left = FILES_BYTES_MAX
+    for name in (loading.read_file("/") or b"").decode().split("\n"):
+        if name.endswith((".py", ".pyi", ".toml", ".lock")) or ".dist-info/" in name:
+            continue
+        content = loading.read_file(name) or b""
+        if len(content) <= min(left, FILE_BYTES_MAX):
+            left -= len(content)
+            _files[name] = content
+
+
 def keep_objects() -> None:
     """Tell the host which objects exist as long as the memory."""
     addresses, code = array("I"), _code
@@ -176,15 +196,16 @@ def open_source(
     *_: object,
     **__: object,
 ) -> Any:
-    """`open` for the files of the plugin's folder, which can be read while the plugin is loaded."""
+    """`open` for the files of the plugin's folder, which can only be read."""
     if set(mode) - set("rbt"):
         raise PermissionError(f"a plugin cannot write files: open({str(file)!r}, {mode!r})")
     parts = [part for part in str(file).split("/") if part not in ("", ".")]
-    content = loading.read_file("/".join(parts))
+    name = "/".join(parts)
+    content = loading.read_file(name) if _is_loading else _files.get(name)
     if content is None:
         raise FileNotFoundError(
-            f"{str(file)!r} is not in the plugin's folder, or it is opened in a call: files can be "
-            "read only at the level of the module"
+            f"{str(file)!r} is not in the plugin's folder, or it is opened in a call and has over "
+            "1 MiB: such files can be read only at the level of the module"
         )
     if "b" in mode:
         return io.BytesIO(content)

@@ -3,6 +3,7 @@
 
 mod server;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -95,6 +96,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let local = match path("model") {
         None => None,
         Some(model) => {
+            admin::refuse_flags(
+                matches,
+                "--model starts one of its own (--tenant uploads to one)",
+            )?;
             let model = HashedFile::read_model(&model).context("--model")?;
             let pipeline = Pipeline {
                 settings: path("settings"),
@@ -113,7 +118,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             (Admin::to_change(matches)?, admin::name("--tenant", tenant)?)
         }
     };
-    let session = Session { folder, name, admin, tenant, local: local.as_ref() };
+    let uploaded = OnceCell::new();
+    let session = Session { folder, name, admin, tenant, local: local.as_ref(), uploaded };
     session.run()
 }
 
@@ -148,6 +154,8 @@ struct Session<'a> {
     /// The server of this plugin's own, and its pipeline. On a server that runs, pipelines stay as
     /// they are.
     local: Option<&'a (Local, Pipeline)>,
+    /// The plugin's name, once it is uploaded.
+    uploaded: OnceCell<Name>,
 }
 
 impl Session<'_> {
@@ -166,6 +174,9 @@ impl Session<'_> {
                 Ok(digest) => {
                     println!("live after {:.2} s", begun.elapsed().as_secs_f64());
                     let before = live.replace(digest);
+                    if before.is_none() {
+                        self.say_if_unused()?;
+                    }
                     if let Some((local, _)) = self.local.filter(|_| before.is_none()) {
                         println!("send requests to {}; Ctrl-C ends", local.url());
                     }
@@ -191,6 +202,24 @@ impl Session<'_> {
         }
     }
 
+    /// Say what to do if no pipeline of the server names the plugin.
+    fn say_if_unused(&self) -> Result<()> {
+        let (None, Some(name)) = (&self.local, self.uploaded.get()) else { return Ok(()) };
+        let tenant = &self.tenant;
+        let pipelines = self.admin.items(&format!("tenants/{tenant}/pipelines"))?;
+        let is_of_it = |value: &Value| {
+            let named = value.as_str().unwrap_or_default();
+            named.split('@').next() == Some(name.as_str())
+        };
+        if !pipelines.iter().any(|one| is_of_it(&one["pre"]) || is_of_it(&one["post"])) {
+            println!(
+                "no pipeline of {tenant} names {name} yet: gristmill put pipeline {name} --tenant \
+                 {tenant} pre={name} model=MODEL post={name}"
+            );
+        }
+        Ok(())
+    }
+
     /// Build and upload the plugin. Returns its digest.
     fn upload(&self) -> Result<Digest> {
         let file = build(&self.folder, None)?.path;
@@ -214,6 +243,7 @@ impl Session<'_> {
             }));
         }
         admin.post("releases?dry_run=false", &json!({ "changes": changes }))?;
+        let _ = self.uploaded.set(name);
         Ok(file.digest)
     }
 

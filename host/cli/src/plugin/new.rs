@@ -1,6 +1,7 @@
 //! `gristmill plugin new`: a folder with a plugin that builds at once, from the template of its
 //! language.
 
+mod c;
 mod js;
 mod python;
 mod rust;
@@ -50,10 +51,12 @@ pub(crate) fn command() -> Command {
                 .value_name("DIR")
                 .help("The folder to make; an existing one must be empty [default: NAME]"),
         )
-        .arg(Arg::new("model").long("model").value_name("FILE or NAME").help(
-            "The model that it is for: a file as ONNX, or one that serves on the server \
-             (not with --language c)",
-        ))
+        .arg(
+            Arg::new("model")
+                .long("model")
+                .value_name("FILE or NAME")
+                .help("The model that it is for: a file as ONNX, or one that serves on the server"),
+        )
         .args(admin::arguments())
 }
 
@@ -69,10 +72,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let name = name_of(argument("name").context("NAME is missing")?, language)?;
     let folder = PathBuf::from(argument("folder").unwrap_or(&name));
     let model = argument("model").map(Model::named);
-    ensure!(
-        model.is_none() || language != Language::C,
-        "--model writes a plugin in Python, JavaScript or Rust; leave it out for a plugin in C"
-    );
     let fitted = model.as_ref().map(|model| fitted(model, &name, language, matches)).transpose()?;
     make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
@@ -145,7 +144,7 @@ fn fitted(model: &Model, name: &str, language: Language, matches: &ArgMatches) -
         Language::Python => python::files(&fit)?,
         Language::Js => js::files(&fit)?,
         Language::Rust => rust::files(&fit)?,
-        Language::C => bail!("--model writes no plugin in C"),
+        Language::C => c::files(&fit)?,
     };
     Ok(Fitted { files, is_of_pictures: fit.is_of_pictures() })
 }

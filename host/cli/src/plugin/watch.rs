@@ -1,6 +1,6 @@
 //! Noticing that files have changed, by their times and lengths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Folders that builds write to.
-const BUILT: [&str; 6] = ["target", "node_modules", "build", "dist", "__pycache__", "venv"];
+const BUILT: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
 
 /// The extensions of files that builds write beside the sources.
 const BUILT_EXTENSIONS: [&str; 2] = ["wasm", "tar"];
@@ -21,15 +21,19 @@ pub(super) struct Files(BTreeMap<PathBuf, (Option<SystemTime>, u64)>);
 impl Files {
     /// The files now: each of `paths`, or all files below it that builds do not write.
     pub(super) fn of(paths: &[PathBuf]) -> Self {
-        let mut files = Self::default();
-        paths.iter().for_each(|path| files.add(path));
+        let (mut files, mut folders) = (Self::default(), BTreeSet::new());
+        paths.iter().for_each(|path| files.add(path, &mut folders));
         files
     }
 
-    fn add(&mut self, path: &Path) {
+    /// Add a file, or the files of a folder unless it is one of `folders`: a link can lead back.
+    fn add(&mut self, path: &Path, folders: &mut BTreeSet<PathBuf>) {
         let Ok(about) = fs::metadata(path) else { return };
         if !about.is_dir() {
             self.0.insert(path.to_owned(), (about.modified().ok(), about.len()));
+            return;
+        }
+        if !path.canonicalize().is_ok_and(|folder| folders.insert(folder)) {
             return;
         }
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
@@ -40,10 +44,8 @@ impl Files {
                 || path
                     .extension()
                     .is_some_and(|end| BUILT_EXTENSIONS.iter().any(|built| end == *built));
-            // A link could lead out of the folder, or back into it.
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            if !is_built && !is_link && !name.starts_with('.') {
-                self.add(&path);
+            if !is_built && !name.starts_with('.') {
+                self.add(&path, folders);
             }
         }
     }
@@ -69,6 +71,8 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -85,6 +89,7 @@ mod tests {
         write("target/debug/lib.rlib", "built");
         write("plugin.wasm", "built");
         write("plugin.tar", "built");
+        write("__pycache__/app.pyc", "built");
         write(".git/index", "index");
         assert_eq!(Files::of(&paths), before);
         write("src/lib.rs", "longer");
@@ -96,6 +101,19 @@ mod tests {
         assert_eq!(new, [folder.path().join("requests/new.json")]);
         let gone: Vec<_> = now.changed(&changed).collect();
         assert_eq!(gone, new);
+    }
+
+    #[test]
+    fn linked_folders_are_watched_and_links_that_lead_back_end() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(other.path(), folder.path().join("dist")).unwrap();
+        symlink(folder.path(), folder.path().join("back")).unwrap();
+        let paths = [folder.path().to_owned()];
+        let before = Files::of(&paths);
+        fs::write(other.path().join("index.js"), "one").unwrap();
+        let now = Files::of(&paths);
+        let new: Vec<_> = before.changed(&now).collect();
+        assert_eq!(new, [folder.path().join("dist/index.js")]);
     }
 
     #[test]

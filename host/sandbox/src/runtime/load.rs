@@ -222,8 +222,10 @@ fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>>
             let path = path.to_str(&store)?;
             let state = store.data();
             if path.ends_with('/') {
-                let is_in = |name: &String| name.starts_with(&*path);
-                return Ok((state.files.keys().any(is_in).then(Vec::new),));
+                let folder = path.trim_start_matches('/');
+                let names = state.files.keys().filter(|name| name.starts_with(folder));
+                let names: Vec<_> = names.map(String::as_str).collect();
+                return Ok(((!names.is_empty()).then(|| names.join("\n").into_bytes()),));
             }
             let file = match path.strip_prefix(LIBRARY) {
                 Some(path) => state.library.get(path),

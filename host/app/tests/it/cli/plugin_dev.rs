@@ -160,6 +160,11 @@ fn each_save_goes_to_a_server_that_runs() {
     edit(&folder.join("app.py"), "\"rank\": score", "\"place\": score");
     dev.line_after("live after");
     assert!(ask()["items"][0]["place"].is_number());
+    // Under a name that no pipeline has.
+    let arguments = ["plugin", "dev", "ranker", "--tenant", "acme", "--name", "other"];
+    let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("more-errors"));
+    let hint = dev.line_after("no pipeline of acme names other yet: ");
+    assert!(hint.contains("gristmill put pipeline other --tenant acme pre=other"), "{hint}");
 }
 
 #[test]
@@ -180,4 +185,5 @@ fn what_cannot_be_served_is_told_before_anything_starts() {
     refused(&free, "--model: ");
     refused(&["--model", model, "--listen", "nowhere"], "nowhere");
     refused(&["--model", model, "--tenant", "acme"], "cannot be used with");
+    refused(&["--model", model, "--admin", "127.0.0.1:1"], "--admin says how to reach a server");
 }

@@ -34,7 +34,7 @@ fn answer(language: &str, name: &str) -> Value {
 #[test]
 fn a_plugin_for_a_model_of_pictures_answers_at_once() {
     let mut answers = Vec::new();
-    for language in ["python", "js", "rust"] {
+    for language in ["python", "js", "rust", "c"] {
         let top = answer(language, "digits")["top"].as_array().unwrap().clone();
         assert_eq!(top.len(), 5);
         let scores: Vec<_> = top.iter().map(|found| found["score"].as_f64().unwrap()).collect();
@@ -46,7 +46,7 @@ fn a_plugin_for_a_model_of_pictures_answers_at_once() {
 
 #[test]
 fn a_plugin_for_a_model_of_rows_answers_at_once() {
-    for language in ["python", "js", "rust"] {
+    for language in ["python", "js", "rust", "c"] {
         let scores = answer(language, "ranker")["output"].clone();
         assert_eq!(scores.as_array().map(Vec::len), Some(2), "{scores}");
         assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{scores}");
@@ -75,7 +75,8 @@ fn another_plugin_of_the_same_name_is_not_taken_for_it() {
 
 #[test]
 fn a_request_that_does_not_fit_the_model_says_how_it_differs() {
-    for (language, sizes) in [("python", "['any', 32]"), ("js", "[any, 32]"), ("rust", "[any, 32]")]
+    for (language, sizes) in
+        [("python", "['any', 32]"), ("js", "[any, 32]"), ("rust", "[any, 32]"), ("c", "[any, 32]")]
     {
         let (cli, model) = (Cli::new().with_tools(), model("ranker"));
         cli.ok(&["plugin", "new", "fitted", "--language", language, "--model", &model]);
@@ -97,7 +98,6 @@ fn a_file_that_is_no_model_makes_no_folder() {
     };
     assert_names(&new("python", "no.onnx"), &["--model: cannot load no.onnx"]);
     assert_names(&new("python", "none.onnx"), &["--model: cannot read none.onnx"]);
-    assert_names(&new("c", "no.onnx"), &["--model writes a plugin in Python, JavaScript or Rust"]);
     assert!(!cli.folder().join("fitted").exists());
 }
 

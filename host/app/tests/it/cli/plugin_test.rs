@@ -356,5 +356,6 @@ fn what_a_server_cannot_test_is_refused_with_the_cure() {
     assert_names(&run("ranker", &["--tenant", "acme"]), &["ranker"]);
     assert_names(&run("ranker", &[]), &["there is no file ranker", "--tenant"]);
     assert_names(&run("model.onnx", &["--tenant", "acme"]), &["model.onnx is a file"]);
+    assert_names(&run("model.onnx", &[]), &["--admin says how to reach a server", "--tenant"]);
     assert_names(&run("digits", &["--tenant", "globex"]), &["403", "plugins, pipelines"]);
 }

@@ -25,7 +25,8 @@ fn the_page_shows_what_serves() {
     let lines: Vec<Vec<_>> = page.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(page.contains(": release 4, "), "{page}");
     let model = lines.iter().find(|line| line.first() == Some(&"digits")).unwrap();
-    assert_eq!((model[2], model[4], model[5], model.last()), ("0", "1", "1", Some(&"ready")));
+    assert_eq!((model[2], model[4], model[5], model[8]), ("0", "1", "1", "ready"));
+    assert_eq!(model[9..], ["input", "FP32", "[-1,1,28,28]", "->", "output", "FP32", "[-1,10]"]);
     assert!(lines.contains(&vec!["acme", "plugin", "digits", "ready"]), "{page}");
     assert!(lines.contains(&vec!["acme", "pipeline", "digits", "ready,", "default"]), "{page}");
     assert_eq!(cli.json(&["status"])["release"], 4);

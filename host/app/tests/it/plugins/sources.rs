@@ -109,11 +109,6 @@ fn files_and_modules_of_the_folder_can_be_read_while_it_is_loaded() {
                from pathlib import Path\nSAME = (Path(__file__).parent / 'labels.txt').read_text()";
     serve(&server, &answering(top, "[LABELS, WORD, html.escape('<'), len(SAME)]"));
     assert_eq!(said(&server), "[['cat', 'dog'], 'deep', '&lt;', 8]");
-    // Not in a call, and no file of the host.
-    let attempt = "def attempt():\n    try:\n        return open('labels.txt').read()\n    \
-                   except OSError as error:\n        return error";
-    serve(&server, &answering(attempt, "attempt()"));
-    assert!(said(&server).contains("only at the level of the module"), "{}", said(&server));
 }
 
 #[test]
@@ -232,6 +227,25 @@ def call(rows):
         "{message}"
     );
     assert_eq!(functions[1..3], ["call (app.py:9)", "Plugin.preprocess (app.py:13)"], "{message}");
+}
+
+#[test]
+fn a_call_reads_the_files_of_its_folder_and_no_others() {
+    let server = server();
+    let attempt = "from pathlib import Path\ndef attempt(read):\n    try:\n        return read()\n    \
+                   except OSError as error:\n        return error";
+    let said_by = |read: &str| {
+        serve(&server, &answering(attempt, &format!("attempt(lambda: {read})")));
+        said(&server)
+    };
+    assert_eq!(said_by("open('labels.txt').read().split()"), "['cat', 'dog']");
+    assert_eq!(said_by("open('./labels.txt', 'rb').read()"), "b'cat\\ndog\\n'");
+    assert_eq!(said_by("len(Path('labels.txt').read_text())"), "8");
+    for other in ["none.txt", "app.py", "../labels.txt", "/etc/hosts", "gristmill.json"] {
+        let text = said_by(&format!("open('{other}')"));
+        assert!(text.contains("is not in the plugin's folder"), "{other}: {text}");
+    }
+    assert!(said_by("open('labels.txt', 'a')").contains("cannot write files"));
 }
 
 #[test]

@@ -167,7 +167,10 @@ impl TestedModel {
         let text = |name: &str| matches.get_one::<String>(name);
         let model = text("model").context("--model is missing")?;
         match (Model::named(model), text("tenant")) {
-            (Model::File(file), None) => Ok(Self::File(file)),
+            (Model::File(file), None) => {
+                admin::refuse_flags(matches, "no server is asked without --tenant")?;
+                Ok(Self::File(file))
+            }
             (Model::OnServer(model), Some(tenant)) => {
                 ServerModel::of(&model, tenant, matches).map(Self::OnServer)
             }

@@ -1,0 +1,315 @@
+//! What a team that writes Python brings: a RandomForest of scikit-learn, with the plugin that
+//! `plugin new --model` writes; edits that go live while the server is loaded; and many plugins of
+//! one runtime.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use gristmill_client::{Client, block_on};
+use http::Request;
+use serde_json::json;
+
+use super::clients::{Round, wrk_script};
+use super::harness::{Bench, grant};
+use super::peers::peer::PEERS;
+use super::rounds::{compare, in_turns, median};
+use super::running::Running;
+use crate::server::Server;
+use crate::shell::{number, program, root, run as run_program, step, target};
+use crate::table::Bound::{AtLeast, AtMost};
+use crate::{runtimes, setup};
+
+/// Where the peer answers.
+const PEER: &str = "127.0.0.1:18097";
+
+const ROUNDS: usize = 3;
+const ROUND: Round = Round { concurrency: 16, seconds: 4 };
+
+/// The targets over FastAPI as people write it, in the template's instances and in ones that stay,
+/// and over FastAPI tuned by hand, in ones that stay.
+const PLAIN_MIN: [f64; 2] = [1.0, 2.0];
+const TUNED_MIN: f64 = 1.2;
+
+/// The edits that go live under load, and the target for the slowest.
+const EDITS: usize = 10;
+const LIVE_S_MAX: f64 = 2.0;
+
+/// The plugins whose memory is measured, and the target for each.
+const IDLE_PLUGINS: usize = 40;
+const IDLE_MIB_MAX: f64 = 3.0;
+
+/// The plugins that are called in turn, the clients, the time, and the target over one plugin.
+const TURN_PLUGINS: usize = 1000;
+const TURN_CLIENTS: usize = 4;
+const TURN_TIME: Duration = Duration::from_secs(6);
+const TURN_RATIO_MIN: f64 = 0.7;
+
+pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
+    if bench.options.build {
+        runtimes::build()?;
+    }
+    let work = target().join("forest");
+    let _ = fs::remove_dir_all(&work);
+    fs::create_dir_all(&work)?;
+    let model = work.join("forest.onnx");
+    let trainer =
+        setup::python_environment("forest-python", "benches/scenarios/forest/requirements.txt")?;
+    run_program(
+        program(trainer).arg(root().join("benches/scenarios/forest/train.py")).arg(&model),
+    )?;
+    let server = bench.start()?;
+    server.admin.put_file("models/forest", &model)?;
+    grant(&server.admin, &["digits", "ranker", "forest"])?;
+    let team = Team { bench, server: &server, work, model };
+    let rows: [&dyn Fn() -> Result<Vec<Figures>>; 4] =
+        [&|| team.over_fastapi(), &|| team.edits_under_load(), &|| team.memory_of_each(), &|| {
+            team.many_in_turn()
+        }];
+    let mut all = Vec::new();
+    for (case, rows) in ["forest", "edits", "memory", "turn"].into_iter().zip(rows) {
+        if team.bench.wants(case) {
+            step(case);
+            all.extend(rows()?);
+        }
+    }
+    for Figures { what, figures, bound } in all {
+        let row = bench.table.row(what, figures);
+        if let Some((value, bound, unit)) = bound {
+            row.with_bound(value, bound, unit);
+        }
+    }
+    Ok(())
+}
+
+/// A row of the table.
+struct Figures {
+    what: String,
+    figures: serde_json::Value,
+    bound: Option<(f64, crate::table::Bound, &'static str)>,
+}
+
+/// What the team has.
+struct Team<'a, 'b> {
+    bench: &'a Bench<'b>,
+    server: &'a Server,
+    work: PathBuf,
+    model: PathBuf,
+}
+
+impl Team<'_, '_> {
+    /// Make a plugin as `plugin new` does. Returns its folder.
+    fn plugin(&self, name: &str, language: &str) -> Result<PathBuf> {
+        let folder = self.work.join(name);
+        let mut new = program(&self.bench.gristmill);
+        new.args(["plugin", "new", name, "--language", language, "--folder"]).arg(&folder);
+        new.arg("--model").arg(&self.model);
+        new.env("ORT_DYLIB_PATH", setup::install_onnxruntime()?)
+            .stdout(std::process::Stdio::null());
+        setup::set_build_folders(&mut new);
+        run_program(&mut new)?;
+        Ok(folder)
+    }
+
+    /// Build a plugin. Returns the file.
+    fn build(&self, folder: &Path) -> Result<PathBuf> {
+        let file = folder.with_extension("tar");
+        let mut build = program(&self.bench.gristmill);
+        build.args(["plugin", "build"]).arg(folder).arg("--out").arg(&file);
+        build.stdout(std::process::Stdio::null());
+        setup::set_build_folders(&mut build);
+        run_program(&mut build)?;
+        Ok(file)
+    }
+
+    /// Upload a plugin and serve it in a pipeline of the same name.
+    fn serve(&self, name: &str, file: &Path, reuse: Option<&str>) -> Result<()> {
+        let admin = &self.server.admin;
+        admin.put_file(&format!("tenants/demo/plugins/{name}"), file)?;
+        let mut pipeline = json!({ "pre": name, "model": "forest", "post": name });
+        if let Some(reuse) = reuse {
+            pipeline["instance_reuse"] = reuse.into();
+        }
+        admin.put_json(&format!("tenants/demo/pipelines/{name}"), &pipeline)
+    }
+
+    fn url(&self, pipeline: &str) -> String {
+        format!("{}/v1/demo/infer/{pipeline}", self.server.url)
+    }
+
+    fn over_fastapi(&self) -> Result<Vec<Figures>> {
+        let file = self.build(&self.plugin("forest", "python")?)?;
+        self.serve("forest", &file, None)?;
+        self.serve("forest-tenant", &file, Some("tenant"))?;
+        let fastapi =
+            PEERS.iter().find(|peer| peer.name == "fastapi").context("no peer fastapi")?;
+        let python = fastapi.install()?;
+        let mut uvicorn = program(python.with_file_name("uvicorn"));
+        uvicorn.current_dir(root().join("benches/peers/forest"));
+        uvicorn.args(["app:app", "--workers", "2", "--host", "127.0.0.1", "--port", "18097"]);
+        uvicorn.args(["--no-access-log", "--log-level", "warning"]);
+        let _peer = Running::start(&mut uvicorn, PEER)?;
+        let body = root().join("benches/scenarios/forest/rows.json");
+        let script = wrk_script("forest", &body, &[("content-type", "application/json")])?;
+        let by_wrk = |url: &str| ROUND.by_wrk(url, &script);
+        let [plain, tuned, template, tenant] = in_turns(
+            ROUNDS,
+            [
+                &|| by_wrk(&format!("http://{PEER}/plain")),
+                &|| by_wrk(&format!("http://{PEER}/tuned")),
+                &|| by_wrk(&self.url("forest")),
+                &|| by_wrk(&self.url("forest-tenant")),
+            ],
+        )?;
+        let row = |what: &str, ours: &[_], theirs: &[_], least: Option<f64>| {
+            let compared = compare(ours, theirs);
+            Figures {
+                what: format!("RandomForest, 3 rows of JSON, 16 clients: {what}"),
+                figures: json!({
+                    "ratio": compared.ratio, "ratios": compared.ratios,
+                    "gristmill_per_s": compared.per_s, "fastapi_per_s": compared.reference_per_s,
+                }),
+                bound: least.map(|least| (compared.ratio, AtLeast(least), "x FastAPI")),
+            }
+        };
+        Ok(vec![
+            row("as the template makes it, over pydantic", &template, &plain, Some(PLAIN_MIN[0])),
+            row("tenant, over pydantic", &tenant, &plain, Some(PLAIN_MIN[1])),
+            row("as the template makes it, over tuned by hand", &template, &tuned, None),
+            row("tenant, over tuned by hand", &tenant, &tuned, Some(TUNED_MIN)),
+        ])
+    }
+
+    /// The time from the start of an upload to its answer, after which it is live.
+    fn edits_under_load(&self) -> Result<Vec<Figures>> {
+        let mut rows = Vec::new();
+        for (language, source) in [("python", "app.py"), ("js", "plugin.js")] {
+            let folder = self.plugin(&format!("edited-{language}"), language)?;
+            let name = format!("edited-{language}");
+            self.serve(&name, &self.build(&folder)?, None)?;
+            let body = root().join("benches/scenarios/forest/rows.json");
+            let script = wrk_script("forest", &body, &[("content-type", "application/json")])?;
+            let seconds = u32::try_from(4 * EDITS)?;
+            let round = Round { concurrency: 16, seconds };
+            let (times, load) = thread::scope(|scope| {
+                let load = scope.spawn(|| round.by_wrk(&self.url(&name), &script));
+                let times = (0..EDITS).map(|edit| {
+                    let path = folder.join(source);
+                    let comment = if language == "python" { "#" } else { "//" };
+                    let text = fs::read_to_string(&path)? + &format!("\n{comment} edit {edit}\n");
+                    fs::write(&path, text)?;
+                    let file = self.build(&folder)?;
+                    let began = Instant::now();
+                    self.server.admin.put_file(&format!("tenants/demo/plugins/{name}"), &file)?;
+                    Ok(began.elapsed().as_secs_f64())
+                });
+                let times = times.collect::<Result<Vec<_>>>();
+                (times, load.join())
+            });
+            let per_second = load.map_err(|_| anyhow::anyhow!("the client panicked"))??.per_second;
+            let times = times?;
+            let slowest = times.iter().copied().fold(0.0, f64::max);
+            let bytes = fs::metadata(folder.with_extension("tar"))?.len();
+            rows.push(Figures {
+                what: format!("upload to live under 16 clients, {language}"),
+                figures: json!({
+                    "median_s": median(times.clone()), "slowest_s": slowest, "bytes": bytes,
+                    "answers_per_s": per_second,
+                }),
+                bound: Some((slowest, AtMost(LIVE_S_MAX), "s, the slowest")),
+            });
+        }
+        Ok(rows)
+    }
+
+    /// The server's memory for each further plugin that was called once.
+    fn memory_of_each(&self) -> Result<Vec<Figures>> {
+        let mut rows = Vec::new();
+        for (language, source) in [("python", "app.py"), ("js", "plugin.js")] {
+            let folder = self.plugin(&format!("idle-{language}"), language)?;
+            let path = folder.join(source);
+            let text = fs::read_to_string(&path)?;
+            let comment = if language == "python" { "#" } else { "//" };
+            let add = |number: usize| -> Result<()> {
+                fs::write(&path, format!("{text}\n{comment} {number}\n"))?;
+                let name = format!("idle-{language}-{number}");
+                self.serve(&name, &self.build(&folder)?, None)?;
+                self.call(&Client::new(self.server.url.parse()?), &name)
+            };
+            // The runtime and the pools are there after some.
+            (0..5).try_for_each(add)?;
+            let resident = || number(&self.server.admin.get("status")?, "/process/resident_bytes");
+            let before = resident()?;
+            (5..5 + IDLE_PLUGINS).try_for_each(add)?;
+            let each = (resident()? - before) / IDLE_PLUGINS as f64 / f64::from(1 << 20);
+            rows.push(Figures {
+                what: format!("memory of each further plugin, idle, {language}"),
+                figures: json!({ "mib": each }),
+                bound: Some((each, AtMost(IDLE_MIB_MAX), "MiB")),
+            });
+        }
+        Ok(rows)
+    }
+
+    fn call(&self, client: &Client, pipeline: &str) -> Result<()> {
+        let body =
+            Bytes::from_static(include_bytes!("../../../../benches/scenarios/forest/rows.json"));
+        let request = Request::post(format!("/v1/demo/infer/{pipeline}")).body(body)?;
+        block_on(client.send(request))?.ok().map(drop)?;
+        Ok(())
+    }
+
+    fn many_in_turn(&self) -> Result<Vec<Figures>> {
+        let folder = self.plugin("turn", "python")?;
+        let path = folder.join("app.py");
+        let text = fs::read_to_string(&path)?;
+        let names: Vec<_> = (0..TURN_PLUGINS).map(|number| format!("turn-{number}")).collect();
+        for (number, name) in names.iter().enumerate() {
+            fs::write(&path, format!("{text}\n# {number}\n"))?;
+            self.serve(name, &self.build(&folder)?, Some("tenant"))?;
+        }
+        let throughput = |names: &[String]| -> Result<f64> {
+            let (next, began) = (AtomicUsize::new(0), Instant::now());
+            let client = || {
+                let client = Client::new(self.server.url.parse()?);
+                let mut count = 0_u32;
+                while began.elapsed() < TURN_TIME {
+                    let at = next.fetch_add(1, Ordering::Relaxed) % names.len();
+                    self.call(&client, &names[at])?;
+                    count += 1;
+                }
+                Ok::<_, anyhow::Error>(count)
+            };
+            let counts = thread::scope(|scope| {
+                let clients: Vec<_> = (0..TURN_CLIENTS).map(|_| scope.spawn(client)).collect();
+                clients
+                    .into_iter()
+                    .map(|client| client.join().ok().context("it panicked")?)
+                    .sum::<Result<u32>>()
+            })?;
+            ensure!(counts > 0, "there were no answers");
+            Ok(f64::from(counts) / began.elapsed().as_secs_f64())
+        };
+        // Each is there once before it counts.
+        throughput(&names)?;
+        let (mut one, mut many) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            one.push(throughput(&names[..1])?);
+            many.push(throughput(&names)?);
+        }
+        let ratios: Vec<_> = one.iter().zip(&many).map(|(one, many)| many / one).collect();
+        let ratio = median(ratios.clone());
+        Ok(vec![Figures {
+            what: format!("{TURN_PLUGINS} Python plugins in turn, tenant, over one"),
+            figures: json!({
+                "ratio": ratio, "ratios": ratios,
+                "one_per_s": median(one), "many_per_s": median(many),
+            }),
+            bound: Some((ratio, AtLeast(TURN_RATIO_MIN), "x one")),
+        }])
+    }
+}
