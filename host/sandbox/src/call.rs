@@ -212,6 +212,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_call_may_pass_counts_until_it_ends() {
+        let usual = PluginLimits::default().hostcall_bytes;
+        let limits = PluginLimits { hostcall_bytes: usual + 100, ..PluginLimits::default() };
+        let account = Account::new(1, 1, ByteBudget::new(150));
+        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
+        let meter = Arc::new(Meter::new(limits.cpu));
+        let new = || CallState::new(grant, meter.clone(), BufferPool::new(0), ());
+        let (mut first, second) = (new(), new());
+        first.begin().unwrap();
+        assert!(second.begin().is_err());
+        assert_eq!(account.bytes.held(), 100);
+        first.end();
+        assert_eq!(account.bytes.held(), 0);
+        second.begin().unwrap();
+        drop(second);
+        assert_eq!(account.bytes.held(), 0);
+    }
+
+    #[test]
     fn a_window_ends_where_the_bytes_end() {
         let bytes = [0; 10];
         assert_eq!(window(&bytes, 2, 3), 2..5);

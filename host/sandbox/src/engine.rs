@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use gristmill_core::{BufferPool, Opaque};
+use gristmill_core::{BufferPool, Opaque, OverBudget};
 use gristmill_platform::Share;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -176,6 +176,21 @@ impl PluginEngine {
         guest.store.set_hostcall_fuel(grant.limits.hostcall_bytes);
         guest.store.set_epoch_deadline(1);
         Some(guest)
+    }
+
+    /// Begin the call of a guest. If its owner has too little memory left for what the call may
+    /// pass, idle guests make room.
+    ///
+    /// # Errors
+    /// [`OverBudget`] if they do not.
+    pub(crate) fn begin(&self, guest: Guest, account: &Account) -> Result<Guest, OverBudget> {
+        while let Err(over) = guest.store.data().begin() {
+            if !account.drop_oldest_idle() {
+                self.long_calls.handle().spawn(async move { drop(guest) });
+                return Err(over);
+            }
+        }
+        Ok(guest)
     }
 
     /// A store for one call, with its limits and its deadline set. With `takes_turns`, the call

@@ -276,8 +276,7 @@ impl Plugin {
             Some(guest) => guest,
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
-        guest.store.data().begin()?;
-        let call = call(guest);
+        let call = call(self.engine.begin(guest, account)?);
         let new = NewCall {
             call,
             meter: meter.clone(),

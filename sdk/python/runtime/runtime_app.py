@@ -30,9 +30,13 @@ LIBRARY = "@library/"
 #: So much of the text of the plugin's own files is kept for tracebacks.
 SOURCES_BYTES_MAX = 1 << 20
 
-#: Files of the plugin's folder that calls can read, too: so much of each, and of all of them.
-FILE_BYTES_MAX = 1 << 20
-FILES_BYTES_MAX = 4 << 20
+#: Files of the plugin's folder that calls can read, too: so much of each, and of all of them. A
+#: guest of more than 16 MiB is a large one to the host, and Python begins with 15.
+FILE_BYTES_MAX = 256 << 10
+FILES_BYTES_MAX = 512 << 10
+
+#: Those that are there for the build.
+NOT_FILES = ("pyproject.toml", "requirements.lock", "requirements.txt")
 
 #: The functions that a plugin may export.
 FUNCTIONS = ("preprocess", "postprocess")
@@ -140,13 +144,15 @@ def keep_source(name: str, source: bytes) -> None:
 def keep_files() -> None:
     """Keep the plugin's files for calls, but for its code."""
     left = FILES_BYTES_MAX
-    for name in (loading.read_file("/") or b"").decode().split("\n"):
-        if name.endswith((".py", ".pyi", ".toml", ".lock")) or ".dist-info/" in name:
+    for line in (loading.read_file("/") or b"").decode().splitlines():
+        size, _, name = line.partition(" ")
+        if name.endswith((".py", ".pyi")) or name in NOT_FILES or ".dist-info/" in name:
             continue
-        content = loading.read_file(name) or b""
-        if len(content) <= min(left, FILE_BYTES_MAX):
-            left -= len(content)
-            _files[name] = content
+        if int(size) <= min(left, FILE_BYTES_MAX):
+            content = loading.read_file(name)
+            if content is not None:
+                left -= len(content)
+                _files[name] = content
 
 
 def keep_objects() -> None:
@@ -204,8 +210,8 @@ def open_source(
     content = loading.read_file(name) if _is_loading else _files.get(name)
     if content is None:
         raise FileNotFoundError(
-            f"{str(file)!r} is not in the plugin's folder, or it is opened in a call and has over "
-            "1 MiB: such files can be read only at the level of the module"
+            f"{str(file)!r} is not in the plugin's folder, or it is opened in a call, which has files "
+            "of up to 256 KiB, 512 KiB together: read larger ones at the level of the module"
         )
     if "b" in mode:
         return io.BytesIO(content)

@@ -175,7 +175,8 @@ impl Session<'_> {
                     println!("live after {:.2} s", begun.elapsed().as_secs_f64());
                     let before = live.replace(digest);
                     if before.is_none() {
-                        self.say_if_unused()?;
+                        // The upload was what matters.
+                        let _ = self.say_if_unused();
                     }
                     if let Some((local, _)) = self.local.filter(|_| before.is_none()) {
                         println!("send requests to {}; Ctrl-C ends", local.url());

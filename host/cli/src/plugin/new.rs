@@ -205,4 +205,13 @@ mod tests {
         assert!(refused("a.b", Language::Js).contains("must not have a '.'"));
         assert!(refused("A", Language::Python).starts_with("NAME: \"A\" is not a valid name"));
     }
+
+    #[test]
+    fn the_template_in_rust_has_what_tests_of_pictures_need() {
+        let mut files = template(Language::Rust);
+        let is_there = files.any(|(path, content)| {
+            path == "Cargo.toml" && String::from_utf8_lossy(content).contains(PICTURES_IN_TESTS)
+        });
+        assert!(is_there);
+    }
 }

@@ -1,6 +1,7 @@
 //! Noticing that files have changed, by their times and lengths.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,10 +10,24 @@ use std::time::{Duration, SystemTime};
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Folders that builds write to.
-const BUILT: [&str; 4] = ["target", "node_modules", "__pycache__", "venv"];
+const BUILT: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", ".venv"];
 
 /// The extensions of files that builds write beside the sources.
 const BUILT_EXTENSIONS: [&str; 2] = ["wasm", "tar"];
+
+/// Maximum files that are looked at: a link may lead to all of a disk.
+const FILES_MAX: usize = 20_000;
+
+/// Whether builds, or tools, write what has this name.
+fn is_built(path: &Path) -> bool {
+    let is_built = |end: &OsStr| BUILT_EXTENSIONS.iter().any(|built| end == *built);
+    BUILT.contains(&&*path.file_name().unwrap_or_default().to_string_lossy())
+        || path.extension().is_some_and(is_built)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
 
 /// Files with their times and lengths.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,18 +48,18 @@ impl Files {
             self.0.insert(path.to_owned(), (about.modified().ok(), about.len()));
             return;
         }
-        if !path.canonicalize().is_ok_and(|folder| folders.insert(folder)) {
+        let Ok(real) = path.canonicalize() else { return };
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        // The first way to a folder counts, each time the same one.
+        paths.sort_unstable();
+        if !folders.insert(real) {
             return;
         }
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let is_built = BUILT.contains(&&*name)
-                || path
-                    .extension()
-                    .is_some_and(|end| BUILT_EXTENSIONS.iter().any(|built| end == *built));
-            if !is_built && !name.starts_with('.') {
+        for path in paths {
+            // A link is what it leads to.
+            let leads_out = path.canonicalize().is_ok_and(|real| is_built(&real));
+            if !leads_out && !is_built(&path) && !is_hidden(&path) && self.0.len() < FILES_MAX {
                 self.add(&path, folders);
             }
         }

@@ -161,6 +161,9 @@ fn check_path(name: &str) -> Result<(), ArchiveError> {
     if name.starts_with('/') {
         return Err(refused(name, "its path is absolute"));
     }
+    if name.chars().any(char::is_control) {
+        return Err(refused(name, "its path has a control character"));
+    }
     if name.split('/').any(|part| matches!(part, "" | "." | "..")) || name.contains('\\') {
         return Err(refused(name, "its path is not plain: no empty part, no `.`, no `..`"));
     }

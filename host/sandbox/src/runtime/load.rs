@@ -223,9 +223,10 @@ fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>>
             let state = store.data();
             if path.ends_with('/') {
                 let folder = path.trim_start_matches('/');
-                let names = state.files.keys().filter(|name| name.starts_with(folder));
-                let names: Vec<_> = names.map(String::as_str).collect();
-                return Ok(((!names.is_empty()).then(|| names.join("\n").into_bytes()),));
+                let files = state.files.iter().filter(|(name, _)| name.starts_with(folder));
+                let lines = files.map(|(name, file)| format!("{} {name}\n", file.len()));
+                let list = lines.collect::<String>();
+                return Ok(((!list.is_empty()).then(|| list.into_bytes()),));
             }
             let file = match path.strip_prefix(LIBRARY) {
                 Some(path) => state.library.get(path),

@@ -1,6 +1,7 @@
 //! Plugins that fit a model.
 
 use std::fs;
+use std::process::Command;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -22,6 +23,16 @@ fn answer(language: &str, name: &str) -> Value {
     let made = cli.ok(&["plugin", "new", "fitted", "--language", language, "--model", &model]);
     assert!(made.contains(&format!("gristmill plugin test --model {model}")), "{made}");
     cli.ok(&["plugin", "test", "fitted", "--model", &model, "--update"]);
+    // Its own unit tests. Those in Rust would compile the SDK once more.
+    let tests: &[&str] = match language {
+        "js" => &["node", "--test"],
+        "c" => &["make", "test"],
+        _ => &["true"],
+    };
+    let mut command = Command::new(tests[0]);
+    let ended =
+        command.args(&tests[1..]).current_dir(cli.folder().join("fitted")).output().unwrap();
+    assert!(ended.status.success(), "{language}: {}", String::from_utf8_lossy(&ended.stdout));
     let requests = fs::read_dir(cli.folder().join("fitted/requests")).unwrap();
     let paths: Vec<_> = requests.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(paths.len(), 2, "{paths:?}");

@@ -29,22 +29,15 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     let Package { id, name, library, target_directory, stack_bytes, has_random } =
         Package::of(folder)?;
     let toolchain = Toolchain::find()?;
+    let builds = BuildFolder::open()?;
+    let target = target_directory.unwrap_or_else(|| builds.path().join(SHARED));
+    // Another plugin may have the same name, and so the same file. Cargo would take it for this one
+    // if the sources are older: it knows packages by their place in the workspace.
+    let lock = Digest::of(target.as_os_str().as_encoded_bytes()).hex();
+    let _lock = builds.lock(&format!("{SHARED}-{}", &lock[..16]))?;
+    let folder_is = format!("gristmill_folder_{}", Digest::of(id.as_bytes()).hex());
     let mut cargo = toolchain.cargo_rustc(stack_bytes, has_random);
-    cargo.current_dir(folder).args(["--package", &id]);
-    let (target, _lock) = match target_directory {
-        Some(directory) => (directory, None),
-        None => {
-            // Another plugin may have the same name, and so the same file. Cargo would take it for
-            // this one if the sources are older: it knows packages by their place in the workspace.
-            cargo.args([
-                "--",
-                "--cfg",
-                &format!("gristmill_folder_{}", Digest::of(id.as_bytes()).hex()),
-            ]);
-            let builds = BuildFolder::open()?;
-            (builds.path().join(SHARED), Some(builds.lock(SHARED)?))
-        }
-    };
+    cargo.current_dir(folder).args(["--package", &id, "--", "--cfg", &folder_is]);
     cargo.env("CARGO_TARGET_DIR", &target);
     run(&mut cargo, REMEDY)?;
     let module = target.join(TARGET).join("release");

@@ -141,8 +141,8 @@ fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
     let input = &fit.model.inputs[0];
     let usual = match picture.is_normalised(input.dtype) {
         true => {
-            lines += "    // The mean and std of ImageNet, which models of torchvision and timm take. Who trained the\n    \
-                      // model knows its values; GM_NCHW_0_TO_1(GM_RGB) gives 0 to 1.\n";
+            lines += "    // The mean and std of ImageNet, which models of torchvision and timm take. Who trained\n";
+            lines += "    // the model knows its values; GM_NCHW_0_TO_1(GM_RGB) gives 0 to 1.\n";
             "GM_NCHW_IMAGENET".to_owned()
         }
         false => format!("GM_NCHW_0_TO_1({color})"),
@@ -171,7 +171,7 @@ fn postprocess_lines(fit: &Fit<'_>) -> String {
             lines,
             "    gm_tensor *scores;\n    \
              GM_TRY(gm_outputs_get(outputs, {}, &scores));\n    \
-             // For a model that gives logits, gm_tensor_softmax before this gives probabilities.\n    \
+             // For logits, gm_tensor_softmax before this gives probabilities.\n    \
              gm_scores best = gm_tensor_top_k(scores, 0, 5);\n\n    \
              gm_json_writer answer = GM_JSON_WRITER;\n    gm_json_begin_object(&answer);\n    \
              gm_json_key(&answer, \"top\");\n    gm_json_begin_array(&answer);\n    \
@@ -198,8 +198,11 @@ fn postprocess_lines(fit: &Fit<'_>) -> String {
         lines += match is_large(output) {
             false => "    GM_TRY(gm_json_put_tensor(&answer, output));\n",
             true => {
-                "    // Too large for an answer: take out what clients need.\n    \
-                 gm_json_put_string(&answer, gm_dtype_name(gm_tensor_dtype(output)));\n"
+                "    // Too large for an answer: take out what clients need, in place of its shape.\n    \
+                 gm_json_begin_array(&answer);\n    \
+                 for (size_t axis = 0; axis < gm_tensor_shape(output).rank; axis++)\n        \
+                 gm_json_put_integer(&answer, gm_tensor_shape(output).dims[axis]);\n    \
+                 gm_json_end_array(&answer);\n"
             }
         };
     }
@@ -300,7 +303,7 @@ mod tests {
         let plugin = made(vec![age.clone(), city], vec![tensor("y", Dtype::Int64, &[None])]);
         let key = r#"(const char *[]){"a \"city\" \303\251\?\?"}, 1, GM_STRING,"#;
         assert!(plugin.contains(key), "{plugin}");
-        let plugin = made(vec![tensor("x/0", Dtype::Int64, &[None]), age], Vec::new());
+        let plugin = made(vec![tensor("x/0", Dtype::Int64, &[None]), age.clone()], vec![age]);
         let line = r#"give_tensor(prepared, "x/0", request, "/x~10", GM_INT64,"#;
         assert!(plugin.contains(line) && plugin.contains("GM_SHAPE(GM_ANY)"), "{plugin}");
     }

@@ -29,6 +29,15 @@ fn quoted(text: &str) -> String {
     }
 }
 
+/// A text as the key of an object.
+fn key(text: &str) -> String {
+    match text {
+        // Otherwise it would be the object's prototype.
+        "__proto__" => "['__proto__']".into(),
+        text => quoted(text),
+    }
+}
+
 /// The element type, as the SDK names it.
 fn dtype(tensor: &TensorInfo) -> String {
     quoted(&format!("{:?}", tensor.dtype).to_lowercase())
@@ -75,13 +84,13 @@ fn plugin(fit: &Fit<'_>) -> String {
     } else {
         plugin += "  return PluginResponse.json({\n";
         for output in &fit.model.outputs {
-            let name = quoted(&output.name);
+            let (key, name) = (key(&output.name), quoted(&output.name));
             let _ = match is_large(output) {
-                false => writeln!(plugin, "    {name}: outputs.get({name}),"),
+                false => writeln!(plugin, "    {key}: outputs.get({name}),"),
                 true => writeln!(
                     plugin,
                     "    // Too large for an answer: take out what clients need.\n    \
-                     {name}: {{ shape: outputs.get({name}).shape }},"
+                     {key}: {{ shape: outputs.get({name}).shape }},"
                 ),
             };
         }
@@ -113,9 +122,10 @@ function tensorAt(request, pointer, dtype, sizes) {
 
 /// An input's entry in the object that preprocess makes.
 fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
-    let (name, dtype) = (quoted(&input.name), dtype(input));
+    let (name, dtype) = (key(&input.name), dtype(input));
     if matches!(fit.requests, Requests::Objects) {
-        return format!("{name}: request.jsonTensor('', {dtype}, {{ keys: [{name}] }})");
+        let name_in_rows = quoted(&input.name);
+        return format!("{name}: request.jsonTensor('', {dtype}, {{ keys: [{name_in_rows}] }})");
     }
     let size = |size: &Option<usize>| size.map_or("null".into(), |size| size.to_string());
     let sizes: Vec<_> = input.dims.iter().map(size).collect();
@@ -154,7 +164,7 @@ fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
         "  const picture = Pixels.decode(request{color});\n  \
          const fitted = {fitted};\n{comment}  \
          return {{ inputs: {{ {}: fitted.toTensor({options}) }} }};\n",
-        quoted(&input.name)
+        key(&input.name)
     )
 }
 
@@ -205,7 +215,7 @@ fn tests(fit: &Fit<'_>) -> String {
             Value::String(text) => quoted(&text),
             value => value.to_string(),
         };
-        let (name, dtype) = (quoted(&output.name), dtype(output));
+        let (name, dtype) = (key(&output.name), dtype(output));
         let _ = writeln!(
             tests,
             "    {name}: Tensor.from(Array({count}).fill({value}), {sizes:?}, {dtype}),"
@@ -214,7 +224,7 @@ fn tests(fit: &Fit<'_>) -> String {
     let keys: Vec<_> = fit.answer_keys().into_iter().map(quoted).collect();
     let _ = writeln!(
         tests,
-        "  }});\n  assert.deepEqual(Object.keys(answer.json()), [{}]);\n}});",
+        "  }});\n  assert.deepEqual(Object.keys(answer.json()).sort(), [{}].sort());\n}});",
         keys.join(", ")
     );
     tests
@@ -239,7 +249,7 @@ mod tests {
         let plugin = made(vec![age.clone(), city], vec![tensor("y", Dtype::Int64, &[None])]);
         let line = r#""a 'city'\\": request.jsonTensor('', 'string', { keys: ["a 'city'\\"] }),"#;
         assert!(plugin.contains(line), "{plugin}");
-        let plugin = made(vec![tensor("x/0", Dtype::Int64, &[None]), age], Vec::new());
+        let plugin = made(vec![tensor("x/0", Dtype::Int64, &[None]), age.clone()], vec![age]);
         let line = "'x/0': tensorAt(request, '/x~10', 'int64', [null]),";
         assert!(plugin.contains(line), "{plugin}");
     }

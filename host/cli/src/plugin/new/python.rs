@@ -259,10 +259,20 @@ mod tests {
 
     #[test]
     fn a_large_input_has_no_sample() {
-        let inputs = vec![tensor("x", Dtype::Float32, &[Some(usize::MAX), Some(9)])];
-        let model = Signature { inputs, outputs: Vec::new() };
-        let error = Fit::new("a", "m", &model).err().unwrap();
-        assert!(error.to_string().contains("x has 18446744073709551615 elements"), "{error}");
+        let error = |dims: &[Option<usize>], outputs: Vec<TensorInfo>| {
+            let model = Signature { inputs: vec![tensor("x", Dtype::Float32, dims)], outputs };
+            Fit::new("a", "m", &model).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let output = || vec![tensor("y", Dtype::Float32, &[None])];
+        let large = error(&[Some(usize::MAX), Some(9)], output());
+        assert!(large.contains("x has 18446744073709551615 elements"), "{large}");
+        let empty = error(&[Some(1 << 40), Some(0)], output());
+        assert!(empty.contains("x has 1099511627776 elements"), "{empty}");
+        let picture = error(&[None, Some(3), Some(1 << 20), Some(1 << 20)], output());
+        assert!(picture.contains("1099511627776 pixels"), "{picture}");
+        assert_eq!(error(&[None, Some(3), Some(640), Some(640)], output()), "");
+        let nothing = error(&[None], Vec::new());
+        assert!(nothing.contains("it has no outputs"), "{nothing}");
     }
 
     #[test]

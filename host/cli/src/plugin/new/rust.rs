@@ -290,7 +290,7 @@ mod tests {
         let line =
             r#".input("a \"city\"", request.json_rows("", &["a \"city\""], Dtype::String)?)"#;
         assert!(library.contains(line), "{library}");
-        let library = made(vec![tensor("x/0", Dtype::Int64, &[None]), age], Vec::new());
+        let library = made(vec![tensor("x/0", Dtype::Int64, &[None]), age.clone()], vec![age]);
         let line = r#".input("x/0", tensor_at(request, "/x~10", Dtype::Int64, &[None])?)"#;
         assert!(library.contains(line), "{library}");
     }

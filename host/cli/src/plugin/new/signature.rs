@@ -19,6 +19,9 @@ const ELEMENTS_MAX: usize = 20_000;
 /// A sample has at most this many elements in each input.
 const SAMPLE_MAX: usize = 1 << 20;
 
+/// The largest picture of a sample.
+const PIXELS_MAX: usize = 16 << 20;
+
 /// What a model takes and gives.
 pub(super) struct Signature {
     pub(super) inputs: Vec<TensorInfo>,
@@ -54,13 +57,25 @@ impl Signature {
         format!("{} -> {}", all(&self.inputs), all(&self.outputs))
     }
 
-    /// Check that samples of it can be made.
+    /// Check that a plugin and a sample request can be made for it.
     ///
     /// # Errors
-    /// An input is too large for a sample.
-    fn check(&self) -> Result<()> {
+    /// It takes or gives nothing, or an input is too large for a sample.
+    fn check(&self, requests: &Requests) -> Result<()> {
+        for (what, tensors) in [("inputs", &self.inputs), ("outputs", &self.outputs)] {
+            ensure!(!tensors.is_empty(), "--model: it has no {what}: leave --model out");
+        }
+        if let Requests::Picture(picture) = requests {
+            let pixels = picture.width.saturating_mul(picture.height);
+            ensure!(
+                (1..=PIXELS_MAX).contains(&pixels),
+                "--model: its pictures have {pixels} pixels, a sample has 1 to {PIXELS_MAX}: leave \
+                 --model out"
+            );
+            return Ok(());
+        }
         for input in &self.inputs {
-            let elements = dims(input).into_iter().fold(1, usize::saturating_mul);
+            let elements = elements(input);
             ensure!(
                 elements <= SAMPLE_MAX,
                 "--model: {} has {elements} elements, too many for a sample request (at most \
@@ -89,8 +104,9 @@ impl<'a> Fit<'a> {
     /// # Errors
     /// An input is too large for a sample.
     pub(super) fn new(name: &'a str, called: &str, model: &'a Signature) -> Result<Self> {
-        model.check()?;
-        Ok(Self { name, called: shown(called), requests: Requests::of(model), model })
+        let requests = Requests::of(model);
+        model.check(&requests)?;
+        Ok(Self { name, called: shown(called), requests, model })
     }
 
     /// The lines of its first comment.
@@ -287,7 +303,12 @@ fn filled(tensor: &TensorInfo) -> Value {
 
 /// Whether an output is too large for an answer, which has at most 4 MiB.
 pub(super) fn is_large(output: &TensorInfo) -> bool {
-    dims(output).into_iter().fold(1, usize::saturating_mul) > ELEMENTS_MAX
+    elements(output) > ELEMENTS_MAX
+}
+
+/// The elements that a sample of a tensor has at most. A size of 0 does not make it small.
+fn elements(tensor: &TensorInfo) -> usize {
+    dims(tensor).into_iter().fold(1, |product, size| product.saturating_mul(size.max(1)))
 }
 
 /// A tensor, for tests.
