@@ -80,6 +80,16 @@ impl Server {
         run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
     }
 
+    /// A figure of the process in KiB, as `/proc/PID/status` names it: `VmRSS` is what is in memory,
+    /// `RssAnon` is that part of it which is of no file.
+    pub(crate) fn memory_kib(&self, figure: &str) -> Result<f64> {
+        let path = format!("/proc/{}/status", self.process.child.id());
+        let status = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+        let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
+        let line = line.with_context(|| format!("{path} has no {figure}"))?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
     /// The program `gristmill`, for commands to this server.
     pub(crate) fn cli(&self, gristmill: &Path) -> Command {
         let mut command = program(gristmill);
