@@ -80,8 +80,8 @@ impl Server {
         run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
     }
 
-    /// A figure of the process in KiB, as `/proc/PID/status` names it: `VmRSS` is what is in memory,
-    /// `RssAnon` is that part of it which is of no file.
+    /// A figure of the process in KiB, by its name in `/proc/PID/status`: `VmRSS` is what is in
+    /// memory, `RssAnon` the part of it that is of no file.
     pub(crate) fn memory_kib(&self, figure: &str) -> Result<f64> {
         let path = format!("/proc/{}/status", self.process.child.id());
         let status = std::fs::read_to_string(&path).with_context(|| path.clone())?;
