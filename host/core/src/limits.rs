@@ -38,8 +38,8 @@ pub struct PluginLimits {
 const HOSTCALL_BYTES: usize = 33 << 20;
 
 impl PluginLimits {
-    /// By how much `hostcall_bytes` exceeds its default. The owner is charged for it during a call:
-    /// what one call across the border passes is allocated before anything else can count it.
+    /// By how much `hostcall_bytes` exceeds its default. The owner is charged for it during a
+    /// call, because the host cannot count what it receives before it has allocated it.
     pub fn hostcall_bytes_over_default(&self) -> usize {
         self.hostcall_bytes.saturating_sub(HOSTCALL_BYTES)
     }

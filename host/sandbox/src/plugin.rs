@@ -258,9 +258,9 @@ impl Plugin {
     ) -> Result<T, CallError> {
         let Placing { keep, export, half, latest, began } = placing;
         let Grant { limits, account, usage, .. } = grant;
-        // To copy what such a call may pass takes too long for a serving thread.
-        let passes_much = limits.hostcall_bytes_over_default() > 0;
-        let is_long = self.engine.long_calls().begins(export, account, half) || passes_much;
+        // What a call may pass beyond the default takes too long to copy on a serving thread.
+        let is_long = self.engine.long_calls().begins(export, account, half)
+            || limits.hostcall_bytes_over_default() > 0;
         let rests = half == Half::First && keep.rests();
         let wanted = Wanted { half, is_long, rests, latest };
         let (permits, rest) = self.engine.permits(account, wanted, export.round()).await?;
@@ -272,13 +272,10 @@ impl Plugin {
         }
         let meter = Arc::new(Meter::new(limits.cpu));
         let kept = keep.take().and_then(|guest| self.engine.renew(guest, &grant, meter.clone()));
-        let guest = match kept {
-            Some(guest) => guest,
-            None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
-        };
-        let call = call(self.engine.begin(guest, account)?);
+        let fresh = || Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi));
+        let guest = kept.unwrap_or_else(fresh);
         let new = NewCall {
-            call,
+            call: call(self.engine.begin(guest, account)?),
             meter: meter.clone(),
             export,
             account,

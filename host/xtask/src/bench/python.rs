@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_client::{Client, block_on};
 use http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::clients::{Round, wrk_script};
 use super::harness::{Bench, grant};
@@ -21,7 +22,7 @@ use super::rounds::{compare, in_turns, median};
 use super::running::Running;
 use crate::server::Server;
 use crate::shell::{program, root, run as run_program, step, target};
-use crate::table::Bound::{AtLeast, AtMost};
+use crate::table::Bound::{self, AtLeast, AtMost};
 use crate::{runtimes, setup};
 
 /// Where the peer answers.
@@ -89,8 +90,8 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
 /// A row of the table.
 struct Figures {
     what: String,
-    figures: serde_json::Value,
-    bound: Option<(f64, crate::table::Bound, &'static str)>,
+    figures: Value,
+    bound: Option<(f64, Bound, &'static str)>,
 }
 
 /// What the team has.
@@ -108,8 +109,7 @@ impl Team<'_, '_> {
         let mut new = program(&self.bench.gristmill);
         new.args(["plugin", "new", name, "--language", language, "--folder"]).arg(&folder);
         new.arg("--model").arg(&self.model);
-        new.env("ORT_DYLIB_PATH", setup::install_onnxruntime()?)
-            .stdout(std::process::Stdio::null());
+        new.env("ORT_DYLIB_PATH", setup::install_onnxruntime()?).stdout(Stdio::null());
         setup::set_build_folders(&mut new);
         run_program(&mut new)?;
         Ok(folder)
@@ -120,7 +120,7 @@ impl Team<'_, '_> {
         let file = folder.with_extension("tar");
         let mut build = program(&self.bench.gristmill);
         build.args(["plugin", "build"]).arg(folder).arg("--out").arg(&file);
-        build.stdout(std::process::Stdio::null());
+        build.stdout(Stdio::null());
         setup::set_build_folders(&mut build);
         run_program(&mut build)?;
         Ok(file)

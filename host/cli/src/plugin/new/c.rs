@@ -6,7 +6,7 @@ use anyhow::Result;
 use gristmill_core::Dtype;
 use serde_json::Value;
 
-use super::signature::{Files, Fit, Picture, Requests, is_large, tested_dims};
+use super::signature::{Files, Fit, Picture, Requests, is_large, sizes, tested_dims};
 
 /// The files that replace those of the template.
 ///
@@ -42,13 +42,11 @@ fn dtype(dtype: Dtype) -> String {
 }
 
 /// A shape; none for a size is any.
-fn shape(sizes: impl Iterator<Item = Option<usize>>) -> String {
-    let sizes = sizes.map(|size| size.map_or("GM_ANY".into(), |size| size.to_string()));
-    let sizes: Vec<_> = sizes.collect();
-    match sizes.is_empty() {
+fn shape(dims: &[Option<usize>]) -> String {
+    match dims.is_empty() {
         // An array of C has an element at least.
         true => "(gm_shape){NULL, 0}".into(),
-        false => format!("GM_SHAPE({})", sizes.join(", ")),
+        false => format!("GM_SHAPE({})", sizes(dims, "GM_ANY").join(", ")),
     }
 }
 
@@ -81,7 +79,7 @@ fn plugin(fit: &Fit<'_>) -> String {
                     plugin,
                     "    GM_TRY(give_tensor(prepared, {name}, request, {pointer}, {},\n                       {}));",
                     dtype(input.dtype),
-                    shape(input.dims.iter().copied())
+                    shape(&input.dims)
                 );
             }
             plugin += "    return GM_OK;\n";
@@ -251,8 +249,8 @@ fn tests(fit: &Fit<'_>) -> String {
     tests += "\nstatic void the_outputs_become_the_answer(void) {\n    \
               static const uint8_t zeros[1 << 20];\n    gm_host_tensor outputs[] = {\n";
     for output in &fit.model.outputs {
-        let sizes = tested_dims(output);
-        let elements: usize = sizes.iter().product();
+        let dims = tested_dims(output);
+        let elements: usize = dims.iter().product();
         // A text without letters has its length, which is 0, in four bytes.
         let bytes = elements * output.dtype.size_bytes().unwrap_or(4);
         let _ = writeln!(
@@ -260,7 +258,7 @@ fn tests(fit: &Fit<'_>) -> String {
             "        {{{}, {}, {}, {{zeros, {bytes}}}}},",
             quoted(&output.name),
             dtype(output.dtype),
-            shape(sizes.into_iter().map(Some))
+            shape(&dims.into_iter().map(Some).collect::<Vec<_>>())
         );
     }
     let _ = writeln!(

@@ -6,7 +6,7 @@ use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 use serde_json::Value;
 
-use super::signature::{Files, Fit, Picture, Requests, element, is_large, tested_dims};
+use super::signature::{Files, Fit, Picture, Requests, element, is_large, sizes, tested_dims};
 
 /// The files that replace those of the template.
 ///
@@ -127,10 +127,8 @@ fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
         let name_in_rows = quoted(&input.name);
         return format!("{name}: request.jsonTensor('', {dtype}, {{ keys: [{name_in_rows}] }})");
     }
-    let size = |size: &Option<usize>| size.map_or("null".into(), |size| size.to_string());
-    let sizes: Vec<_> = input.dims.iter().map(size).collect();
-    let pointer = quoted(&fit.pointer(input));
-    format!("{name}: tensorAt(request, {pointer}, {dtype}, [{}])", sizes.join(", "))
+    let (pointer, sizes) = (quoted(&fit.pointer(input)), sizes(&input.dims, "null").join(", "));
+    format!("{name}: tensorAt(request, {pointer}, {dtype}, [{sizes}])")
 }
 
 /// The lines of preprocess for a picture.

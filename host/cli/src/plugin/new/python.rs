@@ -6,7 +6,9 @@ use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 use serde_json::Value;
 
-use super::signature::{Files, Fit, Picture, Requests, Signature, element, is_large, tested_dims};
+use super::signature::{
+    Files, Fit, Picture, Requests, Signature, element, is_large, sizes, tested_dims,
+};
 
 /// The files that replace those of the template.
 ///
@@ -121,13 +123,8 @@ fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
     if matches!(fit.requests, Requests::Objects) {
         return format!("{name}: request.json_tensor(\"\", {dtype}, keys=[{name}])");
     }
-    let size = |size: &Option<usize>| size.map_or("None".into(), |size| size.to_string());
-    let sizes: Vec<_> = input.dims.iter().map(size).collect();
-    format!(
-        "{name}: tensor_at(request, {}, {dtype}, [{}])",
-        quoted(&fit.pointer(input)),
-        sizes.join(", ")
-    )
+    let (pointer, sizes) = (quoted(&fit.pointer(input)), sizes(&input.dims, "None").join(", "));
+    format!("{name}: tensor_at(request, {pointer}, {dtype}, [{sizes}])")
 }
 
 impl Picture {
@@ -157,11 +154,9 @@ impl Picture {
         };
         let mut options = Vec::new();
         options.extend(self.has_channels_last.then_some("layout=Layout.NHWC"));
-        match (model.inputs[0].dtype, self.is_gray) {
-            (Dtype::Uint8, _) => options.push("dtype=Dtype.UINT8"),
-            (_, false) => options.push("mean=MEAN, std=STD"),
-            (_, true) => {}
-        }
+        let dtype = model.inputs[0].dtype;
+        options.extend((dtype == Dtype::Uint8).then_some("dtype=Dtype.UINT8"));
+        options.extend(self.is_normalised(dtype).then_some("mean=MEAN, std=STD"));
         format!(
             "        picture = Pixels.decode(request.body{color})\n        \
              fitted = {fitted}\n        \

@@ -49,9 +49,8 @@ impl Signature {
     /// Its tensors with names, types and shapes, for a comment.
     fn text(&self) -> String {
         let one = |tensor: &TensorInfo| {
-            let size = |size: &Option<usize>| size.map_or("-1".into(), |size| size.to_string());
-            let sizes: Vec<_> = tensor.dims.iter().map(size).collect();
-            format!("{} {} [{}]", shown(&tensor.name), tensor.dtype, sizes.join(","))
+            let sizes = sizes(&tensor.dims, "-1").join(",");
+            format!("{} {} [{sizes}]", shown(&tensor.name), tensor.dtype)
         };
         let all = |tensors: &[TensorInfo]| tensors.iter().map(one).collect::<Vec<_>>().join(", ");
         format!("{} -> {}", all(&self.inputs), all(&self.outputs))
@@ -168,6 +167,11 @@ impl<'a> Fit<'a> {
             false => self.model.outputs.iter().map(|output| &*output.name).collect(),
         }
     }
+}
+
+/// Sizes as texts, with `open` for one that may differ.
+pub(super) fn sizes(dims: &[Option<usize>], open: &str) -> Vec<String> {
+    dims.iter().map(|size| size.map_or(open.to_owned(), |size| size.to_string())).collect()
 }
 
 /// A text that can stand in a comment of any language.

@@ -77,8 +77,8 @@ impl ServerModel {
         };
         let mut ran = Vec::new();
         for group in groups(&requests) {
-            let named = |(at, request): (usize, &&Value)| json!({ "name": format!("request-{at}"), "request": request });
-            let samples: Vec<_> = group.iter().enumerate().map(named).collect();
+            let sample = |(at, request): (usize, &&Value)| json!({ "name": name_of(at), "request": request });
+            let samples: Vec<_> = group.iter().enumerate().map(sample).collect();
             let document = json!({
                 "pre": PRE,
                 "model": self.model,
@@ -96,7 +96,7 @@ impl ServerModel {
                 .post("releases?dry_run=true&show_answers=true", &json!({ "changes": changes }))
                 .context("the server did not run the requests")?;
             for at in 0..group.len() {
-                let name = format!("request-{at}");
+                let name = name_of(at);
                 let is_it = |shown: &&Value| shown["pipeline"] == PRE && shown["sample"] == *name;
                 let shown = tried["samples"].as_array().and_then(|list| list.iter().find(is_it));
                 let shown = shown.context("the server did not answer what a request got")?;
@@ -112,6 +112,11 @@ impl ServerModel {
         let (tenant, digest) = (&self.tenant, file.digest);
         Ok(json!({ "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": digest }))
     }
+}
+
+/// The name of a sample, by its place in its group.
+fn name_of(at: usize) -> String {
+    format!("request-{at}")
 }
 
 /// The request of a sample.
