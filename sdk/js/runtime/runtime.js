@@ -11,6 +11,13 @@ import { beginCall, useLoadingGlobals } from './globals.js';
 
 const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess };
 
+/**
+ * Lets the engine compile all functions of the script now. It compiles a function at its first call
+ * otherwise, and each fresh instance would do so again. It has no setting for this that `eval` takes,
+ * but it compiles all that stands behind this directive. The code does not become asm.js.
+ */
+const WHOLE = '"use asm";';
+
 /** The functions of the plugin that was loaded. */
 const plugin = {};
 
@@ -31,7 +38,7 @@ export function load(app) {
     globalThis[PLACES] = JSON.parse(text(app.replace(/js$/, 'json')));
     const module = { exports: {} };
     // In the global scope, and not in this module's. The first line stays the first.
-    const run = (0, eval)(`(function (module, exports, require) {${text(app)}\n})\n//# sourceURL=${app}`);
+    const run = (0, eval)(`(function (module, exports, require) {${WHOLE}${text(app)}\n})\n//# sourceURL=${app}`);
     run.call(undefined, module, module.exports, require);
     const { exports } = module;
     const exported = Object.keys(CALLS).filter((name) => typeof exports[name] === 'function');
