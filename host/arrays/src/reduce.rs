@@ -279,8 +279,8 @@ fn variance(
     with("divide", &sum, (count as f64 - correction).max(0.0), room)
 }
 
-/// `cumulative_sum(array, axis)`.
-pub(crate) fn cumulative_sum(call: &mut Call<'_>) -> Result<Tensor, Stop> {
+/// `cumulative_sum(array, axis)`, `cumulative_prod(array, axis)`.
+pub(crate) fn cumulative(call: &mut Call<'_>, is_product: bool) -> Result<Tensor, Stop> {
     let array = call.array(0)?;
     let (array, axis) = call.axis_or_flat(0, array)?;
     let dtype = if is_float(array.dtype()) { array.dtype() } else { sum_of(array.dtype()) };
@@ -291,8 +291,11 @@ pub(crate) fn cumulative_sum(call: &mut Call<'_>) -> Result<Tensor, Stop> {
         let source = elements::<T>(&array)?;
         fill(call.room, dtype, array.shape(), |out: &mut [T], room| {
             for (at, element) in source.iter().enumerate() {
-                let is_first = at % block < inner;
-                out[at] = if is_first { *element } else { out[at - inner].add(*element) };
+                out[at] = match at % block < inner {
+                    true => *element,
+                    false if is_product => out[at - inner].multiply(*element),
+                    false => out[at - inner].add(*element),
+                };
                 if at.is_multiple_of(ELEMENTS_PER_PART) {
                     room.go_on()?;
                 }

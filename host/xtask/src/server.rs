@@ -55,6 +55,8 @@ impl Server {
             // A comparison may start an older server, which ignores an unknown variable but
             // refuses an unknown flag.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
+            // A benchmark may upload a thousand plugins.
+            .env("GRISTMILL_TENANT_COMPILED_BYTES_MAX", (64_u64 << 30).to_string())
             // Nothing is compiled beside what is measured or tried.
             .env("GRISTMILL_PREPARE_RUNTIMES", "false")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)

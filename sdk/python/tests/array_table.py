@@ -124,7 +124,14 @@ def _expressions():
     )
     # Shapes.
     yield from (
-        *("m.T", "n.T", "m.reshape(3, 2)", "m.reshape(-1)", "m.reshape(4, -1)", "n.reshape((2, 6))"),
+        *(
+            "m.T",
+            "n.T",
+            "m.reshape(3, 2)",
+            "m.reshape(-1)",
+            "m.reshape(4, -1)",
+            "n.reshape((2, 6))",
+        ),
         *("n.transpose(1, 0, 2)", "np.transpose(n, (2, 0, 1))", "n.transpose(0, 1)", "m.ravel()"),
         *("np.swapaxes(n, 0, 2)", "np.moveaxis(n, 0, -1)", "np.moveaxis(n, 2, 0)"),
         *("np.expand_dims(m, 0)", "np.expand_dims(m, 1)", "np.expand_dims(m, -1)"),
@@ -133,8 +140,19 @@ def _expressions():
         *("np.concatenate([m, m])", "np.concatenate([m, int32_a], axis=1)", "np.stack([m, m], 1)"),
         *("np.concatenate([m, i])", "np.concatenate([m, n], axis=None)", "np.stack([m, m], -1)"),
         *("np.vstack([i, i])", "np.hstack([i, i])", "np.hstack([m, m])", "np.stack([i, m])"),
-        *("np.column_stack([i, i])", "np.repeat(m, 2)", "np.repeat(m, 3, axis=0)", "m.repeat(2, 1)"),
-        *("np.tile(i, 2)", "np.tile(m, (2, 1))", "np.flip(m)", "np.flip(m, 1)", "np.flip(n, (0, 2))"),
+        *(
+            "np.column_stack([i, i])",
+            "np.repeat(m, 2)",
+            "np.repeat(m, 3, axis=0)",
+            "m.repeat(2, 1)",
+        ),
+        *(
+            "np.tile(i, 2)",
+            "np.tile(m, (2, 1))",
+            "np.flip(m)",
+            "np.flip(m, 1)",
+            "np.flip(n, (0, 2))",
+        ),
         *("np.concatenate([none, m])", "np.stack([none, none])", "none.T", "none.reshape(3, 0)"),
     )
     # Order.
@@ -142,18 +160,32 @@ def _expressions():
         *("np.sort(odd)", "np.argsort(odd)", "np.sort(n, axis=None)", "np.sort(m, axis=0)"),
         *("np.argsort(m, axis=None)", "np.unique([3, 1, 3, 2])", "np.sort(many, axis=1)[:, ::977]"),
         *("np.unique([3, 1, 3], return_counts=True)[1]", "np.unique(odd)", "np.unique(none)"),
-        *("np.sort(many.ravel())[::7001]", "np.searchsorted([1, 3, 5], [0, 3, 9])", "np.sort(none)"),
+        *(
+            "np.sort(many.ravel())[::7001]",
+            "np.searchsorted([1, 3, 5], [0, 3, 9])",
+            "np.sort(none)",
+        ),
         *("np.searchsorted([1, 3, 5], [[3, 4]], side='right')", "np.sort(mask)"),
         *("np.argsort(many.ravel() // 1, kind='stable')[::999]",),
     )
     # Products.
     yield from (
-        *("m @ m.T", "m @ np.array([1, 2, 3])", "np.array([1.0, 2.0]) @ m", "n @ n.transpose(0, 2, 1)"),
+        *(
+            "m @ m.T",
+            "m @ np.array([1, 2, 3])",
+            "np.array([1.0, 2.0]) @ m",
+            "n @ n.transpose(0, 2, 1)",
+        ),
         *("m @ m", "i @ i", "n @ np.array([[1.0], [2.0]])", "np.dot(i, i)"),
         *("np.outer(i, [1, 2])", "none @ none.T", "none.T @ none", "zero @ m", "np.linalg.norm(m)"),
         *("np.linalg.norm(m, axis=1)", "np.linalg.norm(m, axis=0, keepdims=True)"),
         *("many @ many.T", "uint8_a @ uint8_a.T", "np.dot(zero, m)", "np.dot(m, i)"),
-        *("np.linalg.norm(uint8_a)", "np.linalg.norm(int32_b * 100)", "n.mT", "np.linalg.norm(i, 2)"),
+        *(
+            "np.linalg.norm(uint8_a)",
+            "np.linalg.norm(int32_b * 100)",
+            "n.mT",
+            "np.linalg.norm(i, 2)",
+        ),
     )
     # Making.
     yield from (
@@ -164,16 +196,203 @@ def _expressions():
         *("np.array([1, 2.5])", "np.array([True, 2])", "np.array([])", "np.array([[], []])"),
         *("np.array([1, -1], np.uint8)", "np.array(3)", "np.array([2**63])", "np.zeros_like(m)"),
         *("np.full_like(int8_a, 3)", "np.asarray(range(4))", "np.array([m, m])", "np.identity(2)"),
-        *("np.array([[1, 2], [3]])", "np.array(['a'])[0] + 1", "np.array([1.5, 2.5]).astype(np.int32)"),
+        *(
+            "np.array([[1, 2], [3]])",
+            "np.array(['a'])[0] + 1",
+            "np.array([1.5, 2.5]).astype(np.int32)",
+        ),
         *("np.frombuffer(bytes(8), np.float32)", "np.isclose(m, m + 1e-9)", "m.astype('float64')"),
-        *("np.arange(2**53, 2**53 + 3)", "np.arange(1, 2, 0.1)", "np.linspace(-1, 1, 4, dtype=np.int32)"),
-        *("np.arange(mask.sum())", "np.array([0.30000000000000004]) == 0.1 + 0.2", "np.rint(int32_a)"),
+        *(
+            "np.arange(2**53, 2**53 + 3)",
+            "np.arange(1, 2, 0.1)",
+            "np.linspace(-1, 1, 4, dtype=np.int32)",
+        ),
+        *(
+            "np.arange(mask.sum())",
+            "np.array([0.30000000000000004]) == 0.1 + 0.2",
+            "np.rint(int32_a)",
+        ),
         *("np.array([1.1, 2.675, 1e23, 5e-324, 1.7976931348623157e308])", "np.round(int64_a)"),
         *("np.isclose(1.0, np.array([np.inf, 1.0]))", "np.isclose(uint8_a, uint8_a + 1, atol=1)"),
         *("np.median(np.array([1, np.nan, 3]))", "uint8_a < 300", "uint8_a != -1", "300 > int8_a"),
         *("int64_a >= -(2**63)", "uint64_a > -1", "np.squeeze(m, 5)", "np.squeeze(zero)"),
         *("np.moveaxis(n, 0, 5)", "np.stack([m[:, 0]] * 1200).sum()", "np.concatenate([i] * 700)"),
         *("np.where(m > 0, 1, 0)", "np.where(mask, m, 0)", "np.where(mask, m, n[0].T)"),
+    )
+    # What is made of other functions.
+    for dtype in _ALL:
+        yield f"np.diff({dtype}_a)"
+        yield f"np.cumprod({dtype}_b)"
+        yield f"np.tril({dtype}_a)"
+        yield f"np.pad({dtype}_a, 1)"
+        yield f"np.isin({dtype}_a, [1, 3, 7])"
+        yield f"np.unique({dtype}_b, return_index=True)[1]"
+        yield f"np.positive({dtype}_a)" if dtype != "bool" else "np.diff(mask, axis=0)"
+        yield f"np.result_type({dtype}_a, np.float32) == np.float64"
+        yield f"np.can_cast(np.{dtype}, np.int16)"
+        yield f"np.isdtype({dtype}_a.dtype, 'integral')"
+        yield f"np.isdtype({dtype}_a.dtype, ('bool', np.float32))"
+    for dtype in _NUMBERS:
+        yield f"np.percentile({dtype}_b, 40)"
+        yield f"np.quantile({dtype}_a[:1], [0, 0.3, 1], axis=1)"
+        yield f"np.ptp({dtype}_a, axis=0)"
+        yield f"np.einsum('ij,kj->ik', {dtype}_a, {dtype}_a)"
+        yield f"np.tensordot({dtype}_a, {dtype}_a, ([0], [0]))"
+        yield f"np.trace({dtype}_a)"
+        yield f"np.sum({dtype}_a, axis=1, dtype=np.float32)"
+        yield f"np.mean({dtype}_b, dtype=np.float64)"
+    for dtype in _INTS:
+        yield f"np.iinfo(np.{dtype}).max + 0.0"
+        yield f"np.iinfo(np.{dtype}).min + 0.0"
+        yield f"np.bincount({dtype}_a[0])"
+    for name in ["eps", "max", "min", "tiny", "smallest_normal", "bits"]:
+        yield from [f"float(np.finfo(np.{dtype}).{name})" for dtype in ["float16", *_FLOATS]]
+    for function in (
+        *("arcsinh", "arccosh", "arctanh", "cbrt", "signbit", "nan_to_num", "real", "conj"),
+        *("radians", "degrees", "nansum", "nanmean", "nanmax", "nanmin", "diff", "ptp"),
+    ):
+        yield f"np.{function}(m)"
+        yield f"np.{function}(odd)"
+        yield f"np.{function}(n / 20)"
+    for function in ["copysign", "fmax", "fmin", "logaddexp"]:
+        yield f"np.{function}(m, m[::-1])"
+        yield f"np.{function}(odd, odd[::-1])"
+    yield from (
+        *(
+            "np.roll(m, 1)",
+            "np.roll(m, -1, axis=1)",
+            "np.roll(m, 5, 0)",
+            "np.roll(n, (1, 2), (0, 1))",
+        ),
+        *("np.roll(none, 1)", "np.roll(m, 1, axis=5)", "np.roll(n, 1, (0, 2))", "np.flipud(n)"),
+        *("np.fliplr(m)", "np.pad(m, ((0, 1), (2, 0)))", "np.pad(m, (1, 2), constant_values=7)"),
+        *("np.pad(m, 2, mode='edge')", "np.pad(m, 5, mode='reflect')", "np.pad(m, 4, 'symmetric')"),
+        *("np.pad(m, 4, 'wrap')", "np.pad(m, -1)", "np.pad(none, 1)", "np.pad(none, 1, 'edge')"),
+        *("np.pad(m, ((1, 1),))", "np.pad(m, 1, 'odd')", "np.pad(m, ((0, 0), (0, 0), (1, 1)))"),
+        *("np.pad(i, 1, constant_values=(4, 5))", "np.triu(n)", "np.triu(m, 1)", "np.tril(i)"),
+        *("np.tril(n, -1)", "np.diag(m)", "np.diag(m, 1)", "np.diag(m, -1)", "np.diag(i)"),
+        *(
+            "np.diag(i, -2)",
+            "np.diag(i, 1)",
+            "np.diag(n)",
+            "np.diagonal(n, 1, 1, 2)",
+            "np.trace(n)",
+        ),
+        *(
+            "np.diagonal(m, 5)",
+            "np.diagonal(n, axis1=0, axis2=0)",
+            "np.trace(m, 1)",
+            "np.diag(m, 9)",
+        ),
+        *("np.meshgrid(i, [1, 2])[0]", "np.meshgrid(i, [1, 2], indexing='ij')[1]"),
+        *("np.meshgrid(i, [1, 2], [5.0])[2]", "np.broadcast_arrays(m, i)[1]"),
+        *(
+            "np.broadcast_arrays(m, m.T)[0]",
+            "np.split(m, 3, axis=1)[2]",
+            "np.split(m, 2, axis=1)[0]",
+        ),
+        *("np.array_split(i, 2)[0]", "np.array_split(i, [1])[1]", "np.array_split(n, 0)[0]"),
+        *("np.split(np.arange(7), [2, 5])[1]", "np.atleast_1d(2.5)", "np.atleast_3d(i)"),
+        *("np.atleast_3d(m)", "np.dstack([m, m])", "np.append(m, [[1, 2, 3]], axis=0)"),
+        *("np.append(i, 4)", "np.ndim(n)", "np.shape(n)", "np.size(n)", "np.copy(m)"),
+        *("np.unstack(n, axis=1)[2]", "np.matrix_transpose(n)", "np.astype(m, np.int32)"),
+        *(
+            "np.select([m > 3, m > 0], [m, -m], 9)",
+            "np.select([mask], [1])",
+            "np.select([mask], [])",
+        ),
+        *(
+            "np.average(m)",
+            "np.average(m, axis=1, weights=[1, 2, 3])",
+            "np.average(m, weights=mask)",
+        ),
+        *("np.average(m, axis=0, weights=[1, 2, 3])", "np.nansum(float32_a, axis=1)"),
+        *("np.nanmean(float64_a, axis=0)", "np.nanmax(float32_a, axis=1, keepdims=True)"),
+        *("np.nanmin(np.array([np.nan, np.nan]))", "np.nanmax(int32_a)", "np.diff(m, 2)"),
+        *("np.diff(n, axis=0)", "np.diff(m, 0)", "np.diff(m, -1)", "np.diff(m, 9)"),
+        *("np.nan_to_num(odd, nan=1.0, posinf=2.0, neginf=-2.0)", "np.nan_to_num(float32_a)"),
+        *("np.percentile(m, 50)", "np.percentile(m, [25, 50, 75])", "np.percentile(m, 90, axis=1)"),
+        *(
+            "np.percentile(n, [10, 99], axis=(1))",
+            "np.percentile(m, 101)",
+            "np.percentile(odd, 50)",
+        ),
+        *("np.percentile(odd[1:], 30)", "np.quantile(m, 0.5, axis=0, keepdims=True)"),
+        *("np.quantile(m, -0.1)", "np.quantile(none, 0.5)", "np.quantile(mask, 0.5)"),
+        *(
+            "np.quantile(many, 0.123, axis=1)",
+            "np.quantile(zero, 0.5)",
+            "np.quantile(m, [], axis=0)",
+        ),
+        *(
+            "np.isin(m, [0.25, 4])",
+            "np.isin(i, 2, invert=True)",
+            "np.isin(odd, odd)",
+            "np.isin(m, [])",
+        ),
+        *(
+            "np.unique([3, 1, 3, 2], return_index=True)[1]",
+            "np.unique([[3, 1], [3, 2]], return_inverse=True)[1]",
+        ),
+        *("np.unique([3, 1, 3], True, True, True)[3]", "np.unique_all(i).inverse_indices"),
+        *(
+            "np.unique_counts([3, 1, 3]).counts",
+            "np.unique_inverse([[3, 1], [3, 2]]).inverse_indices",
+        ),
+        *("np.unique_values([3, 1, 3])", "np.digitize([0.5, 1, 5], [0, 1, 2])"),
+        *("np.digitize([0.5, 1, 5], [0, 1, 2], right=True)", "np.bincount([1, 1, 4], minlength=3)"),
+        *(
+            "np.bincount([1], minlength=3)",
+            "np.bincount([-1])",
+            "np.bincount(m)",
+            "np.bincount(i[:0])",
+        ),
+        *("np.histogram(m)[0]", "np.histogram(m, 4)[1]", "np.histogram(m, [0, 1, 4])[0]"),
+        *("np.histogram(many, 7, (0, 900))[0]", "np.histogram([3, 3])[0]", "np.histogram(i, 3)[0]"),
+        *("np.interp([0, 1.5, 3, 9], [1, 2, 3], [10, 20, 30])", "np.interp(odd, [0, 2], [1, 5])"),
+        *("np.interp([0, 9], [1, 2], [5, 6], left=-1, right=-2)", "np.interp(0.5, [1], [7])"),
+        *("np.inner(i, i)", "np.inner(m, i)", "np.inner(m, m)", "np.inner(m, 2)", "np.vdot(m, m)"),
+        *("np.vecdot(m, m)", "np.vecdot(m, i)", "np.vecdot(n, n, axis=1)", "np.vecdot(m, [1, 2])"),
+        *(
+            "np.tensordot(n, n, 3)",
+            "np.tensordot(m, i, 1)",
+            "np.tensordot(m, m)",
+            "np.tensordot(m, n, 1)",
+        ),
+        *("np.tensordot(n, n, ([0, 2], [0, 2]))", "np.tensordot(m, i, 0)", "np.tensordot(i, i)"),
+        *(
+            "np.einsum('ij->ji', m)",
+            "np.einsum('ij->j', m)",
+            "np.einsum('ij', m)",
+            "np.einsum('ij->', m)",
+        ),
+        *(
+            "np.einsum('ij,jk', m, m.T)",
+            "np.einsum('bij,bkj->bik', n, n)",
+            "np.einsum('i,i->i', i, i)",
+        ),
+        *(
+            "np.einsum('i,j->ij', i, i)",
+            "np.einsum('ii->i', n[0, :2])",
+            "np.einsum('ii', n[0, :2])",
+        ),
+        *("np.einsum('ijk,jl,k->il', n, m.T, [1, 2])", "np.einsum('ij,ij->', m, m)"),
+        *("np.einsum('ij,jk->ik', m, m)", "np.einsum('ij->ik', m)", "np.einsum('i', m)"),
+        *("np.einsum('iij->ij', np.ones((2, 2, 3)))", "np.einsum('bi,bi->b', m, m)"),
+        *(
+            "np.cumprod(m, axis=1)",
+            "np.cumprod(n)",
+            "np.cumulative_prod(i)",
+            "np.cumprod(none, axis=0)",
+        ),
+        *("np.result_type(np.int8, np.uint8) == np.int16", "np.result_type(m, 2.5) == np.float32"),
+        *("np.can_cast(np.float64, np.float32)", "np.can_cast(np.int32, np.float64)"),
+        *("np.isdtype(np.float32, 'real floating')", "np.isdtype(np.int8, 'text')"),
+        *(
+            "np.finfo(np.int32).eps",
+            "np.iinfo(np.float32).max",
+            "np.iinfo(np.int64).max == 2**63 - 1",
+        ),
     )
     # What several operations make.
     yield from (

@@ -25,6 +25,32 @@ def test_expressions_mean_what_they_mean_in_numpy():
     assert len(array_table.EXPRESSIONS) > 1000
 
 
+#: The functions of the Python array API standard, 2024.12.
+STANDARD = """
+abs acos acosh add all any arange argmax argmin argsort asarray asin asinh astype atan atan2 atanh
+bitwise_and bitwise_invert bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
+broadcast_arrays broadcast_to can_cast ceil clip concat conj copysign cos cosh count_nonzero
+cumulative_prod cumulative_sum diff divide e empty empty_like equal exp expand_dims expm1 eye finfo
+flip floor floor_divide full full_like greater greater_equal hypot iinfo inf isdtype isfinite isinf
+isnan less less_equal linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or
+logical_xor matmul matrix_transpose max maximum mean meshgrid min minimum moveaxis multiply nan
+negative newaxis nonzero not_equal ones ones_like permute_dims pi positive pow prod real reciprocal
+remainder repeat reshape result_type roll round searchsorted sign signbit sin sinh sort sqrt square
+squeeze stack std subtract sum take take_along_axis tan tanh tensordot tile tril triu trunc
+unique_all unique_counts unique_inverse unique_values unstack var vecdot where zeros zeros_like
+""".split()
+
+
+def test_the_functions_of_the_standard_are_there():
+    assert [name for name in STANDARD if not hasattr(np, name)] == []
+
+
+def test_a_fault_in_a_composed_function_has_the_line_of_the_plugin():
+    wrong = np.diff(array(), axis=0) + np.nanmean(np.zeros((2, 5)), axis=0)
+    with pytest.raises(ValueError, match=r"add: .*test_numpy.py, line \d+, in test_a_fault_in"):
+        wrong.tolist()
+
+
 ROWS = [[1.5, -2.0, 0.25], [4.0, -0.5, 3.0]]
 
 

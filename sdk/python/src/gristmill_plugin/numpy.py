@@ -22,7 +22,7 @@ import sys
 from array import array as _packed
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .blob import Blob
 from .host import Err, arrays, tensors
@@ -339,6 +339,69 @@ class ndarray(Elements):
         """The places of the elements in sorted order."""
         return argsort(self, axis, descending=descending)
 
+    if TYPE_CHECKING:
+        # For editors and type checkers: these are made below, by table.
+        def __add__(self, other: Any) -> ndarray: ...
+        def __radd__(self, other: Any) -> ndarray: ...
+        def __sub__(self, other: Any) -> ndarray: ...
+        def __rsub__(self, other: Any) -> ndarray: ...
+        def __mul__(self, other: Any) -> ndarray: ...
+        def __rmul__(self, other: Any) -> ndarray: ...
+        def __truediv__(self, other: Any) -> ndarray: ...
+        def __rtruediv__(self, other: Any) -> ndarray: ...
+        def __floordiv__(self, other: Any) -> ndarray: ...
+        def __rfloordiv__(self, other: Any) -> ndarray: ...
+        def __mod__(self, other: Any) -> ndarray: ...
+        def __rmod__(self, other: Any) -> ndarray: ...
+        def __pow__(self, other: Any) -> ndarray: ...
+        def __rpow__(self, other: Any) -> ndarray: ...
+        def __and__(self, other: Any) -> ndarray: ...
+        def __rand__(self, other: Any) -> ndarray: ...
+        def __or__(self, other: Any) -> ndarray: ...
+        def __ror__(self, other: Any) -> ndarray: ...
+        def __xor__(self, other: Any) -> ndarray: ...
+        def __rxor__(self, other: Any) -> ndarray: ...
+        def __lshift__(self, other: Any) -> ndarray: ...
+        def __rlshift__(self, other: Any) -> ndarray: ...
+        def __rshift__(self, other: Any) -> ndarray: ...
+        def __rrshift__(self, other: Any) -> ndarray: ...
+        def __matmul__(self, other: Any) -> ndarray: ...
+        def __rmatmul__(self, other: Any) -> ndarray: ...
+        def __lt__(self, other: Any) -> ndarray: ...
+        def __le__(self, other: Any) -> ndarray: ...
+        def __gt__(self, other: Any) -> ndarray: ...
+        def __ge__(self, other: Any) -> ndarray: ...
+        def __eq__(self, other: object) -> ndarray: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> ndarray: ...  # type: ignore[override]
+        def __neg__(self) -> ndarray: ...
+        def __pos__(self) -> ndarray: ...
+        def __abs__(self) -> ndarray: ...
+        def __invert__(self) -> ndarray: ...
+        def max(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def min(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def any(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def all(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def argmax(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def argmin(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def count_nonzero(self, axis: Any = None, keepdims: builtins.bool = False) -> ndarray: ...
+        def sum(
+            self, axis: Any = None, dtype: Any = None, *, keepdims: builtins.bool = False
+        ) -> ndarray: ...
+        def prod(
+            self, axis: Any = None, dtype: Any = None, *, keepdims: builtins.bool = False
+        ) -> ndarray: ...
+        def mean(
+            self, axis: Any = None, dtype: Any = None, *, keepdims: builtins.bool = False
+        ) -> ndarray: ...
+        def var(
+            self, axis: Any = None, ddof: float = 0, keepdims: builtins.bool = False
+        ) -> ndarray: ...
+        def std(
+            self, axis: Any = None, ddof: float = 0, keepdims: builtins.bool = False
+        ) -> ndarray: ...
+        def cumsum(self, axis: int | None = None) -> ndarray: ...
+        def cumprod(self, axis: int | None = None) -> ndarray: ...
+
     # The host makes it.
 
     def _made(self) -> Tensor:
@@ -408,7 +471,7 @@ def _axis(axis: Any) -> Any:
 def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> ndarray:
     made = _new(op, args, params)
     frame = sys._getframe(1)
-    while frame.f_code.co_filename is _FILE and frame.f_back is not None:
+    while frame.f_code.co_filename in _FILES and frame.f_back is not None:
         frame = frame.f_back
     made._line = (frame.f_code, frame.f_lineno)
     depth = 1
@@ -421,7 +484,8 @@ def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> n
     return made
 
 
-_FILE = _make.__code__.co_filename
+#: The files of this module: a fault names the line of the plugin's code.
+_FILES = {_make.__code__.co_filename}
 
 
 def _new(
@@ -877,16 +941,28 @@ def array_equal(a: Any, b: Any) -> builtins.bool:
 # Along axes.
 
 
-def _reduction(op: str, name: str | None = None) -> Callable[..., ndarray]:
+def _reduction(op: str) -> Callable[..., ndarray]:
     def function(a: Any, axis: Any = None, keepdims: builtins.bool = False) -> ndarray:
         return _make(op, (asarray(a),), (_axis(axis), keepdims))
 
-    function.__name__ = function.__qualname__ = name or op
-    setattr(ndarray, name or op, function)
+    function.__name__ = function.__qualname__ = op
+    setattr(ndarray, op, function)
     return function
 
 
-sum, prod, mean = _reduction("sum"), _reduction("prod"), _reduction("mean")
+def _sum(op: str) -> Callable[..., ndarray]:
+    def function(
+        a: Any, axis: Any = None, dtype: Any = None, *, keepdims: builtins.bool = False
+    ) -> ndarray:
+        made = _make(op, (asarray(a, dtype),), (_axis(axis), keepdims))
+        return made if dtype is None else made.astype(dtype)
+
+    function.__name__ = function.__qualname__ = op
+    setattr(ndarray, op, function)
+    return function
+
+
+sum, prod, mean = _sum("sum"), _sum("prod"), _sum("mean")
 max, min = _reduction("max"), _reduction("min")
 amax, amin = max, min
 any, all = _reduction("any"), _reduction("all")
@@ -913,8 +989,14 @@ def cumsum(a: Any, axis: int | None = None) -> ndarray:
     return _make("cumulative_sum", (asarray(a),), (_axis(axis),))
 
 
-cumulative_sum = cumsum
-ndarray.cumsum = cumsum  # type: ignore[attr-defined]
+def cumprod(a: Any, axis: int | None = None) -> ndarray:
+    """The products of all elements up to each."""
+    return _make("cumulative_prod", (asarray(a),), (_axis(axis),))
+
+
+cumulative_sum, cumulative_prod = cumsum, cumprod
+setattr(ndarray, "cumsum", cumsum)
+setattr(ndarray, "cumprod", cumprod)
 
 
 def softmax(a: Any, axis: Any = -1) -> ndarray:
@@ -959,11 +1041,20 @@ def top_k(a: Any, k: int, axis: int = -1) -> tuple[ndarray, ndarray]:
     return take_along_axis(found, places, axis), places
 
 
-def unique(a: Any, return_counts: builtins.bool = False) -> Any:
-    """The different elements in order, and how often each is there."""
+def unique(
+    a: Any,
+    return_index: builtins.bool = False,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+) -> Any:
+    """The different elements in order, and what else is asked for, as NumPy gives it."""
     found = asarray(a)
-    values = _make("unique_values", (found,))
-    return (values, _make("unique_counts", (found,))) if return_counts else values
+    if not (return_index or return_inverse):
+        values = _make("unique_values", (found,))
+        return (values, _make("unique_counts", (found,))) if return_counts else values
+    values, indices, inverse, counts = unique_all(found)
+    more = ((return_index, indices), (return_inverse, inverse), (return_counts, counts))
+    return (values, *(one for wanted, one in more if wanted))
 
 
 unique_values = unique
@@ -1197,3 +1288,8 @@ def _check_own_references() -> None:
 
 
 _check_own_references()
+
+from .numpy_composed import *  # noqa: E402, F403
+from .numpy_composed import unique_all  # noqa: E402
+
+_FILES.add(unique_all.__code__.co_filename)

@@ -144,6 +144,8 @@ def _step(np: Any, op: str, given: list[Any], params: list[Any]) -> Any:
             return _along(np, op, given[0], _axes(axis))
         case "cumulative_sum", [axis]:
             return np.cumsum(given[0], axis)
+        case "cumulative_prod", [axis]:
+            return np.cumprod(given[0], axis)
         case "sort", [axis, descending]:
             found = np.sort(given[0], axis)
             return np.flip(found, -1 if axis is None else axis) if descending else found
