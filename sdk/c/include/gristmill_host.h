@@ -4,9 +4,9 @@
 //     "application/json"}; gm_host_prepared prepared = gm_host_preprocess(&request);
 //     assert(prepared.status == GM_OK && prepared.inputs[0].shape.dims[1] == 2);
 //
-// It has no limits, no deadline and no model. Pictures are resized as by the server, but a channel
-// may differ by 2 of 255. Pictures are decoded if stb_image.h is installed (Debian's libstb-dev):
-// JPEG, PNG, BMP and GIF, not turned upright.
+// It has no limits, no deadline, no model and no arrays (gristmill_arrays.h). Pictures are resized
+// as by the server, but a channel may differ by 2 of 255. They are decoded if stb_image.h is
+// installed (Debian's libstb-dev): JPEG, PNG, BMP and GIF, not turned upright.
 //
 // Results and log lines are valid until gm_host_reset.
 #ifndef GRISTMILL_HOST_H

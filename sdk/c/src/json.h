@@ -24,5 +24,6 @@ gm_status gm_json_read_in_place(char *text, size_t size, const gm_json **out);
 
 // A value that is JSON already.
 void gm_json_put_raw(gm_json_writer *writer, const char *json);
+void gm_json_put_raw_bytes(gm_json_writer *writer, const void *json, size_t size);
 
 #endif

@@ -28,13 +28,13 @@ static char *begin_value(gm_json_writer *writer, size_t size) {
     return at;
 }
 
-static void put_bytes(gm_json_writer *writer, const void *json, size_t size) {
+void gm_json_put_raw_bytes(gm_json_writer *writer, const void *json, size_t size) {
     memcpy(begin_value(writer, size), json, size);
     writer->size += size;
 }
 
 void gm_json_put_raw(gm_json_writer *writer, const char *json) {
-    put_bytes(writer, json, strlen(json));
+    gm_json_put_raw_bytes(writer, json, strlen(json));
 }
 
 // The host writes a piece as a value.
@@ -45,7 +45,7 @@ static gm_status put_piece(gm_json_writer *writer, gristmill_plugin_json_piece_t
     if (!gristmill_plugin_json_write(&pieces, &json, &why)) {
         return gm_internal("the answer as JSON: %s", gm_text_of(why));
     }
-    put_bytes(writer, json.ptr, json.len);
+    gm_json_put_raw_bytes(writer, json.ptr, json.len);
     return GM_OK;
 }
 
