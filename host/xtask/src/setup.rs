@@ -64,8 +64,9 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 6] = [
+const TEST_PLUGINS: [Plugin; 7] = [
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
+    Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
     Plugin { folder: "plugins/hostile", file: "hostile.wasm" },
     Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
     Plugin { folder: "plugins/bench", file: "bench-guest.wasm" },
@@ -83,11 +84,12 @@ const LANGUAGE_PLUGINS: [Plugin; 6] = [
     Plugin { folder: "plugins/c/ranker", file: "ranker-c.wasm" },
 ];
 
-/// A plugin that misbehaves in each of them, which tests and benches use.
-const HOSTILE_LANGUAGE_PLUGINS: [Plugin; 3] = [
+/// Others in these languages that only tests and benches use: those that misbehave in each.
+const OTHER_LANGUAGE_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/hostile/python", file: "hostile-python.wasm" },
     Plugin { folder: "plugins/hostile/js", file: "hostile-js.wasm" },
     Plugin { folder: "plugins/hostile/c", file: "hostile-c.wasm" },
+    Plugin { folder: "plugins/arrays/c", file: "arrays-c.wasm" },
 ];
 
 /// Build the server alone. The example `runtime` is a
@@ -113,18 +115,18 @@ pub(crate) fn build_languages(gristmill: &Path) -> Result<()> {
     build_plugins(gristmill, &LANGUAGE_PLUGINS).map(drop)
 }
 
-/// Install missing tools and build the hostile plugins in other languages.
-pub(crate) fn build_hostile_languages(gristmill: &Path) -> Result<()> {
+/// Install missing tools and build the other plugins in these languages.
+pub(crate) fn build_other_languages(gristmill: &Path) -> Result<()> {
     install_languages()?;
-    build_plugins(gristmill, &HOSTILE_LANGUAGE_PLUGINS).map(drop)
+    build_plugins(gristmill, &OTHER_LANGUAGE_PLUGINS).map(drop)
 }
 
-/// Build the samples and the hostile plugins in other languages, the languages side by side: their
+/// Build all plugins in other languages, the languages side by side: their
 /// tools use one core each.
 pub(crate) fn build_all_languages(gristmill: &Path) -> Result<PathBuf> {
     let build = |language: &str| {
         let is_in = |plugin: &&Plugin| plugin.folder.split('/').any(|part| part == language);
-        let plugins = LANGUAGE_PLUGINS.iter().chain(&HOSTILE_LANGUAGE_PLUGINS).filter(is_in);
+        let plugins = LANGUAGE_PLUGINS.iter().chain(&OTHER_LANGUAGE_PLUGINS).filter(is_in);
         build_plugins(gristmill, plugins)
     };
     std::thread::scope(|scope| {

@@ -4,7 +4,9 @@
 import { Context } from './context.js';
 import { Failure, toContract } from './failure.js';
 import { logFault } from './fault.js';
+import { NdArray } from './numpy.js';
 import { Outputs } from './outputs.js';
+import { beginCall } from './program.js';
 import { PluginRequest } from './request.js';
 import { giveBackAll, hold, release } from './resources.js';
 import { PluginResponse } from './response.js';
@@ -27,6 +29,7 @@ export function exportPostprocess(postprocess) {
 
 /** Run the author's function. If it is asynchronous, the result is a promise. */
 function call(context, request, run, toResult) {
+  beginCall();
   hold(context);
   if (request !== undefined) hold(request);
   let pending = false;
@@ -52,7 +55,8 @@ function prepared(value) {
     throw new TypeError('preprocess must return { inputs: { NAME: tensor } }');
   }
   const state = stateBytes(value.state);
-  const inputs = Object.entries(value.inputs).map(([name, tensor]) => {
+  const inputs = Object.entries(value.inputs).map(([name, given]) => {
+    const tensor = given instanceof NdArray ? given.tensor() : given;
     if (!Tensor.is(tensor)) throw new TypeError(`preprocess: input "${name}" is not a Tensor`);
     return { name, tensor: Tensor.raw(tensor) };
   });

@@ -3,6 +3,8 @@
 export { Body } from './body.js';
 export { Failure, InvalidInput, UnsupportedMediaType, Unprocessable, Internal } from './failure.js';
 export { Tensor, TensorError } from './tensor.js';
+export { np, NdArray } from './numpy.js';
+export { ArrayError } from './program.js';
 export { Pixels, Placement, ImageError, IMAGENET } from './image.js';
 export { PluginResponse } from './response.js';
 export { log } from './log.js';

@@ -147,7 +147,7 @@ function create(dtype, shape, elements) {
 }
 
 /** A plain array. `Array.from` needs the engine's iterators, which a fresh instance would set up. */
-function listOf(values) {
+export function listOf(values) {
   const list = [];
   for (let i = 0; i < values.length; i++) list.push(values[i]);
   return list;
@@ -172,7 +172,8 @@ function describe(error) {
   );
 }
 
-function typed(dtype, raw) {
+/** Not for plugins: the typed array of the elements' bytes. */
+export function typed(dtype, raw) {
   const bytes = ours(raw);
   const Elements = arrayOf(dtype);
   return new Elements(bytes.buffer, bytes.byteOffset, bytes.byteLength / Elements.BYTES_PER_ELEMENT);

@@ -122,6 +122,330 @@ export class Tensor {
 /** A tensor could not be made. If the plugin does not catch it, the client gets 500. */
 export class TensorError extends Error {}
 
+/** The dtypes of arrays. */
+export type ArrayDtype = Exclude<Dtype, 'string'>;
+
+/** A number of an array. Integers of 64 bits beyond 2^53 - 1 are bigints. */
+export type ArrayValue = number | bigint | boolean;
+
+/** Nested lists; a value if there is no dimension. */
+export type Nested = ArrayValue | Nested[];
+
+/**
+ * What an operation takes as an array. A number alone takes the dtype of the array that it meets, as
+ * in NumPy: a number without a fraction is an integer, also `1.0`, so `a.multiply(1.0)` of integers
+ * has integers. In a list it is int64, and any other number makes the list float64.
+ */
+export type ArrayInput = NdArray | Tensor | ArrayBufferView | ArrayValue | readonly ArrayInput[];
+
+/** One axis, several, or null for all. The last one is -1. */
+export type Axes = number | readonly number[] | null;
+
+export interface AxisOptions {
+  axis?: Axes;
+}
+export interface ReduceOptions extends AxisOptions {
+  /** Keep the axes, with length 1. */
+  keepdims?: boolean;
+}
+export interface SortOptions {
+  /** -1 unless it is given; null for the flat array. */
+  axis?: number | null;
+  descending?: boolean;
+}
+/** A dtype alone stands for `{ dtype }`. */
+export type DtypeOption = ArrayDtype | { dtype?: ArrayDtype | null };
+
+/** A part of a dimension: `np.slice(1, 3)`, or a text as in NumPy: `':'`, `'1:3'`, `'::-1'`. */
+export type ArraySlice = { readonly ends: readonly (number | null)[] } | `${string}:${string}`;
+
+/** What `NdArray.at` takes for a dimension. null is a new axis, `'...'` all that are left. */
+export type ArrayIndex = number | bigint | null | '...' | ArraySlice | ArrayInput;
+
+/** The operations that are both functions of `np` and methods of arrays. */
+export interface ArrayOperations {
+  negative(): NdArray;
+  sign(): NdArray;
+  square(): NdArray;
+  absolute(): NdArray;
+  abs(): NdArray;
+  fabs(): NdArray;
+  floor(): NdArray;
+  ceil(): NdArray;
+  trunc(): NdArray;
+  /** To the nearest integer; a half goes to the even one. */
+  rint(): NdArray;
+  isnan(): NdArray;
+  isinf(): NdArray;
+  isfinite(): NdArray;
+  logicalNot(): NdArray;
+  /** Each bit. */
+  invert(): NdArray;
+  bitwiseNot(): NdArray;
+  bitwiseInvert(): NdArray;
+  exp(): NdArray;
+  exp2(): NdArray;
+  expm1(): NdArray;
+  log(): NdArray;
+  log2(): NdArray;
+  log10(): NdArray;
+  log1p(): NdArray;
+  sqrt(): NdArray;
+  reciprocal(): NdArray;
+  /** 1 / (1 + e^-a). */
+  sigmoid(): NdArray;
+  sin(): NdArray;
+  cos(): NdArray;
+  tan(): NdArray;
+  arcsin(): NdArray;
+  asin(): NdArray;
+  arccos(): NdArray;
+  acos(): NdArray;
+  arctan(): NdArray;
+  atan(): NdArray;
+  sinh(): NdArray;
+  cosh(): NdArray;
+  tanh(): NdArray;
+  add(b: ArrayInput): NdArray;
+  subtract(b: ArrayInput): NdArray;
+  multiply(b: ArrayInput): NdArray;
+  divide(b: ArrayInput): NdArray;
+  trueDivide(b: ArrayInput): NdArray;
+  floorDivide(b: ArrayInput): NdArray;
+  remainder(b: ArrayInput): NdArray;
+  mod(b: ArrayInput): NdArray;
+  power(b: ArrayInput): NdArray;
+  pow(b: ArrayInput): NdArray;
+  minimum(b: ArrayInput): NdArray;
+  maximum(b: ArrayInput): NdArray;
+  hypot(b: ArrayInput): NdArray;
+  arctan2(b: ArrayInput): NdArray;
+  atan2(b: ArrayInput): NdArray;
+  equal(b: ArrayInput): NdArray;
+  notEqual(b: ArrayInput): NdArray;
+  less(b: ArrayInput): NdArray;
+  lessEqual(b: ArrayInput): NdArray;
+  greater(b: ArrayInput): NdArray;
+  greaterEqual(b: ArrayInput): NdArray;
+  logicalAnd(b: ArrayInput): NdArray;
+  logicalOr(b: ArrayInput): NdArray;
+  logicalXor(b: ArrayInput): NdArray;
+  bitwiseAnd(b: ArrayInput): NdArray;
+  bitwiseOr(b: ArrayInput): NdArray;
+  bitwiseXor(b: ArrayInput): NdArray;
+  leftShift(b: ArrayInput): NdArray;
+  bitwiseLeftShift(b: ArrayInput): NdArray;
+  rightShift(b: ArrayInput): NdArray;
+  bitwiseRightShift(b: ArrayInput): NdArray;
+  sum(options?: ReduceOptions): NdArray;
+  prod(options?: ReduceOptions): NdArray;
+  mean(options?: ReduceOptions): NdArray;
+  max(options?: ReduceOptions): NdArray;
+  amax(options?: ReduceOptions): NdArray;
+  min(options?: ReduceOptions): NdArray;
+  amin(options?: ReduceOptions): NdArray;
+  any(options?: ReduceOptions): NdArray;
+  all(options?: ReduceOptions): NdArray;
+  argmax(options?: ReduceOptions): NdArray;
+  argmin(options?: ReduceOptions): NdArray;
+  countNonzero(options?: ReduceOptions): NdArray;
+  /** The variance. The sum is divided by the count less `ddof`. */
+  var(options?: ReduceOptions & { ddof?: number }): NdArray;
+  /** The standard deviation: the root of `var`. */
+  std(options?: ReduceOptions & { ddof?: number }): NdArray;
+  median(options?: { axis?: number | null }): NdArray;
+  /** The sums of all elements up to each. */
+  cumsum(options?: { axis?: number | null }): NdArray;
+  cumulativeSum(options?: { axis?: number | null }): NdArray;
+  /** 1, divided among the elements along an axis by their powers of e; -1 unless it is given. */
+  softmax(options?: { axis?: number }): NdArray;
+  /** Divided by the Euclidean length along an axis; -1 unless it is given. */
+  normalize(options?: { axis?: number }): NdArray;
+  /** `x` where the array is true, `y` elsewhere. Without them, as `nonzero`. */
+  where(x: ArrayInput, y: ArrayInput): NdArray;
+  /** No less than `min`, no more than `max`; null is no bound. */
+  clip(min?: ArrayInput | null, max?: ArrayInput | null): NdArray;
+  /** To so many decimals, 0 unless they are given; a half goes to the even digit. */
+  round(decimals?: number): NdArray;
+  isclose(b: ArrayInput, options?: { rtol?: number; atol?: number }): NdArray;
+  allclose(b: ArrayInput, options?: { rtol?: number; atol?: number }): boolean;
+  /** Whether both have the same shape and elements. */
+  arrayEqual(b: ArrayInput): boolean;
+  /** A new array in order; NaN comes last. */
+  sort(options?: SortOptions): NdArray;
+  /** The places of the elements in sorted order; equal ones stay in their order. */
+  argsort(options?: SortOptions): NdArray;
+  /** The `k` largest elements along an axis, largest first, and their places. */
+  topK(k: number, options?: { axis?: number }): [values: NdArray, places: NdArray];
+  /** The different elements in order, and how often each is there. */
+  unique(options: { returnCounts: true }): [values: NdArray, counts: NdArray];
+  unique(options?: { returnCounts?: false }): NdArray;
+  uniqueValues(): NdArray;
+  /** Where in this sorted array each value would be put in. */
+  searchsorted(v: ArrayInput, options?: { side?: 'left' | 'right' }): NdArray;
+  /** The places of the elements that are not 0, one array for each dimension. */
+  nonzero(): NdArray[];
+  flatnonzero(): NdArray;
+  argwhere(): NdArray;
+  /** The elements at these indices along an axis; of the flat array unless it is given. */
+  take(indices: ArrayInput, options?: { axis?: number | null }): NdArray;
+  /** For each place of `indices`, the element that it names along the axis, -1 unless it is given. */
+  takeAlongAxis(indices: ArrayInput, options?: { axis?: number | null }): NdArray;
+  /** Each element so many times along an axis; of the flat array unless it is given. */
+  repeat(repeats: number, options?: { axis?: number | null }): NdArray;
+  tile(...reps: number[] | [readonly number[]]): NdArray;
+  /** In the opposite order along an axis, or along all. */
+  flip(options?: AxisOptions): NdArray;
+  /** Another shape of as many elements. One dimension may be -1. */
+  reshape(...shape: number[] | [readonly number[]]): NdArray;
+  ravel(): NdArray;
+  flatten(): NdArray;
+  broadcastTo(...shape: number[] | [readonly number[]]): NdArray;
+  /** The dimensions in another order; without axes, in the opposite one. */
+  permuteDims(...axes: number[] | [readonly number[]]): NdArray;
+  transpose(...axes: number[] | [readonly number[]]): NdArray;
+  swapaxes(axis1: number, axis2: number): NdArray;
+  moveaxis(source: number, destination: number): NdArray;
+  expandDims(axis: number): NdArray;
+  /** Without these dimensions, or all, of length 1. */
+  squeeze(options?: AxisOptions): NdArray;
+  atleast2d(): NdArray;
+  /** The product of matrices; a vector is a row on the left and a column on the right. */
+  matmul(b: ArrayInput): NdArray;
+  /** As `matmul`, and as `multiply` for a number. */
+  dot(b: ArrayInput): NdArray;
+  outer(b: ArrayInput): NdArray;
+  /** 1 at each index along a new last axis, 0 elsewhere; float32 unless a dtype is given. */
+  oneHot(numClasses: number, options?: DtypeOption): NdArray;
+  /**
+   * Which boxes `[n, 4]` (x1, y1, x2, y2) stay, best first. A box goes if it overlaps a better one
+   * that stays by more than `iouThreshold`, 0.5 unless it is given: by the area that both share over
+   * the area that they cover.
+   */
+  nms(
+    scores: ArrayInput,
+    options?: { iouThreshold?: number; scoreThreshold?: number | null; maxOutput?: number | null },
+  ): NdArray;
+}
+
+/** The functions of `np` that make arrays, and its constants. */
+export interface ArrayFunctions extends Record<ArrayDtypeName, ArrayDtype> {
+  /** A new array, of a tensor, a typed array, a number, or nested lists. */
+  asarray(value: ArrayInput, options?: DtypeOption): NdArray;
+  array(value: ArrayInput, options?: DtypeOption): NdArray;
+  /** An array of one dimension of bytes; those of a `Body` stay on the host. float64 is the default. */
+  frombuffer(buffer: Body | ArrayBufferView | ArrayBuffer, options?: DtypeOption): NdArray;
+  /** float64 unless a dtype is given. */
+  zeros(shape: number | readonly number[], options?: DtypeOption): NdArray;
+  /** float64 unless a dtype is given. */
+  ones(shape: number | readonly number[], options?: DtypeOption): NdArray;
+  empty(shape: number | readonly number[], options?: DtypeOption): NdArray;
+  full(shape: number | readonly number[], value: NdArray | ArrayValue, options?: DtypeOption): NdArray;
+  zerosLike(a: ArrayInput, options?: DtypeOption): NdArray;
+  onesLike(a: ArrayInput, options?: DtypeOption): NdArray;
+  emptyLike(a: ArrayInput, options?: DtypeOption): NdArray;
+  fullLike(a: ArrayInput, value: NdArray | ArrayValue, options?: DtypeOption): NdArray;
+  /** Numbers from `start` up to, not including, `stop`. */
+  arange(stop: NdArray | ArrayValue, options?: DtypeOption): NdArray;
+  arange(
+    start: NdArray | ArrayValue,
+    stop: NdArray | ArrayValue,
+    step?: NdArray | ArrayValue,
+    options?: DtypeOption,
+  ): NdArray;
+  /** Numbers at equal distances, `stop` among them unless `endpoint` is false. */
+  linspace(
+    start: NdArray | ArrayValue,
+    stop: NdArray | ArrayValue,
+    num: number,
+    options?: ArrayDtype | { endpoint?: boolean; dtype?: ArrayDtype | null },
+  ): NdArray;
+  /** Ones on a diagonal, zeros elsewhere; `M` columns. */
+  eye(N: number, options?: ArrayDtype | { M?: number | null; k?: number; dtype?: ArrayDtype }): NdArray;
+  identity(n: number, options?: DtypeOption): NdArray;
+  /** One after another along an axis, 0 unless it is given; null: all flat. */
+  concatenate(arrays: Iterable<ArrayInput>, options?: { axis?: number | null }): NdArray;
+  concat(arrays: Iterable<ArrayInput>, options?: { axis?: number | null }): NdArray;
+  /** Along a new axis, 0 unless it is given. */
+  stack(arrays: Iterable<ArrayInput>, options?: { axis?: number }): NdArray;
+  vstack(arrays: Iterable<ArrayInput>): NdArray;
+  hstack(arrays: Iterable<ArrayInput>): NdArray;
+  columnStack(arrays: Iterable<ArrayInput>): NdArray;
+  /** A part of a dimension, as `Array.slice`, with a step; null is an end. */
+  slice(start?: number | null, stop?: number | null, step?: number | null): ArraySlice;
+  /** Without `x` and `y`, as `nonzero`. */
+  where(condition: ArrayInput): NdArray[];
+  readonly linalg: {
+    /** The Euclidean length, of all or along axes. */
+    norm(x: ArrayInput, options?: ReduceOptions): NdArray;
+    matmul(a: ArrayInput, b: ArrayInput): NdArray;
+  };
+  readonly pi: number;
+  readonly e: number;
+  readonly inf: number;
+  readonly nan: number;
+  readonly newaxis: null;
+}
+
+type ArrayDtypeName = Exclude<ArrayDtype, 'bfloat16'>;
+
+/** The methods as functions whose first argument is the array. */
+type FunctionsOf<T> = {
+  [Name in keyof T]: T[Name] extends (...args: infer Args) => infer Result
+    ? (a: ArrayInput, ...args: Args) => Result
+    : never;
+};
+
+/**
+ * Arrays with NumPy's names, in camel case, and its rules; options stand last, in an object. The host
+ * holds the elements and works on them. An operation only notes what is to be done, and the host does
+ * it when a result is read, so that a formula costs one call of the host. `np.sum(a, { axis: 1 })` and
+ * `a.sum({ axis: 1 })` are the same. The guide `numpy.md` lists the differences from NumPy.
+ *
+ * A module may note arrays while it is loaded, such as means and tables, and read them in calls only.
+ */
+export const np: ArrayFunctions & FunctionsOf<ArrayOperations>;
+
+/** An immutable array. `np.asarray`, `np.zeros` and others make one. */
+export interface NdArray extends ArrayOperations, Iterable<any> {
+  /** Reading it runs what is noted; so do `dtype`, `ndim` and `size`. */
+  readonly shape: number[];
+  readonly dtype: Dtype;
+  readonly ndim: number;
+  readonly size: number;
+  /** The dimensions in the opposite order. */
+  readonly T: NdArray;
+  /** The last two dimensions in place of each other. */
+  readonly mT: NdArray;
+  /** The elements as nested lists; a value if there is no dimension. */
+  toArray(): any;
+  /** All elements, row-major, as `Tensor.data` gives them. */
+  data<D extends Dtype = 'float32'>(): ElementsOf[D];
+  /**
+   * The element of an array of one, or the one at these indices. JavaScript's operators take it, too:
+   * `a.max() > 0.5`. An array is always true: `if (a.any().item())`.
+   */
+  item(...index: ArrayIndex[]): any;
+  /** The same elements as a tensor. */
+  tensor(): Tensor;
+  /** A part: `a.at(0)`, `a.at(':', 1)`, `a.at('...', np.slice(1, 3))`, `a.at(mask)`, `a.at([2, 0])`. */
+  at(...index: ArrayIndex[]): NdArray;
+  /** The same values in another dtype, as `Tensor.cast`. */
+  astype(dtype: ArrayDtype): NdArray;
+}
+export class NdArray {
+  private constructor();
+}
+
+/**
+ * An operation on arrays was refused. Its stack is that of the operation, and not where a result was
+ * read. If the plugin does not catch it, the client gets 500.
+ */
+export class ArrayError extends Error {
+  /** What does not fit: a value or a shape, an index, a dtype, or the program as a whole. */
+  readonly kind: 'value' | 'index' | 'type' | 'program';
+}
+
 /** Bytes that stay on the host until they are read. Each read copies them. */
 export class Body {
   private constructor();
@@ -265,8 +589,8 @@ export interface Outputs extends Iterable<[name: string, tensor: Tensor]> {
 
 /** What `preprocess` returns. */
 export interface Prepared {
-  /** One tensor for each of the model's inputs; all have the same number of rows. */
-  inputs: Record<string, Tensor>;
+  /** One tensor or array for each of the model's inputs; all have the same number of rows. */
+  inputs: Record<string, Tensor | NdArray>;
   /** For `postprocess`: bytes as they are, a string as UTF-8, any other value as JSON. */
   state?: unknown;
 }
@@ -297,8 +621,8 @@ export class PluginResponse {
   /** A body of `contentType`, `application/octet-stream` unless it is given. */
   constructor(body?: Uint8Array | string, options?: ResponseOptions);
   /**
-   * `value` as JSON. A bigint is written as an integer, and a typed array as an array. Tensors and
-   * bodies may stand in it, and the host writes them: a tensor as lists of lists of its shape, with
+   * `value` as JSON. A bigint is written as an integer, and a typed array as an array. Tensors, arrays
+   * and bodies may stand in it, and the host writes them: a tensor as lists of lists of its shape, with
    * the fewest digits that mean the same value of its dtype; a body as a text in base64.
    *
    * @throws {TypeError} for what JSON has no form for, as NaN in a tensor.

@@ -12,7 +12,7 @@ wit_bindgen::generate!({
     additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece", "made"],
 });
 
-pub use gristmill::plugin::{image, json, log, prepare, tensors, types};
+pub use gristmill::plugin::{arrays, image, json, log, prepare, tensors, types};
 
 pub mod worlds {
     /// The exports of one world over the shared imports. Types that implement the world's trait get
@@ -32,7 +32,7 @@ pub mod worlds {
                         "gristmill:plugin/log@0.3.0": crate::bindings::log,
                         "gristmill:plugin/prepare@0.3.0": crate::bindings::prepare,
                         "gristmill:plugin/json@0.3.0": crate::bindings::json,
-                        "gristmill:plugin/arrays@0.3.0": crate::bindings::gristmill::plugin::arrays,
+                        "gristmill:plugin/arrays@0.3.0": crate::bindings::arrays,
                     },
                 });
             }

@@ -108,6 +108,7 @@ mod failure;
 pub mod image;
 pub mod json;
 pub mod log;
+pub mod numpy;
 mod panic;
 mod prepared;
 mod random;

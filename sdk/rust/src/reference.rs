@@ -5,6 +5,7 @@
 //! deadline. Its numbers equal the host's, and its texts say the same.
 #![allow(missing_docs)]
 
+pub mod arrays;
 mod base64;
 pub mod image;
 pub mod json;

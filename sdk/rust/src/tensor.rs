@@ -107,12 +107,29 @@ impl Tensor {
     }
 
     fn expect(&self, wanted: Dtype) -> Result<(), Failure> {
-        let dtype = self.dtype();
-        if dtype == wanted {
-            return Ok(());
-        }
-        Err(Failure::Internal(format!("tensor is {dtype:?}, wanted {wanted:?}")))
+        expect(self.dtype(), wanted)
     }
+}
+
+/// Elements that were read from the host.
+pub(crate) struct Elements {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Elements {
+    pub(crate) fn view<T: Element>(self) -> Result<View<T>, Failure> {
+        expect(self.dtype, T::DTYPE)?;
+        Ok(View::new(self.shape, self.data))
+    }
+}
+
+fn expect(dtype: Dtype, wanted: Dtype) -> Result<(), Failure> {
+    if dtype == wanted {
+        return Ok(());
+    }
+    Err(Failure::Internal(format!("tensor is {dtype:?}, wanted {wanted:?}")))
 }
 
 /// The dimensions as the contract has them.

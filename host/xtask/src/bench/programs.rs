@@ -28,7 +28,7 @@ pub(super) fn control(bench: &mut Bench<'_>) -> Result<()> {
 
 pub(super) fn neighbour(bench: &mut Bench<'_>) -> Result<()> {
     if bench.options.build {
-        setup::build_hostile_languages(&bench.gristmill)?;
+        setup::build_other_languages(&bench.gristmill)?;
     }
     step("measuring a tenant beside hostile ones (about twenty minutes)");
     let rows = bench.cases("neighbour", &[])?;

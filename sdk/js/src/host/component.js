@@ -6,3 +6,4 @@ export { Tensor } from 'gristmill:plugin/tensors@0.3.0';
 export { Pixels } from 'gristmill:plugin/image@0.3.0';
 export { write } from 'gristmill:plugin/log@0.3.0';
 export { write as writeJson } from 'gristmill:plugin/json@0.3.0';
+export { evaluate, read } from 'gristmill:plugin/arrays@0.3.0';

@@ -5,3 +5,4 @@ export { ReferenceTensor as Tensor } from '../reference/tensor.js';
 export { ReferencePixels as Pixels } from '../reference/pixels.js';
 export { write } from '../reference/log.js';
 export { write as writeJson } from '../reference/json.js';
+export { evaluate, read } from '../reference/arrays.js';

@@ -54,6 +54,43 @@ class Plugin(Processor):
         return Response.text(state.decode())
 "#;
 
+/// Does for JavaScript what `APP` does. It stands behind `TABLE` and `names`.
+const JAVASCRIPT: &str = r#"
+const { np, ArrayError, PluginResponse } = require('gristmill-plugin');
+const NAMES = names(np);
+const ERRORS = { value: 'ValueError', index: 'IndexError', type: 'TypeError' };
+
+// As Python reads it.
+function text(value) {
+  return Object.is(value, -0) ? '-0.0' : String(value);
+}
+
+function found(expression) {
+  try {
+    const run = new Function(...Object.keys(NAMES), `return (${expression});`);
+    const array = np.asarray(run(...Object.values(NAMES)));
+    const flat = [array.toArray()].flat(Infinity);
+    return `["${array.dtype}", [${array.shape}], [${flat.map(text).join(',')}]]`;
+  } catch (error) {
+    const name = error instanceof ArrayError ? ERRORS[error.kind] : error.name;
+    return JSON.stringify(`${name === 'RangeError' ? 'ValueError' : name}: ${error.message}`);
+  }
+}
+
+module.exports = {
+  preprocess(context, request) {
+    const from = request.json();
+    const rows = TABLE.slice(from, from + 40);
+    const state = rows.map(([own, numpy]) => `[${JSON.stringify(numpy)}, ${found(own)}]`);
+    const input = np.zeros([1, 1, 28, 28], 'float32');
+    return { inputs: { input }, state: `[${state.join(',')}]` };
+  },
+  postprocess(context, outputs, state) {
+    return PluginResponse.text(state.text());
+  },
+};
+"#;
+
 fn table() -> PathBuf {
     files::root().join("sdk/python/tests")
 }
@@ -96,6 +133,12 @@ fn expressions_mean_what_they_mean_in_numpy() {
     // The arrays of the module keep nothing of a call, so its instance stays.
     let held = server.status()["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap();
     assert!(held > 100_000, "{held} bytes");
+    compare(&format!("[{}]", lists.join(",")));
+}
+
+/// Compare lists in JSON of `[expression, found]` with NumPy.
+#[track_caller]
+fn compare(found: &str) {
     let python = env::var_os("GRISTMILL_TEST_CLIENTS").expect("run cargo xtask test");
     let compare = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/arrays.py");
     let mut compare = Command::new(python)
@@ -104,10 +147,51 @@ fn expressions_mean_what_they_mean_in_numpy() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let all = format!("[{}]", lists.join(","));
-    compare.stdin.take().unwrap().write_all(all.as_bytes()).unwrap();
+    compare.stdin.take().unwrap().write_all(found.as_bytes()).unwrap();
     let compared = compare.wait_with_output().unwrap();
     assert!(compared.status.success(), "{}", String::from_utf8_lossy(&compared.stderr));
+}
+
+#[test]
+fn operations_in_rust_and_c_mean_what_they_mean_in_numpy() {
+    let server = Setup::new().start();
+    server.open_tenant("acme");
+    server.model("digits");
+    for (plugin, least) in [("arrays", 80), ("arrays-c", 50)] {
+        server.plugin("acme", "it", plugin);
+        server.pipeline("acme", "it", &processor("it", json!({})));
+        let found = ask(&server, &json!(null));
+        let rows: Vec<_> = found.split("[\"").collect();
+        assert!(rows.len() > least, "{plugin}: {found}");
+        compare(&found);
+    }
+}
+
+#[test]
+fn operations_in_javascript_mean_what_they_mean_in_numpy() {
+    let server = Setup::new().with_runtimes().start();
+    server.open_tenant("acme");
+    server.model("digits");
+    let table = fs::read_to_string(files::root().join("sdk/js/test/array-table.js")).unwrap();
+    let script = format!("{}\n{JAVASCRIPT}", table.replace("export ", ""));
+    let places = json!({ "bundle": "bundle.js", "files": [], "lines": [] }).to_string();
+    let files =
+        [("bundle.js".to_owned(), script.into()), ("bundle.json".to_owned(), places.into())];
+    let manifest = Manifest { language: Language::JavaScript, app: "bundle.js".into() };
+    let archive = Archive { manifest, files: files.into() }.write().unwrap();
+    let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    server.pipeline("acme", "it", &processor("it", json!({})));
+    let mut lists = Vec::new();
+    for from in (0..).step_by(40) {
+        let list = ask(&server, &json!(from));
+        if list == "[]" {
+            break;
+        }
+        lists.push(list[1..list.len() - 1].to_owned());
+    }
+    assert!(lists.len() > 25, "{} lists", lists.len());
+    compare(&format!("[{}]", lists.join(",")));
 }
 
 #[test]
