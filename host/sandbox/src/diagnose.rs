@@ -73,7 +73,7 @@ pub(crate) fn trap<S>(
         return over(refused);
     }
     CallError::Trapped(match error.downcast_ref::<Trap>() {
-        Some(Trap::MemoryOutOfBounds) => format!("{}; {STACK}", Trap::MemoryOutOfBounds),
+        Some(Trap::MemoryOutOfBounds) => out_of_bounds(error),
         Some(trap) => trap.to_string(),
         None => match error.root_cause().to_string() {
             text if text.contains(TOO_MUCH) => across(state.limits.hostcall_bytes),
@@ -85,9 +85,35 @@ pub(crate) fn trap<S>(
     })
 }
 
-/// Where a guest's stack lies, and what to do about it.
-const STACK: &str = "a stack that overflows ends so, too: the SDKs for Rust and C give it 1 MiB, and \
-    their pages say how to give more";
+/// Where the guest read or wrote. The stack of Rust and C begins at address 0 and grows towards it,
+/// so that an overflow goes below, which is the end of the addresses.
+fn out_of_bounds(error: &wasmtime::Error) -> String {
+    let trap = Trap::MemoryOutOfBounds;
+    let address = error.chain().find_map(|cause| {
+        let text = cause.to_string();
+        let (address, _) = text.strip_prefix(FAULT)?.split_once(' ')?;
+        u64::from_str_radix(address, 16).ok()
+    });
+    match address {
+        // An access adds a fixed offset, without wrapping around.
+        Some(address) if (ADDRESSES - BELOW_MAX..ADDRESSES + BELOW_MAX).contains(&address) => {
+            format!("the stack overflowed, or a pointer led to before address 0: {STACK}")
+        }
+        Some(address) => format!("{trap}: address {address:#x}"),
+        None => format!("{trap}; a stack that overflows ends so, too: {STACK}"),
+    }
+}
+
+/// What to do about a stack that overflows.
+const STACK: &str = "the SDKs for Rust and C give it 1 MiB, and their pages say how to give more";
+
+/// The words of wasmtime's fault, before its address. The error's type is private.
+const FAULT: &str = "memory fault at wasm address 0x";
+
+/// The addresses of a 32-bit guest, and how far below 0 an overflow is looked for: further than any
+/// function's own part of the stack.
+const ADDRESSES: u64 = 1 << 32;
+const BELOW_MAX: u64 = 256 << 20;
 
 /// The words of wasmtime's error for lists and strings that are too long. The error's type is
 /// private.
@@ -187,7 +213,18 @@ mod tests {
             trap(&Trap::UnreachableCodeReached.into(), state, Vec::new),
             CallError::Trapped(_)
         ));
-        assert!(text(Trap::MemoryOutOfBounds.into()).contains("a stack that overflows"));
+        let out_of_bounds = |address: Option<u64>| {
+            let trap = wasmtime::Error::from(Trap::MemoryOutOfBounds);
+            text(match address {
+                Some(address) => trap.context(format!("{FAULT}{address:x} in linear memory of ..")),
+                None => trap,
+            })
+        };
+        assert!(out_of_bounds(None).contains("a stack that overflows"));
+        for below in [0xffff_fe00, 0xf100_0000, 0x1_0000_0010] {
+            assert!(out_of_bounds(Some(below)).contains("the stack overflowed"), "{below:x}");
+        }
+        assert!(out_of_bounds(Some(0x20_0000)).ends_with("memory access: address 0x200000"));
     }
 
     #[test]

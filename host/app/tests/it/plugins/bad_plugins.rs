@@ -87,7 +87,7 @@ fn endless_loop_in_postprocess() {
 
 #[test]
 fn recurse() {
-    let named = ["pre: plugin trapped", "a stack that overflows ends so, too", "1 MiB"];
+    let named = ["pre: plugin trapped", "the stack overflowed", "1 MiB"];
     done("recurse").call_refused(500, "plugin_trapped", &named);
 }
 
