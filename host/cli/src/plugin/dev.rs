@@ -29,14 +29,17 @@ pub(crate) fn command() -> Command {
         .about("Serve a plugin while you write it: each save is live at the next request")
         .after_help(
             "With --model it starts a server for this plugin alone, without keys, on this machine. \
-             With --tenant it uploads to a server that runs, as `gristmill plugin push` does. A \
-             plugin that does only one of the two calls needs that.\n\n\
+             With --tenant it uploads to a server that runs, as `gristmill plugin push` does. \
+             --pre or --post names the plugin that does the other call, if FOLDER does only one: \
+             its folder, which is watched as well, or its file.\n\n\
              Each save is built and tried. If that fails, the error is shown and the version before \
              serves on. What the plugin logs is shown, and an answer to a failed request has the \
              plugin's own words. Ctrl-C ends it.\n\n\
              Examples:\n  \
              gristmill plugin dev --model model.onnx\n  \
              gristmill plugin dev plugins/python/digits --model digits.onnx --listen 127.0.0.1:9000\n  \
+             gristmill plugin dev plugins/rust/ranker-pre --post plugins/rust/ranker-post --model \
+             ranker.onnx\n  \
              gristmill plugin dev --tenant acme",
         )
         .arg(
@@ -47,6 +50,15 @@ pub(crate) fn command() -> Command {
                 .help("The plugin's folder"),
         )
         .arg(file("model", "The model, as ONNX").required_unless_present("tenant"))
+        .arg(
+            file("pre", "The plugin that does the preprocessing, if FOLDER does not")
+                .conflicts_with("post")
+                .requires("model"),
+        )
+        .arg(
+            file("post", "The plugin that does the postprocessing, if FOLDER does not")
+                .requires("model"),
+        )
         .arg(file("settings", "The pipeline's settings: a JSON object").requires("model"))
         .arg(
             Arg::new("instance-reuse")
@@ -101,11 +113,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
                 "--model starts one of its own (--tenant uploads to one)",
             )?;
             let model = HashedFile::read_model(&model).context("--model")?;
+            let other = ["pre", "post"].into_iter().find_map(|call| Some((call, path(call)?)));
+            if let Some((call, path)) = &other {
+                std::fs::metadata(path).with_context(|| format!("--{call} {}", path.display()))?;
+            }
             let pipeline = Pipeline {
                 settings: path("settings"),
                 instance_reuse: text("instance-reuse").map(str::to_owned),
+                other,
             };
-            pipeline.document("it")?;
+            pipeline.document("it", None)?;
             let listen = text("listen").unwrap_or("127.0.0.1:8080");
             let local = Local::start(listen, &model, path("onnxruntime-library"))?;
             Some((local, pipeline))
@@ -128,13 +145,18 @@ struct Pipeline {
     /// The file with the settings.
     settings: Option<PathBuf>,
     instance_reuse: Option<String>,
+    /// The plugin that does one of the calls, `pre` or `post`: its folder or file.
+    other: Option<(&'static str, PathBuf)>,
 }
 
 impl Pipeline {
-    /// The pipeline's document, which names the plugin.
-    fn document(&self, plugin: &str) -> Result<Value> {
+    /// The pipeline's document, which names the plugin, and the other one if there is one.
+    fn document(&self, plugin: &str, other: Option<&str>) -> Result<Value> {
         let mut document =
             json!({ "pre": plugin, "model": server::MODEL, "post": plugin, "debug": true });
+        if let (Some((call, _)), Some(other)) = (&self.other, other) {
+            document[call] = other.into();
+        }
         if let Some(reuse) = &self.instance_reuse {
             document["instance_reuse"] = reuse.as_str().into();
         }
@@ -164,8 +186,11 @@ impl Session<'_> {
     /// # Errors
     /// The server of its own has ended, or a file cannot be looked at.
     fn run(&self) -> Result<()> {
-        let settings = self.local.and_then(|(_, pipeline)| pipeline.settings.clone());
-        let paths: Vec<_> = std::iter::once(self.folder.clone()).chain(settings).collect();
+        let pipeline = self.local.map(|(_, pipeline)| pipeline);
+        let settings = pipeline.and_then(|pipeline| pipeline.settings.clone());
+        let other = pipeline.and_then(|pipeline| Some(pipeline.other.as_ref()?.1.clone()));
+        let paths: Vec<_> =
+            [Some(self.folder.clone()), other, settings].into_iter().flatten().collect();
         let mut live = None;
         loop {
             let mut seen = Files::of(&paths);
@@ -221,8 +246,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Build and upload the plugin. Returns its digest.
-    fn upload(&self) -> Result<Digest> {
+    /// Build and upload the plugin, and the one that does the other call. Returns their digests.
+    fn upload(&self) -> Result<[Option<Digest>; 2]> {
         let file = build(&self.folder, None)?.path;
         let name = match &self.name {
             Some(name) => name.clone(),
@@ -231,11 +256,29 @@ impl Session<'_> {
         let Self { admin, tenant, local, .. } = self;
         let file = HashedFile::read(&file)?;
         file.upload(admin)?;
-        let mut changes = vec![json!({
-            "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": file.digest,
-        })];
+        let put = |name: &Name, digest| {
+            json!({
+                "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": digest,
+            })
+        };
+        let mut changes = vec![put(&name, file.digest)];
+        let mut digests = [Some(file.digest), None];
         if let Some((_, pipeline)) = local {
-            let document = pipeline.document(name.as_str())?;
+            let mut other_name = None;
+            if let Some((call, path)) = &pipeline.other {
+                let file = if path.is_dir() { build(path, None)?.path } else { path.clone() };
+                let other = admin::name(&format!("the name of --{call}"), &name_of(&file))?;
+                if other == name {
+                    bail!("--{call} has the name {name}, too: --name gives the plugin another");
+                }
+                let file = HashedFile::read(&file)?;
+                file.upload(admin)?;
+                changes.push(put(&other, file.digest));
+                digests[1] = Some(file.digest);
+                other_name = Some(other);
+            }
+            let document =
+                pipeline.document(name.as_str(), other_name.as_ref().map(Name::as_str))?;
             changes.push(json!({
                 "kind": "put_pipeline", "tenant": tenant, "pipeline": name, "document": document,
             }));
@@ -245,7 +288,7 @@ impl Session<'_> {
         }
         admin.post("releases?dry_run=false", &json!({ "changes": changes }))?;
         let _ = self.uploaded.set(name);
-        Ok(file.digest)
+        Ok(digests)
     }
 
     /// A path as it is below the folder.

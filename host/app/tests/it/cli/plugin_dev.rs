@@ -139,6 +139,45 @@ fn each_save_in_javascript_is_live() {
 }
 
 #[test]
+fn two_plugins_serve_together() {
+    let cli = Cli::new().with_tools();
+    let pre = "from gristmill_plugin import Prepared, Preprocessor, export\n\
+        @export\nclass Pre(Preprocessor):\n    \
+            def preprocess(self, context, request):\n        \
+                return Prepared({'input': request.json_tensor('')}, b'one')\n";
+    let post = "from gristmill_plugin import Postprocessor, Response, export\n\
+        @export\nclass Post(Postprocessor):\n    \
+            def postprocess(self, context, outputs, state):\n        \
+                return Response.text(state.decode())\n";
+    for (name, app) in [("pre", pre), ("post", post)] {
+        let project = format!("[project]\nname = \"{name}\"\n[tool.gristmill]\n");
+        cli.write(&format!("{name}/pyproject.toml"), project);
+        cli.write(&format!("{name}/app.py"), app);
+    }
+    let model = files::root().join("models/ranker/ranker.onnx").canonicalize().unwrap();
+    let model = model.to_str().unwrap();
+    let dev = ["plugin", "dev", "pre", "--model", model, "--listen", "127.0.0.1:0"];
+    let arguments = [&dev[..], &["--post", "post"]].concat();
+    let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("errors"));
+    dev.line_after("live after");
+    let url = dev.line_after("send requests to ");
+    let url = url.split(';').next().unwrap().to_owned();
+    let (plane, path) = url.split_at(url.find("/v1/").unwrap());
+    let client = Client::new(plane, None);
+    let body = json!([vec![0.5; 32]]).to_string();
+    let ask = || client.post(path, body.as_bytes()).text();
+    assert_eq!(ask(), "one");
+    edit(&cli.folder().join("pre/app.py"), "b'one'", "b'two'");
+    dev.line_after("live after");
+    assert_eq!(ask(), "two");
+    edit(&cli.folder().join("post/app.py"), "state.decode()", "state.decode() * 2");
+    dev.line_after("live after");
+    assert_eq!(ask(), "twotwo");
+    let ended = cli.run(&["plugin", "dev", "pre", "--model", model, "--post", "none"]);
+    assert!(ended.stderr.contains("--post none"), "{}", ended.stderr);
+}
+
+#[test]
 fn each_save_goes_to_a_server_that_runs() {
     let server = Server::start();
     server.open_tenant("acme");
