@@ -20,7 +20,9 @@ import builtins
 import math
 import sys
 from array import array as _packed
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import count as _counter
+from operator import attrgetter as _getter
 from types import CodeType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +130,9 @@ def _name(found: Any) -> str | None:
 class ndarray(Elements):
     """An immutable array. `asarray`, `zeros` and the other functions make one."""
 
-    __slots__ = ("_args", "_call", "_depth", "_known", "_line", "_op", "_params", "_tensor")
+    __slots__ = (
+        *("_args", "_call", "_depth", "_known", "_line", "_number", "_op", "_params", "_tensor"),
+    )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -141,9 +145,11 @@ class ndarray(Elements):
     _call: int
     #: What was read of it, if that is little.
     _known: tuple[tuple[int, ...], Dtype, bytes] | None
+    #: Counts the arrays that were noted.
+    _number: int
     #: The longest chain of operations that is still to be run.
     _depth: int
-    #: Where the plugin's code asked for it.
+    #: Where the plugin's code asked for it: its code, and the place of the instruction there.
     _line: tuple[CodeType, int] | None
 
     # Reading.
@@ -467,13 +473,19 @@ def _axis(axis: Any) -> Any:
 
 # Noting operations.
 
+_next_number = _counter().__next__
+_number_of = _getter("_number")
+
 
 def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> ndarray:
-    made = _new(op, args, params)
+    made = ndarray.__new__(ndarray)
+    made._op, made._args, made._params = op, args, params
+    made._tensor = made._known = None
+    made._call, made._number = _call, _next_number()
     frame = sys._getframe(1)
-    while frame.f_code.co_filename in _FILES and frame.f_back is not None:
+    while (code := frame.f_code).co_filename in _FILES and frame.f_back is not None:
         frame = frame.f_back
-    made._line = (frame.f_code, frame.f_lineno)
+    made._line = (code, frame.f_lasti)
     depth = 1
     for arg in args:
         if arg._depth >= depth:
@@ -494,7 +506,7 @@ def _new(
     made = ndarray.__new__(ndarray)
     made._op, made._args, made._params = op, args, params
     made._tensor, made._known = tensor, None
-    made._line, made._depth, made._call = None, 0, _call
+    made._line, made._depth, made._call, made._number = None, 0, _call, _next_number()
     return made
 
 
@@ -560,21 +572,23 @@ def _operand(value: Any) -> ndarray:
     return asarray(value)
 
 
-def _order(last: ndarray) -> list[ndarray]:
-    """The arrays that are to be made for `last`, and it, each after those that it is made of."""
+def _order(*last: ndarray) -> list[ndarray]:
+    """The arrays that are to be made for these, and they, each after those that it is made of."""
     order: list[ndarray] = []
     seen: set[int] = set()
-    todo: list[tuple[ndarray, builtins.bool]] = [(last, False)]
+    todo = list(last)
     while todo:
-        one, is_ready = todo.pop()
-        if is_ready:
-            order.append(one)
-        elif one._op == "bytes":
+        one = todo.pop()
+        if one._tensor is not None or id(one) in seen:
+            continue
+        if one._op == "bytes":
             _keep(one, Tensor.from_bytes(*one._params))
-        elif one._tensor is None and id(one) not in seen:
-            seen.add(id(one))
-            todo.append((one, True))
-            todo += [(arg, False) for arg in one._args]
+            continue
+        seen.add(id(one))
+        order.append(one)
+        todo += one._args
+    # An array is noted after those that it is made of.
+    order.sort(key=_number_of)
     return order
 
 
@@ -629,6 +643,19 @@ def _run(last: ndarray) -> Tensor:
     return last._tensor
 
 
+def make_together(found: Collection[object]) -> None:
+    """For the SDK: let the host make those of these that are arrays, by one program.
+
+    They are what the call gives back, so nothing on the way is kept for later reads.
+    """
+    last = [one for one in found if type(one) is ndarray]
+    order = _order(*last) if last else last
+    # Longer ones are made one by one.
+    if 0 < len(order) <= _STEPS_MAX:
+        own = {id(one) for one in order}
+        _evaluate(order, list({id(one): one for one in last if id(one) in own}.values()))
+
+
 def _evaluate(pending: list[ndarray], wanted: list[ndarray]) -> None:
     inputs, numbers, steps, text = _program(pending)
     try:
@@ -647,7 +674,9 @@ def _error(error: Err[arrays.Fault], steps: list[ndarray]) -> Exception:
     line = steps[fault.step]._line if fault.step < len(steps) else None
     if line is None:
         return _ERRORS[fault.kind](fault.message)
-    code, number = line
+    code, place = line
+    lines = (line for start, end, line in code.co_lines() if start <= place < end)
+    number = next(lines, None) or code.co_firstlineno
     where = f"{code.co_filename.rpartition('/')[2]}, line {number}, in {code.co_name}"
     raised: Any = _ERRORS[fault.kind](f"{fault.message} ({where})")
     raised.operation_place = (code.co_filename, number)
@@ -734,7 +763,7 @@ def _flatten(value: Any, shape: list[int], flat: list[Any], depth: int) -> None:
 
 
 def frombuffer(buffer: Any, dtype: Any = float64, count: int = -1, offset: int = 0) -> ndarray:
-    """An array of one dimension of the bytes of a buffer, or of a `Blob`, which stay on the host."""
+    """An array of one dimension of the bytes of a buffer, or of a `Blob`, which stay there."""
     kind = _dtype(dtype)
     is_blob = isinstance(buffer, Blob)
     data = buffer if is_blob else memoryview(buffer).cast("B")
@@ -892,9 +921,9 @@ def _operators() -> None:
         )
     for name, single in {"neg": negative, "abs": absolute, "invert": invert}.items():
         setattr(ndarray, f"__{name}__", lambda a, f=single: f(a))
-    setattr(ndarray, "__pos__", lambda a: a)
-    setattr(ndarray, "__matmul__", lambda a, b: matmul(a, b))
-    setattr(ndarray, "__rmatmul__", lambda a, b: matmul(b, a))
+    ndarray.__pos__ = lambda a: a
+    ndarray.__matmul__ = lambda a, b: matmul(a, b)
+    ndarray.__rmatmul__ = lambda a, b: matmul(b, a)
 
 
 _operators()
@@ -995,8 +1024,8 @@ def cumprod(a: Any, axis: int | None = None) -> ndarray:
 
 
 cumulative_sum, cumulative_prod = cumsum, cumprod
-setattr(ndarray, "cumsum", cumsum)
-setattr(ndarray, "cumprod", cumprod)
+ndarray.cumsum = cumsum
+ndarray.cumprod = cumprod
 
 
 def softmax(a: Any, axis: Any = -1) -> ndarray:

@@ -123,6 +123,7 @@ def _postprocess_of(plugin: Postprocessor) -> object:
 def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
     checks.instance("the result of preprocess", prepared, Prepared)
     inputs = []
+    numpy.make_together(prepared.inputs.values())
     for name, tensor in prepared.inputs.items():
         if type(name) is not str or not isinstance(tensor, Elements):
             checks.instance("an input's name", name, str)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import host, json
+from . import host, json, numpy
 from .blob import Blob
 from .failure import Internal
 from .tensor import Elements
@@ -91,6 +91,7 @@ def _written(value: object) -> bytes:
 def _with(texts: list[str], held: list[Elements | Blob]) -> bytes:
     """The document that has these texts, and one of `held` after each but the last."""
     pieces: list[Any] = []
+    numpy.make_together(held)
     for text, found in zip(texts, held, strict=False):
         pieces.append(host.json.Piece_Text(text))
         of = host.json.Piece_Tensor if isinstance(found, Elements) else host.json.Piece_Base64
