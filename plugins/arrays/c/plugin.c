@@ -98,6 +98,7 @@ static gm_status put_table(gm_json_writer *json, gm_program *np) {
     ROW("none.sum(axis=0)", gm_np_sum(np, none, gm_axis(0)));
     ROW("none.max(axis=0)", gm_np_max(np, none, gm_axis(0)));
     ROW("np.cumsum(n, axis=1)", gm_np_cumsum(np, n, 1));
+    ROW("np.cumprod(m)", gm_np_cumprod(np, m, GM_NONE));
     ROW("np.exp(m) / np.exp(m).sum(axis=1, keepdims=True)", gm_np_softmax(np, m, 1));
     ROW("np.sort(m, axis=None)", gm_np_sort(np, m, GM_NONE, false));
     ROW("np.argsort(m, axis=1)", gm_np_argsort(np, m, 1, false));

@@ -231,6 +231,9 @@ gm_array gm_np_norm(gm_program *np, gm_array x, gm_axes axes);
 // The sums up to each element along an axis; GM_NONE: of the flat array.
 gm_array gm_np_cumsum(gm_program *np, gm_array x, int axis);
 
+// The products of all elements up to each.
+gm_array gm_np_cumprod(gm_program *np, gm_array x, int axis);
+
 // 1, divided among the elements along an axis by their powers of e; GM_NONE: among all.
 gm_array gm_np_softmax(gm_program *np, gm_array x, int axis);
 

@@ -358,6 +358,10 @@ gm_array gm_np_cumsum(gm_program *np, gm_array x, int axis) {
     return with_integer(np, "cumulative_sum", x, axis);
 }
 
+gm_array gm_np_cumprod(gm_program *np, gm_array x, int axis) {
+    return with_integer(np, "cumulative_prod", x, axis);
+}
+
 gm_array gm_np_softmax(gm_program *np, gm_array x, int axis) {
     return with_integer(np, "softmax", x, axis);
 }

@@ -346,6 +346,8 @@ function* pairs() {
     ['np.where(m.greater(0), 1, 0)', 'np.where(m > 0, 1, 0)'],
     ['np.where(mask, m, n.at(0).T)', 'np.where(mask, m, n[0].T)'],
     ['m.max({ axis: 1 }).at(m.argmax({ axis: 1 }).greater(0))', 'm.max(axis=1)[m.argmax(axis=1) > 0]'],
+    ['m.cumprod({ axis: 1 })', 'np.cumprod(m, axis=1)'],
+    ['np.cumulativeProd(i)', 'np.cumprod(i)'],
     ['[...m][1]', 'm[1]'],
     ['[...i]', 'np.array([2, 0, 1])'],
     ['m.max() + 1.5', 'float(m.max()) + 1.5'],

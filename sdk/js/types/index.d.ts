@@ -257,6 +257,8 @@ export interface ArrayOperations {
   /** The sums of all elements up to each. */
   cumsum(options?: { axis?: number | null }): NdArray;
   cumulativeSum(options?: { axis?: number | null }): NdArray;
+  cumprod(options?: { axis?: number | null }): NdArray;
+  cumulativeProd(options?: { axis?: number | null }): NdArray;
   /** 1, divided among the elements along an axis by their powers of e; -1 unless it is given. */
   softmax(options?: { axis?: number }): NdArray;
   /** Divided by the Euclidean length along an axis; -1 unless it is given. */

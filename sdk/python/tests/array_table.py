@@ -394,6 +394,47 @@ def _expressions():
             "np.iinfo(np.int64).max == 2**63 - 1",
         ),
     )
+    # What a second reader found.
+    yield from (
+        *(
+            "np.average(uint8_a, weights=uint8_a)",
+            "np.average(int32_a * 2**30, weights=[[4] * 3] * 2)",
+        ),
+        *("np.logaddexp(uint32_a, uint32_b)", "np.logaddexp(m, 1.0)", "np.fmax(m, 1.0)"),
+        *("np.fmin(int8_a, 1)", "np.logaddexp(int32_a, -(2**31))", "np.diff(m, axis=2)"),
+        *("np.diff(np.array(3))", "np.roll(m, 1, -3)", "np.split(m, 3, axis=-1)[1]"),
+        *("np.array_split(m, 2, 4)[0]", "np.quantile(m, 0.5, axis=3)", "np.arcsinh(m * 1e-5)"),
+        *("np.arcsinh(np.array([1e-20, -1e-9, 1e200]))", "np.arccosh(m * 1e-5 + 1)"),
+        *("np.arccosh(np.array([1, 1 + 1e-9, 1e200, -3.0]))", "np.arccosh(float32_a * 1e20)"),
+        *(
+            "np.pad(i, 100000, 'edge')[::5000]",
+            "np.pad(i[:1], 3, 'reflect')",
+            "np.pad(i, 0, 'odd')",
+        ),
+        *("np.pad(i[:1], 3, 'symmetric')", "np.pad(m, 7, 'reflect')", "np.pad(m, 7, 'symmetric')"),
+        *(
+            "np.histogram([1, 2, 3], 3, (3, 1))[0]",
+            "np.histogram(m, [2, 1])[0]",
+            "np.histogram(m, 0)[0]",
+        ),
+        *("np.histogram(none)[1]", "np.histogram(odd)[0]", "np.digitize([0.5, 1, 5], [3, 2, 1])"),
+        *("np.digitize([0.5, 1, 5], [1, 3, 2])", "np.digitize([0.5, 1, 3], [3, 2, 1], right=True)"),
+        *(
+            "np.interp([1.5], [1, 2], [np.inf, np.inf])",
+            "np.interp([2.5], [1, 2, 3], [0, np.inf, 0])",
+        ),
+        *(
+            "np.interp(m, [1, 2], [3, 4])",
+            "np.interp([1], [1, 2], [3])",
+            "np.interp(2, [1, 2, 3], [0, 7, 0])",
+        ),
+        *("np.quantile(np.array([1, np.inf, np.inf, -np.inf]), 0.9)", "np.select([], [])"),
+        *(
+            "np.moveaxis(n, (0, 1), (1, 2))",
+            "np.moveaxis(n, [0, 0], [1, 2])",
+            "np.moveaxis(n, (0,), 2)",
+        ),
+    )
     # What several operations make.
     yield from (
         *("m + n", "m[:, None] + i[None, :, None]", "(m - m.mean(axis=0)) / m.std(axis=0)"),

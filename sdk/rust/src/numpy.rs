@@ -37,6 +37,9 @@ use crate::bindings::arrays;
 use crate::tensor::Elements;
 use crate::{Dtype, Element, Failure, Tensor, View};
 
+/// The operation that is a number.
+const NUMBER: &str = "number";
+
 /// A longer chain of operations is run before it is read.
 const DEPTH_MAX: usize = 500;
 

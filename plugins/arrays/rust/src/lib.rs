@@ -78,7 +78,14 @@ fn table(names: &Names) -> Vec<(&'static str, Array<'_>)> {
     for _ in 0..1_200 {
         chain = chain + 1;
     }
+    let (mut left, mut right) = (m.clone(), n.index([part(..), part(..), part(0)]));
+    for _ in 0..400 {
+        (left, right) = (left + 1.0, right + 1);
+    }
     vec![
+        // Programs in two parts: numbers take the dtype of what they meet in the second, too.
+        ("m + 400", left.clone()),
+        ("m + 400 + (n[:, :, 0] + 400)", left + right),
         ("m + 1", &m + 1),
         ("m * 2.5 - i", &m * 2.5 - &i),
         ("2 - m", 2 - &m),

@@ -1218,13 +1218,16 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> ndarray:
     return permute_dims(found, order)
 
 
-def moveaxis(a: Any, source: int, destination: int) -> ndarray:
-    """One dimension at another place."""
+def moveaxis(a: Any, source: Any, destination: Any) -> ndarray:
+    """Dimensions at other places."""
     found = asarray(a)
-    order = list(range(found.ndim))
-    source, destination = _axes_of([source, destination], found.ndim)
-    axis = order.pop(source)
-    order.insert(destination, axis)
+    moved = _axes_of(_ints((source,)), found.ndim)
+    places = _axes_of(_ints((destination,)), found.ndim)
+    if len(moved) != len(places) or len(set(moved)) < len(moved) or len(set(places)) < len(places):
+        raise ValueError(f"moveaxis cannot move {source!r} to {destination!r}")
+    order = [axis for axis in range(found.ndim) if axis not in moved]
+    for place, axis in sorted(zip(places, moved, strict=True)):
+        order.insert(place, axis)
     return permute_dims(found, order)
 
 

@@ -107,17 +107,17 @@ def unstack(x: Any, *, axis: int = 0) -> tuple[ndarray, ...]:
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     """Parts along an axis: so many, or cut at these places."""
     found = asarray(ary)
+    (axis,) = np._axes_of([axis], found.ndim)
     length = found.shape[axis]
     if hasattr(indices_or_sections, "__index__"):
         parts = indices_or_sections.__index__()
         if parts <= 0:
             raise ValueError("number sections must be larger than 0.")
         each, more = divmod(length, parts)
-        sizes = [each + 1] * more + [each] * (parts - more)
-        cuts = [builtins.sum(sizes[:at]) for at in range(1, parts)]
+        cuts = [at * each + builtins.min(at, more) for at in range(1, parts)]
     else:
         cuts = [int(at) for at in indices_or_sections]
-    around = (slice(None),) * (axis % found.ndim)
+    around = (slice(None),) * axis
     ends = zip([0, *cuts], [*cuts, length], strict=True)
     return [found[(*around, slice(start, end))] for start, end in ends]
 
@@ -125,6 +125,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     """As `array_split`, into parts of equal size."""
     sections = indices_or_sections
+    (axis,) = np._axes_of([axis], np.asarray(ary).ndim)
     if hasattr(sections, "__index__") and asarray(ary).shape[axis] % sections.__index__():
         raise ValueError("array split does not result in an equal division")
     return array_split(ary, sections, axis)
@@ -144,11 +145,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> ndarray:
         ):
             found = roll(found, by, along)
         return found
+    (axis,) = np._axes_of([axis], found.ndim)
     length = found.shape[axis]
     by = shift.__index__() % length if length else 0
     if by == 0:
         return found
-    around = (slice(None),) * (axis % found.ndim)
+    around = (slice(None),) * axis
     parts = [found[(*around, slice(-by, None))], found[(*around, slice(None, -by))]]
     return np.concatenate(parts, axis)
 
@@ -169,6 +171,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     `pad_width` is one number, `(before, after)`, or one such pair for each axis. `mode` is
     `constant`, `edge`, `reflect`, `symmetric` or `wrap`.
     """
+    if mode not in _MODES:
+        raise ValueError(f"mode {mode!r} is not supported: one of {', '.join(_MODES)}")
     found = asarray(array)
     widths = _pairs(pad_width, found.ndim, "pad_width")
     if builtins.any(one < 0 for pair in widths for one in pair):
@@ -191,6 +195,9 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     return found
 
 
+_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
 def _pairs(given: Any, count: int, what: str) -> list[tuple[Any, Any]]:
     """A pair for each axis."""
     if isinstance(given, ndarray):
@@ -211,23 +218,19 @@ def _pairs(given: Any, count: int, what: str) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[1]) for pair in pairs]
 
 
-def _padding(mode: str, length: int, before: int, after: int) -> list[int]:
+def _padding(mode: str, length: int, before: int, after: int) -> ndarray:
     """The places of the elements, those of the padding included."""
-    places = range(-before, length + after)
     if length == 0:
         raise ValueError(f"can't extend empty axis using modes other than 'constant': {mode!r}")
+    places = np.arange(-before, length + after)
     if mode == "edge":
-        return [builtins.min(builtins.max(at, 0), length - 1) for at in places]
+        return np.clip(places, 0, length - 1)
     if mode == "wrap":
-        return [at % length for at in places]
-    if mode == "symmetric":
-        around = [*range(length), *reversed(range(length))]
-    elif mode == "reflect":
-        around = [*range(length), *range(length - 2, 0, -1)]
-    else:
-        modes = "'constant', 'edge', 'reflect', 'symmetric', 'wrap'"
-        raise ValueError(f"mode {mode!r} is not supported: one of {modes}")
-    return [around[at % len(around)] for at in places]
+        return places % length
+    # There and back again. The turning points count once in `reflect`.
+    turn = 2 * length - (1 if mode == "symmetric" else 2)
+    places = places % builtins.max(turn + (mode == "symmetric"), 1)
+    return np.where(places < length, places, turn - places)
 
 
 def _triangle(m: Any, keeps: Callable[[ndarray, ndarray], ndarray]) -> ndarray:
@@ -264,8 +267,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray
         if offset >= 0
         else builtins.min(rows + offset, columns)
     )
-    places = [start + at * (columns + 1) for at in range(builtins.max(count, 0))]
-    return np.take(found.reshape(*outer, rows * columns), np.asarray(places, np.int64), -1)
+    places = np.arange(builtins.max(count, 0)) * (columns + 1) + start
+    return np.take(found.reshape(*outer, rows * columns), places, -1)
 
 
 def diag(v: Any, k: int = 0) -> ndarray:
@@ -299,16 +302,29 @@ real = conj = conjugate = positive
 
 def arcsinh(x: Any) -> ndarray:
     """The inverse of `sinh`."""
-    x = asarray(x)
+    x = _float(x)
     far = np.absolute(x)
+    near = np.log1p(far + far * far / (1 + np.hypot(far, 1)))
     # Of large numbers the square does not fit.
-    return _sign_of(np.log(far + np.hypot(far, 1)), x)
+    return _sign_of(np.where(far < _LARGE, near, np.log(far) + math.log(2)), x)
 
 
 def arccosh(x: Any) -> ndarray:
     """The inverse of `cosh`."""
-    x = asarray(x)
-    return np.log(x + np.sqrt(x - 1) * np.sqrt(x + 1))
+    x = _float(x)
+    over = x - 1
+    near = np.log1p(over + np.sqrt(over) * np.sqrt(over + 2))
+    return np.where(x < _LARGE, near, np.log(x) + math.log(2))
+
+
+#: From here on 1 does not count beside a number's square.
+_LARGE = 1e9
+
+
+def _float(x: Any) -> ndarray:
+    """An array of floats. A number takes the dtype of the array that it meets."""
+    found = np._operand(x)
+    return found if found._op == "number" else found * 1.0
 
 
 def arctanh(x: Any) -> ndarray:
@@ -344,20 +360,20 @@ def copysign(x1: Any, x2: Any) -> ndarray:
 
 def logaddexp(x1: Any, x2: Any) -> ndarray:
     """The logarithm of the sum of both numbers' powers of e."""
-    x1, x2 = asarray(x1), asarray(x2)
+    x1, x2 = _float(x1), _float(x2)
     high, apart = np.maximum(x1, x2), np.absolute(x1 - x2)
     return np.where(x1 == x2, x1 + math.log(2), high + np.log1p(np.exp(-apart)))
 
 
 def fmax(x1: Any, x2: Any) -> ndarray:
     """The larger one; NaN only if both are."""
-    x1, x2 = asarray(x1), asarray(x2)
+    x1, x2 = np._operand(x1), np._operand(x2)
     return np.where(np.isnan(x1), x2, np.where(np.isnan(x2), x1, np.maximum(x1, x2)))
 
 
 def fmin(x1: Any, x2: Any) -> ndarray:
     """The smaller one; NaN only if both are."""
-    x1, x2 = asarray(x1), asarray(x2)
+    x1, x2 = np._operand(x1), np._operand(x2)
     return np.where(np.isnan(x1), x2, np.where(np.isnan(x2), x1, np.minimum(x1, x2)))
 
 
@@ -391,6 +407,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """For each place the choice of the first condition that is true there."""
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
+    if not condlist:
+        raise ValueError("select with an empty condition list is not possible")
     found = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         found = np.where(condition, choice, found)
@@ -408,12 +426,16 @@ def average(
     if weights is None:
         return np.mean(a, axis=axis, keepdims=keepdims)
     w = asarray(weights)
+    if a.dtype.kind != "f" and w.dtype.kind != "f":
+        # Their products may not fit their dtype.
+        w = w * 1.0
     if w.shape != a.shape:
         if not isinstance(axis, int) or w.ndim != 1 or w.shape[0] != a.shape[axis]:
             raise ValueError(
                 "Shape of weights must be consistent with shape of a along specified axis."
             )
-        w = w.reshape(*[-1 if at == axis % a.ndim else 1 for at in range(a.ndim)])
+        (along,) = np._axes_of([axis], a.ndim)
+        w = w.reshape(*[-1 if at == along else 1 for at in range(a.ndim)])
     total = np.sum(w * np.ones_like(a), axis=axis, keepdims=keepdims)
     return np.sum(a * w, axis=axis, keepdims=keepdims) / total
 
@@ -464,7 +486,8 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> ndarray:
     found = asarray(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
-    around = (slice(None),) * (axis % found.ndim)
+    (axis,) = np._axes_of([axis], found.ndim)
+    around = (slice(None),) * axis
     for _ in range(n):
         after, before = found[(*around, slice(1, None))], found[(*around, slice(None, -1))]
         found = after != before if found.dtype.kind == "b" else after - before
@@ -473,7 +496,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> ndarray:
 
 def logsumexp(a: Any, axis: Any = None, keepdims: builtins.bool = False) -> ndarray:
     """The logarithm of the sum of the powers of e: `scipy.special.logsumexp`."""
-    a = asarray(a)
+    a = asarray(a) * 1.0
     high = np.max(a, axis=axis, keepdims=True)
     high = np.where(np.isfinite(high), high, 0)
     found = np.log(np.sum(np.exp(a - high), axis=axis, keepdims=True)) + high
@@ -482,7 +505,7 @@ def logsumexp(a: Any, axis: Any = None, keepdims: builtins.bool = False) -> ndar
 
 def log_softmax(a: Any, axis: Any = -1) -> ndarray:
     """The logarithm of `softmax`."""
-    a = asarray(a)
+    a = asarray(a) * 1.0
     return a - logsumexp(a, axis, True)
 
 
@@ -502,7 +525,7 @@ def quantile(a: Any, q: Any, axis: int | None = None, keepdims: builtins.bool = 
         raise ValueError("Quantiles must be in the range [0, 1]")
     # As in NumPy, a list is of float64, and a number takes the dtype of the array.
     ordered = np.sort(a.astype(np.float64) if many else a, axis)
-    along = 0 if axis is None else axis % a.ndim
+    (along,) = (0,) if axis is None else np._axes_of([axis], a.ndim)
     count = ordered.shape[along]
     if count == 0:
         raise IndexError("an array without elements has no quantile")
@@ -516,8 +539,6 @@ def quantile(a: Any, q: Any, axis: int | None = None, keepdims: builtins.bool = 
         first, second = np.take(ordered, [low], along), np.take(ordered, [high], along)
         share, step = place - low, second * 1.0 - first
         made = first + step * share if share < 0.5 else second - step * (1 - share)
-        # Two infinities have no difference.
-        made = np.where(first == second, first * 1.0, made)
         found.append(np.where(np.isnan(end), math.nan, made))
     shape = [1 if at == along else length for at, length in enumerate(ordered.shape)]
     if axis is None:
@@ -619,8 +640,15 @@ def unique_inverse(x: Any) -> UniqueInverse:
 
 
 def digitize(x: Any, bins: Any, right: builtins.bool = False) -> ndarray:
-    """For each number the place of its bin; `bins` rise."""
-    return np.searchsorted(bins, x, "left" if right else "right")
+    """For each number the place of its bin; `bins` rise, or fall."""
+    bins = asarray(bins)
+    side = "left" if right else "right"
+    steps = diff(bins)
+    if not np.any(steps < 0):
+        return np.searchsorted(bins, x, side)
+    if np.any(steps > 0):
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    return bins.size - np.searchsorted(bins[::-1], x, side)
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
@@ -647,13 +675,25 @@ def histogram(a: Any, bins: Any = 10, range: Any = None) -> tuple[ndarray, ndarr
     """How many elements are in each bin, and the bins' edges."""
     a = asarray(a).ravel()
     if hasattr(bins, "__index__"):
-        low, high = range if range is not None else (float(np.min(a)), float(np.max(a)))
+        if bins.__index__() < 1:
+            raise ValueError("`bins` must be positive, when an integer")
+        low, high = 0.0, 1.0
+        if range is not None:
+            low, high = range
+        elif a.size:
+            low, high = float(np.min(a)), float(np.max(a))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ValueError(f"the range of the bins, {low} to {high}, is not finite")
+        if low > high:
+            raise ValueError("max must be larger than min in range parameter.")
         if low == high:
             low, high = low - 0.5, high + 0.5
         kind = a.dtype if a.dtype.kind == "f" else np.float64
         edges = np.linspace(low, high, bins.__index__() + 1).astype(kind)
     else:
         edges = asarray(bins)
+        if np.any(diff(edges) < 0):
+            raise ValueError("`bins` must increase monotonically, when an array")
     ordered = np.sort(a.astype(np.float64))
     below = np.searchsorted(ordered, edges.astype(np.float64))
     # The last bin has its upper edge.
@@ -665,17 +705,24 @@ def interp(
     x: Any, xp: Any, fp: Any, left: float | None = None, right: float | None = None
 ) -> ndarray:
     """Between the points `xp` and their values `fp`, linear. `xp` rises."""
-    x, xp, fp = asarray(x) * 1.0, asarray(xp) * 1.0, asarray(fp) * 1.0
+    x, xp, fp = (asarray(one).astype(np.float64) for one in (x, xp, fp))
     last = xp.size - 1
     if last < 0:
         raise ValueError("array of sample points is empty")
+    if xp.shape != fp.shape:
+        raise ValueError("fp and xp are not of the same length.")
     at = np.clip(np.searchsorted(xp, x, "right") - 1, 0, builtins.max(last - 1, 0))
     after = np.minimum(at + 1, last)
     x0, x1, y0, y1 = np.take(xp, at), np.take(xp, after), np.take(fp, at), np.take(fp, after)
-    found = np.where(x1 == x0, y0, y0 + (y1 - y0) / (x1 - x0) * (x - x0))
+    step = (y1 - y0) / (x1 - x0)
+    found = np.where(x1 == x0, y0, y0 + step * (x - x0))
+    # From the other end, if one is infinite.
+    found = np.where(np.isnan(found), y1 + step * (x - x1), found)
+    found = np.where(np.isnan(found) & (y0 == y1), y0, found)
     found = np.where(x < xp[0], fp[0] if left is None else left, found)
     found = np.where(x > xp[-1], fp[-1] if right is None else right, found)
-    return np.where(np.isnan(x), x, np.where(x == xp[-1], fp[-1], found))
+    found = np.where(x == xp[-1], fp[-1], found)
+    return np.where(np.isnan(x), x, np.where((x == x0) & (x1 != x0), y0, found))
 
 
 # Products.

@@ -3,7 +3,7 @@
 use std::ops;
 
 use super::params::{Axes, Part, float, list, name};
-use super::{Array, State};
+use super::{Array, NUMBER, State};
 use crate::Dtype;
 
 /// Operations without parameters.
@@ -402,14 +402,15 @@ impl<'t> Array<'t> {
         value: impl Into<Array<'t>>,
         dtype: Dtype,
     ) -> Self {
-        // A number's own parameter is its text.
         let value = value.into();
+        // A number's own parameter is its text.
         let text = match &*value.0.state.borrow() {
-            State::Noted(step) if step.name == "number" => {
-                step.params.trim_matches(['[', ']']).to_owned()
+            State::Noted(step) if step.name == NUMBER => {
+                Some(step.params.trim_matches(['[', ']']).to_owned())
             }
-            _ => return value.astype(dtype).broadcast_to(shape),
+            _ => None,
         };
+        let Some(text) = text else { return value.astype(dtype).broadcast_to(shape) };
         Self::noted("full", vec![], format!("[{text},{},{}]", list(shape), name(dtype)))
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-use super::Array;
+use super::{Array, NUMBER};
 use crate::Dtype;
 
 /// The axes of an operation: `()` for all of them together, one as `1` or `-1`, several as
@@ -174,7 +174,7 @@ macro_rules! numbers {
             #[track_caller]
             fn from(number: $type) -> Self {
                 let text: fn($type) -> String = $text;
-                Self::noted("number", Vec::new(), format!("[{}]", text(number)))
+                Self::noted(NUMBER, Vec::new(), format!("[{}]", text(number)))
             }
         }
     )*};

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-use super::{Array, State, Step};
+use super::{Array, NUMBER, State, Step};
 use crate::bindings::arrays;
 use crate::{Failure, Tensor};
 
@@ -21,14 +21,33 @@ pub(super) fn make(array: &Array<'_>) -> Result<(), Failure> {
     while order.len() > STEPS_MAX {
         let later = order.split_off(STEPS_MAX);
         let read: HashSet<_> = later.iter().flat_map(|(_, step)| &step.operands).map(id).collect();
-        let is_wanted = |one: &&Array<'_>| read.contains(&id(one)) || live.contains(&id(one));
-        let wanted: Vec<_> = order.iter().map(|(one, _)| one).filter(is_wanted).cloned().collect();
-        evaluate(&order, &wanted)?;
+        let is_wanted = |one: &&(Array<'_>, Step<'_>)| {
+            one.1.name != NUMBER && (read.contains(&id(&one.0)) || live.contains(&id(&one.0)))
+        };
+        let wanted: Vec<_> = order.iter().filter(is_wanted).map(|(one, _)| one.clone()).collect();
+        evaluate(&with_numbers(order), &wanted)?;
         order = later;
     }
     let is_wanted = |one: &&Array<'_>| live.contains(&id(one)) || id(one) == id(array);
     let wanted: Vec<_> = order.iter().map(|(one, _)| one).filter(is_wanted).cloned().collect();
-    evaluate(&order, &wanted)
+    evaluate(&with_numbers(order), &wanted)
+}
+
+/// The steps, and before them the numbers that they read and that stand in an earlier part. A
+/// number that was given back would be a tensor, which has a dtype of its own.
+fn with_numbers(order: Order<'_>) -> Order<'_> {
+    let mut seen: HashSet<_> = order.iter().map(|(array, _)| id(array)).collect();
+    let mut numbers = Order::new();
+    for operand in order.iter().flat_map(|(_, step)| &step.operands) {
+        if let State::Noted(step) = &*operand.0.state.borrow()
+            && step.name == NUMBER
+            && seen.insert(id(operand))
+        {
+            numbers.push((operand.clone(), step.clone()));
+        }
+    }
+    numbers.extend(order);
+    numbers
 }
 
 /// The elements of an array. Alone, it does not become a tensor on the way.
@@ -100,7 +119,7 @@ fn live<'t>(order: &Order<'t>, last: &Array<'t>) -> HashSet<*const ()> {
     }
     let is_live = |array: &Array<'t>, step: &Step<'t>| {
         let own = 1 + uses.get(&id(array)).copied().unwrap_or_default();
-        step.name != "number" && id(array) != id(last) && Rc::strong_count(&array.0) > own
+        step.name != NUMBER && id(array) != id(last) && Rc::strong_count(&array.0) > own
     };
     order.iter().filter(|(array, step)| is_live(array, step)).map(|(array, _)| id(array)).collect()
 }

@@ -1,8 +1,8 @@
 //! Plugins that fit a model.
 
-use std::fs;
 use std::process::Command;
 use std::time::SystemTime;
+use std::{env, fs};
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,9 @@ fn answer(language: &str, name: &str) -> Value {
     assert!(made.contains(&format!("gristmill plugin test --model {model}")), "{made}");
     cli.ok(&["plugin", "test", "fitted", "--model", &model, "--update"]);
     // Its own unit tests. Those in Rust would compile the SDK once more.
+    let python = env::var("GRISTMILL_TEST_CLIENTS").expect("run cargo xtask test");
     let tests: &[&str] = match language {
+        "python" => &[&python, "-m", "pytest", "-q"],
         "js" => &["node", "--test"],
         "c" => &["make", "test"],
         _ => &["true"],
