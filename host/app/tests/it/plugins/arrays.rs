@@ -95,7 +95,12 @@ fn table() -> PathBuf {
     files::root().join("sdk/python/tests")
 }
 
-fn server() -> Server {
+/// Limits of calls that compute much, on a busy machine.
+fn unhurried() -> Value {
+    json!({ "cpu_ms": 60_000, "timeout_ms": 120_000 })
+}
+
+fn server(limits: Value) -> Server {
     let server = Setup::new().with_runtimes().start();
     server.open_tenant("acme");
     server.model("digits");
@@ -105,7 +110,7 @@ fn server() -> Server {
     let archive = Archive { manifest, files: files.into() }.write().unwrap();
     let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    server.pipeline("acme", "it", &processor("it", json!({})));
+    server.pipeline("acme", "it", &processor("it", limits));
     server
 }
 
@@ -118,7 +123,7 @@ fn ask(server: &Server, asked: &Value) -> String {
 
 #[test]
 fn expressions_mean_what_they_mean_in_numpy() {
-    let server = server();
+    let server = server(unhurried());
     // JSON has no NaN, so the test joins the lists as texts.
     let mut lists = Vec::new();
     for from in (0..).step_by(40) {
@@ -159,7 +164,7 @@ fn operations_in_rust_and_c_mean_what_they_mean_in_numpy() {
     server.model("digits");
     for (plugin, least) in [("arrays", 80), ("arrays-c", 50)] {
         server.plugin("acme", "it", plugin);
-        server.pipeline("acme", "it", &processor("it", json!({})));
+        server.pipeline("acme", "it", &processor("it", unhurried()));
         let found = ask(&server, &json!(null));
         let rows: Vec<_> = found.split("[\"").collect();
         assert!(rows.len() > least, "{plugin}: {found}");
@@ -181,7 +186,7 @@ fn operations_in_javascript_mean_what_they_mean_in_numpy() {
     let archive = Archive { manifest, files: files.into() }.write().unwrap();
     let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    server.pipeline("acme", "it", &processor("it", json!({})));
+    server.pipeline("acme", "it", &processor("it", unhurried()));
     let mut lists = Vec::new();
     for from in (0..).step_by(40) {
         let list = ask(&server, &json!(from));
@@ -196,7 +201,7 @@ fn operations_in_javascript_mean_what_they_mean_in_numpy() {
 
 #[test]
 fn a_fault_names_the_operation_and_the_line() {
-    let server = server();
+    let server = server(json!({}));
     for (expression, parts) in [
         (
             "m + np.zeros(7)",
@@ -223,7 +228,7 @@ fn a_fault_names_the_operation_and_the_line() {
 
 #[test]
 fn what_a_plugin_asks_of_arrays_is_bounded() {
-    let server = server();
+    let server = server(json!({}));
     // One more than may be held, in time that is charged.
     for expression in [
         // Many large arrays at a time.
