@@ -79,12 +79,18 @@ static gm_array add_node(gm_program *np, node added) {
     return (gm_array){np, (uint32_t)np->nodes_count++};
 }
 
-// Begins the parameters of a step. What a step that failed has written is overwritten.
-static gm_json_writer *begin(gm_program *np) {
+// Where a step writes its parameters. What a step that failed has written is overwritten.
+static gm_json_writer *params_of_step(gm_program *np) {
     np->params.size = np->params_size;
     np->params.needs_comma = false;
-    gm_json_begin_array(&np->params);
     return &np->params;
+}
+
+// Begins the parameters of a step.
+static gm_json_writer *begin(gm_program *np) {
+    gm_json_writer *params = params_of_step(np);
+    gm_json_begin_array(params);
+    return params;
 }
 
 static const char *wrong_operand(const gm_program *np, const gm_array *operands, size_t count) {
@@ -142,9 +148,7 @@ static gm_array end2(gm_program *np, const char *op, gm_array x, gm_array y) {
 
 gm_array gm_np_step(gm_program *np, const char *op, const gm_array *operands, size_t count,
                     const char *params) {
-    np->params.size = np->params_size;
-    np->params.needs_comma = false;
-    gm_json_put_raw(&np->params, params ? params : "[]");
+    gm_json_put_raw(params_of_step(np), params ? params : "[]");
     return note(np, op, operands, count);
 }
 

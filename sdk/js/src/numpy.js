@@ -416,7 +416,8 @@ defineAll(
 );
 defineAll(['var', 'std'], 1, { axis: null, ddof: 0, keepdims: false }, (op, { axis, ddof, keepdims }, a) =>
   make(op, [asarray(a)], axis, keepdims, plain(ddof)));
-defineAll(['cumulativeSum cumsum', 'cumulativeProd cumprod', 'flip'], 1, ALONG, (op, { axis }, a) => make(op, [asarray(a)], axis));
+defineAll(['cumulativeSum cumsum', 'cumulativeProd cumprod', 'flip'], 1, ALONG, (op, { axis }, a) =>
+  make(op, [asarray(a)], axis));
 defineAll(['softmax', 'normalize'], 1, LAST, (op, { axis }, a) => make(op, [asarray(a)], axis));
 defineAll(['sort', 'argsort'], 1, { axis: -1, descending: false }, (op, { axis, descending }, a) =>
   make(op, [asarray(a)], axis, descending));

@@ -23,7 +23,9 @@
 //! the operations and the differences from NumPy. A unit test outside of the sandbox has no host:
 //! reading fails there, and `gristmill plugin test` runs the plugin with it.
 
+mod elementwise;
 mod functions;
+mod operators;
 mod params;
 mod run;
 
@@ -117,8 +119,7 @@ impl Array<'_> {
     /// # Errors
     /// [`Failure::Internal`] if an operation fails.
     pub fn shape(&self) -> Result<Vec<usize>, Failure> {
-        run::make(self)?;
-        Ok(self.with_tensor(Tensor::dims))
+        self.with_tensor(Tensor::dims)
     }
 
     /// The type of the elements.
@@ -126,8 +127,7 @@ impl Array<'_> {
     /// # Errors
     /// [`Failure::Internal`] if an operation fails.
     pub fn dtype(&self) -> Result<Dtype, Failure> {
-        run::make(self)?;
-        Ok(self.with_tensor(Tensor::dtype))
+        self.with_tensor(Tensor::dtype)
     }
 
     /// The elements, copied from the host.
@@ -161,12 +161,13 @@ impl Array<'_> {
         run::tensor(&self)
     }
 
-    /// What `f` says of the tensor. The host has made it.
-    fn with_tensor<T>(&self, f: impl FnOnce(&Tensor) -> T) -> T {
+    /// What `f` says of the tensor, which the host makes if it has not.
+    fn with_tensor<T>(&self, f: impl FnOnce(&Tensor) -> T) -> Result<T, Failure> {
+        run::make(self)?;
         match &*self.0.state.borrow() {
-            State::Given(tensor) => f(tensor),
-            State::Made(tensor) => f(tensor),
-            State::Noted(_) | State::Failed(_) => unreachable!("it was not made"),
+            State::Given(tensor) => Ok(f(tensor)),
+            State::Made(tensor) => Ok(f(tensor)),
+            State::Noted(_) | State::Failed(_) => Err(Failure::internal("the array was not made")),
         }
     }
 }

@@ -254,15 +254,16 @@ impl Session<'_> {
             None => admin::name("the plugin's name (--name gives another)", &name_of(&file))?,
         };
         let Self { admin, tenant, local, .. } = self;
-        let file = HashedFile::read(&file)?;
-        file.upload(admin)?;
-        let put = |name: &Name, digest| {
-            json!({
-                "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": digest,
-            })
+        let mut changes = Vec::new();
+        let mut put = |file: &Path, name: &Name| -> Result<Digest> {
+            let file = HashedFile::read(file)?;
+            file.upload(admin)?;
+            changes.push(json!({
+                "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": file.digest,
+            }));
+            Ok(file.digest)
         };
-        let mut changes = vec![put(&name, file.digest)];
-        let mut digests = [Some(file.digest), None];
+        let mut digests = [Some(put(&file, &name)?), None];
         if let Some((_, pipeline)) = local {
             let mut other_name = None;
             if let Some((call, path)) = &pipeline.other {
@@ -271,10 +272,7 @@ impl Session<'_> {
                 if other == name {
                     bail!("--{call} has the name {name}, too: --name gives the plugin another");
                 }
-                let file = HashedFile::read(&file)?;
-                file.upload(admin)?;
-                changes.push(put(&other, file.digest));
-                digests[1] = Some(file.digest);
+                digests[1] = Some(put(&file, &other)?);
                 other_name = Some(other);
             }
             let document =

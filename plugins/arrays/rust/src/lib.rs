@@ -180,12 +180,12 @@ impl Processor for Arrays {
         let names = Names::new()?;
         let mut rows = Vec::new();
         for (expression, array) in table(&names) {
-            let found = match described(&array) {
-                Ok(found) => found,
+            let row = match described(&array) {
+                Ok(description) => description,
                 Err(Failure::Internal(text)) => json!(format!("ValueError: {text}")).to_string(),
                 Err(other) => return Err(other),
             };
-            rows.push(format!("[{},{found}]", json!(expression)));
+            rows.push(format!("[{},{row}]", json!(expression)));
         }
         let blank = Array::zeros([1, 1, 28, 28], Dtype::Float32).into_tensor()?;
         let answer = format!("[{}]", rows.join(","));

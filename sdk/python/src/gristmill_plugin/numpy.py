@@ -478,6 +478,7 @@ _number_of = _getter("_number")
 
 
 def _make(op: str, args: tuple[ndarray, ...], params: tuple[Any, ...] = ()) -> ndarray:
+    # As `_new` does; each operation would take one more call.
     made = ndarray.__new__(ndarray)
     made._op, made._args, made._params = op, args, params
     made._tensor = made._known = None

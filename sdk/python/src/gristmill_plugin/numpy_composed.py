@@ -124,11 +124,11 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     """As `array_split`, into parts of equal size."""
-    sections = indices_or_sections
-    (axis,) = np._axes_of([axis], np.asarray(ary).ndim)
-    if hasattr(sections, "__index__") and asarray(ary).shape[axis] % sections.__index__():
+    found, sections = asarray(ary), indices_or_sections
+    (axis,) = np._axes_of([axis], found.ndim)
+    if hasattr(sections, "__index__") and found.shape[axis] % sections.__index__():
         raise ValueError("array split does not result in an equal division")
-    return array_split(ary, sections, axis)
+    return array_split(found, sections, axis)
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> ndarray:
@@ -137,12 +137,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> ndarray:
     if axis is None:
         return roll(found.ravel(), shift, 0).reshape(found.shape)
     if isinstance(axis, (tuple, list)) or isinstance(shift, (tuple, list)):
-        axes = np._ints((axis,)) if isinstance(axis, (tuple, list)) else None
-        shifts = np._ints((shift,)) if isinstance(shift, (tuple, list)) else None
-        axes = axes if axes is not None else [axis] * len(shifts or ())
-        for by, along in zip(
-            shifts if shifts is not None else [shift] * len(axes), axes, strict=True
-        ):
+        # One number stands for all.
+        axes, shifts = np._ints((axis,)), np._ints((shift,))
+        axes = axes if isinstance(axis, (tuple, list)) else axes * len(shifts)
+        shifts = shifts if isinstance(shift, (tuple, list)) else shifts * len(axes)
+        for by, along in zip(shifts, axes, strict=True):
             found = roll(found, by, along)
         return found
     (axis,) = np._axes_of([axis], found.ndim)
@@ -179,18 +178,16 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
         raise ValueError("index can't contain negative values")
     values = _pairs(constant_values, found.ndim, "constant_values") if mode == "constant" else []
     for axis, (before, after) in enumerate(widths):
-        shape = list(found.shape)
+        if not (before or after):
+            continue
+        shape = found.shape
         if mode == "constant":
-            parts = []
-            for width, value, is_last in zip(
-                (before, after), values[axis], (False, True), strict=True
-            ):
-                parts += [found] if is_last else []
-                if width:
-                    shape[axis] = width
-                    parts.append(np.full(shape, value, found.dtype))
-            found = np.concatenate(parts, axis) if len(parts) > 1 else found
-        elif before or after:
+            first, last = (
+                np.full((*shape[:axis], width, *shape[axis + 1 :]), value, found.dtype)
+                for width, value in zip((before, after), values[axis], strict=True)
+            )
+            found = np.concatenate([first, found, last], axis)
+        else:
             found = np.take(found, _padding(mode, shape[axis], before, after), axis)
     return found
 
@@ -367,14 +364,17 @@ def logaddexp(x1: Any, x2: Any) -> ndarray:
 
 def fmax(x1: Any, x2: Any) -> ndarray:
     """The larger one; NaN only if both are."""
-    x1, x2 = np._operand(x1), np._operand(x2)
-    return np.where(np.isnan(x1), x2, np.where(np.isnan(x2), x1, np.maximum(x1, x2)))
+    return _other_than_nan(np.maximum, x1, x2)
 
 
 def fmin(x1: Any, x2: Any) -> ndarray:
     """The smaller one; NaN only if both are."""
+    return _other_than_nan(np.minimum, x1, x2)
+
+
+def _other_than_nan(function: Callable[[Any, Any], ndarray], x1: Any, x2: Any) -> ndarray:
     x1, x2 = np._operand(x1), np._operand(x2)
-    return np.where(np.isnan(x1), x2, np.where(np.isnan(x2), x1, np.minimum(x1, x2)))
+    return np.where(np.isnan(x1), x2, np.where(np.isnan(x2), x1, function(x1, x2)))
 
 
 def radians(x: Any) -> ndarray:

@@ -1,154 +1,8 @@
-//! The operations. Their names and rules are NumPy's.
-
-use std::ops;
+//! The operations with parameters. Their names and rules are NumPy's.
 
 use super::params::{Axes, Part, float, list, name};
 use super::{Array, NUMBER, State};
 use crate::Dtype;
-
-/// Operations without parameters.
-macro_rules! operations {
-    ($($(#[$doc:meta])* $method:ident($($operand:ident),*);)*) => {
-        /// Each element by itself, and products.
-        impl<'t> Array<'t> {$(
-            $(#[$doc])*
-            #[track_caller]
-            #[must_use]
-            pub fn $method(&self $(, $operand: impl Into<Array<'t>>)*) -> Self {
-                Self::noted(stringify!($method), vec![self.clone() $(, $operand.into())*], "[]".into())
-            }
-        )*}
-    };
-}
-
-operations! {
-    /// `-x`.
-    negative();
-    /// Without its sign.
-    absolute();
-    /// -1, 0 or 1.
-    sign();
-    /// `x * x`.
-    square();
-    /// The largest integer that is not above.
-    floor();
-    /// The smallest integer that is not below.
-    ceil();
-    /// Without its fraction.
-    trunc();
-    /// The nearest integer; a half goes to the even one.
-    rint();
-    /// Whether it is NaN.
-    isnan();
-    /// Whether it is infinite.
-    isinf();
-    /// Whether it is a number.
-    isfinite();
-    /// Whether it is 0.
-    logical_not();
-    /// All bits.
-    invert();
-    /// e to this power.
-    exp();
-    /// 2 to this power.
-    exp2();
-    /// `exp(x) - 1`.
-    expm1();
-    /// The natural logarithm.
-    log();
-    /// The logarithm to base 2.
-    log2();
-    /// The logarithm to base 10.
-    log10();
-    /// `log(1 + x)`.
-    log1p();
-    /// The square root.
-    sqrt();
-    /// `1 / x`.
-    reciprocal();
-    /// `1 / (1 + exp(-x))`.
-    sigmoid();
-    /// Of radians.
-    sin();
-    /// Of radians.
-    cos();
-    /// Of radians.
-    tan();
-    /// In radians.
-    arcsin();
-    /// In radians.
-    arccos();
-    /// In radians.
-    arctan();
-    /// Hyperbolic.
-    sinh();
-    /// Hyperbolic.
-    cosh();
-    /// Hyperbolic.
-    tanh();
-    /// In radians, of this over `other`.
-    arctan2(other);
-    /// `sqrt(x * x + y * y)`.
-    hypot(other);
-    /// `x + y`.
-    add(other);
-    /// `x - y`.
-    subtract(other);
-    /// `x * y`.
-    multiply(other);
-    /// `x / y`, always of floats.
-    divide(other);
-    /// `x / y`, rounded down.
-    floor_divide(other);
-    /// What `floor_divide` leaves; it has the sign of `other`.
-    remainder(other);
-    /// This to the power `other`.
-    power(other);
-    /// The smaller one; NaN if one is.
-    minimum(other);
-    /// The larger one; NaN if one is.
-    maximum(other);
-    /// `x == y`.
-    equal(other);
-    /// `x != y`.
-    not_equal(other);
-    /// `x < y`.
-    less(other);
-    /// `x <= y`.
-    less_equal(other);
-    /// `x > y`.
-    greater(other);
-    /// `x >= y`.
-    greater_equal(other);
-    /// Whether both are not 0.
-    logical_and(other);
-    /// Whether one is not 0.
-    logical_or(other);
-    /// Whether exactly one is not 0.
-    logical_xor(other);
-    /// The bits that both have.
-    bitwise_and(other);
-    /// The bits that one has.
-    bitwise_or(other);
-    /// The bits that exactly one has.
-    bitwise_xor(other);
-    /// Bits moved up.
-    left_shift(other);
-    /// Bits moved down.
-    right_shift(other);
-    /// The product of matrices; a vector is a row on the left and a column on the right.
-    matmul(other);
-    /// The different elements in order.
-    unique_values();
-    /// How often each of the different elements is there.
-    unique_counts();
-    /// The places of the elements that are not 0: a row for each dimension.
-    nonzero();
-    /// Where in this sorted array each value would be put in.
-    searchsorted(values);
-    /// The same, behind equal elements.
-    searchsorted_right(values);
-}
 
 /// Operations along axes.
 macro_rules! along_axes {
@@ -227,34 +81,43 @@ impl<'t> Array<'t> {
         Self::noted(name, operands, params)
     }
 
+    #[track_caller]
+    fn deviation(&self, name: &'static str, axes: impl Into<Axes>, correction: f64) -> Self {
+        let Axes { axes, are_kept } = axes.into();
+        self.with(name, vec![], format!("[{axes},{are_kept},{}]", float(correction)))
+    }
+
     /// The variance; `correction` is NumPy's `ddof`.
     #[track_caller]
     #[must_use]
     pub fn var(&self, axes: impl Into<Axes>, correction: f64) -> Self {
-        let Axes { axes, are_kept } = axes.into();
-        self.with("var", vec![], format!("[{axes},{are_kept},{}]", float(correction)))
+        self.deviation("var", axes, correction)
     }
 
     /// The standard deviation; `correction` is NumPy's `ddof`.
     #[track_caller]
     #[must_use]
     pub fn std(&self, axes: impl Into<Axes>, correction: f64) -> Self {
-        let Axes { axes, are_kept } = axes.into();
-        self.with("std", vec![], format!("[{axes},{are_kept},{}]", float(correction)))
+        self.deviation("std", axes, correction)
+    }
+
+    #[track_caller]
+    fn in_order(&self, name: &'static str, axis: impl Into<Axes>, is_descending: bool) -> Self {
+        self.with(name, vec![], format!("[{},{is_descending}]", axis.into().axes))
     }
 
     /// In order along an axis; NaN comes last.
     #[track_caller]
     #[must_use]
     pub fn sort(&self, axis: impl Into<Axes>, is_descending: bool) -> Self {
-        self.with("sort", vec![], format!("[{},{is_descending}]", axis.into().axes))
+        self.in_order("sort", axis, is_descending)
     }
 
     /// The places of the elements in sorted order; equal ones stay in their order.
     #[track_caller]
     #[must_use]
     pub fn argsort(&self, axis: impl Into<Axes>, is_descending: bool) -> Self {
-        self.with("argsort", vec![], format!("[{},{is_descending}]", axis.into().axes))
+        self.in_order("argsort", axis, is_descending)
     }
 
     /// The `k` largest elements along an axis, largest first, and their places.
@@ -441,74 +304,5 @@ impl<'t> Array<'t> {
     #[must_use]
     pub fn eye(rows: usize, dtype: Dtype) -> Self {
         Self::noted("eye", vec![], format!("[{rows},null,0,{}]", name(dtype)))
-    }
-}
-
-macro_rules! operators {
-    ($($trait:ident $operator:ident $method:ident;)*) => {$(
-        impl<'t, T: Into<Array<'t>>> ops::$trait<T> for Array<'t> {
-            type Output = Array<'t>;
-
-            #[track_caller]
-            fn $operator(self, other: T) -> Array<'t> {
-                Array::$method(&self, other)
-            }
-        }
-
-        impl<'t, T: Into<Array<'t>>> ops::$trait<T> for &Array<'t> {
-            type Output = Array<'t>;
-
-            #[track_caller]
-            fn $operator(self, other: T) -> Array<'t> {
-                Array::$method(self, other)
-            }
-        }
-
-        operators!(numbers $trait $operator $method: i32, i64, f32, f64);
-    )*};
-    (numbers $trait:ident $operator:ident $method:ident: $($number:ty),*) => {$(
-        impl<'t> ops::$trait<Array<'t>> for $number {
-            type Output = Array<'t>;
-
-            #[track_caller]
-            fn $operator(self, other: Array<'t>) -> Array<'t> {
-                Array::$method(&self.into(), other)
-            }
-        }
-
-        impl<'t> ops::$trait<&Array<'t>> for $number {
-            type Output = Array<'t>;
-
-            #[track_caller]
-            fn $operator(self, other: &Array<'t>) -> Array<'t> {
-                Array::$method(&self.into(), other)
-            }
-        }
-    )*};
-}
-
-operators! {
-    Add add add;
-    Sub sub subtract;
-    Mul mul multiply;
-    Div div divide;
-    Rem rem remainder;
-}
-
-impl<'t> ops::Neg for Array<'t> {
-    type Output = Array<'t>;
-
-    #[track_caller]
-    fn neg(self) -> Array<'t> {
-        self.negative()
-    }
-}
-
-impl<'t> ops::Neg for &Array<'t> {
-    type Output = Array<'t>;
-
-    #[track_caller]
-    fn neg(self) -> Array<'t> {
-        self.negative()
     }
 }

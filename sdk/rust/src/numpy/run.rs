@@ -14,23 +14,21 @@ const STEPS_MAX: usize = 1000;
 /// Let the host make an array, and those on the way that the plugin still has.
 pub(super) fn make(array: &Array<'_>) -> Result<(), Failure> {
     let mut order = order(array)?;
-    if order.is_empty() {
-        return Ok(());
-    }
     let live = live(&order, array);
-    while order.len() > STEPS_MAX {
-        let later = order.split_off(STEPS_MAX);
+    while !order.is_empty() {
+        let later = order.split_off(order.len().min(STEPS_MAX));
+        // A part keeps what a later one reads, but for numbers.
         let read: HashSet<_> = later.iter().flat_map(|(_, step)| &step.operands).map(id).collect();
-        let is_wanted = |one: &&(Array<'_>, Step<'_>)| {
-            one.1.name != NUMBER && (read.contains(&id(&one.0)) || live.contains(&id(&one.0)))
+        let is_kept = |one: &Array<'_>| read.contains(&id(one)) || live.contains(&id(one));
+        let wanted = |(one, step): &(Array<'_>, Step<'_>)| {
+            id(one) == id(array) || (step.name != NUMBER && is_kept(one))
         };
-        let wanted: Vec<_> = order.iter().filter(is_wanted).map(|(one, _)| one.clone()).collect();
-        evaluate(&with_numbers(order), &wanted)?;
+        let wanted = order.iter().filter(|step| wanted(step)).map(|(one, _)| one.clone());
+        let wanted: Vec<_> = wanted.collect();
+        evaluate(order, &wanted)?;
         order = later;
     }
-    let is_wanted = |one: &&Array<'_>| live.contains(&id(one)) || id(one) == id(array);
-    let wanted: Vec<_> = order.iter().map(|(one, _)| one).filter(is_wanted).cloned().collect();
-    evaluate(&with_numbers(order), &wanted)
+    Ok(())
 }
 
 /// The steps, and before them the numbers that they read and that stand in an earlier part. A
@@ -54,16 +52,15 @@ fn with_numbers(order: Order<'_>) -> Order<'_> {
 pub(super) fn read(array: &Array<'_>) -> Result<arrays::Elements, Failure> {
     let order = order(array)?;
     if order.is_empty() || order.len() > STEPS_MAX || !live(&order, array).is_empty() {
-        make(array)?;
-        return Ok(array.with_tensor(|tensor| arrays::Elements {
+        return array.with_tensor(|tensor| arrays::Elements {
             dtype: tensor.dtype(),
             shape: tensor.shape(),
             data: tensor.data(),
-        }));
+        });
     }
     let program = Program::of(&order);
-    let found = program.with(|tensors, text| arrays::read(tensors, text, program.number(array)));
-    found.map_err(|fault| failure(&fault, &order))
+    let elements = program.with(|tensors, text| arrays::read(tensors, text, program.number(array)));
+    elements.map_err(|fault| failure(&fault, &order))
 }
 
 /// A tensor of an array's elements.
@@ -118,8 +115,9 @@ fn live<'t>(order: &Order<'t>, last: &Array<'t>) -> HashSet<*const ()> {
         }
     }
     let is_live = |array: &Array<'t>, step: &Step<'t>| {
-        let own = 1 + uses.get(&id(array)).copied().unwrap_or_default();
-        step.name != NUMBER && id(array) != id(last) && Rc::strong_count(&array.0) > own
+        let own_references = 1 + uses.get(&id(array)).copied().unwrap_or_default();
+        let is_held = Rc::strong_count(&array.0) > own_references;
+        step.name != NUMBER && id(array) != id(last) && is_held
     };
     order.iter().filter(|(array, step)| is_live(array, step)).map(|(array, _)| id(array)).collect()
 }
@@ -133,11 +131,11 @@ struct Program<'t> {
 
 impl<'t> Program<'t> {
     fn of(order: &Order<'t>) -> Self {
-        let own: HashSet<_> = order.iter().map(|(array, _)| id(array)).collect();
+        let steps: HashSet<_> = order.iter().map(|(array, _)| id(array)).collect();
         let mut given = Vec::new();
         let mut numbers = HashMap::new();
         for operand in order.iter().flat_map(|(_, step)| &step.operands) {
-            if !own.contains(&id(operand)) && !numbers.contains_key(&id(operand)) {
+            if !steps.contains(&id(operand)) && !numbers.contains_key(&id(operand)) {
                 numbers.insert(id(operand), given.len() as u32);
                 given.push(operand.clone());
             }
@@ -172,11 +170,12 @@ impl<'t> Program<'t> {
 }
 
 /// Run the steps. These arrays stay on the host.
-fn evaluate<'t>(order: &Order<'t>, wanted: &[Array<'t>]) -> Result<(), Failure> {
-    let program = Program::of(order);
+fn evaluate<'t>(order: Order<'t>, wanted: &[Array<'t>]) -> Result<(), Failure> {
+    let order = with_numbers(order);
+    let program = Program::of(&order);
     let results: Vec<_> = wanted.iter().map(|array| program.number(array)).collect();
     let made = program.with(|tensors, text| arrays::evaluate(tensors, text, &results));
-    for (array, made) in wanted.iter().zip(made.map_err(|fault| failure(&fault, order))?) {
+    for (array, made) in wanted.iter().zip(made.map_err(|fault| failure(&fault, &order))?) {
         array.0.state.replace(State::Made(Rc::new(made.tensor)));
     }
     Ok(())

@@ -2,23 +2,16 @@
 
 use super::tensors::{Dtype, Tensor};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    InvalidProgram,
-}
-
+/// Of the contract's fields those that the SDK reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    pub kind: FaultKind,
     pub step: u32,
     pub message: String,
 }
 
-#[allow(dead_code, reason = "the contract has more fields than the SDK reads")]
+/// Of the contract's fields the one that the SDK reads.
 pub struct Made {
     pub tensor: Tensor,
-    pub dtype: Dtype,
-    pub shape: Vec<u32>,
 }
 
 pub struct Elements {
@@ -40,5 +33,5 @@ fn refused(program: &str) -> Fault {
         "arrays are computed by the host: run the plugin with `gristmill plugin test` (the program \
          is {program})"
     );
-    Fault { kind: FaultKind::InvalidProgram, step: u32::MAX, message }
+    Fault { step: u32::MAX, message }
 }

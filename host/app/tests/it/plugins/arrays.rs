@@ -100,13 +100,18 @@ fn unhurried() -> Value {
     json!({ "cpu_ms": 60_000, "timeout_ms": 120_000 })
 }
 
+/// A server with the plugin that evaluates Python's table.
 fn server(limits: Value) -> Server {
+    let table = fs::read(table().join("array_table.py")).unwrap();
+    let files = [("app.py".to_owned(), APP.into()), ("array_table.py".to_owned(), table)];
+    server_with(Manifest { language: Language::Python, app: "app".into() }, files, limits)
+}
+
+/// A server with the plugin of these sources.
+fn server_with(manifest: Manifest, files: [(String, Vec<u8>); 2], limits: Value) -> Server {
     let server = Setup::new().with_runtimes().start();
     server.open_tenant("acme");
     server.model("digits");
-    let table = fs::read(table().join("array_table.py")).unwrap();
-    let files = [("app.py".to_owned(), APP.into()), ("array_table.py".to_owned(), table)];
-    let manifest = Manifest { language: Language::Python, app: "app".into() };
     let archive = Archive { manifest, files: files.into() }.write().unwrap();
     let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -124,26 +129,33 @@ fn ask(server: &Server, asked: &Value) -> String {
 #[test]
 fn expressions_mean_what_they_mean_in_numpy() {
     let server = server(unhurried());
-    // JSON has no NaN, so the test joins the lists as texts.
-    let mut lists = Vec::new();
-    for from in (0..).step_by(40) {
-        let list = ask(&server, &json!(from));
-        let inner = list.trim().trim_start_matches('[').trim_end_matches(']');
-        if inner.is_empty() {
-            break;
-        }
-        lists.push(list.trim()[1..list.trim().len() - 1].to_owned());
-    }
-    assert!(lists.len() > 25, "{} lists", lists.len());
+    let rows = whole_table(&server);
     // The arrays of the module keep nothing of a call, so its instance stays.
     let held = server.status()["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap();
     assert!(held > 100_000, "{held} bytes");
-    compare(&format!("[{}]", lists.join(",")));
+    compare(&rows);
 }
 
-/// Compare lists in JSON of `[expression, found]` with NumPy.
+/// All rows of the plugin's table, which it answers forty at a time.
 #[track_caller]
-fn compare(found: &str) {
+fn whole_table(server: &Server) -> String {
+    // JSON has no NaN, so the test joins the lists as texts.
+    let mut lists = Vec::new();
+    for from in (0..).step_by(40) {
+        let list = ask(server, &json!(from));
+        let list = list.trim();
+        if list == "[]" {
+            break;
+        }
+        lists.push(list[1..list.len() - 1].to_owned());
+    }
+    assert!(lists.len() > 25, "{} lists", lists.len());
+    format!("[{}]", lists.join(","))
+}
+
+/// Compare rows in JSON, `[expression, found]`, with NumPy.
+#[track_caller]
+fn compare(rows: &str) {
     let python = env::var_os("GRISTMILL_TEST_CLIENTS").expect("run cargo xtask test");
     let compare = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/arrays.py");
     let mut compare = Command::new(python)
@@ -152,7 +164,7 @@ fn compare(found: &str) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    compare.stdin.take().unwrap().write_all(found.as_bytes()).unwrap();
+    compare.stdin.take().unwrap().write_all(rows.as_bytes()).unwrap();
     let compared = compare.wait_with_output().unwrap();
     assert!(compared.status.success(), "{}", String::from_utf8_lossy(&compared.stderr));
 }
@@ -165,38 +177,23 @@ fn operations_in_rust_and_c_mean_what_they_mean_in_numpy() {
     for (plugin, least) in [("arrays", 80), ("arrays-c", 50)] {
         server.plugin("acme", "it", plugin);
         server.pipeline("acme", "it", &processor("it", unhurried()));
-        let found = ask(&server, &json!(null));
-        let rows: Vec<_> = found.split("[\"").collect();
-        assert!(rows.len() > least, "{plugin}: {found}");
-        compare(&found);
+        let rows = ask(&server, &json!(null));
+        let count = rows.split("[\"").count();
+        assert!(count > least, "{plugin}: {rows}");
+        compare(&rows);
     }
 }
 
 #[test]
 fn operations_in_javascript_mean_what_they_mean_in_numpy() {
-    let server = Setup::new().with_runtimes().start();
-    server.open_tenant("acme");
-    server.model("digits");
     let table = fs::read_to_string(files::root().join("sdk/js/test/array-table.js")).unwrap();
     let script = format!("{}\n{JAVASCRIPT}", table.replace("export ", ""));
     let places = json!({ "bundle": "bundle.js", "files": [], "lines": [] }).to_string();
     let files =
         [("bundle.js".to_owned(), script.into()), ("bundle.json".to_owned(), places.into())];
     let manifest = Manifest { language: Language::JavaScript, app: "bundle.js".into() };
-    let archive = Archive { manifest, files: files.into() }.write().unwrap();
-    let answer = server.admin.put("/admin/v1/tenants/acme/plugins/it", &archive);
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    server.pipeline("acme", "it", &processor("it", unhurried()));
-    let mut lists = Vec::new();
-    for from in (0..).step_by(40) {
-        let list = ask(&server, &json!(from));
-        if list == "[]" {
-            break;
-        }
-        lists.push(list[1..list.len() - 1].to_owned());
-    }
-    assert!(lists.len() > 25, "{} lists", lists.len());
-    compare(&format!("[{}]", lists.join(",")));
+    let server = server_with(manifest, files, unhurried());
+    compare(&whole_table(&server));
 }
 
 #[test]
