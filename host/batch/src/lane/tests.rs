@@ -544,7 +544,9 @@ async fn short_batches_are_run_by_the_submitting_task() {
     // The first batch goes to the worker, because its time is not known yet.
     run().await.unwrap();
     assert_eq!(threads.recv().unwrap().as_deref(), Some("model-named"));
-    until("the instance is idle", || lane.shared.lock().idle_instances() > 0).await;
+    // A worker that has only just started would take the next batch.
+    until("both workers wait", || lane.shared.lock().waiting_workers() == 2).await;
+    assert_eq!(lane.shared.lock().idle_instances(), 1);
     // The lane learns here that batches are short, although that run may have been a long one.
     lane.shared.lock().forget_service_time();
     lane.shared.lock().observe(1, Duration::from_micros(1));

@@ -32,8 +32,9 @@ impl LockedState<'_> {
         self.state.idle.len()
     }
 
+    /// The workers that wait and were not woken.
     pub(crate) fn waiting_workers(&self) -> usize {
-        self.state.waiting_workers
+        self.state.waiting_workers - self.state.woken_workers
     }
 
     pub(crate) fn queued_rows(&self) -> usize {
