@@ -1,11 +1,9 @@
 //! Models on ONNX Runtime, on the processor or on CUDA. `ort` loads its library at run time.
 //!
-//! `run` limits and ends the runs of a session, `pinned` gives CUDA memory to stage batches in,
-//! `texts` passes texts, `message` shortens errors, and `by_size` has a session for each size of
-//! batches.
+//! `run` limits and ends the runs of a session, `values` and `texts` pass tensors, `pinned` gives
+//! CUDA memory to stage batches in, `message` shortens errors, and `by_size` has a session for each
+//! size of batches.
 //! Refuses to know other providers: `fallback` does.
-//!
-//! Invariant: an output never lies in memory that an input's owner may use again.
 //!
 //! Invariant: ONNX Runtime is set up only if `ORT_DISABLE_TELEMETRY` is 1. Otherwise version 1.31
 //! writes a database and a device id to the home directory.
@@ -15,15 +13,14 @@ mod message;
 mod pinned;
 mod run;
 mod texts;
+mod values;
 
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
-use bytemuck::{CheckedBitPattern, NoUninit};
 use gristmill_core::{
-    BufferPool, Dtype, Interrupt, Model, ModelError, ModelInfo, NamedTensor, Tensor, TensorInfo,
+    BufferPool, Interrupt, Model, ModelError, ModelInfo, NamedTensor, Tensor, TensorInfo,
 };
 use gristmill_platform::NativeMemory;
 use ort::environment::Environment;
@@ -31,14 +28,12 @@ use ort::ep::{
     ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
     ExecutionProviderDispatch,
 };
+use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
-use ort::session::{Session, SessionInputValue, SessionOutputs};
-use ort::value::{
-    DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
-};
+use ort::value::{Outlet, ValueType};
 
-use self::run::{Keeping, Pin, Runs, Threads, failed, run_failed};
-use crate::element_type::{unsupported, with_element_type};
+use self::run::{Keeping, Runs, Threads, failed, run_failed};
+use self::values::{OutputMemory, from_ort, read_all, unaliased, view};
 use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
 use crate::loaded::Loaded;
@@ -233,26 +228,6 @@ fn device_of(options: &LoadOptions) -> Result<i32, ProviderError> {
     id.parse().map_err(|source| ProviderError::DeviceId { value: id.clone(), source })
 }
 
-fn from_ort(element: TensorElementType) -> Option<Dtype> {
-    Some(match element {
-        TensorElementType::Bool => Dtype::Bool,
-        TensorElementType::Uint8 => Dtype::Uint8,
-        TensorElementType::Int8 => Dtype::Int8,
-        TensorElementType::Uint16 => Dtype::Uint16,
-        TensorElementType::Int16 => Dtype::Int16,
-        TensorElementType::Uint32 => Dtype::Uint32,
-        TensorElementType::Int32 => Dtype::Int32,
-        TensorElementType::Uint64 => Dtype::Uint64,
-        TensorElementType::Int64 => Dtype::Int64,
-        TensorElementType::Float16 => Dtype::Float16,
-        TensorElementType::Bfloat16 => Dtype::Bfloat16,
-        TensorElementType::Float32 => Dtype::Float32,
-        TensorElementType::Float64 => Dtype::Float64,
-        TensorElementType::String => Dtype::String,
-        _ => return None,
-    })
-}
-
 struct Instance {
     session: Session,
     runs: Arc<Runs>,
@@ -302,108 +277,6 @@ impl Model for Instance {
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         Some(self.runs.clone())
-    }
-}
-
-/// The output, copied if it lies in an input's memory. That happens if the model names one tensor
-/// as input and output. An answer can outlive the memory of its inputs.
-fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Tensor, ModelError> {
-    let start = output.as_bytes().as_ptr();
-    if !inputs.iter().any(|input| input.as_bytes().as_ptr_range().contains(&start)) {
-        return Ok(output);
-    }
-    let buffer = pool.copy_from(output.as_bytes());
-    Tensor::new(output.dtype(), output.shape().into(), buffer).map_err(failed)
-}
-
-/// The tensor as a value of ONNX Runtime. Texts are copied, because ONNX Runtime needs texts of its
-/// own. Other elements are not copied.
-fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
-    if tensor.dtype() == Dtype::String {
-        return Ok(texts::value_of(tensor)?.into());
-    }
-    with_element_type!(tensor.dtype(), Element => view_of::<Element>(tensor), other => match other {
-        Dtype::Bfloat16 => view_of::<half::bf16>(tensor),
-        other => Err(ModelError::new(unsupported(other))),
-    })
-}
-
-fn view_of<T>(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError>
-where
-    T: PrimitiveTensorElementType + CheckedBitPattern + std::fmt::Debug + 'static,
-{
-    let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
-    let data: &[T] = match tensor.as_bytes() {
-        // An empty slice may have any alignment, which the cast would refuse.
-        [] => &[],
-        bytes => bytemuck::checked::try_cast_slice(bytes).map_err(failed)?,
-    };
-    Ok(TensorRef::from_array_view((shape, data)).map_err(failed)?.into())
-}
-
-/// The memory for outputs.
-#[derive(Clone, Copy)]
-struct OutputMemory<'a> {
-    pool: &'a BufferPool,
-    /// If set, large outputs stay in the session's memory, and each holds this.
-    pin: Option<&'a Pin>,
-}
-
-fn read_all(
-    values: SessionOutputs<'_>,
-    outputs: &[TensorInfo],
-    memory: OutputMemory<'_>,
-) -> Result<Vec<Tensor>, ModelError> {
-    let values = values.into_iter().zip(outputs);
-    values.map(|((_, value), output)| read(value, output.dtype, memory)).collect()
-}
-
-/// An output as a tensor. A large output stays in the session's memory if it may; others are
-/// copied.
-fn read(value: DynValue, dtype: Dtype, memory: OutputMemory<'_>) -> Result<Tensor, ModelError> {
-    with_element_type!(dtype, Element => read_of::<Element>(value, dtype, memory), other => match other {
-        Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, memory),
-        Dtype::String => texts::tensor_of(&value, memory.pool),
-        other => Err(ModelError::new(unsupported(other))),
-    })
-}
-
-/// The smallest output that is kept in the session's memory, in bytes. Copying a smaller one costs
-/// less.
-const KEPT_BYTES_MIN: usize = 16 << 10;
-
-fn read_of<T>(
-    value: DynValue,
-    dtype: Dtype,
-    OutputMemory { pool, pin }: OutputMemory<'_>,
-) -> Result<Tensor, ModelError>
-where
-    T: PrimitiveTensorElementType + NoUninit,
-{
-    let (shape, data) = value.try_extract_tensor::<T>().map_err(failed)?;
-    let shape = shape.iter().map(|dim| *dim as usize).collect();
-    let bytes = bytemuck::cast_slice(data);
-    let buffer = match pin.filter(|_| bytes.len() >= KEPT_BYTES_MIN) {
-        Some(pin) => {
-            let output = Output::<T> { value, element: PhantomData, _pin: pin.clone() };
-            pool.adopt(output, size_of::<T>())
-        }
-        None => pool.copy_from(bytes),
-    };
-    Tensor::new(dtype, shape, buffer).map_err(failed)
-}
-
-/// A value of ONNX Runtime with elements `T`, in memory that the processor can read.
-struct Output<T> {
-    value: DynValue,
-    element: PhantomData<fn() -> T>,
-    _pin: Pin,
-}
-
-impl<T: PrimitiveTensorElementType + NoUninit> AsRef<[u8]> for Output<T> {
-    fn as_ref(&self) -> &[u8] {
-        // This cannot fail: `read_of` has read the value as this type.
-        self.value.try_extract_tensor::<T>().map_or(&[], |(_, data)| bytemuck::cast_slice(data))
     }
 }
 

@@ -4,23 +4,21 @@
 //! for a device, are copied together once (`stager`). Outputs are row ranges of the batch's
 //! outputs, not copies.
 //!
-//! Invariant: a batch that fails is bisected until the requests at fault are found. The others are
-//! answered. If a batch shows that rows influence each other (`sharing`), its requests are run
-//! again alone.
+//! `run` runs it, and parts of it if it fails.
+
+mod run;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{
-    BatchFigures, BatchRecord, Likeness, Model, ModelUse, Name, NamedTensor, Stage, Tensor, Turn,
-    run_guarded, run_guarded_with,
-};
+use gristmill_core::{BatchFigures, BatchRecord, ModelUse, Name, Stage, Tensor};
 use smallvec::SmallVec;
 
-use crate::error::{RunError, SubmitError};
+use self::run::Run;
+use crate::error::SubmitError;
 use crate::job::Job;
 use crate::policy::{Entry, Taken, rows_of};
-use crate::running::{Instance, Stop};
+use crate::running::Instance;
 use crate::served::{Served, Times};
 use crate::sharing::Sharing;
 use crate::stager::Stager;
@@ -205,210 +203,4 @@ impl Batch {
             entry.item.reply.answer(served.map_err(|error| error.charged(used)));
         }
     }
-}
-
-/// Providers that round more than the type of the numbers says may serve a declared model.
-const CHECK_SLACK: f64 = 50.0;
-
-/// A run of some requests, and its outcomes so far.
-struct Run<'a> {
-    model: &'a mut dyn Model,
-    stop: &'a Stop,
-    stager: &'a Stager,
-    sharing: &'a Sharing,
-    /// The staged inputs; empty if the batch is not staged.
-    staged: &'a mut Vec<Tensor>,
-    outcomes: &'a mut Vec<Outputs>,
-    shares: &'a mut Vec<Duration>,
-    /// The time of runs that failed.
-    failing: Duration,
-    ran: Ran,
-}
-
-impl Run<'_> {
-    /// Push an outcome for each of `requests`. They are run together with so many rows of
-    /// `padding`. If that fails, parts of them are run as they are.
-    fn solve(&mut self, requests: &[Entry<Job>], padding: usize) {
-        let before = self.outcomes.len();
-        let outcome = self.together(requests, padding);
-        match outcome {
-            Ok(()) => {
-                if let Some(why) = self.check(requests, before) {
-                    self.sharing.end(&why);
-                }
-                let is_shared = requests.len() > 1 || padding > 0;
-                // Another instance may have ended it meanwhile.
-                if is_shared && self.sharing.has_ended() {
-                    self.outcomes.truncate(before);
-                    self.shares.truncate(before);
-                    self.each_alone(requests);
-                }
-            }
-            Err(_) if self.stop.is_ordered() => {
-                self.outcomes.extend(requests.iter().map(|_| Err(given_up())));
-                self.shares.extend(requests.iter().map(|_| Duration::ZERO));
-            }
-            Err(SubmitError::Failed {
-                source: mixed @ (RunError::Rows { .. } | RunError::Indivisible),
-                ..
-            }) => {
-                self.sharing.end(&mixed.to_string());
-                self.each_alone(requests);
-            }
-            Err(_) if requests.len() <= 1 && padding > 0 => self.solve(requests, 0),
-            Err(error) if requests.len() <= 1 => {
-                self.outcomes.push(Err(error));
-                self.shares.push(Duration::ZERO);
-            }
-            Err(error) => {
-                let count = requests.len();
-                tracing::warn!(%error, requests = count, "batch failed: trying its halves");
-                self.ran.bisections += 1;
-                let (left, right) = requests.split_at(requests.len() / 2);
-                self.solve(left, 0);
-                self.solve(right, 0);
-            }
-        }
-    }
-
-    /// Run each of `requests` in a batch of its own.
-    fn each_alone(&mut self, requests: &[Entry<Job>]) {
-        for request in requests {
-            self.solve(std::slice::from_ref(request), 0);
-        }
-    }
-
-    /// If the batch of `requests` is one that is checked, run one of them again alone. Their
-    /// outcomes begin at `before`. Returns how the answers differ, if they do.
-    fn check(&mut self, requests: &[Entry<Job>], before: usize) -> Option<String> {
-        let index = self.sharing.checks(requests.len())?;
-        if self.stop.is_ordered() {
-            return None;
-        }
-        let request = requests.get(index..=index)?;
-        self.stager.stage(request, 0, self.staged).ok()?;
-        let again = run_guarded(self.model, self.staged);
-        self.staged.clear();
-        let (again, among) = (again.ok()?, self.outcomes.get(before + index)?.as_ref().ok()?);
-        let likeness =
-            again.iter().zip(among).map(|(alone, among)| Likeness::of(alone, among, CHECK_SLACK));
-        let likeness = likeness.fold(Likeness::default(), Likeness::or);
-        likeness.differs.then(|| {
-            let (requests, influence) = (requests.len(), likeness.influence);
-            format!(
-                "among {requests} requests, one got another answer than alone: it differs by \
-                 {influence:.0e} of its largest element"
-            )
-        })
-    }
-
-    /// Run `requests` together. Pushes an outcome and a share of the time for each of them; if it
-    /// fails, it pushes none.
-    fn together(&mut self, requests: &[Entry<Job>], padding: usize) -> Result<(), SubmitError> {
-        let (before, turn) = (self.ran.times.total(), Turn::begin());
-        let attempted = self.attempt(requests, padding);
-        let passed = self.ran.times.total() - before;
-        // On a busy machine the thread also waits for a core.
-        let took = match self.model.ran_on_caller() {
-            true => passed.min(Duration::from_nanos(turn.took())),
-            false => passed,
-        };
-        match attempted {
-            Ok(()) => self.shares.extend(shares_of(took, requests)),
-            Err(_) => self.failing += took,
-        }
-        attempted
-    }
-
-    /// Charge the time of runs that failed to the requests that made them fail, by rows: those that
-    /// were in the same batch pay for their own run alone.
-    fn charge_failures(&mut self, requests: &[Entry<Job>]) {
-        let failed = self.outcomes.iter().map(Result::is_err);
-        let pays: SmallVec<[bool; 16]> = match self.outcomes.iter().any(Result::is_err) {
-            true => failed.collect(),
-            // All succeeded in the end.
-            false => requests.iter().map(|_| true).collect(),
-        };
-        let paying = requests.iter().zip(&pays).filter(|(_, pays)| **pays);
-        let rows: usize = paying.map(|(entry, _)| entry.rows).sum();
-        for ((entry, pays), share) in requests.iter().zip(pays).zip(self.shares.iter_mut()) {
-            if pays {
-                *share += part_of(self.failing, entry.rows, rows);
-            }
-        }
-    }
-
-    fn attempt(&mut self, requests: &[Entry<Job>], padding: usize) -> Result<(), SubmitError> {
-        if self.stop.is_ordered() {
-            return Err(given_up());
-        }
-        let optional: &[NamedTensor] = match requests {
-            [request] => &request.item.optional,
-            // Their keys were equal by chance.
-            _ if requests.iter().any(|request| !request.item.optional.is_empty()) => {
-                return Err(RunError::Indivisible.into());
-            }
-            _ => &[],
-        };
-        let started = now();
-        if self.staged.is_empty() {
-            self.stager.stage(requests, padding, self.staged)?;
-        }
-        let staged = now();
-        let outputs = run_guarded_with(self.model, self.staged, optional);
-        self.staged.clear();
-        let ran = now();
-        let times = &mut self.ran.times;
-        times.input += staged - started;
-        times.run += ran - staged;
-        let outputs = outputs.map_err(RunError::from)?;
-        if requests.len() == 1 && padding == 0 {
-            self.outcomes.push(Ok(outputs));
-        } else {
-            take_apart(requests, padding, &outputs, self.outcomes)?;
-        }
-        self.ran.times.output += now() - ran;
-        Ok(())
-    }
-}
-
-/// The error of a run that was told to end. Its use is noted when the batch is answered.
-fn given_up() -> SubmitError {
-    SubmitError::GivenUp { used: ModelUse::default() }
-}
-
-/// The share of each request of the time of a run, by rows.
-fn shares_of(took: Duration, requests: &[Entry<Job>]) -> impl Iterator<Item = Duration> {
-    let all = rows_of(requests);
-    requests.iter().map(move |entry| part_of(took, entry.rows, all))
-}
-
-fn part_of(time: Duration, rows: usize, all: usize) -> Duration {
-    time.mul_f64(rows as f64 / all.max(1) as f64)
-}
-
-/// Push each request's rows of `outputs`, after which come so many rows of `padding`.
-fn take_apart(
-    requests: &[Entry<Job>],
-    padding: usize,
-    outputs: &[Tensor],
-    outcomes: &mut Vec<Outputs>,
-) -> Result<(), RunError> {
-    let rows = padding + rows_of(requests);
-    if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
-        return Err(RunError::Rows { rows_in: rows, padding, rows_out: odd.rows() });
-    }
-    let before = outcomes.len();
-    let mut start = 0;
-    for entry in requests {
-        let range = start..start + entry.rows;
-        start = range.end;
-        let part = outputs.iter().map(|output| output.slice_rows(range.clone()));
-        let Some(part) = part.collect() else {
-            outcomes.truncate(before);
-            return Err(RunError::Indivisible);
-        };
-        outcomes.push(Ok(part));
-    }
-    Ok(())
 }

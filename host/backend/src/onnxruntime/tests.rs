@@ -3,6 +3,8 @@
 
 use ort::memory::MemoryInfo;
 
+use gristmill_core::Dtype;
+
 use super::*;
 use crate::RowProof;
 use crate::tests::{backends, models, options};
