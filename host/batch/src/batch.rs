@@ -48,6 +48,8 @@ pub(crate) struct Batch {
     /// Not charged: several tenants shared a run that was interrupted, and the host does not know
     /// whose rows made it long.
     is_free: bool,
+    /// Whether each request was run alone in the end, because rows influence each other.
+    are_alone: bool,
     /// The provider that ran it.
     provider: Option<&'static str>,
     /// When it began to run.
@@ -138,7 +140,18 @@ impl Batch {
         let (outcomes, shares) = (&mut self.outcomes, &mut self.shares);
         let (model, stop) = (instance.model.as_mut(), &*instance.stop);
         let (ran, failing) = (Ran::default(), Duration::ZERO);
-        let mut run = Run { model, stop, stager, sharing, staged, outcomes, shares, failing, ran };
+        let mut run = Run {
+            model,
+            stop,
+            stager,
+            sharing,
+            staged,
+            outcomes,
+            shares,
+            failing,
+            ran,
+            are_alone: false,
+        };
         if sharing.has_ended() {
             // It may have been staged before that.
             self.padding = 0;
@@ -150,6 +163,7 @@ impl Batch {
         run.charge_failures(requests);
         let is_shared = requests.iter().any(|entry| entry.tenant != requests[0].tenant);
         self.is_free = is_shared && run.stop.is_ordered();
+        self.are_alone = run.are_alone;
         let mut ran = run.ran;
         self.provider = run.model.provider();
         self.times = ran.times;
@@ -180,7 +194,7 @@ impl Batch {
 
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
-        let Self { provider, times, is_free, tenants, .. } = *self;
+        let Self { provider, times, is_free, are_alone, tenants, .. } = *self;
         let rows = self.rows();
         let batch = self.record(rows);
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
@@ -190,12 +204,14 @@ impl Batch {
                 true => ModelUse::default(),
                 false => ModelUse { rows: entry.rows, time: share },
             };
+            let (batch_rows, batch_tenants) =
+                if are_alone { (entry.rows, 1) } else { (rows, tenants) };
             let served = outcome.map(|outputs| Served {
                 outputs,
                 queued,
                 times,
-                batch_rows: rows,
-                batch_tenants: tenants,
+                batch_rows,
+                batch_tenants,
                 used,
                 provider,
                 batch: batch.clone(),

@@ -34,7 +34,7 @@ use fair_queue::{FairQueue, Forming};
 pub(crate) use gather::Gather;
 pub use limits::Full;
 use limits::Usage;
-pub(crate) use shape::ShapeKeys;
+pub(crate) use shape::{ShapeKeys, is_lone};
 
 /// When the queue has a batch for an idle instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,12 +310,14 @@ impl<T> Policy<T> {
     }
 
     /// The time at which a batch of this shape may go to an idle instance: at once if it fills a
-    /// preferred size, else when its oldest request has waited for the queue delay.
+    /// preferred size or nobody can join it, else when its oldest request has waited for the queue
+    /// delay.
     fn ready_at(&self, shape: &ShapeRows) -> Instant {
         let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
             &self.config;
         let enough = preferred_batch_sizes.first().unwrap_or(max_batch_size);
-        let delay = if shape.rows >= *enough { Duration::ZERO } else { *max_queue_delay };
+        let is_complete = shape.rows >= *enough || is_lone(shape.key);
+        let delay = if is_complete { Duration::ZERO } else { *max_queue_delay };
         shape.oldest + delay
     }
 

@@ -85,8 +85,9 @@ struct LaneState {
     surplus_workers: usize,
     /// Why requests are refused, if they are.
     refused: Option<Refusal>,
-    /// Whether requests are refused because of lost runs. This ends when a lost run ends.
-    has_lost_too_many: bool,
+    /// The number of lost runs whose instances no other replaced. They are taken back when the runs
+    /// end.
+    unreplaced: usize,
     /// The number of batches that are being staged or wait staged for an instance.
     staged: usize,
     /// How long it takes to copy a batch together: an average in which recent batches weigh more.
@@ -135,7 +136,7 @@ impl LaneShared {
             unwatched: false,
             surplus_workers: 0,
             refused: None,
-            has_lost_too_many: false,
+            unreplaced: 0,
             staged: 0,
             staging_time: Duration::ZERO,
             unanswered: Vec::new(),
@@ -148,7 +149,7 @@ impl LaneShared {
             spare: Vec::new(),
         };
         Self {
-            sharing: Sharing::new(name.clone(), config.rows_are_declared),
+            sharing: Sharing::new(name.clone(), config),
             name,
             stager: Stager { pool, sizes: config.allowed_batch_sizes.clone() },
             instances: count,

@@ -5,8 +5,8 @@
 //!
 //! Invariant: a run that was told to end and goes on for
 //! [`LaneConfig::lost_after`](crate::LaneConfig) more is lost: its instance and its thread are
-//! replaced. With more than [`LOST_RUNS_MAX`] lost runs at the same time the model is refused,
-//! until enough of them have ended or its file changes.
+//! replaced. With more than [`LOST_RUNS_MAX`] lost runs at the same time, or without an instance
+//! that could be replaced, the model is refused until enough of them have ended or its file changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -78,6 +78,7 @@ fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
     let name = format!("replace-{model}");
     if let Err(error) = sync::spawn(name, shared.clone(), |shared| replace(shared)) {
         tracing::error!(model, %error, "cannot start a thread to replace an instance");
+        state.not_replaced(Refusal::NotReplaced(Arc::new(error)));
     }
 }
 
@@ -93,7 +94,7 @@ fn replace(shared: &LaneShared) {
         }
         Err(error) => {
             tracing::error!(model = &*shared.name, ?error, "an instance cannot be replaced");
-            state.refuse_without_instance(Refusal::NotReplaced(error.into()));
+            state.not_replaced(Refusal::NotReplaced(error.into()));
         }
     }
 }

@@ -7,21 +7,28 @@
 use std::time::Duration;
 
 use gristmill_core::{
-    Likeness, Model, ModelUse, NamedTensor, Tensor, Turn, run_guarded, run_guarded_with,
+    Dtype, Likeness, Model, ModelError, ModelErrorKind, ModelUse, NamedTensor, Tensor, Turn,
+    run_guarded, run_guarded_with,
 };
 use smallvec::SmallVec;
 
 use super::{Outputs, Ran};
 use crate::error::{RunError, SubmitError};
 use crate::job::Job;
-use crate::policy::{Entry, rows_of};
+use crate::policy::{Entry, is_lone, rows_of};
 use crate::running::Stop;
 use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::sync::now;
 
-/// Providers that round more than the type of the numbers says may serve a declared model.
-const CHECK_SLACK: f64 = 50.0;
+/// How much more than the type of the numbers says the answers of a declared model may differ:
+/// providers that round more may serve it. Types with few digits already allow for much.
+fn check_slack(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::Float16 | Dtype::Bfloat16 => 2.0,
+        _ => 20.0,
+    }
+}
 
 /// A run of some requests, and its outcomes so far.
 pub(super) struct Run<'a> {
@@ -36,6 +43,8 @@ pub(super) struct Run<'a> {
     /// The time of runs that failed.
     pub(super) failing: Duration,
     pub(super) ran: Ran,
+    /// Whether each request was run alone in the end.
+    pub(super) are_alone: bool,
 }
 
 impl Run<'_> {
@@ -46,7 +55,7 @@ impl Run<'_> {
         let outcome = self.together(requests, padding);
         match outcome {
             Ok(()) => {
-                if let Some(why) = self.check(requests, before) {
+                if let Some(why) = self.check(requests, padding, before) {
                     self.sharing.end(&why);
                 }
                 let is_shared = requests.len() > 1 || padding > 0;
@@ -86,15 +95,16 @@ impl Run<'_> {
 
     /// Run each of `requests` in a batch of its own.
     pub(super) fn each_alone(&mut self, requests: &[Entry<Job>]) {
+        self.are_alone = true;
         for request in requests {
             self.solve(std::slice::from_ref(request), 0);
         }
     }
 
-    /// If the batch of `requests` is one that is checked, run one of them again alone. Their
-    /// outcomes begin at `before`. Returns how the answers differ, if they do.
-    fn check(&mut self, requests: &[Entry<Job>], before: usize) -> Option<String> {
-        let index = self.sharing.checks(requests.len())?;
+    /// If the batch of `requests` and of `padding` is one that is checked, run one of them again
+    /// alone. Their outcomes begin at `before`. Returns how the answers differ, if they do.
+    fn check(&mut self, requests: &[Entry<Job>], padding: usize, before: usize) -> Option<String> {
+        let index = self.sharing.checks(requests.len(), padding)?;
         if self.stop.is_ordered() {
             return None;
         }
@@ -102,15 +112,31 @@ impl Run<'_> {
         self.stager.stage(request, 0, self.staged).ok()?;
         let again = run_guarded(self.model, self.staged);
         self.staged.clear();
-        let (again, among) = (again.ok()?, self.outcomes.get(before + index)?.as_ref().ok()?);
-        let likeness =
-            again.iter().zip(among).map(|(alone, among)| Likeness::of(alone, among, CHECK_SLACK));
+        let among = self.outcomes.get(before + index)?.as_ref().ok()?;
+        let company = match padding {
+            0 => format!("among {} requests", requests.len()),
+            _ => format!("among {} requests and {padding} rows of padding", requests.len()),
+        };
+        let again = match again {
+            Ok(again) => again,
+            Err(ModelError {
+                kind: ModelErrorKind::Failed | ModelErrorKind::InvalidInput,
+                text,
+            }) => {
+                return Some(format!("{company}, one got an answer, and alone it fails: {text}"));
+            }
+            Err(_) => return None,
+        };
+        let likeness = again
+            .iter()
+            .zip(among)
+            .map(|(alone, among)| Likeness::of(alone, among, check_slack(alone.dtype())));
         let likeness = likeness.fold(Likeness::default(), Likeness::or);
         likeness.differs.then(|| {
-            let (requests, influence) = (requests.len(), likeness.influence);
+            let influence = likeness.influence;
             format!(
-                "among {requests} requests, one got another answer than alone: it differs by \
-                 {influence:.0e} of its largest element"
+                "{company}, one got another answer than alone: it differs by {influence:.0e} of \
+                 its largest element"
             )
         })
     }
@@ -176,6 +202,10 @@ impl Run<'_> {
         times.run += ran - staged;
         let outputs = outputs.map_err(RunError::from)?;
         if requests.len() == 1 && padding == 0 {
+            // Inputs with defaults, and empty ones, are outside of what was proven.
+            if !is_lone(requests[0].shape_key) {
+                self.sharing.compare_rows(requests[0].rows, &outputs);
+            }
             self.outcomes.push(Ok(outputs));
         } else {
             take_apart(requests, padding, &outputs, self.outcomes)?;

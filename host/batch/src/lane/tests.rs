@@ -270,6 +270,13 @@ async fn a_request_that_gives_an_input_with_a_default_runs_alone() {
     let mut runs: Vec<_> = (0..3).map(|_| bench.started.recv().unwrap()).collect();
     runs.sort_unstable();
     assert_eq!(runs, [1, 2, 3], "the two others shared a batch, and nothing was padded");
+    // Nobody can join it, so it does not wait for others.
+    let delayed = LaneConfig { max_queue_delay: BOUND * 2, ..LaneConfig::new(8, 64) };
+    let waiting = bench_with(delayed);
+    waiting.finish(1);
+    let answer = waiting.lane.submit(biased(&[1.0], 30.0), None);
+    let answered = within("a request that nobody can join is answered", answer).await.unwrap();
+    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [32.0]);
     // Its rows cannot be split.
     let wide = bench.lane.submit(biased(&[1.0; 9], 1.0), None).await;
     assert!(matches!(wide, Err(SubmitError::TooManyRows { rows: 9, max: 8 })));

@@ -9,6 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gristmill_core::{Name, NamedTensor};
 
+/// The bit that keys of requests that share no batch have.
+const LONE: u64 = 1 << 63;
+
+/// Whether a request with this key shares no batch.
+pub(crate) fn is_lone(key: u64) -> bool {
+    key & LONE != 0
+}
+
 /// Makes keys. Clients cannot know its secret, so they cannot make equal keys.
 #[derive(Debug, Default)]
 pub(crate) struct ShapeKeys {
@@ -27,11 +35,11 @@ impl ShapeKeys {
         for input in inputs {
             input.tensor.shape().get(1..).hash(&mut hasher);
         }
-        hasher.finish()
+        hasher.finish() & !LONE
     }
 
     /// A key for a request that shares no batch.
     pub(crate) fn lone(&self) -> u64 {
-        self.state.hash_one(("alone", self.lone.fetch_add(1, Ordering::Relaxed)))
+        LONE | self.state.hash_one(("alone", self.lone.fetch_add(1, Ordering::Relaxed)))
     }
 }

@@ -49,12 +49,14 @@ impl LockedState<'_> {
 
     /// Refuse all requests because of lost runs, until one of these ends.
     pub(crate) fn refuse_for_lost(&mut self, why: Refusal) {
-        self.state.has_lost_too_many = true;
+        self.state.unreplaced += 1;
         self.refuse(why);
     }
 
-    /// Refuse all requests if the lane has no instance left, nor a run that may give one back.
-    pub(crate) fn refuse_without_instance(&mut self, why: Refusal) {
+    /// The instance of a lost run cannot be replaced. Refuse all requests if the lane has none
+    /// left, nor a run that may give one back, until the lost run ends.
+    pub(crate) fn not_replaced(&mut self, why: Refusal) {
+        self.state.unreplaced += 1;
         if self.state.idle.is_empty() && self.state.running.is_empty() {
             self.refuse(why);
         }
@@ -82,8 +84,8 @@ impl LockedState<'_> {
         self.lane.upkeep.lost_runs.fetch_sub(1, Ordering::Relaxed);
         self.state.surplus_workers += usize::from(!led);
         tracing::warn!(model = &*self.lane.name, "a run that was lost has ended after all");
-        if self.state.has_lost_too_many {
-            // No other instance replaced it.
+        if self.state.unreplaced > 0 {
+            self.state.unreplaced -= 1;
             instance.stop.lift();
             self.state.idle.push(instance);
             self.serve_again();
@@ -95,12 +97,11 @@ impl LockedState<'_> {
         let _ = spawn(format!("drop-{}", self.lane.name), instance, |_| ());
     }
 
-    /// Refuse no more requests because of lost runs, if few enough of the file still go on.
+    /// Refuse no more requests if there is an instance and few enough runs of the file are lost.
     pub(super) fn serve_again(&mut self) {
         let lost = self.lane.upkeep.lost_runs.load(Ordering::Relaxed);
         let has_instance = !self.state.idle.is_empty() || !self.state.running.is_empty();
-        if self.state.has_lost_too_many && lost <= LOST_RUNS_MAX && has_instance {
-            self.state.has_lost_too_many = false;
+        if lost <= LOST_RUNS_MAX && has_instance {
             self.state.refused = None;
         }
     }

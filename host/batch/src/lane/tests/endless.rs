@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gristmill_core::{Interrupt, ModelUse};
 
 use super::*;
-use crate::{LOST_RUNS_MAX, Refusal, Upkeep};
+use crate::{LOST_RUNS_MAX, Refusal, Replace, Upkeep};
 
 /// Answers at once. On a negative input it runs until the gate is open.
 #[derive(Clone, Default)]
@@ -63,11 +63,13 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A lane over one instance of `model`, which is replaced by another of the same kind.
 fn lane(model: &Endless) -> (Arc<Lane>, Arc<AtomicUsize>) {
-    let (lost_runs, again) = (Arc::new(AtomicUsize::new(0)), model.clone());
-    let upkeep = Upkeep {
-        replace: Some(Box::new(move || Ok(Box::new(again.clone())))),
-        lost_runs: lost_runs.clone(),
-    };
+    let again = model.clone();
+    lane_with(model, Box::new(move || Ok(Box::new(again.clone()))))
+}
+
+fn lane_with(model: &Endless, replace: Replace) -> (Arc<Lane>, Arc<AtomicUsize>) {
+    let lost_runs = Arc::new(AtomicUsize::new(0));
+    let upkeep = Upkeep { replace: Some(replace), lost_runs: lost_runs.clone() };
     let config = LaneConfig { run_grace: SOON, lost_after: SOON, ..LaneConfig::new(8, 64) };
     let instances: Vec<Box<dyn Model>> = vec![Box::new(model.clone())];
     let (info, pool) = (info(), BufferPool::new(1 << 20));
@@ -195,6 +197,22 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
     }
     // The instance that came back does not keep the order to end.
     assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_that_cannot_be_replaced_serves_again_when_its_run_ends() {
+    let model = Endless::default();
+    let (lane, _) = lane_with(&model, Box::new(|| Err("no memory".into())));
+    for _ in 0..2 {
+        let stuck = lose_run(&lane).await;
+        until("the model is refused", || lane.refusal().is_some()).await;
+        assert!(matches!(lane.refusal(), Some(Refusal::NotReplaced(_))));
+        model.gate.set(true);
+        assert!(within("the stuck request ends", stuck).await.unwrap().is_err());
+        until("the model is not refused", || lane.refusal().is_none()).await;
+        assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
+        model.gate.set(false);
+    }
 }
 
 /// Runs of another lane over the same file count, too.

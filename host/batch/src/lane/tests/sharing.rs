@@ -8,9 +8,9 @@ fn less_mean(values: &[f32]) -> Vec<f32> {
     values.iter().map(|value| value - mean).collect()
 }
 
-/// Leaves out zeros.
-fn without_zeros(values: &[f32]) -> Vec<f32> {
-    values.iter().copied().filter(|value| *value != 0.0).collect()
+/// Leaves out nines.
+fn without_nines(values: &[f32]) -> Vec<f32> {
+    values.iter().copied().filter(|value| *value != 9.0).collect()
 }
 
 fn declared() -> LaneConfig {
@@ -56,9 +56,9 @@ async fn a_wrong_declaration_is_found_and_no_answer_is_wrong() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_number_of_rows_ends_batches_also_of_a_proven_model() {
-    let bench = bench_of(LaneConfig::new(8, 64), without_zeros);
+    let bench = bench_of(LaneConfig::new(8, 64), without_nines);
     let first = bench.occupy().await;
-    let pair = [bench.queue("a", &[0.0, 3.0]).await, bench.queue("b", &[5.0]).await];
+    let pair = [bench.queue("a", &[9.0, 3.0]).await, bench.queue("b", &[5.0]).await];
     // The first one; both together, and each alone.
     bench.finish(4);
     first.await.unwrap().unwrap();
@@ -67,6 +67,30 @@ async fn another_number_of_rows_ends_batches_also_of_a_proven_model() {
     }
     let why = bench.lane.batches_ended().unwrap();
     assert!(why.contains("3 rows went in, 2 came out"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_declaration_is_found_by_padding_alone() {
+    let config = LaneConfig { allowed_batch_sizes: vec![4, 8], ..declared() };
+    let bench = bench_of(config, less_mean);
+    bench.finish(3);
+    let submission = bench.submission("a", &[1.0, 3.0], Duration::from_secs(60));
+    let answered = bench.lane.submit(submission, None).await.unwrap();
+    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [-1.0, 1.0]);
+    assert_eq!((answered.batch_rows, answered.batch_tenants), (2, 1));
+    let why = bench.lane.batches_ended().unwrap();
+    assert!(why.contains("among 1 requests and 2 rows of padding"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_number_of_rows_of_a_lone_request_ends_batches() {
+    let bench = bench_of(declared(), without_nines);
+    bench.finish(1);
+    let submission = bench.submission("a", &[9.0, 3.0], Duration::from_secs(60));
+    let answered = bench.lane.submit(submission, None).await.unwrap();
+    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [3.0]);
+    let why = bench.lane.batches_ended().unwrap();
+    assert!(why.contains("2 rows went in, 1 came out"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
