@@ -17,20 +17,36 @@ const NAME_CHARS_MAX: usize = 100;
 /// The longest text of a failure or trap that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
 
-/// The failure that a guest returned. If it is its own fault, and it was refused memory before, the
-/// limit is the cause: runtimes tell their program of it, as Python does by `MemoryError`.
+/// How Python tells of memory that it does not get, also without asking the host for it.
+const MEMORY_ERROR: &str = "MemoryError";
+
+/// The failure that a guest returned. If it says that it got no memory, a limit is the cause.
 pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallError {
     let with_parts = |text| cut(text) + overlooked(state.unread_parts());
     CallError::Failure(match failure {
         wit::Failure::InvalidInput(text) => Failure::InvalidInput(with_parts(text)),
         wit::Failure::UnsupportedMediaType(text) => Failure::UnsupportedMediaType(with_parts(text)),
         wit::Failure::Unprocessable(text) => Failure::Unprocessable(with_parts(text)),
-        wit::Failure::Internal(text) => match state.limiter.refused() {
-            Some(limited) => return over(limited),
-            None => Failure::Internal(cut(text)),
-        },
+        wit::Failure::Internal(text) => {
+            let is_memory_error = text.starts_with(MEMORY_ERROR);
+            match state.limiter.refused() {
+                Some(limited) if is_memory_error || text.contains(MEMORY) => return over(limited),
+                None if is_memory_error => {
+                    return CallError::OutOfMemory(CallLimit::Memory(state.limits.memory_bytes));
+                }
+                // It went on without the memory, and failed for another reason.
+                Some(limited) => Failure::Internal(format!(
+                    "{}; before that, it got no memory: {limited}",
+                    cut(text)
+                )),
+                None => Failure::Internal(cut(text)),
+            }
+        }
     })
 }
+
+/// The word that other runtimes and authors use for it.
+const MEMORY: &str = "memory";
 
 /// What the author of a guest that refused the request may have overlooked.
 fn overlooked(unread_parts: usize) -> &'static str {

@@ -76,9 +76,13 @@ fn serve(server: &Server, file: &[u8]) {
 
 /// What the plugin of [`answering`] says.
 fn said(server: &Server) -> String {
+    problem(server)["detail"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The problem that a request to the plugin ends with.
+fn problem(server: &Server) -> Value {
     let answer = server.data.post("/v1/acme/infer/it", b"");
-    let problem: Value = serde_json::from_str(&answer.text()).unwrap();
-    problem["detail"].as_str().unwrap_or_default().to_owned()
+    serde_json::from_str(&answer.text()).unwrap()
 }
 
 #[test]
@@ -429,4 +433,22 @@ fn a_runtimes_file_that_a_tenant_uploads_leaves_the_runtime_as_it_is() {
     );
     serve(&server, &answering("", "[2]"));
     assert_eq!(said(&server), "[2]");
+}
+
+/// Python raises `MemoryError` also for what it does not ask the host for.
+#[test]
+fn memory_that_python_does_not_get_is_told_from_a_fault_after_it() {
+    let server = server();
+    for expression in ["[0, 1] * (1 << 30)", "bytearray(1 << 30)"] {
+        serve(&server, &answering("", expression));
+        let problem = problem(&server);
+        assert_eq!(problem["code"], "plugin_out_of_memory", "{problem}");
+    }
+    let top = "def bug():\n    try:\n        bytearray(1 << 30)\n    except MemoryError:\n        \
+               pass\n    raise ValueError('bug')\n";
+    serve(&server, &answering(top, "bug()"));
+    let problem = problem(&server);
+    assert_eq!(problem["code"], "plugin_failed", "{problem}");
+    let log = server.log();
+    assert!(log.contains("ValueError: bug (app.py:8); before that, it got no memory"), "{log}");
 }
