@@ -175,7 +175,8 @@ impl<'a> Serving<'a> {
         if account.is_background || account.pace.is_long(export, spent, moment) {
             return Place::Long;
         }
-        if export.is_tiny(spent) || account.is_alone(now.into_std()) {
+        let is_alone = || export.is_short(spent) && account.is_alone(now.into_std());
+        if export.is_tiny(spent) || is_alone() {
             return Place::Anywhere;
         }
         if account.pace.is_over_share(moment) { Place::Long } else { Place::Turn }
