@@ -4,7 +4,8 @@
 //! They are measured when a model is loaded for the first time. First one instance of one thread
 //! runs batches of growing sizes. Then, if runs are long enough to be worth another thread, a few
 //! arrangements of instances and threads run side by side, and the one with the most rows a second
-//! wins. The inputs are made up.
+//! wins. The inputs are made up. Dimensions that the file leaves open have the size of a short text
+//! or a small picture, if the model takes it.
 //!
 //! Invariants: an arrangement uses no more threads than there are cores, and its instances no more
 //! memory than [`INSTANCES_BYTES_MAX`]. The time is bounded, but for the runs that have begun.
@@ -12,7 +13,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BufferPool, Model, ModelError, ModelInfo};
+use gristmill_core::{Model, ModelError, ModelInfo, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::backends::Backends;
@@ -27,6 +28,10 @@ pub const BATCH_SIZE_MAX: usize = 256;
 /// The time for batches of growing sizes, and for each size.
 const SIZES_TIME: Duration = Duration::from_millis(600);
 const SIZE_TIME: Duration = Duration::from_millis(4);
+
+/// The sizes that are tried in place of open dimensions: those of short texts and small pictures,
+/// of usual pictures, of a few elements, and of one.
+const OPEN_SIZES: [usize; 4] = [64, 224, 7, 1];
 
 /// Longer runs are measured once.
 const LONG_RUN: Duration = Duration::from_millis(100);
@@ -121,7 +126,10 @@ impl Subject<'_> {
             reason,
         };
         let largest = if self.forms_batches { largest } else { 1 };
-        let times = match times(model, info, pool, largest) {
+        let run = |inputs: &[Tensor]| model.run(inputs).map(drop);
+        let open = probe::open_size(info, pool, &OPEN_SIZES, run);
+        let made_up = |rows: usize| probe::inputs(info, rows, open, pool);
+        let times = match times(model, made_up, largest) {
             Ok(times) => times,
             Err(error) => {
                 let why = format!("not measured: it fails on zeros: {}", error.text);
@@ -133,7 +141,12 @@ impl Subject<'_> {
         };
         // A larger batch than those that were measured gains nothing either.
         let max_batch_size = if rows * 2 > largest { largest } else { rows };
-        let of_batch = format!("a batch of {rows} takes {:.3} ms", time.as_secs_f64() * 1e3);
+        let open_dims = match info.rows_are_alike() {
+            true => String::new(),
+            false => format!(" (open dimensions of {open})"),
+        };
+        let ms = time.as_secs_f64() * 1e3;
+        let of_batch = format!("a batch of {rows}{open_dims} takes {ms:.3} ms");
         if time < WORTH_A_THREAD {
             let why = format!("{of_batch}, too short to be worth more threads");
             return sizing(single, max_batch_size, why);
@@ -148,7 +161,7 @@ impl Subject<'_> {
             let why = format!("{of_batch}, too long to try arrangements of instances and threads");
             return sizing(Arrangement { threads, ..single }, max_batch_size, why);
         }
-        let (best, tried) = self.best_arrangement(fixed, rows, single);
+        let (best, tried) = self.best_arrangement(fixed, (rows, open), single);
         sizing(best, max_batch_size, format!("{of_batch} on one thread; {tried}"))
     }
 
@@ -156,7 +169,7 @@ impl Subject<'_> {
     fn best_arrangement(
         &self,
         fixed: &FixedSizes,
-        rows: usize,
+        (rows, open): (usize, usize),
         single: Arrangement,
     ) -> (Arrangement, String) {
         let (mut best, mut best_rate) = (single, 0.0);
@@ -167,7 +180,7 @@ impl Subject<'_> {
                 tried.push(format!("{arrangement} would take {} MiB", bytes >> 20));
                 continue;
             }
-            match self.rate(arrangement, rows) {
+            match self.rate(arrangement, (rows, open)) {
                 Ok(rate) => {
                     tried.push(format!("{arrangement}: {rate:.0} rows/s"));
                     // The first ones have the fewest instances.
@@ -181,13 +194,14 @@ impl Subject<'_> {
         (best, tried.join(", "))
     }
 
-    /// The rows that an arrangement runs in a second, in batches of `rows`.
-    fn rate(&self, arrangement: Arrangement, rows: usize) -> Result<f64, String> {
+    /// The rows that an arrangement runs in a second, in batches of `rows` whose open dimensions
+    /// have the size `open`.
+    fn rate(&self, arrangement: Arrangement, (rows, open): (usize, usize)) -> Result<f64, String> {
         let Arrangement { instances, threads } = arrangement;
         let options = LoadOptions { instances, threads, ..self.options.clone() };
         let loaded = self.backends.load_on(self.kind, self.source, &options, self.inspected);
         let mut loaded = loaded.map_err(|error| error.to_string())?;
-        let inputs = probe::inputs(&loaded.info, rows, 1, &self.backends.pool);
+        let inputs = probe::inputs(&loaded.info, rows, open, &self.backends.pool);
         let inputs = inputs.map_err(|error| error.text.to_string())?;
         let barrier = Barrier::new(loaded.instances.len());
         let run = |model: &mut Box<dyn Model>| -> Result<(usize, Duration), ModelError> {
@@ -255,8 +269,7 @@ struct Timed {
 /// The times of batches of 1, 2, 4, ... rows, up to `largest`, or until larger ones gain nothing.
 fn times(
     model: &mut dyn Model,
-    info: &ModelInfo,
-    pool: &BufferPool,
+    made_up: impl Fn(usize) -> Result<Vec<Tensor>, ModelError>,
     largest: usize,
 ) -> Result<Vec<Timed>, ModelError> {
     let (began, mut times) = (Instant::now(), Vec::<Timed>::new());
@@ -267,7 +280,7 @@ fn times(
         if began.elapsed() + next * 2 > SIZES_TIME {
             break;
         }
-        let inputs = match probe::inputs(info, rows, 1, pool) {
+        let inputs = match made_up(rows) {
             Ok(inputs) => inputs,
             // Too large.
             Err(_) if before.is_some() => break,

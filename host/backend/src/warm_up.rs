@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BufferPool, Model, ModelError, ModelErrorKind, ModelInfo};
+use gristmill_core::{BufferPool, Model, ModelError, ModelErrorKind, ModelInfo, Tensor};
 
 use crate::probe;
 use crate::run_within::run_within;
@@ -17,6 +17,10 @@ const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The longest time of all runs of a model on a provider. The last one may go on beyond it.
 const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The sizes that are tried in place of open dimensions. Some models do not take the smallest: a
+/// convolution needs as many pixels as its kernel has.
+const OPEN_SIZES: [usize; 4] = [1, 64, 224, 7];
 
 /// The runs of all instances of a model.
 pub(crate) struct WarmUp<'a> {
@@ -41,7 +45,9 @@ impl WarmUp<'_> {
     /// A run needs more memory than it may have.
     pub(crate) fn run(&self, instances: &mut [Box<dyn Model>]) -> Result<Vec<String>, ModelError> {
         let (began, mut last, mut warnings) = (Instant::now(), None, Vec::new());
-        for rows in self.sizes(&mut warnings) {
+        let sizes = self.sizes(&mut warnings);
+        let open = self.open_size(&sizes, instances);
+        for rows in sizes {
             if began.elapsed() > TIME_MAX {
                 let limit = TIME_MAX.as_secs();
                 let text =
@@ -49,7 +55,7 @@ impl WarmUp<'_> {
                 warnings.push(text);
                 break;
             }
-            match self.run_size(rows, instances, last) {
+            match self.run_size((rows, open), instances, last) {
                 Ok(took) => last = Some(Timed { rows, took }),
                 Err(error) if error.kind == ModelErrorKind::OverLimit => {
                     return Err(ModelError {
@@ -77,22 +83,30 @@ impl WarmUp<'_> {
         sizes
     }
 
-    /// Run each instance once with so many rows. Returns the longest time.
+    /// The size of the open dimensions after the first.
+    fn open_size(&self, sizes: &[usize], instances: &mut [Box<dyn Model>]) -> usize {
+        let Some(model) = instances.first_mut().filter(|_| !sizes.is_empty()) else { return 1 };
+        let run = |inputs: &[Tensor]| run_within(model.as_mut(), inputs, RUN_TIME_MAX).map(drop);
+        probe::open_size(self.info, self.pool, &OPEN_SIZES, run)
+    }
+
+    /// Run each instance once with so many rows, whose open dimensions have the size `open`. Returns
+    /// the longest time.
     fn run_size(
         &self,
-        rows: usize,
+        (rows, open): (usize, usize),
         instances: &mut [Box<dyn Model>],
         mut last: Option<Timed>,
     ) -> Result<Duration, ModelError> {
-        let inputs = probe::inputs(self.info, rows, 1, self.pool)
+        let inputs = probe::inputs(self.info, rows, open, self.pool)
             .map_err(|error| ModelError { text: format!("failed: {}", error.text), ..error })?;
         let mut longest = Duration::ZERO;
         for model in instances {
             if let Some(before) = last.filter(|_| model.interrupt().is_none()) {
-                last = Some(self.check_time(rows, model.as_mut(), before)?);
+                last = Some(self.check_time((rows, open), model.as_mut(), before)?);
             }
             let began = Instant::now();
-            run_within(model.as_mut(), &inputs, RUN_TIME_MAX)?;
+            probe::silently(|| run_within(model.as_mut(), &inputs, RUN_TIME_MAX))?;
             longest = longest.max(began.elapsed());
         }
         Ok(longest)
@@ -102,7 +116,7 @@ impl WarmUp<'_> {
     /// that one was slow, it is repeated: it was the first of its size.
     fn check_time(
         &self,
-        rows: usize,
+        (rows, open): (usize, usize),
         model: &mut dyn Model,
         before: Timed,
     ) -> Result<Timed, ModelError> {
@@ -112,9 +126,9 @@ impl WarmUp<'_> {
         if !is_slow(before) {
             return Ok(before);
         }
-        let inputs = probe::inputs(self.info, before.rows, 1, self.pool)?;
+        let inputs = probe::inputs(self.info, before.rows, open, self.pool)?;
         let began = Instant::now();
-        run_within(model, &inputs, RUN_TIME_MAX)?;
+        probe::silently(|| run_within(model, &inputs, RUN_TIME_MAX))?;
         let again = Timed { took: began.elapsed(), ..before };
         if is_slow(again) {
             let (took, limit) = (again.took.as_secs_f64(), RUN_TIME_MAX.as_secs());

@@ -9,6 +9,8 @@ use super::*;
 struct Seen {
     shapes: Arc<Mutex<Vec<Vec<usize>>>>,
     fails_from: Option<usize>,
+    /// The smallest dimension that it takes.
+    dim_min: usize,
     is_over_limit: bool,
     /// How long the first run takes, and each further one.
     takes: [Duration; 2],
@@ -43,7 +45,9 @@ impl Model for Seen {
             true => ModelErrorKind::OverLimit,
             false => ModelErrorKind::Failed,
         };
+        let is_small = |input: &Tensor| input.shape()[1..].iter().any(|dim| *dim < self.dim_min);
         match self.fails_from {
+            _ if inputs.iter().any(is_small) => Err(ModelError::new("too small")),
             Some(from) if rows >= from => Err(ModelError { kind, text: "as told".into() }),
             _ => Ok(Vec::new()),
         }
@@ -94,10 +98,15 @@ fn each_instance_runs_each_size_once_and_the_smallest_first() {
 }
 
 #[test]
-fn dimensions_besides_rows_that_may_vary_are_1() {
+fn dimensions_besides_rows_that_may_vary_have_the_first_size_that_the_model_takes() {
     let inputs: [(_, &[i64]); 2] = [(Dtype::Float32, &[-1, -1, 3]), (Dtype::String, &[-1, -1])];
     let (shapes, outcome) = warm(&inputs, &[2], &Seen::default());
-    assert_eq!(shapes[..2], [vec![2, 1, 3], vec![2, 1]]);
+    // One row shows that the model takes the size.
+    assert_eq!(shapes[..4], [vec![1, 1, 3], vec![1, 1], vec![2, 1, 3], vec![2, 1]]);
+    assert!(outcome.unwrap().is_empty());
+    let picture: [(_, &[i64]); 1] = [(Dtype::Float32, &[-1, 3, -1, -1])];
+    let (shapes, outcome) = warm(&picture, &[2], &Seen { dim_min: 3, ..Seen::default() });
+    assert_eq!(shapes[2..], [[2, 3, 64, 64], [2, 3, 64, 64]]);
     assert!(outcome.unwrap().is_empty());
 }
 
