@@ -52,7 +52,8 @@ impl<'a> Encoded<'a> {
         options: DecodeOptions,
         check: &dyn Fn() -> Result<(), Stopped>,
     ) -> Result<Self, ImageError> {
-        let header = Header::read(bytes, options.limits, &mut Walk::new(check))?;
+        let read = || Header::read(bytes, options.limits, &mut Walk::new(check));
+        let header = guarded(read)?;
         Ok(Self { bytes, options, header })
     }
 

@@ -9,6 +9,7 @@ mod costs;
 mod damaged;
 mod dice;
 mod ends;
+mod frame;
 mod headers;
 mod memory;
 mod photo;
