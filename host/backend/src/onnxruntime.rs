@@ -32,7 +32,7 @@ use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{Outlet, ValueType};
 
-use self::run::{Keeping, Runs, Threads, failed, run_failed};
+use self::run::{Keeping, Runs, Threads, run_failed};
 use self::values::{OutputMemory, from_ort, read_all, unaliased, view};
 use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
@@ -263,7 +263,7 @@ impl Model for Instance {
         let outputs = runs.limited(|options, pin| {
             let values = named.clone().map(|(name, tensor)| Ok((name, view(tensor)?)));
             let values = values.collect::<Result<Vec<_>, ModelError>>()?;
-            let values = session.run_with_options(values, options).map_err(failed)?;
+            let values = session.run_with_options(values, options).map_err(run_failed)?;
             read_all(values, outputs, OutputMemory { pool, pin })
         })?;
         let all = inputs.iter().chain(optional.iter().map(|input| &input.tensor));

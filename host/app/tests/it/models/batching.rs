@@ -244,6 +244,19 @@ fn a_tenant_may_keep_its_rows_apart() {
     refused.refused(422, "unprocessable", &["batch_with", "friends", "any", "tenant"]);
 }
 
+/// A first run on pictures of one pixel fails.
+#[test]
+fn open_dimensions_have_a_size_that_the_model_takes() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    server.put("models/blur", &onnx::convolution());
+    let model = server.status()["models"]["blur"].clone();
+    let reason = model["sizes"]["reason"].as_str().unwrap();
+    assert!(reason.contains("(open dimensions of 64)"), "{model}");
+    let server = server.kill().start();
+    let log = server.log();
+    assert!(!log.contains("ort::logging"), "{log}");
+}
+
 #[test]
 fn sizes_that_are_not_set_are_measured_and_shown() {
     let server = Setup::new().flag("--open-tenant", "acme").start();

@@ -224,7 +224,18 @@ fn a_model_may_be_called_as_the_path_of_all_statistics() {
 
 #[test]
 fn inputs_that_the_runtime_refuses_are_the_clients_fault() {
-    let server = server(&[("table", files::fixture("look-up.onnx"))]);
+    let server =
+        server(&[("table", files::fixture("look-up.onnx")), ("scaled", onnx::look_up_scaled())]);
+    // Also beside an input that has a default.
+    let ask = |index: i64| {
+        let mut body = input("INT64", &json!([1]), &json!([index]));
+        body["inputs"][0]["name"] = json!("x");
+        let scale = json!({ "name": "scale", "datatype": "FP32", "shape": [1], "data": [10] });
+        body["inputs"].as_array_mut().unwrap().push(scale);
+        post(&server, "scaled", &body)
+    };
+    assert_eq!(ask(2).ok()["outputs"][0]["data"], json!([30.0]));
+    ask(9).refused_by_protocol(400, &["out of data bounds", "idx=9"]);
     let ask = |row: i64| post(&server, "table", &input("INT64", &json!([1, 1]), &json!([row])));
     assert_eq!(ask(2).ok()["outputs"][0]["data"], json!([20]));
     let refused = ask(9);

@@ -368,6 +368,22 @@ pub(crate) fn with_defaults() -> Vec<u8> {
     graph.node("Add", &["scaled", "offset"], &["y"]).file(IR_VERSION)
 }
 
+/// `y` is the element `x` of a table of three, times `scale`, which is 1 by default.
+pub(crate) fn look_up_scaled() -> Vec<u8> {
+    let graph = Graph::default().numbers_in("x", &[-1]).floats_out("y", &[-1]);
+    let graph = graph.fractions("table", &[3], &[1.0, 2.0, 3.0]).floats_by_default("scale", &[1.0]);
+    let graph = graph.node("Gather", &["table", "x"], &["found"]);
+    graph.node("Mul", &["found", "scale"], &["y"]).file(IR_VERSION)
+}
+
+/// A convolution of 3x3 without padding over gray pictures of any size.
+pub(crate) fn convolution() -> Vec<u8> {
+    let dims = [-1, 1, -1, -1];
+    let graph = Graph::default().floats_in("x", &dims).floats_out("y", &dims);
+    let graph = graph.fractions("kernel", &[1, 1, 3, 3], &[0.5; 9]);
+    graph.node("Conv", &["x", "kernel"], &["y"]).file(IR_VERSION)
+}
+
 /// `y = a + b` for two inputs whose dimensions have the same two names.
 pub(crate) fn with_equal_dims() -> Vec<u8> {
     let mut graph = Graph::default().floats_out("y", &[-1, -1]);
