@@ -368,6 +368,12 @@ pub(crate) fn with_defaults() -> Vec<u8> {
     graph.node("Add", &["scaled", "offset"], &["y"]).file(IR_VERSION)
 }
 
+/// The softmax of each row of four values.
+pub(crate) fn softmax() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, 4]).floats_out("y", &[-1, 4]);
+    graph.node("Softmax", &["x"], &["y"]).file(IR_VERSION)
+}
+
 /// `y` is the element `x` of a table of three, times `scale`, which is 1 by default.
 pub(crate) fn look_up_scaled() -> Vec<u8> {
     let graph = Graph::default().numbers_in("x", &[-1]).floats_out("y", &[-1]);
