@@ -76,6 +76,12 @@ pub(crate) fn check(built: &Built) -> Result<u64> {
     paste_all(built, &PAGES)
 }
 
+/// Paste the pages for which the check of each change has no time. Returns how many blocks were
+/// pasted.
+pub(crate) fn paste_slow(built: &Built) -> Result<u64> {
+    paste_all(built, &SLOW_PAGES)
+}
+
 /// Paste each page beside a demo of its own. Returns how many blocks were pasted.
 fn paste_all(built: &Built, pages: &[&str]) -> Result<u64> {
     let mut pasted = 0;

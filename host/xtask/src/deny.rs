@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use crate::shell::{cargo, program, root, run as run_command, step, target};
+use crate::shell::{cargo, program, root, run as run_command, step, succeeds, target};
 
 const VERSION: &str = "0.20.2";
 
@@ -46,6 +46,17 @@ pub(crate) fn check() -> Result<()> {
     // Offline, cargo-deny reads the sources of all crates, of those for other platforms too.
     run_command(cargo().args(["fetch", "--locked"]))?;
     run_command(program(deny).args(["--offline", "check", "bans", "licenses", "sources"]))
+}
+
+/// Check the advisories alone. False if their database cannot be fetched.
+pub(crate) fn look_for_advisories() -> Result<bool> {
+    let deny = install()?;
+    step("advisories");
+    if !succeeds(program(&deny).args(["fetch", "db"])) {
+        return Ok(false);
+    }
+    run_command(program(deny).args(["--offline", "check", "advisories"]))?;
+    Ok(true)
 }
 
 /// Check the advisories, too. Their database is fetched from GitHub.

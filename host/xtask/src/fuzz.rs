@@ -20,7 +20,7 @@ use crate::shell::{cargo, program, root, run as run_command, step, succeeds, tar
 
 /// A program of `host/fuzz`.
 #[derive(Clone, Copy)]
-struct Target {
+pub(crate) struct Target {
     name: &'static str,
     /// The bytes that it gets, and what must hold for them.
     about: &'static str,
@@ -28,7 +28,7 @@ struct Target {
     bytes_max: u32,
 }
 
-const TARGETS: [Target; 6] = [
+pub(crate) const TARGETS: [Target; 6] = [
     Target {
         name: "tensors",
         about: "calls of the host's functions, as no compiler makes them: each ends as the guest's \

@@ -53,8 +53,9 @@ const TASKS: [Task; 9] = [
     ),
     (
         "nightly",
-        "What other projects' clients and tools say of the server, in one table: passed, failed, \
-         not applicable (about an hour)",
+        "What the check of each change has no time for, in one table: other projects' clients and \
+         tools, the soak, tests beside a full load, 100,000 histories of two servers, all pages of \
+         the books, fuzzing, and known faults of dependencies (about four hours)",
         nightly::run,
     ),
     (

@@ -1,6 +1,5 @@
-//! `cargo xtask nightly`: what other projects' clients and test tools say of the server, in one
-//! table: tritonclient's API and KServe's SDK by topic, schemathesis with both descriptions, and
-//! the server scenario of MLPerf's LoadGen beside bare ONNX Runtime.
+//! `cargo xtask nightly`: what the check of each change has no time for, one part after the other,
+//! in one table. A part that fails does not keep the others from running.
 
 use std::path::Path;
 
@@ -10,13 +9,29 @@ use serde_json::{Value, json};
 
 use crate::build::{self, Built};
 use crate::server::Server;
-use crate::setup;
 use crate::shell::{json_lines, program, root, step, target};
 use crate::table::print_aligned;
-use crate::test::host_tests;
+use crate::test::{self, Tally};
+use crate::{books, deny, fuzz, setup};
 
-/// The tests of `it` that note scores.
-const SUITES: [&str; 2] = ["oip::clients", "admin::schemathesis"];
+/// A part: its name, and what runs it.
+type Part = (&'static str, fn(&Built) -> Result<Vec<Score>>);
+
+const PARTS: [Part; 7] = [
+    ("clients and repetitions", suites),
+    ("LoadGen", loadgen),
+    ("histories", histories),
+    ("tests beside a full load", busy),
+    ("books", pages),
+    ("fuzzing", fuzzing),
+    ("advisories", advisories),
+];
+
+/// The tests of other projects' clients. They note scores.
+const CLIENTS: &str = "oip::clients";
+
+/// Histories of two servers that are simulated. The check of each change simulates 1,000.
+const HISTORIES: &str = "100000";
 
 /// A line of the table.
 struct Score {
@@ -29,8 +44,16 @@ struct Score {
 
 pub(crate) fn run() -> Result<()> {
     let built = build::build_all()?;
-    let mut scores = suites(&built)?;
-    scores.extend(loadgen(&built)?);
+    let mut scores = Vec::new();
+    for (name, part) in PARTS {
+        match part(&built) {
+            Ok(of_part) => scores.extend(of_part),
+            Err(error) => {
+                println!("error: {name}: {error:#}");
+                scores.push(Score { failed: 1, ..Score::named(name, "all") });
+            }
+        }
+    }
     let mut lines =
         vec![["suite", "topic", "passed", "failed", "not applicable"].map(String::from)];
     lines.extend(scores.iter().map(|Score { suite, topic, passed, failed, not_applicable }| {
@@ -48,21 +71,30 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The suites that run as tests of this workspace, with the many repetitions of a soak.
+impl Score {
+    fn named(suite: &str, topic: &str) -> Self {
+        let (suite, topic) = (suite.to_owned(), topic.to_owned());
+        Self { suite, topic, passed: 0, failed: 0, not_applicable: 0 }
+    }
+
+    fn of_tests(suite: &str, topic: &str, Tally { passed, failed, succeeded }: Tally) -> Self {
+        // Tests that cannot be built fail without a count.
+        let failed = if succeeded { failed } else { failed.max(1) };
+        Self { passed, failed, ..Self::named(suite, topic) }
+    }
+}
+
+/// Other projects' clients, and what only many repetitions prove.
 fn suites(built: &Built) -> Result<Vec<Score>> {
     let file = target().join("scores.jsonl");
     let _ = std::fs::remove_file(&file);
-    let mut tests = host_tests(built)?;
-    tests.env("GRISTMILL_TEST_SCORES", &file).env("GRISTMILL_TEST_SOAK", "1");
-    step("clients of the Open Inference Protocol, and calls that are made from descriptions");
-    let status = tests.args(["--test", "it", "--"]).args(SUITES).status()?;
+    let tally = test::soak(built, &[CLIENTS], |tests| {
+        tests.env("GRISTMILL_TEST_SCORES", &file);
+    })?;
     let text = std::fs::read_to_string(&file).context("no test noted a score")?;
     let mut scores = text.lines().map(score_of).collect::<Result<Vec<_>>>()?;
     scores.sort_by(|one, other| (&one.suite, &one.topic).cmp(&(&other.suite, &other.topic)));
-    // A test can fail without a score.
-    if !status.success() && scores.iter().all(|score| score.failed == 0) {
-        bail!("the tests of the suites failed: {status}");
-    }
+    scores.push(Score::of_tests("tests", "repetitions, and those that noted the scores", tally));
     Ok(scores)
 }
 
@@ -77,6 +109,38 @@ fn score_of(line: &str) -> Result<Score> {
         failed: number("failed"),
         not_applicable: number("not_applicable"),
     })
+}
+
+/// Histories of two servers over a store that fails.
+fn histories(built: &Built) -> Result<Vec<Score>> {
+    let mut tests = test::host_tests(built)?;
+    tests.env("SIMULATION_SEEDS", HISTORIES).args(["--lib", "--", "simulation"]);
+    step(&format!("{HISTORIES} histories of two servers over a store that fails"));
+    Ok(vec![Score::of_tests("tests", "histories", test::run_cargo(&mut tests)?)])
+}
+
+fn busy(built: &Built) -> Result<Vec<Score>> {
+    Ok(vec![Score::of_tests("tests", "beside a full load", test::busy(built)?)])
+}
+
+/// The pages of the books that the check of each change does not paste.
+fn pages(built: &Built) -> Result<Vec<Score>> {
+    Ok(vec![Score { passed: books::paste_slow(built)?, ..Score::named("books", "slow pages") }])
+}
+
+fn fuzzing(_: &Built) -> Result<Vec<Score>> {
+    let matches = fuzz::command().get_matches_from(["fuzz"]);
+    fuzz::run(&matches)?;
+    Ok(vec![Score { passed: fuzz::TARGETS.len() as u64, ..Score::named("fuzzing", "targets") }])
+}
+
+/// Known faults of dependencies. Without a way to their database it is not applicable.
+fn advisories(_: &Built) -> Result<Vec<Score>> {
+    let score = Score::named("advisories", "dependencies");
+    Ok(vec![match deny::look_for_advisories()? {
+        true => Score { passed: 1, ..score },
+        false => Score { not_applicable: 1, ..score },
+    }])
 }
 
 /// LoadGen's server scenario. A run that is not valid has failed.

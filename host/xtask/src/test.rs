@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Result, bail};
 use clap::{Arg, ArgAction, ArgMatches};
 
-use self::tally::{Printer, Tally, run_tests};
+pub(crate) use self::tally::Tally;
+use self::tally::{Printer, run_tests};
 use crate::shell::{self, cargo, step};
 use crate::{books, build, deny, docs, layers, notice, setup};
 
@@ -54,7 +55,7 @@ fn run_all() -> Result<()> {
     ]))?;
     let mut tally = languages::run_all()?;
     step("tests");
-    tally += run_tests(&mut tests, Printer::Cargo)?;
+    tally += run_cargo(&mut tests)?;
     tally += pasted(&built);
     conclude(&tally)
 }
@@ -72,33 +73,52 @@ fn pasted(built: &build::Built) -> Tally {
 
 /// Run the tests several times beside a full load: a busy machine could make them fail.
 fn run_busy() -> Result<()> {
+    conclude(&busy(&build::build_all()?)?)
+}
+
+/// The same. Ends with the first round in which a test fails.
+pub(crate) fn busy(built: &build::Built) -> Result<Tally> {
     const ROUNDS: usize = 3;
-    let built = build::build_all()?;
-    let mut tests = host_tests(&built)?;
+    let mut tests = host_tests(built)?;
     let cores = std::thread::available_parallelism()?.get();
+    let mut all = Tally::default();
     for round in 1..=ROUNDS {
         step(&format!("tests beside {cores} busy threads, {round} of {ROUNDS}"));
-        let tally = beside_full_load(cores, || run_tests(&mut tests, Printer::Cargo))?;
-        println!("{} passed, {} failed", tally.passed, tally.failed);
-        if !tally.succeeded {
-            bail!("tests failed on a busy machine, in round {round}");
+        all += beside_full_load(cores, || run_cargo(&mut tests))?;
+        if !all.succeeded {
+            break;
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Repeat what only many repetitions prove: kills in the middle of deploys, races of replicas,
 /// calls to the store that fail, rows that influence each other, and calls that are made from the
-/// description of the admin API.
+/// descriptions of the server's interfaces.
 pub(crate) fn run_soak() -> Result<()> {
-    let built = build::build_all()?;
-    let mut tests = host_tests(&built)?;
+    conclude(&soak(&build::build_all()?, &[], |_| ())?)
+}
+
+/// The same, with other tests that repeat what they do. `change` may change the command.
+pub(crate) fn soak(
+    built: &build::Built,
+    others: &[&str],
+    change: impl FnOnce(&mut Command),
+) -> Result<Tally> {
+    let mut tests = host_tests(built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
-    step("kills, races, failing stores, rows that meet, and the API's description (about an hour)");
     tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "replicas::store_faults"]);
-    tests.args(["releases::durability", "admin::schemathesis", "models::mixed_rows"]);
-    let tally = run_tests(&mut tests, Printer::Cargo)?;
-    conclude(&tally)
+    tests.args(["releases::durability", "admin::schemathesis", "models::mixed_rows"]).args(others);
+    change(&mut tests);
+    step(
+        "kills, races, failing stores, rows that meet, and the APIs' descriptions (about an hour)",
+    );
+    run_cargo(&mut tests)
+}
+
+/// Run tests of this workspace.
+pub(crate) fn run_cargo(tests: &mut Command) -> Result<Tally> {
+    run_tests(tests, Printer::Cargo)
 }
 
 /// Say how many tests passed.

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 
 /// The totals of one or more runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Tally {
-    pub(super) passed: u64,
-    pub(super) failed: u64,
-    pub(super) succeeded: bool,
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) succeeded: bool,
 }
 
 /// The program that prints the results.
