@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gristmill_batch::{Submission, SubmitError};
 use gristmill_core::{
     CallUsage, ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, PluginCall, Receipt,
-    Stage,
+    Record, Stage,
 };
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, Line, Lines, OwnLines, Request, Response, Results,
@@ -199,13 +199,30 @@ impl Work {
         };
         let outcome = match done {
             Ok(outcome) => outcome,
-            Err(_) => Err(InferError::DeadlineExceeded(time_given(receipt, deadline))),
+            Err(_) => {
+                let within = time_given(receipt, deadline);
+                keep_late(receipt.note(), &route, &context.request_id, within);
+                Err(InferError::DeadlineExceeded(within))
+            }
         };
         if let Err(error) = &outcome {
             log(error, &route, &context.request_id);
         }
         let lines = own.map(|own: Arc<OwnLines>| own.take()).unwrap_or_default();
         PipelineAnswer { outcome, lines }
+    }
+}
+
+/// Keep with the plugin's lines that its call was under way when the request's time was over.
+fn keep_late(record: &Record, route: &Route, request_id: &Arc<str>, within: Duration) {
+    for call in record.calls().filter(|call| call.took.is_none()) {
+        let (stage, within) = (call.stage, within.as_millis());
+        let used = call.used.unwrap_or_default().cpu.as_millis();
+        let text = format!(
+            "no answer within {within} ms: {stage} was under way, with {used} ms of CPU time so \
+             far (limits.timeout_ms of the pipeline, or the request's own deadline)"
+        );
+        route.program.source_of(stage).keep(request_id, Level::ERROR, &text);
     }
 }
 

@@ -101,6 +101,20 @@ fn a_call_that_used_up_its_time_is_kept_with_its_functions() {
     assert!(!message.contains("_ZN"), "{message}");
 }
 
+/// The limit on CPU time is not reached.
+#[test]
+fn a_call_that_is_under_way_when_the_time_is_over_is_kept() {
+    let server = server();
+    let mut spec = processor("hostile", json!({}));
+    spec["limits"] = json!({ "cpu_ms": 60_000, "timeout_ms": 1000 });
+    server.pipeline("acme", "hostile", &spec);
+    done(&server, "hostile", "loop", "order-1").refused(504, "deadline_exceeded", &["1000 ms"]);
+    let lines = kept(&server, "acme", "hostile");
+    let message = text(&lines[0], "message");
+    assert_names(message, &["no answer within 1000 ms: pre was under way", "limits.timeout_ms"]);
+    assert_eq!(text(&lines[0], "request_id"), "order-1");
+}
+
 #[test]
 fn what_a_plugin_prints_is_kept() {
     let server = Server::start();
