@@ -57,7 +57,8 @@ pub(crate) fn command() -> Command {
              cores and the batcher, measures the load, prints both side by side, and says what \
              bounds the throughput and what to change first. The machine should do nothing else.\n\n\
              A file of --targets has one or more tables [[target]] with url, and method, headers (a \
-             list of \"name: value\"), body (a file) or json, and weight.\n\n\
+             list of \"name: value\"), body (a file) or json, and weight. URL beside it is the server \
+             that receives the key; without URL no request of the file has the key.\n\n\
              https:// uses --ca-file. grpc:// and grpcs:// are calls of gRPC: grpc://HOST:8082/MODEL \
              with --rows, or the path of a method with a --body that is the encoded message. These \
              three take more of the client's processor time than http://, gRPC about three times.",
@@ -73,7 +74,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(Arg::new("url").value_name("URL").required_unless_present("targets").help(
             "Where requests go. A model's URL, http://HOST/v2/models/NAME or grpc://HOST/NAME, with \
-             --rows stands for inferences of zeros",
+             --rows stands for inferences of zeros. With --targets, the server that receives the key",
         ))
         .arg(Arg::new("method").long("method").value_name("METHOD").help(
             "The method; POST if there is a body, else GET",
@@ -108,7 +109,7 @@ pub(crate) fn command() -> Command {
                 .long("targets")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .conflicts_with_all(["url", "body", "method", "rows"])
+                .conflicts_with_all(["body", "method", "rows"])
                 .help("Several requests, chosen at random by their weights: a TOML file"),
         )
         .arg(

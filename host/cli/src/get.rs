@@ -81,13 +81,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             _ => admin::name("NAME", name),
         }?;
         let document = admin.get(&format!("{list}/{name}"));
-        let document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
+        let mut document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
+        if kind == "models" {
+            let status = admin.get("status").unwrap_or_default();
+            add_signatures(std::slice::from_mut(&mut document), &status);
+        }
         output::print_document(&document, output);
         return Ok(());
     }
     let mut items = admin.items(&list).with_context(|| format!("cannot list the {kind}"))?;
     if kind == "models" {
-        // Without the status the list has no inputs and outputs.
         add_signatures(&mut items, &admin.get("status").unwrap_or_default());
     }
     let none = format!("there are no {kind}");
@@ -95,7 +98,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Add the inputs and outputs that the status has of models.
+/// Add the inputs and outputs that the status has of models. Without a status there are none.
 fn add_signatures(models: &mut [Value], status: &Value) {
     for model in models {
         let loaded = model["name"].as_str().map(|name| &status["models"][name]);

@@ -34,12 +34,8 @@ pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallErr
                 None if is_memory_error => {
                     return CallError::OutOfMemory(CallLimit::Memory(state.limits.memory_bytes));
                 }
-                // It went on without the memory, and failed for another reason.
-                Some(limited) => Failure::Internal(format!(
-                    "{}; before that, it got no memory: {limited}",
-                    cut(text)
-                )),
-                None => Failure::Internal(cut(text)),
+                // If it was refused memory, it went on without, and failed for another reason.
+                _ => Failure::Internal(cut(text)),
             }
         }
     })

@@ -68,6 +68,18 @@ pub struct LineSource {
 }
 
 impl LineSource {
+    /// Whether the plugin has logged the exception with which its call for this request ended. SDKs
+    /// give such a line the field `uncaught`.
+    pub fn has_told(&self, request_id: &Arc<str>) -> bool {
+        let (lines, _) = self.kept.after(None, Some(&self.plugin), KEPT.lines);
+        lines.iter().any(|line| {
+            // The request itself, and no other one with the same id.
+            line.call == self.call
+                && Arc::ptr_eq(&line.request_id, request_id)
+                && line.is_uncaught()
+        })
+    }
+
     /// Keep a line of the host about a call for this request.
     pub fn keep(&self, request_id: &Arc<str>, level: Level, message: &str) {
         self.kept.push(self.line(request_id, level, message));
@@ -137,6 +149,26 @@ mod tests {
 
     fn name(text: &str) -> Name {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_call_has_told_why_it_failed_if_a_line_of_it_says_so() {
+        let (plugin, pipeline, kept) = (name("plugin"), name("pipeline"), Arc::default());
+        let pre = LineSource { plugin, pipeline, call: "preprocess", kept };
+        let (plugin, pipeline, kept) = (name("plugin"), name("pipeline"), pre.kept.clone());
+        let post = LineSource { plugin, pipeline, call: "postprocess", kept };
+        let (pre, ids) = (Arc::new(pre), [Arc::<str>::from("id"), Arc::from("id")]);
+        let push = |level, fields| {
+            let lines = Lines { source: &pre, request_id: &ids[0], own_lines: None };
+            CallLines::from(lines).push(level, "KeyError: 'x'", fields);
+        };
+        push(Level::ERROR, None);
+        push(Level::ERROR, Some(r#"{"why":"uncaught"}"#));
+        push(Level::INFO, Some(r#"{"uncaught":"true"}"#));
+        assert!(!pre.has_told(&ids[0]));
+        push(Level::ERROR, Some(r#"{"uncaught":"true","line":"3"}"#));
+        assert!(pre.has_told(&ids[0]));
+        assert!(!pre.has_told(&ids[1]) && !post.has_told(&ids[0]));
     }
 
     #[test]

@@ -226,8 +226,8 @@ fn keep_late(record: &Record, route: &Route, request_id: &Arc<str>, within: Dura
     }
 }
 
-/// Log the details that the client does not get, and keep them with the plugin's lines. A plugin
-/// that refuses its input did not fail.
+/// Log the details that the client does not get, and keep them with the plugin's lines, unless the
+/// plugin has logged them. A plugin that refuses its input did not fail.
 fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     let InferError::Plugin { stage, error } = error else {
         return tracing::warn!(%error, "request failed");
@@ -235,6 +235,8 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     let source = route.program.source_of(*stage);
     let plugin = source.plugin.as_str();
     match error {
+        // The plugin's own line has the place and the traceback.
+        CallError::Failure(Failure::Internal(_)) if source.has_told(request_id) => {}
         CallError::Failure(Failure::Internal(text)) => {
             tracing::warn!(plugin, stage = stage.name(), text, "plugin failed");
             source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));

@@ -14,10 +14,11 @@ export const PLACES = Symbol.for('gristmill.sources');
 export function logFault(error) {
   const { text, frames, place } = parts(error);
   const message = place === undefined ? text : `${text}, at ${place.file}:${place.line}`;
-  const fields = place === undefined ? [] : [
-    { name: 'file', value: place.file },
-    { name: 'line', value: String(place.line) },
-  ];
+  // With the field `uncaught` the host does not log the failure once more.
+  const fields = [{ name: 'uncaught', value: 'true' }];
+  if (place !== undefined) {
+    fields.push({ name: 'file', value: place.file }, { name: 'line', value: String(place.line) });
+  }
   const stack = frames.map((frame) => `${frame.name || '?'} (${frame.file}:${frame.line})`);
   if (stack.length > 0) fields.push({ name: 'stack', value: stack.join('\n') });
   host.write('error', `uncaught ${message}`, fields);

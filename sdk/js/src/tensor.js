@@ -29,7 +29,7 @@ export class Tensor {
 
   static from(data, shape, dtype) {
     const elements = ArrayBuffer.isView(data) ? data : toTyped(data, dtype);
-    const wanted = dtype ?? (elements === data ? dtypeOf(data) : undefined) ?? guess(data);
+    const wanted = dtype ?? kindOf(data[0]) ?? dtypeOf(elements) ?? 'float32';
     if (arrayOf(wanted) === undefined) throw new TensorError(`unknown dtype ${quote(wanted)}`);
     let own = wanted === 'string' ? 'string' : dtypeOf(elements);
     if (own === undefined) throw new TensorError(`${data.constructor.name} holds no elements`);
@@ -179,25 +179,39 @@ export function typed(dtype, raw) {
   return new Elements(bytes.buffer, bytes.byteOffset, bytes.byteLength / Elements.BYTES_PER_ELEMENT);
 }
 
-/** The element type of a plain array that names none. */
-function guess(array) {
-  const kinds = { string: 'string', boolean: 'bool', bigint: 'int64' };
-  const kind = kinds[typeof array[0]] ?? 'float32';
-  return kind === 'int64' && !array.every(isInteger) ? 'float32' : kind;
+/** The element type of a plain array that begins with a text or a boolean and names no type. */
+function kindOf(first) {
+  return { string: 'string', boolean: 'bool' }[typeof first];
 }
 
+/** The elements of a plain array. Numbers without a dtype are float32, or int64 with a bigint. */
 function toTyped(array, dtype) {
-  const Elements = arrayOf(dtype ?? guess(array));
+  const wanted = dtype ?? kindOf(array[0]) ?? 'float32';
+  const Elements = arrayOf(wanted);
   if (Elements === undefined) throw new TensorError(`unknown dtype ${quote(dtype)}`);
   if (Elements === Array) return array;
-  if (Elements === BigInt64Array || Elements === BigUint64Array) return new Elements(array.map(BigInt));
+  if (Elements === BigInt64Array || Elements === BigUint64Array) {
+    const values = array.map(BigInt);
+    return inRange(new Elements(values), values, wanted);
+  }
+  let elements;
   try {
-    return new Elements(array);
+    elements = new Elements(array);
   } catch (error) {
     // JSON has large integers as bigints.
     if (!array.some((value) => typeof value === 'bigint')) throw error;
-    return new Elements(array.map(Number));
+    if (dtype === undefined && array.every(isInteger)) return toTyped(array, 'int64');
+    return toTyped(array.map(Number), wanted);
   }
+  return wanted.includes('float') ? elements : inRange(elements, array.map(Math.trunc), wanted);
+}
+
+/** The elements, unless a value is another one in them: typed arrays let integers wrap around. */
+function inRange(elements, values, dtype) {
+  const at = values.findIndex((value, index) => value !== elements[index]);
+  if (at < 0) return elements;
+  const cure = dtype === 'int64' ? ": name the dtype 'uint64' or 'float64'" : '';
+  throw new TensorError(`${values[at]} is out of ${dtype}'s range${cure}`);
 }
 
 function isInteger(value) {

@@ -1,23 +1,23 @@
-import { InvalidInput, PluginResponse, Tensor } from 'gristmill-plugin';
+import { InvalidInput, PluginResponse } from 'gristmill-plugin';
 
 /**
- * The client's numbers, {"values": [..]}, as the model's input of one row.
+ * The client's rows of numbers, [[1, 2], [3, 4]], as the model's input.
  *
  * @type {import('gristmill-plugin').Preprocess}
  */
 export function preprocess(context, request) {
-  const values = request.json()?.values;
-  if (!Array.isArray(values) || values.length === 0) {
-    throw new InvalidInput('values must be an array of numbers');
+  const rows = request.jsonTensor();
+  if (rows.shape.length !== 2) {
+    throw new InvalidInput('the body is not a list of rows: [[1, 2], [3, 4]]');
   }
-  return { inputs: { input: Tensor.from(values, [1, values.length]) } };
+  return { inputs: { input: rows } };
 }
 
 /**
- * The model's numbers: {"values": [..]}.
+ * The model's numbers for each row: {"outputs": [[..], [..]]}.
  *
  * @type {import('gristmill-plugin').Postprocess}
  */
 export function postprocess(context, outputs) {
-  return PluginResponse.json({ values: [...outputs.view('output')] });
+  return PluginResponse.json({ outputs: outputs.get('output') });
 }

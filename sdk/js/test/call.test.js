@@ -53,6 +53,16 @@ for (const [state, text] of [[undefined, ''], ['äb', 'äb'], [Uint8Array.of(65)
   });
 }
 
+test('a state is not an array of bytes', async () => {
+  const host = new TestHost();
+  const preprocess = () => ({ inputs: input(), state: Uint8Array.of(65, 66) });
+  const { state } = await host.preprocess({ preprocess });
+  const text = 'a state is not an array: use state.bytes()[1], state.json() or state.text()';
+  assert.throws(() => state[1], new TypeError(text));
+  assert.throws(() => state.length, { name: 'TypeError', message: /state\.bytes\(\)\.length/ });
+  assert.deepEqual([state.bytes()[1], state.other, await state], [66, undefined, state]);
+});
+
 test('outputs: names, order, checks', async () => {
   const postprocess = (context, outputs) => {
     assert.deepEqual(outputs.names, ['b', 'a']);
@@ -95,6 +105,7 @@ test('any other exception is a line with its place, and an internal failure', as
   const [{ level, message, fields }] = host.log;
   assert.equal(level, 'error');
   assert.match(message, /^uncaught TypeError: Cannot read properties of null .*call\.test\.js:\d+$/);
+  assert.equal(fields.uncaught, 'true');
   assert.match(fields.file, /call\.test\.js$/);
   assert.match(fields.line, /^\d+$/);
   assert.match(fields.stack, /preprocess \(.*call\.test\.js:\d+\)/);

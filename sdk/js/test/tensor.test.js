@@ -38,6 +38,22 @@ test('plain arrays have the dtype of their values', () => {
   assert.deepEqual(Tensor.from([1, 2], [2], 'int64').data(), BigInt64Array.of(1n, 2n));
 });
 
+test('plain arrays become int64 if they hold integers and one is a bigint', () => {
+  const dtypes = [[1, 5n], [5n, 1], [1.5, 5n], [5n, 1.5]].map((array) => Tensor.from(array).dtype);
+  assert.deepEqual(dtypes, ['int64', 'int64', 'float32', 'float32']);
+  assert.deepEqual(Tensor.from([7n, 2.9], [2], 'uint8').data(), Uint8Array.of(7, 2));
+});
+
+for (const [value, dtype] of [
+  [300, 'uint8'], [-1, 'uint8'], [NaN, 'int8'], [300n, 'uint8'], [2 ** 16, 'int16'], [2 ** 32, 'uint32'],
+  [2n ** 64n - 1n, 'int64'], [-(2n ** 63n) - 1n, 'int64'], [-1, 'uint64'], [2n ** 64n, 'uint64'], [256, 'bool'],
+]) {
+  test(`a value of another range: ${value} as ${dtype}`, () => {
+    const message = new RegExp(`^${value} is out of ${dtype}'s range`);
+    assert.throws(() => Tensor.from([0, value], [2], dtype), { name: 'TensorError', message });
+  });
+}
+
 test('typed arrays are cast to another dtype', () => {
   const tensor = Tensor.from(Float64Array.of(1.9, -7, NaN, 1e9), [4], 'uint8');
   assert.deepEqual(tensor.data(), Uint8Array.of(1, 0, 0, 255));

@@ -43,11 +43,12 @@ export class Tensor {
 
   /**
    * A tensor of `shape` with these elements, row-major. Without `shape` it has one dimension.
-   * Without `dtype` it has that of the typed array; plain arrays become float32, or string, bool
-   * or int64 if they hold strings, booleans or bigints. If `dtype` is not that of the typed array,
-   * the host casts.
+   * Without `dtype` it has that of the typed array; plain arrays become float32, or string or bool
+   * if they hold strings or booleans, or int64 if they hold integers and one is a bigint. If `dtype`
+   * is not that of the typed array, the host casts.
    *
-   * @throws {TensorError} if the shape needs another number of elements.
+   * @throws {TensorError} if the shape needs another number of elements, or a value of a plain array
+   *   is out of the range of its integers.
    */
   static from(
     data: ArrayBufferView | readonly (number | bigint | boolean | string)[],

@@ -84,6 +84,8 @@ def test_any_other_exception_is_logged_with_its_place():
     [line] = lines
     assert failed.status == 500 and "ZeroDivisionError: division by zero" in failed.text
     assert (line.level, line.message) == ("error", "ZeroDivisionError: division by zero")
+    # The host does not log it once more.
+    assert line.fields["uncaught"] == "true"
     assert line.fields["file"] == __file__
     assert int(line.fields["line"]) == divide.__code__.co_firstlineno + 1
     assert "in divide" in line.fields["traceback"]
@@ -98,6 +100,25 @@ def test_a_fault_that_the_sdk_finds_is_at_the_plugins_line():
     assert lines[0].message == "TypeError: shape is 1.5, not an integer"
     assert lines[0].fields["file"] == __file__
     assert int(lines[0].fields["line"]) == wrong_shape.__code__.co_firstlineno + 1
+
+
+def test_a_wrong_result_is_at_the_plugins_function():
+    class Plugin(Processor):
+        def preprocess(self, context, request):
+            return None
+
+        def postprocess(self, context, outputs, state):
+            return Response(status=99)
+
+    with testing.captured_log() as lines:
+        first = testing.preprocess(Plugin(), testing.context(), testing.request())
+        second = testing.postprocess(Plugin(), testing.context(), {})
+    for failed, line, function in zip(
+        (first, second), lines, (Plugin.preprocess, Plugin.postprocess), strict=True
+    ):
+        place = (__file__, str(function.__code__.co_firstlineno))
+        assert (line.fields["file"], line.fields["line"]) == place
+        assert failed.text.endswith(f"({place[0]}:{place[1]})")
 
 
 def test_printed_text_is_logged_at_the_end_of_the_call(monkeypatch):

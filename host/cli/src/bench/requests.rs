@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use gristmill_client::http::StatusCode;
 use gristmill_client::{Address, BinaryTensor, Client, HEADER_LENGTH, Tls, block_on, infer_body};
 use gristmill_load::{LoadTarget, Url};
@@ -84,6 +85,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Requests> {
 pub(super) fn request_spec(matches: &ArgMatches) -> Result<RequestSpec> {
     let url: Url = matches.get_one::<String>("url").context("URL is missing")?.parse()?;
     let mut headers = headers(matches);
+    headers.extend(key_header(matches));
     let tls = tls(&url, matches)?;
     if let Some(rows) = matches.get_one::<u32>("rows") {
         return match url.scheme.is_grpc() {
@@ -105,10 +107,35 @@ fn tls(url: &Url, matches: &ArgMatches) -> Result<Option<Tls>> {
     url.scheme.is_tls().then(|| admin::tls(matches)).transpose()
 }
 
+/// The headers of each request.
 fn headers(matches: &ArgMatches) -> Vec<String> {
-    let headers = matches.get_many::<String>("header").into_iter().flatten().cloned();
-    let key = matches.get_one::<String>("key");
-    headers.chain(key.map(|key| format!("authorization: Bearer {key}"))).collect()
+    matches.get_many::<String>("header").into_iter().flatten().cloned().collect()
+}
+
+fn key_header(matches: &ArgMatches) -> Option<String> {
+    matches.get_one::<String>("key").map(|key| format!("authorization: Bearer {key}"))
+}
+
+/// The server that receives the key with the requests of a file: that of the URL on the command
+/// line, because someone else may have written the URLs in the file. None if no key is sent.
+fn receiver_of_key(matches: &ArgMatches) -> Result<Option<Url>> {
+    let rule = "with --targets the key goes only to the server of URL, such as http://HOST:8080";
+    let url = matches.get_one::<String>("url");
+    match (url, matches.value_source("key")) {
+        (Some(url), Some(_)) => Ok(Some(url.parse()?)),
+        (Some(_), None) => bail!("URL is given, and no key: {rule}"),
+        (None, Some(ValueSource::CommandLine)) => bail!("--key is given, and no URL: {rule}"),
+        (None, Some(_)) => {
+            eprintln!("warning: the key in GRISTMILL_API_KEY is not sent: {rule}");
+            Ok(None)
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// Whether two URLs have the same scheme, host and port.
+fn is_same_server(one: &Url, other: &Url) -> bool {
+    one.scheme == other.scheme && one.authority.eq_ignore_ascii_case(&other.authority)
 }
 
 fn of_file(path: &Path, matches: &ArgMatches) -> Result<Requests> {
@@ -120,20 +147,31 @@ fn of_file(path: &Path, matches: &ArgMatches) -> Result<Requests> {
         bail!("{shown} has no [[target]]");
     }
     let folder = path.parent().unwrap_or(Path::new("."));
+    let receiver = receiver_of_key(matches)?;
     let mut targets = Vec::new();
     for (at, entry) in file.target.into_iter().enumerate() {
-        let target = target(entry, folder, matches);
+        let target = target(entry, folder, matches, receiver.as_ref());
         targets.push(target.with_context(|| format!("{shown}: target {}", at + 1))?);
     }
     Ok(Requests { targets, what: shown.to_string() })
 }
 
-fn target(entry: TargetEntry, folder: &Path, matches: &ArgMatches) -> Result<LoadTarget> {
+/// A target of the file in `folder`. Its request has the key if it goes to `receiver`.
+fn target(
+    entry: TargetEntry,
+    folder: &Path,
+    matches: &ArgMatches,
+    receiver: Option<&Url>,
+) -> Result<LoadTarget> {
     let TargetEntry { url, method, headers: entry_headers, body, json, weight } = entry;
     if !(1..=1_000_000).contains(&weight) {
         bail!("weight is {weight}: must be 1 to 1000000");
     }
+    let url: Url = url.parse()?;
     let mut headers = [headers(matches), entry_headers].concat();
+    if receiver.is_some_and(|receiver| is_same_server(receiver, &url)) {
+        headers.extend(key_header(matches));
+    }
     let body = match (body, json) {
         (Some(_), Some(_)) => bail!("body and json are both given: one is enough"),
         (Some(path), None) => read_body(&folder.join(path), &mut headers)?,
@@ -144,7 +182,6 @@ fn target(entry: TargetEntry, folder: &Path, matches: &ArgMatches) -> Result<Loa
         (None, None) => Vec::new(),
     };
     let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.to_owned());
-    let url: Url = url.parse()?;
     let tls = tls(&url, matches)?;
     Ok(RequestSpec { url, method, headers, body, tls }.target()?.weighted(weight))
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value, json};
 
 use crate::admin::{self, Admin};
@@ -37,6 +37,10 @@ pub(crate) fn command() -> Command {
         )
         .arg(flag("name", "NAME").required(true).help("The model's name"))
         .arg(flag("config", "FILE").help("Its configuration, in TOML or JSON"))
+        .arg(flag("version", "N").value_parser(value_parser!(u64).range(1..)).help(
+            "The number of the version: the newest one, whose content it replaces, or a higher one \
+             [default: that of the release, or the next one]",
+        ))
         .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
         .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
         .args(admin::arguments())
@@ -52,7 +56,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let file = HashedFile::read_model(Path::new(argument("file").context("FILE is missing")?))?;
     let failed = || format!("cannot push {} as model {name}", file.path.display());
     file.upload(&admin).with_context(failed)?;
-    let mut changes = vec![json!({ "kind": "put_model", "model": name, "digest": file.digest })];
+    let mut put = json!({ "kind": "put_model", "model": name, "digest": file.digest });
+    if let Some(version) = matches.get_one::<u64>("version") {
+        put["version"] = (*version).into();
+    }
+    let mut changes = vec![put];
     if let Some(config) = config {
         let put = json!({ "kind": "put_model_config", "model": name, "document": config });
         changes.push(put);

@@ -92,7 +92,11 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let compile = match Language::of(folder)? {
         Language::Rust => rust::compile,
         Language::C => c::compile,
-        Language::Python if python::is_component(folder)? => python::compile,
+        Language::Python if python::is_component(folder)? => {
+            // The lock file is one of the sources.
+            python::lock(folder)?;
+            python::compile
+        }
         Language::Js if js::is_component(folder)? => js::compile,
         Language::Python => return write_archive(folder, out, python::archive(folder)?),
         Language::Js => return write_archive(folder, out, js::archive(folder)?),

@@ -1,9 +1,11 @@
 //! The model of a command: on a server, or on this machine, where it is loaded as a server with
 //! default settings loads it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use gristmill_backend::package::has_models_name;
 use gristmill_backend::{Backends, LibrarySearch, LoadedModel, RowProof};
 use gristmill_core::BufferPool;
 use gristmill_state::ModelConfig;
@@ -24,18 +26,26 @@ pub(super) enum Model {
 }
 
 impl Model {
-    /// A file if there is one, or if the value has a `/` or the ending of one.
+    /// A file or a folder if there is one with a model, or if the value has a `/` or the ending of
+    /// a file.
     pub(super) fn named(value: &str) -> Self {
         let path = Path::new(value);
         let known_endings = ["onnx", "zip", "tar", "tgz", "gz"];
         let has_ending = path
             .extension()
             .is_some_and(|ending| known_endings.iter().any(|known_ending| ending == *known_ending));
-        match path.is_file() || value.contains('/') || has_ending {
+        match path.is_file() || is_models_folder(path) || value.contains('/') || has_ending {
             true => Self::File(path.to_owned()),
             false => Self::OnServer(value.to_owned()),
         }
     }
+}
+
+/// Whether a folder has a model in it. The folder of a plugin can have the name of a model that is
+/// on a server.
+fn is_models_folder(path: &Path) -> bool {
+    let mut entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_str().is_some_and(has_models_name))
 }
 
 /// The buffers of a model's tensors.
@@ -71,4 +81,23 @@ pub(super) fn load(
         .with_file(|file| backends.load(file, &options, &RowProof::default()))
         .with_context(unread)?
         .with_context(|| format!("--model: cannot load {}", model.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_a_model_if_it_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!is_models_folder(&folder.path().join("none")));
+        fs::write(folder.path().join("plugin.py"), "").unwrap();
+        assert!(!is_models_folder(folder.path()));
+        fs::write(folder.path().join("model.onnx"), "").unwrap();
+        assert!(is_models_folder(folder.path()));
+        let is_file = |value: &str| matches!(Model::named(value), Model::File(_));
+        assert!(is_file("model.onnx") && is_file("./exported") && !is_file("exported"));
+    }
 }

@@ -52,10 +52,9 @@ pub(crate) fn command() -> Command {
                 .help("The folder to make; an existing one must be empty [default: NAME]"),
         )
         .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("FILE or NAME")
-                .help("The model that it is for: a file as ONNX, or one that serves on the server"),
+            Arg::new("model").long("model").value_name("FILE or NAME").help(
+                "The model that it is for: a file as ONNX or its folder, or one on the server",
+            ),
         )
         .args(admin::arguments())
 }

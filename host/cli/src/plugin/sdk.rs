@@ -82,6 +82,10 @@ mod tests {
             let names: Vec<_> = template(language).map(|(name, _)| name).collect();
             assert!(names.contains(&file) && names.contains(&".gitignore"), "{names:?}");
         }
+        // All templates take the same request.
+        let sample = |language| template(language).find(|(path, _)| *path == "requests/rows.json");
+        let samples = Language::ALL.map(sample);
+        assert!(samples.iter().all(|one| one.is_some() && *one == samples[0]), "{samples:?}");
         for path in [
             "wit/worlds.wit",
             "sdk/rust/src/lib.rs",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gristmill_core::Name;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tracing::Level;
 
 /// The bounds on the lines of one source.
@@ -44,6 +45,14 @@ impl Line {
     pub fn bytes(&self) -> usize {
         let fields = self.fields.as_ref().map_or(0, |fields| fields.get().len());
         size_of::<Self>() + self.time.len() + self.request_id.len() + self.message.len() + fields
+    }
+
+    /// Whether the plugin tells in it the exception with which its call ended.
+    pub(super) fn is_uncaught(&self) -> bool {
+        let fields = self.fields.as_ref().filter(|_| self.level == Level::ERROR);
+        let Some(fields) = fields else { return false };
+        let fields: Result<Map<String, Value>, _> = serde_json::from_str(fields.get());
+        fields.is_ok_and(|fields| fields.contains_key("uncaught"))
     }
 }
 

@@ -90,7 +90,7 @@ def _preprocess_of(plugin: Preprocessor) -> object:
         try:
             return _lower_prepared(call(Context(context), Request(request)))
         except BaseException as error:
-            raise _lower_error(error) from None
+            raise _lower_error(error, call) from None
         finally:
             numpy.end_call()
             log.flush()
@@ -109,7 +109,7 @@ def _postprocess_of(plugin: Postprocessor) -> object:
             named = Outputs({output.name: Tensor(output.tensor) for output in outputs})
             return _lower_response(call(Context(context), named, state))
         except BaseException as error:
-            raise _lower_error(error) from None
+            raise _lower_error(error, call) from None
         finally:
             numpy.end_call()
             log.flush()
@@ -154,12 +154,14 @@ def _lower_response(response: Response) -> types.Response:
     return types.Response(status, content_type, headers, body)
 
 
-def _lower_error(error: BaseException) -> Err[types.Failure]:
-    """A failure as the host knows it. Any other exception is logged first."""
+def _lower_error(error: BaseException, call: object) -> Err[types.Failure]:
+    """A failure as the host knows it. Any other exception of `call` is logged first."""
     if isinstance(error, Failure):
         return Err(error._case(error.text))
-    file, line = place(error)
-    log.error(describe(error), file=file, line=line, traceback=format_exception(error))
+    file, line = place(error, call)
+    traceback = format_exception(error)
+    # With the field `uncaught` the host does not log the failure once more.
+    log.error(describe(error), uncaught="true", file=file, line=line, traceback=traceback)
     return Err(Internal._case(f"{describe(error)} ({file}:{line})"))
 
 

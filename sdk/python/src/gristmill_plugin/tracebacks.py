@@ -7,7 +7,7 @@ the server's runtime keeps the text of the plugin's own.
 from __future__ import annotations
 
 from itertools import groupby
-from types import TracebackType
+from types import CodeType, TracebackType
 
 #: The text of source files by their names, as far as it is known.
 sources: dict[str, str] = {}
@@ -54,17 +54,22 @@ def describe(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
-def place(error: BaseException) -> tuple[str, int]:
-    """File and line of the plugin in which `error` arose; ("", 0) if it was never raised.
+def place(error: BaseException, call: object = None) -> tuple[str, int]:
+    """File and line of the plugin in which `error` arose; ("", 0) if they are not known.
 
-    If the SDK raised it, they are those of the call to the SDK. An error of an operation that was
-    noted before has the place of that operation as `operation_place`.
+    If the SDK raised it, they are those of the call to the SDK, or else of the plugin's function
+    `call`, whose result it refused. An error of an operation that was noted before has the place
+    of that operation as `operation_place`.
     """
     noted: tuple[str, int] | None = getattr(error, "operation_place", None)
     if noted is not None:
         return noted
     frames = _frames(error.__traceback__)
-    frames = [frame for frame in frames if not frame[0].startswith(_SDK)] or frames
+    own_frames = [frame for frame in frames if not frame[0].startswith(_SDK)]
+    code: CodeType | None = getattr(call, "__code__", None)
+    if not own_frames and code is not None:
+        return code.co_filename, code.co_firstlineno
+    frames = own_frames or frames
     return frames[-1][:2] if frames else ("", 0)
 
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -131,6 +132,61 @@ fn several_targets_are_mixed_by_their_weights() {
     let inferred = usage["items"][0]["requests"].as_f64().unwrap();
     let share = inferred / measured["answered"].as_f64().unwrap();
     assert!(share > 0.1 && share < 0.45, "{share}");
+}
+
+/// A server that takes one connection and answers at once. Returns its URL and the lines of the
+/// requests.
+fn recording() -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+            let is_end = line.is_empty();
+            if sender.send(line).is_err() {
+                return;
+            }
+            if is_end
+                && stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err()
+            {
+                return;
+            }
+        }
+    });
+    (url, lines)
+}
+
+#[test]
+fn a_key_goes_only_to_the_server_that_the_command_names() {
+    const KEY: &str = "the-key-of-acme-1";
+    let server = Server::start();
+    server.model("ranker");
+    server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": ["ranker"] }));
+    let (other, lines) = recording();
+    let cli = Cli::new().with("GRISTMILL_API_KEY", KEY);
+    let address = server.data.address();
+    let write = |file: &str, url: &str| {
+        let path = cli.write(file, format!("[[target]]\nurl = \"{url}\"\n"));
+        path.to_str().unwrap().to_owned()
+    };
+    let own = write("own.toml", &format!("{address}/v2/models/ranker"));
+    let foreign = write("foreign.toml", &other);
+    let errors = |arguments: &[&str]| {
+        let document = bench(&cli, &[arguments, &["--rate", "50", "-c", "1"]].concat());
+        document["measured"][0]["errors"].clone()
+    };
+    assert_eq!(errors(&["--targets", &own, address]), Value::Null);
+    assert_ne!(errors(&["--targets", &own]), Value::Null);
+    assert_eq!(errors(&["--targets", &foreign, address]), Value::Null);
+    let lines: Vec<_> = lines.try_iter().collect();
+    assert!(lines.iter().any(|line| line.starts_with("GET / ")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains(KEY)), "{lines:?}");
+
+    let refused = Cli::new().refused(&["bench", "--targets", &own, "--key", KEY]);
+    assert!(refused.contains("--key is given, and no URL"), "{refused}");
+    let refused = Cli::new().refused(&["bench", "--targets", &own, address]);
+    assert!(refused.contains("URL is given, and no key"), "{refused}");
 }
 
 /// A server that takes one connection and answers at once, but not its third request: that takes

@@ -44,6 +44,17 @@ fn a_model_is_pushed_with_its_configuration_in_one_release() {
     let listed = cli.json(&["model", "list"]);
     assert_eq!((&listed[0]["name"], &listed[0]["version"]), (&json!("digits"), &json!(1)));
 
+    // The number of a version can be chosen.
+    cli.write("next.onnx", onnx::doubling(2));
+    let push_next = ["model", "push", "next.onnx", "--name", "next", "--version", "40"];
+    cli.ok(&push_next);
+    assert_eq!(read(&server, "models/next")["version"], 40);
+    cli.ok(&[&push_next[..5], &["--version", "41"]].concat());
+    assert_eq!(read(&server, "models/next")["version"], 41);
+    cli.write("next.onnx", onnx::doubling(3));
+    let error = cli.refused(&push_next);
+    assert_names(&error, &["422", "version is 40", "newest version of model \"next\" is 41"]);
+
     // Another model does not fit those who use it.
     server.open_tenant("acme");
     server.plugin("acme", "digits", "digits");

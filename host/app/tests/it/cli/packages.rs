@@ -1,10 +1,13 @@
 //! Packages that plugins in Python require.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use gristmill_sandbox::Archive;
 
 use crate::support::cli::Cli;
+use crate::support::files;
+use crate::support::server::Server;
 use crate::support::words::assert_names;
 
 const APP: &str = "\
@@ -54,6 +57,33 @@ fn required_packages_are_found_locked_and_part_of_the_sources() {
     let online = offline.with("PATH", &std::env::var("PATH").unwrap());
     let refused = online.refused(&["plugin", "build", "words"]);
     assert_names(&refused, &["cannot install the packages of requirements.lock", "HASHES"]);
+}
+
+#[test]
+fn the_lock_of_a_components_first_build_is_one_of_its_sources() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let cli = Cli::of(&server);
+    let builds = cli.folder().join("builds");
+    let cli = cli.with("GRISTMILL_BUILD_DIR", builds.to_str().unwrap());
+    // In place of componentize-py, which takes long: a component that is there already.
+    let component = cli.write("ready.wasm", files::plugin("digits"));
+    let script = format!("#!/bin/sh\nfor out; do :; done\ncp {} \"$out\"\n", component.display());
+    let tool = cli.write("builds/componentize-py-0.25.1/bin/componentize-py", script);
+    fs::set_permissions(tool, Permissions::from_mode(0o755)).unwrap();
+    cli.write("builds/componentize-py-0.25.1/complete", "");
+    cli.write(
+        "words/pyproject.toml",
+        "[project]\nname = \"words\"\n[tool.gristmill]\ncomponent = true\n",
+    );
+    cli.write("words/app.py", APP);
+    cli.write("words/requirements.txt", "six>=1.16,<2\n");
+    cli.write("gristmill.deploy.toml", "[tenants.acme.plugins.words]\nfolder = \"words\"\n");
+    assert!(cli.ok(&["deploy", "--yes"]).ends_with("serves\n"));
+    assert!(cli.folder().join("words/requirements.lock").exists());
+    let ended = cli.run(&["deploy", "--yes"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "nothing to change\n"), "{ended:?}");
+    assert!(!ended.stderr.contains("building"), "{ended:?}");
 }
 
 #[test]

@@ -326,6 +326,8 @@ fn requests_run_on_a_server_whose_state_stays_as_it_is() {
     fs::remove_file(folder.path("requests/none.txt")).unwrap();
     let Tested { passed, out, errors } = folder.test_on(&server, &token, &[]);
     assert!(passed && out.ends_with("20 of 20 requests passed\n"), "{out}{errors}");
+    // The plugins are uploaded.
+    assert_names(&errors, &["server: ", server.admin.authority(), "(--admin)"]);
     let folder = folder.with("request-1.expected.json", r#"{"at": {"/label": 2}}"#);
     let Tested { passed, out, .. } = folder.test_on(&server, &token, &[]);
     assert!(!passed);
@@ -356,6 +358,10 @@ fn what_a_server_cannot_test_is_refused_with_the_cure() {
     assert_names(&run("ranker", &["--tenant", "acme"]), &["ranker"]);
     assert_names(&run("ranker", &[]), &["there is no file ranker", "--tenant"]);
     assert_names(&run("model.onnx", &["--tenant", "acme"]), &["model.onnx is a file"]);
+    fs::create_dir(folder.path("exported")).unwrap();
+    assert_names(&run("exported", &[]), &["there is no file exported", "--tenant"]);
+    fs::copy(folder.path("model.onnx"), folder.path("exported/model.onnx")).unwrap();
+    assert_names(&run("exported", &["--tenant", "acme"]), &["exported is a folder"]);
     assert_names(&run("model.onnx", &[]), &["--admin says how to reach a server", "--tenant"]);
     assert_names(&run("digits", &["--tenant", "globex"]), &["403", "plugins, pipelines"]);
 }

@@ -74,7 +74,10 @@ fn pipelines_and_manifests_take_such_names() {
     cli.write("gristmill.toml", "[models.ViT-B-16]\nfile = \"m.onnx\"\n");
     let deployed = cli.run(&["deploy", "gristmill.toml", "--yes"]);
     assert_eq!(deployed.code, Some(0), "{deployed:?}");
-    assert_eq!(cli.json(&["get", "models", "ViT-B-16"])["name"], "ViT-B-16");
+    let shown = cli.json(&["get", "models", "ViT-B-16"]);
+    assert_eq!(shown["name"], "ViT-B-16");
+    assert!(shown["inputs"][0]["name"].is_string(), "{shown}");
+    assert!(shown["outputs"][0]["datatype"].is_string(), "{shown}");
     let back = json!({ "to": 1, "model": "Digits" });
     let back = server.admin.post("/admin/v1/rollback", back.to_string().as_bytes());
     assert_eq!(back.status, 200, "{}", back.text());

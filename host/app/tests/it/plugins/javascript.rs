@@ -295,6 +295,10 @@ function call(body) {
     answer.refused(500, "plugin_failed", &[]);
     server.logs("uncaught RangeError: no label, at plugin.js:3");
     server.logs("about to read");
+    let lines = server.admin.get("/admin/v1/tenants/acme/plugins/it/logs").ok();
+    let is_error = |line: &&Value| line["level"] == "error";
+    let errors = lines["lines"].as_array().unwrap().iter().filter(is_error).count();
+    assert_eq!(errors, 1, "the exception is logged once: {lines:#}");
     let asynchronous = "\
 const { Tensor, PluginResponse } = require('gristmill-plugin');
 const input = () => Tensor.from(new Float32Array(784), [1, 1, 28, 28]);

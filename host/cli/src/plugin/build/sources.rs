@@ -3,6 +3,7 @@
 //! of it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,49 +11,42 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use gristmill_core::Digest;
 
-use super::{js, python};
-use crate::plugin::language::{Language, js_manifest, python_manifest};
+use super::{files, js, python};
+use crate::plugin::language::Language;
 use crate::plugin::sdk;
 
-/// Folders that no build reads: of version control, of tests and of tools; and the link to the SDK.
-const LEFT_OUT: [&str; 9] = [
-    ".git",
-    ".hg",
-    ".venv",
-    "__pycache__",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    "requests",
-    "gristmill-plugin",
-];
+/// The folder with packages that a build in JavaScript reads.
+const PACKAGES: &str = "node_modules";
+
+/// The link in it to the SDK, whose digest counts already.
+const SDK_LINK: &str = "gristmill-plugin";
 
 /// The digest of the plugin in `folder`. None for those whose builds are the same each time.
 ///
 /// # Errors
 /// A file cannot be read.
 pub(crate) fn sources(folder: &Path) -> Result<Option<Digest>> {
-    let (name, tools) = match Language::of(folder)? {
+    let language = Language::of(folder)?;
+    let tools = match language {
         Language::Rust | Language::C => return Ok(None),
         Language::Python if !python::is_component(folder)? => return Ok(None),
         Language::Js if !js::is_component(folder)? => return Ok(None),
-        Language::Python => (python::name_of(&python_manifest(folder)?)?, python::COMPONENTIZE_PY),
+        Language::Python => python::COMPONENTIZE_PY,
         // Its tools are pinned in a file of the SDK.
-        Language::Js => (js::name_of(&js_manifest(folder)?, folder)?, ""),
+        Language::Js => "",
     };
     let mut list = format!("1 sdk {} {tools}\n", sdk::version());
-    let mut files = Walk { seen: BTreeSet::new(), list: &mut list, out: format!("{name}.wasm") };
+    let mut files = Walk { language, seen: BTreeSet::new(), list: &mut list };
     files.folder(folder, Path::new(""))?;
     Ok(Some(Digest::of(list.as_bytes())))
 }
 
 struct Walk<'a> {
+    language: Language,
     /// The folders so far, so that links make no circle.
     seen: BTreeSet<PathBuf>,
     /// A line for each file.
     list: &'a mut String,
-    /// The file that the build makes.
-    out: String,
 }
 
 impl Walk<'_> {
@@ -70,17 +64,27 @@ impl Walk<'_> {
             let failed = || path.display().to_string();
             // A link without a target is not part of the build.
             let Ok(metadata) = fs::metadata(&path) else { continue };
+            if self.is_left_out(&below, &name, metadata.is_dir()) {
+                continue;
+            }
             if metadata.is_dir() {
-                if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
-                    self.folder(&path, &below)?;
-                }
-            } else if metadata.is_file() && below.as_os_str() != self.out.as_str() {
+                self.folder(&path, &below)?;
+            } else if metadata.is_file() {
                 let content = fs::read(&path).with_context(failed)?;
                 let shown = below.to_string_lossy();
                 let _ = writeln!(self.list, "{} {} {shown}", Digest::of(&content), shown.len());
             }
         }
         Ok(())
+    }
+
+    /// Whether the build does not read the file or folder `name`, whose path is `below`.
+    fn is_left_out(&self, below: &Path, name: &OsStr, is_folder: bool) -> bool {
+        if self.language == Language::Js && below.iter().any(|part| part == PACKAGES) {
+            return name == SDK_LINK;
+        }
+        let is_top = below.iter().count() == 1;
+        files::is_left_out(name, is_folder, is_top)
     }
 }
 
@@ -113,7 +117,20 @@ mod tests {
         symlink(folder.path(), folder.path().join("circle")).unwrap();
         symlink("none", folder.path().join("dangling")).unwrap();
         let first = now();
-        for left_out in ["sums.wasm", "__pycache__/app.pyc", "requests/a.json", ".git/HEAD"] {
+        // The same as an archive of sources leaves out.
+        for left_out in [
+            "sums.wasm",
+            "other.wasm",
+            "sums.tar",
+            "test_app.py",
+            ".DS_Store",
+            "__pycache__/app.pyc",
+            "requests/a.json",
+            "tests/a.py",
+            "venv/lib/a.py",
+            "node_modules/a.js",
+            ".git/HEAD",
+        ] {
             write(left_out, "x");
             assert_eq!(now(), first, "{left_out}");
         }
@@ -129,9 +146,33 @@ mod tests {
         changes("a file behind a link");
         fs::rename(folder.path().join("lib"), folder.path().join("bil")).unwrap();
         changes("a name");
-        write("lib/sums.wasm", "a model of the plugin's");
-        changes("a file with the name of the component");
+        write("lib/requests/a.py", "a = 1");
+        changes("a package with the name of a folder that counts only at the top");
         write("Cargo.toml", "");
         assert!(sources(folder.path()).is_err(), "of two languages");
+    }
+
+    #[test]
+    fn packages_count_in_javascript_but_for_the_sdk() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, content: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        let now = || sources(folder.path()).unwrap().unwrap();
+        write("package.json", r#"{ "name": "sums", "gristmill": { "component": true } }"#);
+        write("plugin.js", "1");
+        let first = now();
+        for left_out in ["sums.wasm", "node_modules/gristmill-plugin/a.js", "tests/a.js"] {
+            write(left_out, "x");
+            assert_eq!(now(), first, "{left_out}");
+        }
+        let mut before = first;
+        for read in ["node_modules/a/tests/a.js", "node_modules/.pnpm/b/b.js", "lib/tests/a.js"] {
+            write(read, "x");
+            assert_ne!(now(), before, "{read}");
+            before = now();
+        }
     }
 }

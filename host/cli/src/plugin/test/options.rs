@@ -48,11 +48,9 @@ pub(crate) fn command() -> Command {
         .after_help(HELP)
         .arg(plugin)
         .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("FILE or NAME")
-                .required(true)
-                .help("The model: a file as ONNX, or with --tenant one that serves on the server"),
+            Arg::new("model").long("model").value_name("FILE or NAME").required(true).help(
+                "The model: a file as ONNX or its folder, or with --tenant one on the server",
+            ),
         )
         .arg(
             Arg::new("tenant")
@@ -175,7 +173,8 @@ impl TestedModel {
                 ServerModel::of(&model, tenant, matches).map(Self::OnServer)
             }
             (Model::File(file), Some(_)) => {
-                bail!("--tenant is for a model on a server, and {} is a file", file.display())
+                let kind = if file.is_dir() { "folder" } else { "file" };
+                bail!("--tenant is for a model on a server, and {} is a {kind}", file.display())
             }
             (Model::OnServer(model), None) => bail!(
                 "--model: there is no file {model}; for a model on a server name the tenant whose \

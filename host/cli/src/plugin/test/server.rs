@@ -51,7 +51,7 @@ impl ServerModel {
     pub(super) fn of(model: &str, tenant: &str, matches: &ArgMatches) -> Result<Self> {
         let model = admin::model_name("--model", model)?;
         let tenant = admin::name("--tenant", tenant)?;
-        Ok(Self { admin: Admin::of(matches)?, tenant, model })
+        Ok(Self { admin: Admin::to_change(matches)?, tenant, model })
     }
 
     /// The model, for people.

@@ -42,8 +42,23 @@ const WHEELS: [&str; 9] = [
 ];
 
 /// The folder with the packages of the plugin in `folder`, if it needs some. Writes the lock file
-/// if there is none, or if it is of other requirements.
+/// as [`lock`] does.
 pub(super) fn packages(folder: &Path, project: &Table) -> Result<Option<PathBuf>> {
+    let Some(lock) = lock(folder, project)? else { return Ok(None) };
+    let name = format!("wheels-{}", &Digest::of(lock.as_bytes()).hex()[..16]);
+    let installed = BuildFolder::open()?.part(&name, |part| {
+        fs::write(part.join(LOCK), &lock)?;
+        let mut pip = pip();
+        pip.args(["--no-deps", "--require-hashes", "--no-compile", "--target"]);
+        pip.arg(part.join("packages")).args(WHEELS).arg("-r").arg(part.join(LOCK));
+        run(&mut pip, REMEDY).with_context(|| format!("cannot install the packages of {LOCK}"))
+    })?;
+    Ok(Some(installed.join("packages")))
+}
+
+/// The lock file of the plugin in `folder`, if it needs packages. Writes it if there is none, or if
+/// it is of other requirements.
+pub(super) fn lock(folder: &Path, project: &Table) -> Result<Option<String>> {
     let wanted = requirements(folder, project)?;
     let path = inside(folder, LOCK)?;
     if wanted.is_empty() {
@@ -54,27 +69,18 @@ pub(super) fn packages(folder: &Path, project: &Table) -> Result<Option<PathBuf>
          # {}\n",
         Digest::of(wanted.join("\n").as_bytes())
     );
-    let lock = match fs::read_to_string(&path) {
-        Ok(lock) if lock.starts_with(&head) => lock,
+    match fs::read_to_string(&path) {
+        Ok(lock) if lock.starts_with(&head) => Ok(Some(lock)),
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| path.display().to_string());
+            Err(error).with_context(|| path.display().to_string())
         }
         _ => {
             eprintln!("looking for {}", wanted.join(", "));
             let lock = head + &resolve(&wanted)?;
             fs::write(&path, &lock).with_context(|| path.display().to_string())?;
-            lock
+            Ok(Some(lock))
         }
-    };
-    let name = format!("wheels-{}", &Digest::of(lock.as_bytes()).hex()[..16]);
-    let installed = BuildFolder::open()?.part(&name, |part| {
-        fs::write(part.join(LOCK), &lock)?;
-        let mut pip = pip();
-        pip.args(["--no-deps", "--require-hashes", "--no-compile", "--target"]);
-        pip.arg(part.join("packages")).args(WHEELS).arg("-r").arg(part.join(LOCK));
-        run(&mut pip, REMEDY).with_context(|| format!("cannot install the packages of {LOCK}"))
-    })?;
-    Ok(Some(installed.join("packages")))
+    }
 }
 
 /// What the plugin asks for, without the SDK.
