@@ -14,6 +14,9 @@ const MESSAGE: &str = "gristmill-message";
 /// Maximum characters of a message.
 pub(crate) const MESSAGE_CHARS_MAX: usize = 1000;
 
+/// The form of a message: no control characters but line ends.
+pub(crate) const MESSAGE_FORM: &str = r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f]*$";
+
 /// The options of a change by a request with these headers from this caller.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use utoipa::openapi::{
 use self::naming::{group, id};
 use self::parts::{file, parameter, response, tag_header};
 pub(crate) use self::parts::{integer, problem_name, text, text_header};
-use crate::change_options::MESSAGE_CHARS_MAX;
+use crate::change_options::{MESSAGE_CHARS_MAX, MESSAGE_FORM};
 use crate::schemas::Schemas;
 use crate::wait::WaitedDocument;
 
@@ -63,8 +63,8 @@ const ALWAYS: [ErrorCode; 6] = [
 /// The media type of documents.
 const JSON: &str = "application/json";
 
-/// The form of `If-Match` and `If-None-Match`.
-const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*)$"#;
+/// The form of `If-Match` and `If-None-Match`: at most 64 tags.
+const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*"){0,63})$"#;
 
 /// One operation.
 pub(crate) struct Operation {
@@ -347,7 +347,7 @@ impl Operation {
             response("The release is made", JSON, schema.clone()),
             response("It is made, but some servers do not serve it yet", JSON, schema),
         );
-        let message = text().max_length(Some(MESSAGE_CHARS_MAX));
+        let message = text().max_length(Some(MESSAGE_CHARS_MAX)).pattern(Some(MESSAGE_FORM));
         let message = parameter("Gristmill-Message", ParameterIn::Header, message);
         let all = text().enum_values(Some(["all"]));
         let wait = parameter("wait", ParameterIn::Query, all);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gristmill_control::{ArrivingPart, ControlError, Received as File};
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, NotJson};
 use gristmill_state::{ChangeOptions, Subject};
 use gristmill_transport::Problem;
 use gristmill_transport::body::Lent;
@@ -193,14 +193,19 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
             let detail = format!("the body is {kind}: a JSON object is needed");
             Err(Problem::new(ErrorCode::Unprocessable, detail))
         }
-        Err(error) => {
-            let what = match error.classify() {
-                Category::Eof => "it ends too early",
-                _ => "it has an error",
-            };
-            let (line, column) = (error.line(), error.column());
-            Err(invalid(format!("the body is not JSON: {what} at line {line}, column {column}")))
+        Err(error) => Err(invalid(format!("the body is not JSON: {}", fault(text, &error)))),
+    }
+}
+
+fn fault(text: &[u8], error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    match (NotJson::of(text, line, column), error.classify()) {
+        (Some(NotJson::Float { token, .. }), _) => {
+            format!("it has {token} at line {line}, column {column}: send a number in its place")
         }
+        (Some(reason), _) => reason.to_string(),
+        (None, Category::Eof) => format!("it ends too early at line {line}, column {column}"),
+        (None, _) => format!("it has an error at line {line}, column {column}"),
     }
 }
 

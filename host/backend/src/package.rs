@@ -23,6 +23,9 @@ use self::header::{BLOCK, Header, Kind, pax_record};
 pub(crate) use self::place::placed;
 pub use self::write::{END, header_of, padding_of};
 
+/// The name of the model in the packages that Gristmill makes.
+pub const MODEL: &str = "model.onnx";
+
 /// Maximum files and folders.
 const ENTRIES_MAX: usize = 4096;
 

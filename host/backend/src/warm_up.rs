@@ -90,8 +90,8 @@ impl WarmUp<'_> {
         probe::open_size(self.info, self.pool, &OPEN_SIZES, run)
     }
 
-    /// Run each instance once with so many rows, whose open dimensions have the size `open`. Returns
-    /// the longest time.
+    /// Run each instance once with so many rows, whose open dimensions have the size `open`.
+    /// Returns the longest time.
     fn run_size(
         &self,
         (rows, open): (usize, usize),

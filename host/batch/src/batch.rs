@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use gristmill_core::{BatchFigures, BatchRecord, ModelUse, Name, Stage, Tensor};
 use smallvec::SmallVec;
 
-use self::run::Run;
+pub(crate) use self::run::Ran;
+use self::run::{Outputs, Run};
 use crate::error::SubmitError;
 use crate::job::Job;
 use crate::policy::{Entry, Taken, rows_of};
@@ -24,9 +25,6 @@ use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::sync::now;
 use crate::upkeep::Refusal;
-
-/// A request's tensor for each output, in the model's order.
-type Outputs = Result<Vec<Tensor>, SubmitError>;
 
 /// Requests on their way through an instance. An emptied batch is used again, to save allocations.
 #[derive(Default)]
@@ -58,18 +56,6 @@ pub(crate) struct Batch {
     times: Times,
     /// How long it took to copy the requests together, if that was done ahead of the run.
     staging_time: Duration,
-}
-
-/// A batch that was run.
-#[derive(Default)]
-pub(crate) struct Ran {
-    pub(crate) times: Times,
-    /// The number of times that it was cut in half because it failed.
-    pub(crate) bisections: u64,
-    pub(crate) failed: usize,
-    /// How long it took to copy the requests together, ahead of the run or in it. None if they were
-    /// not copied.
-    pub(crate) staging_time: Option<Duration>,
 }
 
 impl Batch {

@@ -5,8 +5,8 @@
 //!
 //! Invariant: a run that was told to end and goes on for
 //! [`LaneConfig::lost_after`](crate::LaneConfig) more is lost: its instance and its thread are
-//! replaced. With more than [`LOST_RUNS_MAX`] lost runs at the same time, or without an instance
-//! that could be replaced, the model is refused until enough of them have ended or its file changes.
+//! replaced. With more than [`LOST_RUNS_MAX`] lost runs at the same time, or if the last instance
+//! cannot be replaced, the model is refused until enough of them have ended or its file changes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

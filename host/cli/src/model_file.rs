@@ -16,16 +16,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use flate2::read::MultiGzDecoder;
 use gristmill_backend::package::{
-    END, Package, PackageError, has_models_name, header_of, padding_of, plain_path,
+    END, MODEL, Package, PackageError, has_models_name, header_of, padding_of, plain_path,
 };
 use gristmill_backend::{ModelFile, files_of};
 use tempfile::TempDir;
 
 use self::zip::{Entry, Zip};
 use crate::content::{Content, FilePart};
-
-/// The name of the model in a package.
-const MODEL: &str = "model.onnx";
 
 /// The file of a model, alone or with others.
 #[derive(Debug)]

@@ -131,3 +131,20 @@ error_codes! {
     InsufficientStorage "insufficient_storage": "The server's disk has no room for it."
     Internal "internal": "The server failed; its log says more."
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorCode;
+
+    const TROUBLESHOOTING: &str = include_str!("../../docs/troubleshooting.md");
+
+    #[test]
+    fn each_code_has_its_section_of_the_troubleshooting_page() {
+        let section = |line: &'static str| line.strip_prefix("### `")?.strip_suffix('`');
+        let mut sections: Vec<_> = TROUBLESHOOTING.lines().filter_map(section).collect();
+        let mut codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        sections.sort_unstable();
+        codes.sort_unstable();
+        assert_eq!(sections, codes);
+    }
+}

@@ -1,7 +1,8 @@
 //! The types that every other crate uses: names, digests, tensors, the [`Model`] trait, limits,
 //! deadlines and error codes.
 //!
-//! Refuses to know I/O, async runtimes and the formats of any edge (JSON, WIT, protobuf).
+//! Refuses to know I/O, async runtimes and the formats of any edge (JSON, WIT, protobuf). Only
+//! `not_json` knows a format: it says why a text is not JSON.
 //!
 //! Invariant: a [`Tensor`] that exists is whole: its bytes are exactly as long as its dtype and
 //! shape ask for, and its buffer never changes again.
@@ -27,6 +28,7 @@ mod limits;
 mod model;
 mod name;
 mod named;
+mod not_json;
 mod opaque;
 mod pool;
 mod rate;
@@ -62,6 +64,7 @@ pub use model::{
 };
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};
+pub use not_json::{NotJson, json_token};
 pub use opaque::Opaque;
 pub use pool::BufferPool;
 pub use rate::{Exhausted, Rate, RateLimit, Remaining};

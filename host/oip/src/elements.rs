@@ -6,14 +6,13 @@ mod write;
 use std::fmt;
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, TEXT_LENGTH_BYTES, push_text};
+use gristmill_core::{Dtype, TEXT_LENGTH_BYTES, json_token, push_text};
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use crate::bounded::cut;
 use crate::error::ParseError;
-use crate::json::token;
 use crate::room::Room;
 
 pub(crate) use self::write::write;
@@ -79,7 +78,7 @@ enum Misfit {
 /// The fault of the elements in `data`. A number that does not fit is named as it was sent, because
 /// its value may be another one.
 fn why(datatype: Dtype, data: &str, misfit: Option<Misfit>, error: &serde_json::Error) -> String {
-    let sent = token(data.as_bytes(), error);
+    let sent = json_token(data.as_bytes(), error.line(), error.column());
     let is_number = sent.starts_with(|char: char| char == '-' || char.is_ascii_digit());
     match misfit {
         Some(Misfit::Kind) => format!("{} is not of datatype {datatype}", cut(&sent)),

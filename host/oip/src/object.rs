@@ -1,11 +1,11 @@
 //! Objects and whole numbers of a request's JSON. Their errors name no type of Rust, and a list is
 //! not taken for an object, as it would be by serde's structs.
 
-use std::fmt;
-
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::forward_to_deserialize_any;
+use serde_json::value::RawValue;
 
+use crate::bounded::cut;
 use crate::error::ParseError;
 
 /// A value that is read from an object only.
@@ -54,32 +54,50 @@ impl Whole {
 const EXACT_MAX: f64 = (1_u64 << 53) as f64;
 
 impl<'de> Deserialize<'de> for Whole {
+    /// An error has the value as it was sent: as a float it would be another number.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WholeVisitor)
+        let sent = <&RawValue>::deserialize(deserializer)?.get();
+        whole(sent).map(Self).ok_or_else(|| {
+            let sent = cut(&sent);
+            D::Error::custom(format_args!("invalid value: {sent}, expected a whole number"))
+        })
     }
 }
 
-struct WholeVisitor;
-
-impl Visitor<'_> for WholeVisitor {
-    type Value = Whole;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number")
+/// The whole number that a value of JSON is.
+fn whole(sent: &str) -> Option<i128> {
+    if let Ok(value) = sent.parse() {
+        return Some(value);
     }
+    // Rust reads words as floats, too, but no text of JSON.
+    let value: f64 = sent.parse().ok()?;
+    let is_exact = value.fract() == 0.0 && value.abs() < EXACT_MAX;
+    is_exact.then_some(value as i128)
+}
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Whole, E> {
-        Ok(Whole(value.into()))
-    }
+#[cfg(test)]
+mod tests {
+    use super::Whole;
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Whole, E> {
-        Ok(Whole(value.into()))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Whole, E> {
-        if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
-            return Ok(Whole(value as i128));
+    #[test]
+    fn whole_numbers_in_any_form_are_read() {
+        for (sent, expected) in
+            [("7", 7), ("-0", 0), ("-4", -4), ("1e3", 1000), ("1000.0", 1000), ("2E+2", 200)]
+        {
+            let read = serde_json::from_str::<Whole>(sent).unwrap();
+            assert_eq!(read.0, expected, "{sent}");
         }
-        Err(E::invalid_value(serde::de::Unexpected::Float(value), &self))
+    }
+
+    #[test]
+    fn another_value_is_printed_as_it_was_sent() {
+        let (large, text) = ("9".repeat(39), format!("\"{}\"", "x".repeat(5000)));
+        for sent in ["9007199254740993.0", "1.5", "1e999", "\"1\"", "true", "[1]", &large] {
+            let error = serde_json::from_str::<Whole>(sent).err().unwrap().to_string();
+            let expected = format!("invalid value: {sent}, expected a whole number");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let error = serde_json::from_str::<Whole>(&text).err().unwrap().to_string();
+        assert!(error.len() < 1500 && error.ends_with("expected a whole number"), "{error}");
     }
 }

@@ -66,6 +66,16 @@ fn a_body_that_is_not_a_json_object_is_refused() {
             ErrorCode::InvalidRequest,
             "the body is not JSON: it has an error at line 2, column 1",
         ),
+        (
+            "{\"a\": NaN}",
+            ErrorCode::InvalidRequest,
+            "the body is not JSON: it has NaN at line 1, column 7: send a number in its place",
+        ),
+        (
+            "\u{feff}{}",
+            ErrorCode::InvalidRequest,
+            "the body is not JSON: it begins with a byte order mark: send UTF-8 without one",
+        ),
         ("[1]", ErrorCode::Unprocessable, "the body is a list: a JSON object is needed"),
         ("5", ErrorCode::Unprocessable, "the body is a number: a JSON object is needed"),
     ] {

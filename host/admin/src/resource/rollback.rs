@@ -36,7 +36,7 @@ struct AskedRollback {
     /// The release that must serve now.
     expected_release: Option<u64>,
     /// Why, for the history of releases.
-    #[schema(max_length = 1000)]
+    #[schema(max_length = 1000, pattern = r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f]*$")]
     message: Option<String>,
 }
 

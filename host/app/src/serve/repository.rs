@@ -1,8 +1,12 @@
 //! The model repository of the data plane's protocols, made of the control plane.
 
+use std::collections::BTreeMap;
+use std::iter::once;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use gristmill_backend::package::{END, MODEL, header_of, padding_of};
 use gristmill_control::{Control, ControlError, NewModel, joined};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_http::{ModelChange, ModelFile, ModelRepository};
@@ -88,11 +92,13 @@ async fn put_file(
     options: ChangeOptions,
 ) -> Result<(), ControlError> {
     let mut incoming = control.receive().await?;
-    let ModelFile { version, mut content } = file;
-    while !content.is_empty() {
-        let piece = content.split_to(content.len().min(PIECE_BYTES));
-        let written = incoming.write(piece).await;
-        incoming = written.map_err(|error| ControlError::from(error).logged())?;
+    let ModelFile { version, content, weights } = file;
+    for mut part in stored(content, weights) {
+        while !part.is_empty() {
+            let piece = part.split_to(part.len().min(PIECE_BYTES));
+            let written = incoming.write(piece).await;
+            incoming = written.map_err(|error| ControlError::from(error).logged())?;
+        }
     }
     let file = incoming.finish().await.map_err(|error| ControlError::from(error).logged())?;
     let config = config.unwrap_or_else(|| {
@@ -101,6 +107,22 @@ async fn put_file(
     });
     let new = NewModel { version: Some(version), config: Some(config), force: false };
     control.put_model(model, file, new, options).await.map(drop)
+}
+
+/// The parts of the file that is stored: the model, or the same package of it and its weights as
+/// `gristmill model push` makes.
+fn stored(model: Bytes, weights: BTreeMap<String, Bytes>) -> Vec<Bytes> {
+    if weights.is_empty() {
+        return vec![model];
+    }
+    let mut parts = Vec::new();
+    for (name, content) in once((MODEL.to_owned(), model)).chain(weights) {
+        let bytes = content.len() as u64;
+        let (header, padding) = (header_of(&name, bytes), padding_of(bytes));
+        parts.extend([Bytes::from(header), content, Bytes::from(padding)]);
+    }
+    parts.push(Bytes::from_static(&END));
+    parts
 }
 
 /// Serve a model that is there, with this configuration if there is one.

@@ -1,13 +1,17 @@
 """Calls that only an administrator may make."""
 
+import io
 import json
+import tarfile
 from typing import Any
 
+import numpy as np
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from libraries import GrpcLibrary, Library
 from marks import changes_the_server, once_over_grpc
 from server import (
+    ADMIN,
     ADMIN_TOKEN,
     GRANTED,
     KEY,
@@ -16,6 +20,7 @@ from server import (
     administer,
     bearer,
     grpc_channel,
+    send,
 )
 from values import FIXTURES, assert_same, features
 
@@ -98,11 +103,13 @@ async def test_a_model_is_loaded_with_its_files_and_configuration(library: Libra
     document = document.get("config", document)
     assert document["max_batch_size"] == 4, document
     assert document["output"][0]["label_filename"] == "labels.txt", document
-    # What the server says can be sent back, and new content takes the place of the old one.
-    del document["output"][0]["label_filename"]
+    # What the server says can be sent back, and new content takes the place of the old one. The
+    # labels stay, although their file is not sent.
     await load(config=json.dumps(document | {"max_batch_size": 2}), files=files(second))
     described = await library.document("get_model_metadata", model, **operator)
     assert (described["versions"], described["inputs"][0]["datatype"]) == (["1"], "FP64"), described
+    kept = administer("GET", f"models/{model}/config")["output"]
+    assert kept == [{"name": "output", "labels": ["cat", "dog"]}], kept
     await load(config=json.dumps(config | {"max_batch_size": 8}))
     document = await library.document("get_model_config", model, **operator)
     assert document.get("config", document)["max_batch_size"] == 8, document
@@ -119,6 +126,30 @@ async def test_a_model_is_loaded_with_its_files_and_configuration(library: Libra
         ("other", {"config": json.dumps({"name": "other"})}),
     ):
         message = await library.refused(400, "load_model", model, key=ADMIN_TOKEN, **brought)
+        assert wrong in message, (wrong, message)
+    administer("DELETE", f"models/{model}")
+
+
+@changes_the_server
+async def test_a_model_is_loaded_with_the_files_of_its_weights(library: Library) -> None:
+    model = f"beside-{library.protocol}-{type(library).__name__.lower()}"
+    onnx = (FIXTURES / "external-data.onnx").read_bytes()
+    weights = np.arange(4, dtype=np.float32).tobytes()
+    files = {"file:1/model.onnx": onnx, "file:1/weights.bin": weights}
+    await library.call("load_model", model, key=ADMIN_TOKEN, config="{}", files=files)
+    assert await library.call("is_model_ready", model, key=ADMIN_TOKEN)
+    path = f"/admin/v1/models/{model}/content"
+    _, _, package = send("GET", path, host=ADMIN, key=ADMIN_TOKEN)
+    with tarfile.open(fileobj=io.BytesIO(package)) as archive:
+        assert archive.getnames() == ["model.onnx", "weights.bin"]
+    for wrong, brought in (
+        ("which were not uploaded (weights.bin)", {"file:1/model.onnx": onnx}),
+        ("has no use", {"file:1/weights.bin": weights}),
+        ("one version", {"file:1/model.onnx": onnx, "file:2/weights.bin": weights}),
+        ("more.bin, which the model does not name", files | {"file:1/more.bin": weights}),
+    ):
+        options = {"key": ADMIN_TOKEN, "config": "{}", "files": brought}
+        message = await library.refused(400, "load_model", model, **options)
         assert wrong in message, (wrong, message)
     administer("DELETE", f"models/{model}")
 

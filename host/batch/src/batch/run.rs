@@ -12,14 +12,29 @@ use gristmill_core::{
 };
 use smallvec::SmallVec;
 
-use super::{Outputs, Ran};
 use crate::error::{RunError, SubmitError};
 use crate::job::Job;
 use crate::policy::{Entry, is_lone, rows_of};
 use crate::running::Stop;
+use crate::served::Times;
 use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::sync::now;
+
+/// A request's tensor for each output, in the model's order.
+pub(super) type Outputs = Result<Vec<Tensor>, SubmitError>;
+
+/// A batch that was run.
+#[derive(Default)]
+pub(crate) struct Ran {
+    pub(crate) times: Times,
+    /// The number of times that it was cut in half because it failed.
+    pub(crate) bisections: u64,
+    pub(crate) failed: usize,
+    /// How long it took to copy the requests together, ahead of the run or in it. None if they were
+    /// not copied.
+    pub(crate) staging_time: Option<Duration>,
+}
 
 /// How much more than the type of the numbers says the answers of a declared model may differ:
 /// providers that round more may serve it. Types with few digits already allow for much.

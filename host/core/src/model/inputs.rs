@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{EqualDims, ModelInfo, NamedTensor, TensorInfo};
 use crate::dtype::Dtype;
-use crate::tensor::Tensor;
+use crate::tensor::{Shape, Tensor};
 
 /// Maximum inputs with defaults that an error names.
 const OPTIONAL_SHOWN: usize = 8;
@@ -108,7 +108,7 @@ pub enum ExpectedRows {
 
 impl ModelInfo {
     /// Put `inputs` in the model's order, those that are optional behind the others, and
-    /// check that each has the right dtype and shape.
+    /// check that each has the right dtype and shape. A scalar may come with the shape `[1]`.
     ///
     /// # Errors
     /// [`InputError`] names the first input that does not fit, and why.
@@ -133,11 +133,11 @@ impl ModelInfo {
                 return Err(InputError::Missing(info.name.to_string()));
             };
             inputs.swap(index, at);
-            check(info, &inputs[index].tensor)?;
+            fit(info, &mut inputs[index].tensor)?;
         }
-        for NamedTensor { name, tensor } in &inputs[self.inputs.len()..] {
+        for NamedTensor { name, tensor } in &mut inputs[self.inputs.len()..] {
             if let Some(info) = self.optional.iter().find(|info| info.name == *name) {
-                check(info, tensor)?;
+                fit(info, tensor)?;
             }
         }
         self.equal_dims.iter().try_for_each(|dims| dims.check(inputs))
@@ -186,6 +186,18 @@ pub fn rows_of(inputs: &[NamedTensor]) -> Result<usize, InputError> {
         return Err(InputError::WrongRows { name, actual, expected });
     }
     Ok(rows)
+}
+
+/// Check an input. One element becomes a scalar if the model needs one: Triton shows a scalar with
+/// the shape `[1]`, and takes it so.
+fn fit(info: &TensorInfo, tensor: &mut Tensor) -> Result<(), InputError> {
+    if info.dims.is_empty()
+        && tensor.shape() == [1]
+        && let Some(scalar) = tensor.with_shape(Shape::new())
+    {
+        *tensor = scalar;
+    }
+    check(info, tensor)
 }
 
 fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
@@ -255,6 +267,32 @@ mod tests {
         inputs[2] = tensor("scale", Dtype::Float32, &[2]);
         let error = info().arrange(&mut inputs).unwrap_err().to_string();
         assert!(error.contains("\"scale\" has shape [2], but the model needs [1]"), "{error}");
+    }
+
+    #[test]
+    fn a_scalar_may_come_as_one_element() {
+        let rate = |name: &str| TensorInfo { name: name.into(), dtype: Dtype::Int64, dims: vec![] };
+        let scalars = ModelInfo {
+            inputs: vec![rate("rate")],
+            optional: vec![rate("scale")],
+            equal_dims: Vec::new(),
+            ..info()
+        };
+        for shape in [&[][..], &[1]] {
+            let tensor = |name: &str| tensor(name, Dtype::Int64, shape);
+            let mut inputs = vec![tensor("scale"), tensor("rate")];
+            assert_eq!(scalars.arrange(&mut inputs), Ok(()));
+            assert!(inputs.iter().all(|input| input.tensor.shape().is_empty()), "{inputs:?}");
+        }
+        for shape in [[2].as_slice(), &[1, 1]] {
+            let mut inputs = vec![tensor("rate", Dtype::Int64, shape)];
+            let error = scalars.arrange(&mut inputs).unwrap_err().to_string();
+            assert!(error.contains("but the model needs []"), "{error}");
+        }
+        let mut lists =
+            vec![tensor("a", Dtype::Float32, &[1, 2]), tensor("b", Dtype::Float32, &[1])];
+        assert_eq!(info().arrange(&mut lists), Ok(()));
+        assert_eq!(lists[1].tensor.shape(), [1]);
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, Name};
 use gristmill_oip::grpc::proto::ModelRepositoryParameter;
 use gristmill_oip::grpc::proto::model_repository_parameter::ParameterChoice;
+use gristmill_snapshot::TensorNotes;
 use gristmill_state::{LabelFiles, Labels, ModelConfig};
 use gristmill_transport::Problem;
 use serde_json::value::RawValue;
@@ -23,8 +24,15 @@ const MODEL_FILE: &str = "model.onnx";
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     config: Option<Map<String, Value>>,
-    model: Option<ModelFile>,
+    version: Option<VersionFiles>,
     labels: LabelFiles,
+}
+
+/// The files of a version, by their paths below its number.
+#[derive(Debug)]
+struct VersionFiles {
+    number: u64,
+    files: BTreeMap<String, Bytes>,
 }
 
 /// The file of a model, and the version that it becomes.
@@ -34,6 +42,8 @@ pub struct ModelFile {
     pub version: u64,
     /// The file.
     pub content: Bytes,
+    /// The files that hold its weights, by their paths beside it. Empty if it holds them itself.
+    pub weights: BTreeMap<String, Bytes>,
 }
 
 impl Brought {
@@ -84,7 +94,7 @@ impl Brought {
         Ok(brought)
     }
 
-    /// Take a file: the model's, or labels.
+    /// Take a file: one of the model's, or labels.
     fn file(&mut self, path: &str, content: Bytes) -> Result<(), Problem> {
         let Some((version, file)) = path.split_once('/') else {
             let wrong = |_| invalid(format!("file {path:?} is not a text of labels in UTF-8"));
@@ -93,40 +103,60 @@ impl Brought {
             return Ok(());
         };
         let number = version.parse().ok().filter(|number: &u64| number.to_string() == version);
-        let (Some(version), MODEL_FILE) = (number, file) else {
+        let (Some(number), false) = (number, file.is_empty()) else { return Err(no_use(path)) };
+        let new = || VersionFiles { number, files: BTreeMap::new() };
+        let version = self.version.get_or_insert_with(new);
+        if version.number != number {
+            let other = version.number;
             return Err(invalid(format!(
-                "file {path:?} has no use: a model is VERSION/{MODEL_FILE}, such as \
-                 1/{MODEL_FILE}; weights in other files are put through the admin API"
-            )));
-        };
-        if let Some(other) = self.model.replace(ModelFile { version, content }) {
-            let other = other.version;
-            return Err(invalid(format!(
-                "versions {other} and {version} are given: a call brings one version"
+                "versions {other} and {number} are given: a call brings one version"
             )));
         }
+        version.files.insert(file.to_owned(), content);
         Ok(())
     }
 
-    /// The configuration and the model's file.
+    /// The configuration and the model's file. `notes` are those of the model now.
     ///
     /// # Errors
-    /// The configuration has faults, or is that of another model than `model`.
+    /// The configuration has faults or is that of another model than `model`, or a file has no use.
     pub(crate) fn read(
         self,
-        model: &str,
+        model: &Name,
+        notes: &TensorNotes,
     ) -> Result<(Option<ModelConfig>, Option<ModelFile>), Problem> {
-        let Self { config, model: file, labels } = self;
+        let Self { config, version, labels } = self;
+        let file = version.map(VersionFiles::into_model).transpose()?;
         let Some(keys) = config else { return Ok((None, file)) };
         if let Some(Value::String(name)) = keys.get("name")
             && !name.is_empty()
-            && name != model
+            && name != model.as_str()
         {
+            let model = model.as_str();
             let detail = format!("config: name is {name:?}, but the call loads model {model:?}");
             return Err(invalid(detail));
         }
-        Ok((Some(ModelConfig::read_triton(keys, &labels)?), file))
+        Ok((Some(ModelConfig::read_triton(keys, &labels, notes)?), file))
     }
+}
+
+impl VersionFiles {
+    /// The model among the files, with the others as its weights.
+    fn into_model(self) -> Result<ModelFile, Problem> {
+        let Self { number: version, files: mut weights } = self;
+        let Some(content) = weights.remove(MODEL_FILE) else {
+            let other = weights.keys().next().map_or("", String::as_str);
+            return Err(no_use(&format!("{version}/{other}")));
+        };
+        Ok(ModelFile { version, content, weights })
+    }
+}
+
+fn no_use(path: &str) -> Problem {
+    invalid(format!(
+        "file {path:?} has no use: a model is VERSION/{MODEL_FILE}, such as 1/{MODEL_FILE}, with the \
+         files of its weights beside it"
+    ))
 }
 
 fn config(text: &str) -> Result<Map<String, Value>, Problem> {

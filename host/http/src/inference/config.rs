@@ -64,10 +64,7 @@ fn model_config(
         name: output.name.to_string(),
         data_type: configured(output.dtype).into(),
         dims: row(output),
-        label_filename: match notes.labels.contains_key(&*output.name) {
-            true => LABELS.into(),
-            false => String::new(),
-        },
+        label_filename: label_file(output, &info.outputs, notes),
         ..Default::default()
     });
     let on_gpu = served.providers.first().is_some_and(|provider| provider.kind.is_gpu());
@@ -88,8 +85,20 @@ fn model_config(
     }
 }
 
-/// The file of an output's labels, as Triton's clients expect one to be named.
-const LABELS: &str = "labels.txt";
+/// The file of an output's labels, as Triton's clients expect one to be named. Empty if the output
+/// has none.
+fn label_file(output: &TensorInfo, outputs: &[TensorInfo], notes: &TensorNotes) -> String {
+    let is_labelled = |output: &TensorInfo| {
+        notes.labels.get(&*output.name).is_some_and(|labels| !labels.is_empty())
+    };
+    let mut others = outputs.iter().filter(|other| other.name != output.name);
+    match (is_labelled(output), others.any(is_labelled)) {
+        (false, _) => String::new(),
+        (true, false) => "labels.txt".into(),
+        // With a slash it would be a file of a version.
+        (true, true) => format!("labels_{}.txt", output.name.replace('/', "_")),
+    }
+}
 
 /// The most channels of a picture.
 const CHANNELS_MAX: i64 = 4;

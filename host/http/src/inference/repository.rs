@@ -53,9 +53,10 @@ impl Inference {
         brought: Brought,
     ) -> Result<(), Problem> {
         let (RepositoryChange::Load(model) | RepositoryChange::Unload(model)) = change;
-        let (config, file) = brought.read(model)?;
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model = Name::of_model(model).map_err(wrong)?;
+        let notes = self.snapshot().models.get(&model).map(|state| state.notes.clone());
+        let (config, file) = brought.read(&model, &notes.unwrap_or_default())?;
         let change = match change {
             RepositoryChange::Load(_) => ModelChange::Load { config: config.map(Box::new), file },
             RepositoryChange::Unload(_) => ModelChange::Unload,

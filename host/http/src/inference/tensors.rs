@@ -43,12 +43,6 @@ impl Inference {
                 Problem::new(ErrorCode::InvalidRequest, detail)
             })
         };
-        for input in inputs.iter_mut().filter(|input| input.shape[..] == [1]) {
-            // Triton shows a scalar as one element, and takes it so.
-            if known().any(|info| *info.name == *input.name && info.dims.is_empty()) {
-                input.shape.clear();
-            }
-        }
         let long: usize = inputs.iter().filter(|i| i.takes_work()).map(|i| i.data.len()).sum();
         if long <= INLINE_BYTES_MAX {
             let tensor = |input: &mut Input| {

@@ -75,6 +75,14 @@ fn a_number_that_does_not_fit_is_printed_as_it_was_sent() {
         assert_refused(request(datatype, &format!("[{number}]")).as_bytes(), expected);
         assert_refused(request(datatype, &format!("[[[\n{number}\n]]]")).as_bytes(), expected);
     }
+    for (size, expected) in [
+        ("9007199254740993.0", "invalid value: 9007199254740993.0, expected a whole number"),
+        ("1e40", "invalid value: 1e40, expected a whole number"),
+        ("100000000000000000000", "shape [100000000000000000000] is not a list of sizes"),
+    ] {
+        let body = request("FP32", "[1]").replace("[1],\n", &format!("[{size}],\n"));
+        assert_refused(body.as_bytes(), expected);
+    }
     // A word in a text is no number.
     assert_refused(request("BYTES", r#"["5\ud800"]"#).as_bytes(), "hex escape");
 }

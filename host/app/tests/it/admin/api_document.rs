@@ -101,6 +101,21 @@ fn values_at_the_edges_of_the_description_are_not_invalid() {
         }
     }
     assert!(tried > 50, "{tried}");
+    // A message has no control characters, as its pattern says.
+    let tenant = "/admin/v1/tenants/{tenant}";
+    let mut parameters = document["paths"][tenant]["put"]["parameters"].as_array().unwrap().iter();
+    let message = parameters.find(|parameter| parameter["name"] == "Gristmill-Message").unwrap();
+    let posted = ["NewRelease", "Rollback"]
+        .map(|name| &document["components"]["schemas"][name]["properties"]["message"]["pattern"]);
+    for pattern in posted.into_iter().chain([&message["schema"]["pattern"]]) {
+        assert_eq!(pattern, r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f]*$");
+    }
+    let put = |message: &str| {
+        let (message, open) = ([("gristmill-message", message)], br#"{"open":true}"#.as_slice());
+        server.admin.send("PUT", "/admin/v1/tenants/other", &message, Some(open))
+    };
+    put("a\tb").refused(400, "invalid_request", &["no control characters"]);
+    put(&"~".repeat(1000)).ok();
     // A part of a file that begins where none can.
     for (offset, status) in [("9223372036854775807", 409), ("9223372036854775808", 400)] {
         let part = [("upload-offset", offset), ("upload-complete", "?1")];
@@ -123,7 +138,11 @@ fn edges(schema: &Value) -> Vec<String> {
             ["minimum", "maximum"].map(|edge| schema[edge].to_string()).to_vec()
         }
         (_, Some(pattern)) if pattern.contains("W/") => {
-            ["\"\"", "*", "W/\"\"", "\"a\", W/\"b\""].map(str::to_owned).to_vec()
+            // As many as it allows.
+            let bound = pattern.rsplit_once("{0,").and_then(|(_, end)| end.split_once('}'));
+            let more: Option<usize> = bound.and_then(|(more, _)| more.parse().ok());
+            let all = vec!["\"a\""; 1 + more.unwrap_or(1000)].join(",");
+            ["\"\"", "*", "W/\"\"", "\"a\", W/\"b\"", &all].map(str::to_owned).to_vec()
         }
         (_, None) if is_text => vec![String::new()],
         _ => Vec::new(),

@@ -114,6 +114,8 @@ fn json_needs_no_content_type_but_must_be_json() {
     for (body, status, code, named) in [
         ("{\"open\":", 400, "invalid_request", "it ends too early at line 1, column 8"),
         ("{'open': true}", 400, "invalid_request", "it has an error at line 1, column 2"),
+        ("{\"rate\": NaN}", 400, "invalid_request", "it has NaN at line 1, column 10"),
+        ("\u{feff}{}", 400, "invalid_request", "it begins with a byte order mark: send UTF-8"),
         ("", 400, "invalid_request", "the body is empty"),
         ("[]", 422, "unprocessable", "the body is a list: a JSON object is needed"),
     ] {

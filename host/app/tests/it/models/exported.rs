@@ -6,17 +6,19 @@ use std::fs;
 use std::io::Write;
 use std::process::Command;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use gristmill_backend::package::{END, header_of, padding_of};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::support::cli::Cli;
 use crate::support::client::TestAnswer;
 use crate::support::files;
 use crate::support::onnx;
 use crate::support::server::Server;
-use crate::support::setup::Setup;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 use crate::support::words::assert_names;
 
 /// The entries of a tensor of 16 bytes behind 8 others.
@@ -137,6 +139,40 @@ fn a_model_is_pushed_with_the_files_beside_it_from_wherever_they_are() {
     cli.write("gristmill.toml", "[models.m]\nfile = \"one\"\n");
     let deployed = cli.run(&["diff", "gristmill.toml"]);
     assert_eq!(deployed.code, Some(0), "{deployed:?}");
+}
+
+/// As Triton's clients send what `torch.onnx.export` writes.
+#[test]
+fn the_open_inference_protocol_takes_a_model_with_the_files_of_its_weights() {
+    let server = server();
+    let operator = server.data.with_token(ADMIN_TOKEN);
+    let load = |files: &[(&str, &[u8])]| {
+        let file = |(name, content): &(&str, &[u8])| {
+            (format!("file:{name}"), Value::from(STANDARD.encode(content)))
+        };
+        let parameters: Map<String, Value> = files.iter().map(file).collect();
+        let body = json!({ "parameters": parameters }).to_string();
+        operator.post("/v2/repository/models/m/load", body.as_bytes())
+    };
+    let (model, data) = (onnx::scaled_by_file(&BEHIND), weights());
+    let (net, beside) = (("1/model.onnx", &model[..]), ("1/weights/model.onnx.data", &data[..]));
+    load(&[net, beside]).ok();
+    assert_scales(&server);
+    // The same package as the command makes.
+    let package = server.admin.get("/admin/v1/models/m/content");
+    let expected = tar(&[("model.onnx", &model), ("weights/model.onnx.data", &data)]);
+    assert!(package.status == 200 && package.body == expected);
+    for (files, named) in [
+        (&[net][..], "which were not uploaded (weights/model.onnx.data)"),
+        (&[beside], "\"1/weights/model.onnx.data\" has no use: a model is VERSION/model.onnx"),
+        (&[net, ("2/weights/model.onnx.data", &data)], "versions 1 and 2 are given"),
+        (&[net, beside, ("1/x", b"")], "has x, which the model does not name"),
+        (&[net, beside, ("1/../x", b"x")], "the path \"../x\""),
+        (&[net, ("1/weights/model.onnx.data", &data[..12])], "the file has 12 bytes"),
+    ] {
+        load(files).refused_by_protocol(400, &[named]);
+    }
+    assert_scales(&server);
 }
 
 #[test]

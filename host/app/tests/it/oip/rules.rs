@@ -246,7 +246,9 @@ fn inputs_that_the_runtime_refuses_are_the_clients_fault() {
 
 #[test]
 fn classes_have_the_labels_of_the_models_configuration() {
-    let server = server(&[("single", identity("fp32")), ("pictures", onnx::pictures())]);
+    let scalar = onnx::with_scalar();
+    let models = [("single", identity("fp32")), ("pictures", onnx::pictures()), ("scalar", scalar)];
+    let server = server(&models);
     let labels = json!({ "output": [{ "name": "output", "labels": ["cat", "dog"] }] });
     server.put_json("models/single/config", &labels);
     let ask = |binary: bool| {
@@ -273,6 +275,18 @@ fn classes_have_the_labels_of_the_models_configuration() {
         server.put_json("models/pictures/config", &document);
         assert_eq!(format(), format_name);
     }
+    // Two outputs have two files.
+    let both = json!([{ "name": "y", "labels": ["a"] }, { "name": "rate_out", "labels": ["b"] }]);
+    server.put_json("models/scalar/config", &json!({ "output": both }));
+    let scalar = config("scalar");
+    for (index, name) in ["labels_y.txt", "labels_rate_out.txt"].into_iter().enumerate() {
+        assert_eq!(scalar["output"][index]["label_filename"], name, "{scalar}");
+    }
+    // A client can send back what it got, without the files.
+    let operator = server.data.with_token(crate::support::setup::ADMIN_TOKEN);
+    let load = json!({ "parameters": { "config": scalar.to_string() } }).to_string();
+    operator.post("/v2/repository/models/scalar/load", load.as_bytes()).ok();
+    assert_eq!(server.admin.get("/admin/v1/models/scalar/config").ok()["output"], both);
     // They outlast a restart.
     let server = server.kill().start();
     let output = server.data.get("/v2/models/single/config").ok()["output"][0].clone();

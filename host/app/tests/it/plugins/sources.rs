@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
-use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::support::{files, onnx};
 
 /// An archive of these files, whose module is `app`.
 fn archive(files: &[(&str, &str)]) -> Vec<u8> {
@@ -151,6 +151,9 @@ class Plugin(Processor):
         ("", "the body is empty"),
         ("[1", "EOF while parsing a list"),
         ("[1]", "/rows is missing"),
+        ("\u{feff}{}", "it begins with a byte order mark: send UTF-8 without one"),
+        (r#"{"rows":[NaN]}"#, "NaN at line 1 column 10 is not JSON: send null, or a text"),
+        (r#"{"rows":[{"a":1e39,"b":2,"id":"p"}]}"#, "/rows/0/a is out of FP32's range: 1e39"),
         (r#"{"rows":[{"a":1,"b":"2","id":"p"}]}"#, "/rows/0/b is a text, not a number"),
         (r#"{"rows":[{"a":1,"b":2}]}"#, "/rows/0/id is missing"),
         (r#"{"rows":[{"a":1,"b":2,"id":"p"}],"image":"%"}"#, "/image: base64 has '%'"),
@@ -168,6 +171,28 @@ class Plugin(Processor):
         sends(&body).refused(500, "plugin_failed", &[]);
         server.logs(why);
     }
+}
+
+/// As over `/v2`, whose metadata shows a scalar with the shape [1].
+#[test]
+fn a_scalar_input_takes_one_element_of_a_plugin() {
+    let server = server();
+    server.put("models/scalar", &onnx::with_scalar());
+    let app = r#"
+from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, export
+@export
+class Plugin(Processor):
+    def preprocess(self, context, request):
+        x = Tensor.from_values([1], Dtype.FLOAT32, [1.5])
+        return Prepared({"x": x, "rate": Tensor.from_values([1], Dtype.INT64, [7])}, b"")
+    def postprocess(self, context, outputs, state):
+        return Response.json(outputs["rate_out"].tobytes()[0])
+"#;
+    serve(&server, &archive(&[("app.py", app)]));
+    let mut pipeline = processor("it", json!({}));
+    pipeline["model"] = json!("scalar");
+    server.pipeline("acme", "it", &pipeline);
+    assert_eq!(server.data.post("/v1/acme/infer/it", b"").ok(), json!(7));
 }
 
 #[test]

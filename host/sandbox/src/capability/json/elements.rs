@@ -105,7 +105,8 @@ enum Misfit {
     },
     /// A number as it was sent.
     NotInteger(String),
-    Range,
+    /// A number as it was sent.
+    Range(String),
     Depth,
     TooLarge(usize),
     /// Half of a surrogate pair.
@@ -166,7 +167,7 @@ impl<'a> Reading<'a> {
             }
             Some(Misfit::NotInteger(sent)) => format!("{place} is {sent}, not an integer"),
             Some(Misfit::Depth) => format!("{place} is over {DIMENSIONS_MAX} lists deep"),
-            Some(Misfit::Range) => format!("{place} is out of {dtype}'s range"),
+            Some(Misfit::Range(sent)) => format!("{place} is out of {dtype}'s range: {sent}"),
             Some(Misfit::TooLarge(limit)) => {
                 format!("the values are over the limit of {limit} bytes for one tensor")
             }
@@ -278,16 +279,16 @@ impl<'a> Reading<'a> {
     /// A number as it was sent. Rust reads it as exactly as its type can; serde_json would read
     /// floats to a last digit that may differ, and large integers as floats.
     fn number(&mut self, sent: &str) -> Result<(), Stopped> {
+        let shown = || Shown(sent).to_string();
         macro_rules! integer {
             ($type:ty) => {
                 match sent.parse::<$type>() {
                     Ok(value) => self.push(value.to_le_bytes()),
                     Err(_) if sent == "-0" => self.push([0; size_of::<$type>()]),
                     Err(_) if sent.contains(['.', 'e', 'E']) => {
-                        let sent = Shown(sent).to_string();
-                        Err(self.stop(Misfit::NotInteger(sent)))
+                        Err(self.stop(Misfit::NotInteger(shown())))
                     }
-                    Err(_) => Err(self.stop(Misfit::Range)),
+                    Err(_) => Err(self.stop(Misfit::Range(shown()))),
                 }
             };
         }
@@ -297,7 +298,7 @@ impl<'a> Reading<'a> {
                 let value: $type = ($value)(sent.parse().unwrap_or(f64::INFINITY as _));
                 match value.is_finite() {
                     true => self.push(value.to_le_bytes()),
-                    false => Err(self.stop(Misfit::Range)),
+                    false => Err(self.stop(Misfit::Range(shown()))),
                 }
             }};
         }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
+use gristmill_core::NotJson;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
@@ -55,8 +56,18 @@ pub(super) fn find<'de>(
     let found = found.and_then(|found| reader.end().map(|()| found));
     found.map_err(|error| match document {
         [] => "the body is empty".into(),
-        _ => error.to_string(),
+        _ => fault(document, &error),
     })
+}
+
+fn fault(document: &[u8], error: &serde_json::Error) -> String {
+    match NotJson::of(document, error.line(), error.column()) {
+        Some(reason @ NotJson::Float { .. }) => {
+            format!("{reason}: send null, or a text, in its place")
+        }
+        Some(reason) => reason.to_string(),
+        None => error.to_string(),
+    }
 }
 
 /// Reads a value and finds the one that these names lead to.
@@ -282,6 +293,20 @@ mod tests {
         }
         let deep = "[".repeat(100_000) + &"]".repeat(100_000);
         assert_eq!(at(&format!(r#"{{"b":{deep},"a":1}}"#), "/a").unwrap().as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn a_document_that_is_not_json_is_told_what_to_do() {
+        let error = at("{\"a\":\n[1.5, -Infinity]}", "/b").unwrap_err();
+        let expected =
+            "-Infinity at line 2 column 8 is not JSON: send null, or a text, in its place";
+        assert_eq!(error, expected);
+        let error = at("\u{feff}{}", "").unwrap_err();
+        assert_eq!(error, "it begins with a byte order mark: send UTF-8 without one");
+        let error = find(b"\xff\xfe{\0", &Pointer(Vec::new())).unwrap_err();
+        assert_eq!(error, "it is UTF-16: send UTF-8");
+        // A text that is cut short.
+        assert!(at("[\"NaN", "").unwrap_err().starts_with("EOF"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use gristmill_snapshot::TensorNotes;
 use serde_json::{Map, Value};
 
 use crate::error::StateError;
@@ -62,17 +63,19 @@ pub type LabelFiles = BTreeMap<String, Labels>;
 
 impl ModelConfig {
     /// Read the configuration from a document of Triton with these `keys`. Labels are in `files`.
+    /// An output whose file is not there keeps the labels in `previous`, which are the model's now.
     ///
     /// # Errors
     /// [`StateError::Invalid`] names all faults at once.
     pub fn read_triton(
         mut keys: Map<String, Value>,
         files: &LabelFiles,
+        previous: &TensorNotes,
     ) -> Result<Self, StateError> {
         keys.retain(|key, value| !DROPPED.contains(&&**key) && says_something(value));
         keys.iter_mut().for_each(|(key, value)| numbers_of_texts(key, value));
         let mut document = Document::new(keys);
-        let read = read_from(&mut document, files);
+        let read = read_from(&mut document, files, previous);
         let mut faults = document.finish();
         read.check(&mut faults);
         if faults.is_empty() { Ok(read) } else { Err(StateError::Invalid(faults)) }
@@ -114,7 +117,7 @@ fn drop_keys(read: &mut Document, keys: &[&'static str]) {
     }
 }
 
-fn read_from(read: &mut Document, files: &LabelFiles) -> ModelConfig {
+fn read_from(read: &mut Document, files: &LabelFiles, previous: &TensorNotes) -> ModelConfig {
     let mut config = ModelConfig::default();
     for key in ["backend", "platform"] {
         if let Some(name) = read.text(key)
@@ -136,7 +139,7 @@ fn read_from(read: &mut Document, files: &LabelFiles) -> ModelConfig {
     read_threads(read, &mut config);
     config.version_policy = VersionPolicy::read(read, "version_policy", MODEL_VERSIONS_MAX);
     config.input = read_inputs(read);
-    config.output = read_outputs(read, files);
+    config.output = read_outputs(read, files, previous);
     config
 }
 
@@ -228,21 +231,26 @@ fn read_inputs(read: &mut Document) -> Vec<InputSpec> {
     inputs.unwrap_or_default().into_iter().filter(has_format).collect()
 }
 
-fn read_outputs(read: &mut Document, files: &LabelFiles) -> Vec<OutputSpec> {
+fn read_outputs(
+    read: &mut Document,
+    files: &LabelFiles,
+    previous: &TensorNotes,
+) -> Vec<OutputSpec> {
     let outputs = read.objects("output", |output| {
         drop_keys(output, &DESCRIBED);
         let (name, file) = (output.text("name"), output.text("label_filename"));
+        let name = output.require("name", name)?;
         let file = file.filter(|file| !file.is_empty());
-        let labels = file.map(|file| match files.get(&file) {
-            Some(labels) => labels.clone(),
-            None => {
+        let labels = file.map(|file| {
+            let kept = || previous.labels.get(&name).cloned().map(Labels);
+            files.get(&file).cloned().or_else(kept).unwrap_or_else(|| {
                 let text = format!(" is {file:?}: send this file, or leave it out");
                 output.fault("label_filename", text);
                 Labels::default()
-            }
+            })
         });
-        let name = output.require("name", name)?;
-        Some(OutputSpec { name, labels: labels.unwrap_or_default() })
+        let labels = labels.unwrap_or_default();
+        Some(OutputSpec { name, labels })
     });
     let has_labels = |output: &OutputSpec| !output.labels.0.is_empty();
     outputs.unwrap_or_default().into_iter().filter(has_labels).collect()

@@ -119,6 +119,8 @@ fn objects_are_rows() {
 #[test]
 fn a_fault_says_where_it_is_and_what_is_there() {
     let deep = "[".repeat(40) + "1" + &"]".repeat(40);
+    let long = format!("[1{}]", "0".repeat(100));
+    let cut = format!("/x/0 is out of INT64's range: 1{}..", "0".repeat(59));
     for (json, dtype, fault) in [
         (r#"[[1,2],[3,"4"]]"#, Dtype::Float32, "/x/1/1 is a text, not a number"),
         ("[[1,2],[3]]", Dtype::Float32, "/x/1 has 1 values, not 2 as the lists before it"),
@@ -130,15 +132,20 @@ fn a_fault_says_where_it_is_and_what_is_there() {
         ("[true]", Dtype::Int8, "/x/0 is a boolean, not a number"),
         ("[1]", Dtype::Bool, "/x/0 is a number, not true or false"),
         ("[1]", Dtype::String, "/x/0 is a number, not a text"),
-        ("[256]", Dtype::Uint8, "/x/0 is out of UINT8's range"),
-        ("[-1]", Dtype::Uint64, "/x/0 is out of UINT64's range"),
+        ("[256]", Dtype::Uint8, "/x/0 is out of UINT8's range: 256"),
+        ("[-1]", Dtype::Uint64, "/x/0 is out of UINT64's range: -1"),
         ("[1.5]", Dtype::Int32, "/x/0 is 1.5, not an integer"),
-        ("[1e39]", Dtype::Float32, "/x/0 is out of FP32's range"),
-        ("[70000]", Dtype::Float16, "/x/0 is out of FP16's range"),
-        ("[1e999]", Dtype::Float64, "/x/0 is out of FP64's range"),
+        ("[1e39]", Dtype::Float32, "/x/0 is out of FP32's range: 1e39"),
+        ("[70000]", Dtype::Float16, "/x/0 is out of FP16's range: 70000"),
+        ("[1e999]", Dtype::Float64, "/x/0 is out of FP64's range: 1e999"),
         ("[1.0]", Dtype::Int64, "/x/0 is 1.0, not an integer"),
-        ("[18446744073709551616]", Dtype::Uint64, "/x/0 is out of UINT64's range"),
+        (
+            "[18446744073709551616]",
+            Dtype::Uint64,
+            "/x/0 is out of UINT64's range: 18446744073709551616",
+        ),
         (r#"["\ud800"]"#, Dtype::String, "/x/0: unexpected end of hex escape at line 1 column 8"),
+        (&long, Dtype::Int64, &cut),
         (&deep, Dtype::Float32, ""),
     ] {
         let found = read(json, &[], dtype).unwrap_err();

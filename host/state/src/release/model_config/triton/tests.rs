@@ -1,3 +1,4 @@
+use gristmill_snapshot::TensorNotes;
 use serde_json::{Map, Value, json};
 
 use super::{LabelFiles, ModelConfig, ProviderName};
@@ -6,7 +7,11 @@ use crate::release::model_config::{FormatSpec, Labels, SizeSpec, TimeoutActionSp
 fn read(document: Value) -> Result<ModelConfig, String> {
     let Value::Object(keys) = document else { panic!("{document} is not an object") };
     let labels = LabelFiles::from([("labels.txt".to_owned(), Labels::of_lines("cat\r\ndog\n"))]);
-    ModelConfig::read_triton(keys, &labels).map_err(|error| error.to_string())
+    let previous = TensorNotes {
+        labels: [("kept".to_owned(), Labels::of_lines("old").0)].into(),
+        ..TensorNotes::default()
+    };
+    ModelConfig::read_triton(keys, &labels, &previous).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -50,8 +55,21 @@ fn a_configuration_of_triton_is_read() {
     let texts = texts.unwrap();
     assert_eq!((texts.max_queue_delay_us, texts.priority_levels), (100, 2));
     assert_eq!(texts.version_policy.named().collect::<Vec<_>>(), [3, 5]);
-    let empty = ModelConfig::read_triton(Map::new(), &LabelFiles::new());
+    let empty = ModelConfig::read_triton(Map::new(), &LabelFiles::new(), &TensorNotes::default());
     assert_eq!(empty.unwrap(), ModelConfig::default());
+}
+
+/// As the server names the files of labels, which no client can get.
+#[test]
+fn an_output_whose_file_is_not_sent_keeps_its_labels() {
+    let labels = |output: Value| {
+        let config = read(json!({ "output": [output] })).unwrap();
+        let labels = config.output.iter().flat_map(|output| output.labels.0.iter());
+        labels.map(|label| label.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels(json!({ "name": "kept", "label_filename": "other.txt" })), ["old"]);
+    assert_eq!(labels(json!({ "name": "kept", "label_filename": "labels.txt" })), ["cat", "dog"]);
+    assert_eq!(labels(json!({ "name": "kept", "label_filename": "" })), [""; 0]);
 }
 
 #[test]
