@@ -28,7 +28,7 @@ pub struct LaneConfig {
     /// The limits of one tenant's requests in the queue.
     pub tenant_queue: QueueLimits,
     /// Whether the independence of rows is only declared, not proven. Then a request is never cut,
-    /// and some requests of shared batches are run again alone and compared.
+    /// and some requests of shared or padded batches are run again alone and compared.
     pub rows_are_declared: bool,
     /// Whether submitting tasks may run short batches themselves. Must be false if the number of
     /// rows says little about a batch's time.

@@ -20,7 +20,7 @@ mod settings;
 mod test;
 mod tool;
 mod watch;
-mod within;
+pub(crate) mod within;
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};

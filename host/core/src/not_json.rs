@@ -1,6 +1,6 @@
 //! Why a text is not JSON, where the error of a JSON reader does not say what to do about it.
 //!
-//! Looks at bytes around the place where a reader stopped. Refuses to know readers of JSON.
+//! Looks at bytes around the place where a reader stopped. Refuses to read JSON itself.
 
 use std::fmt;
 

@@ -11,7 +11,7 @@
 //! Invariants:
 //! - calls that are not tiny run on at most half of the serving threads at the same time, those of
 //!   all owners together. On the others a request never waits for a guest of another one. An owner
-//!   that is alone (`neighbours`) has all of them;
+//!   that is alone (`neighbours`) has all of them for its short calls;
 //! - a call's permits are given back only when its instance is gone, even if its request has left
 //!   long before;
 //! - memory of large guests is reset on the threads for long calls.

@@ -201,7 +201,7 @@ impl Work {
             Ok(outcome) => outcome,
             Err(_) => {
                 let within = time_given(receipt, deadline);
-                keep_late(receipt.note(), &route, &context.request_id, within);
+                keep_late(receipt.record(), &route, &context.request_id, within);
                 Err(InferError::DeadlineExceeded(within))
             }
         };
@@ -222,7 +222,7 @@ fn keep_late(record: &Record, route: &Route, request_id: &Arc<str>, within: Dura
             "no answer within {within} ms: {stage} was under way, with {used} ms of CPU time so \
              far (limits.timeout_ms of the pipeline, or the request's own deadline)"
         );
-        route.program.source_of(stage).keep(request_id, Level::ERROR, &text);
+        route.program.source_of(stage).keep(request_id, Level::WARN, &text);
     }
 }
 
@@ -235,11 +235,12 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     let source = route.program.source_of(*stage);
     let plugin = source.plugin.as_str();
     match error {
-        // The plugin's own line has the place and the traceback.
-        CallError::Failure(Failure::Internal(_)) if source.has_told(request_id) => {}
         CallError::Failure(Failure::Internal(text)) => {
             tracing::warn!(plugin, stage = stage.name(), text, "plugin failed");
-            source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));
+            // The plugin's own line has the place and the traceback.
+            if !source.has_told(request_id) {
+                source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));
+            }
         }
         // It is up to the load.
         CallError::TooBusy(_) => tracing::warn!(%error, "request failed"),

@@ -118,7 +118,11 @@ pub(crate) fn soak(
 
 /// Run tests of this workspace.
 pub(crate) fn run_cargo(tests: &mut Command) -> Result<Tally> {
-    run_tests(tests, Printer::Cargo)
+    let tally = run_tests(tests, Printer::Cargo)?;
+    if tally.succeeded && tally.passed == 0 {
+        bail!("no test has these names: {tests:?}");
+    }
+    Ok(tally)
 }
 
 /// Say how many tests passed.

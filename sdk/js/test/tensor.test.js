@@ -38,9 +38,10 @@ test('plain arrays have the dtype of their values', () => {
   assert.deepEqual(Tensor.from([1, 2], [2], 'int64').data(), BigInt64Array.of(1n, 2n));
 });
 
-test('plain arrays become int64 if they hold integers and one is a bigint', () => {
+test('the first value of a plain array and its integers give the dtype', () => {
   const dtypes = [[1, 5n], [5n, 1], [1.5, 5n], [5n, 1.5]].map((array) => Tensor.from(array).dtype);
-  assert.deepEqual(dtypes, ['int64', 'int64', 'float32', 'float32']);
+  assert.deepEqual(dtypes, ['float32', 'int64', 'float32', 'float32']);
+  assert.throws(() => Tensor.from([1, null], [2], 'uint8'), { message: /^null is out of uint8's range/ });
   assert.deepEqual(Tensor.from([7n, 2.9], [2], 'uint8').data(), Uint8Array.of(7, 2));
 });
 

@@ -43,9 +43,9 @@ export class Tensor {
 
   /**
    * A tensor of `shape` with these elements, row-major. Without `shape` it has one dimension.
-   * Without `dtype` it has that of the typed array; plain arrays become float32, or string or bool
-   * if they hold strings or booleans, or int64 if they hold integers and one is a bigint. If `dtype`
-   * is not that of the typed array, the host casts.
+   * Without `dtype` it has that of the typed array; plain arrays become float32, which holds seven
+   * digits, or string, bool or int64 if they begin with a string, a boolean or a bigint. Name
+   * `int64` for ids. If `dtype` is not that of the typed array, the host casts.
    *
    * @throws {TensorError} if the shape needs another number of elements, or a value of a plain array
    *   is out of the range of its integers.

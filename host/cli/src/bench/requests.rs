@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::admin;
+use crate::plugin::within::within;
 
 /// The requests, and what is said of them.
 pub(super) struct Requests {
@@ -174,7 +175,8 @@ fn target(
     }
     let body = match (body, json) {
         (Some(_), Some(_)) => bail!("body and json are both given: one is enough"),
-        (Some(path), None) => read_body(&folder.join(path), &mut headers)?,
+        // Someone else may have written the file.
+        (Some(path), None) => read_body(&within(folder, path)?, &mut headers)?,
         (None, Some(json)) => {
             add_content_type(&mut headers, "application/json");
             json.to_string().into_bytes()

@@ -1,8 +1,8 @@
 //! Where `gristmill plugin test`, `dev` and `new` look for ONNX Runtime, so that a model runs on
 //! what its server runs it on.
 //!
-//! The library's code runs with the caller's rights. So a library that is only found in a folder
-//! above the current one is taken if no other user could have put it there.
+//! The library's code runs with the caller's rights. So a library that is found in the current
+//! folder, above it or beside this program is taken if no other user can change it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,11 +17,17 @@ const BUILD_DIR: &str = "target";
 /// The folder in each of them.
 const LIBRARY_DIR: &str = "onnxruntime";
 
-/// The permission of all users to write.
+/// The permissions to write of the file's group and of all users, and the bit that lets a folder's
+/// users change only their own entries.
+const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
+const STICKY: u32 = 0o1000;
 
 /// Prints where Python's package has its libraries, without loading it.
 const PYTHON: &str = "\
+import sys
+# Python would take a package of the current folder, too.
+sys.path = [p for p in sys.path if p]
 import importlib.util as u
 s = u.find_spec('onnxruntime')
 print(s.submodule_search_locations[0] if s else '')";
@@ -33,12 +39,8 @@ pub(super) fn find(configured: Option<PathBuf>) -> Option<PathBuf> {
     if configured.is_some() || is_named {
         return configured;
     }
-    let of_program = || {
-        let mut folders = beside_program().into_iter();
-        folders.find_map(|folder| library_in(&folder.join(LIBRARY_DIR)))
-    };
-    let mut above = here_and_above().into_iter();
-    above.find_map(|folder| safe_library_in(&folder)).or_else(of_program).or_else(of_python)
+    let mut folders = here_and_above().into_iter().chain(beside_program());
+    folders.find_map(|folder| safe_library_in(&folder)).or_else(of_python)
 }
 
 /// The folders of data and of builds in the current folder and those above, the nearest first.
@@ -55,11 +57,10 @@ fn beside_program() -> Vec<PathBuf> {
     program.ancestors().skip(1).take(2).map(Path::to_owned).collect()
 }
 
-/// The library in `onnxruntime/` of a folder, unless another user can change it.
+/// The library in `onnxruntime/` of a folder, without links, unless another user can change it.
 fn safe_library_in(folder: &Path) -> Option<PathBuf> {
-    let library_folder = folder.join(LIBRARY_DIR);
-    let library = library_in(&library_folder)?;
-    if is_safe(folder) && is_safe(&library_folder) && is_safe(&library) {
+    let library = library_in(&folder.join(LIBRARY_DIR))?.canonicalize().ok()?;
+    if is_safe(&library) {
         return Some(library);
     }
     eprintln!(
@@ -69,11 +70,16 @@ fn safe_library_in(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Whether a file or a folder is the caller's or root's, and not all users may write to it.
-fn is_safe(path: &Path) -> bool {
+/// Whether no other user but root can change this file, or put another one in its place.
+fn is_safe(file: &Path) -> bool {
     let caller = rustix::process::geteuid().as_raw();
-    fs::metadata(path).is_ok_and(|about| {
-        [0, caller].contains(&about.uid()) && about.mode() & WRITABLE_BY_ALL == 0
+    let group = rustix::process::getegid().as_raw();
+    file.ancestors().all(|path| {
+        let Ok(about) = fs::symlink_metadata(path) else { return false };
+        let (mode, is_sticky) = (about.mode(), about.is_dir() && about.mode() & STICKY != 0);
+        let by_group = mode & WRITABLE_BY_GROUP != 0 && ![0, group].contains(&about.gid());
+        let by_others = by_group || mode & WRITABLE_BY_ALL != 0;
+        [0, caller].contains(&about.uid()) && (is_sticky || !by_others)
     })
 }
 
@@ -90,8 +96,7 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
 
 /// The library of Python's package `onnxruntime`.
 fn of_python() -> Option<PathBuf> {
-    // Python would take a package of the current folder, too.
-    let output = Command::new("python3").args(["-c", PYTHON]).current_dir("/").output().ok()?;
+    let output = Command::new("python3").args(["-c", PYTHON]).output().ok()?;
     let folder = String::from_utf8(output.stdout).ok()?;
     let folder = Path::new(folder.trim());
     folder.is_absolute().then(|| library_in(&folder.join("capi")))?
@@ -100,7 +105,7 @@ fn of_python() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -118,21 +123,30 @@ mod tests {
 
     #[test]
     fn a_library_that_another_user_can_change_is_not_taken() {
+        // The folder of temporary files is sticky: nobody else changes this one's entry.
         let folder = tempfile::tempdir().unwrap();
-        let library_folder = folder.path().join(LIBRARY_DIR);
-        fs::create_dir(&library_folder).unwrap();
+        let build = folder.path().join(BUILD_DIR);
+        let library_folder = build.join(LIBRARY_DIR);
+        fs::create_dir_all(&library_folder).unwrap();
         let library = library_folder.join("libonnxruntime.so.1");
         fs::write(&library, "").unwrap();
+        let paths = [folder.path(), &*build, &*library_folder, &*library];
         let set_mode =
             |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        for path in [folder.path(), library_folder.as_path(), library.as_path()] {
-            set_mode(path, 0o755);
-        }
-        assert_eq!(safe_library_in(folder.path()), Some(library.clone()));
-        for path in [folder.path(), library_folder.as_path(), library.as_path()] {
+        paths.iter().for_each(|path| set_mode(path, 0o755));
+        let found = || safe_library_in(&build);
+        let expected = library.canonicalize().unwrap();
+        assert_eq!(found().as_ref(), Some(&expected));
+        for path in paths {
             set_mode(path, 0o757);
-            assert_eq!(safe_library_in(folder.path()), None, "{}", path.display());
+            assert_eq!(found(), None, "{}", path.display());
             set_mode(path, 0o755);
         }
+        // What a link leads to counts.
+        let link = folder.path().join("link");
+        symlink(&build, &link).unwrap();
+        assert_eq!(safe_library_in(&link).as_ref(), Some(&expected));
+        set_mode(&library_folder, 0o757);
+        assert_eq!(safe_library_in(&link), None);
     }
 }

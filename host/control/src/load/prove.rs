@@ -90,7 +90,7 @@ struct RowSubject {
 }
 
 /// Raised when the trial or the rules for graphs change, so that all proofs are made again.
-const ROW_PROOF_VERSION: u32 = 2;
+const ROW_PROOF_VERSION: u32 = 3;
 
 /// The identity of a library's file at the time of the proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

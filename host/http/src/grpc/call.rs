@@ -311,12 +311,11 @@ impl Inference {
         change: RepositoryChange<'_>,
         parameters: &HashMap<String, ModelRepositoryParameter>,
     ) -> Result<(), Status> {
-        let brought = Brought::of_grpc(parameters.iter());
-        let changed = match brought {
-            Ok(brought) => self.change_model(caller, change, brought).await,
-            Err(problem) => Err(problem),
+        let changed = async {
+            caller.operates()?;
+            self.change_model(caller, change, Brought::of_grpc(parameters.iter())?).await
         };
-        changed.map_err(|problem| status_of(&problem))
+        changed.await.map_err(|problem: Problem| status_of(&problem))
     }
 }
 

@@ -20,6 +20,9 @@ const FILE: &str = "file:";
 /// The name of a model's file, below the number of its version.
 const MODEL_FILE: &str = "model.onnx";
 
+/// The most files of a model, as of a package.
+const FILES_MAX: usize = 4096;
+
 /// What a call brings.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
@@ -113,7 +116,10 @@ impl Brought {
             )));
         }
         version.files.insert(file.to_owned(), content);
-        Ok(())
+        match version.files.len() > FILES_MAX {
+            true => Err(invalid(format!("the call brings over {FILES_MAX} files of the model"))),
+            false => Ok(()),
+        }
     }
 
     /// The configuration and the model's file. `notes` are those of the model now.

@@ -91,12 +91,14 @@ fn label_file(output: &TensorInfo, outputs: &[TensorInfo], notes: &TensorNotes) 
     let is_labelled = |output: &TensorInfo| {
         notes.labels.get(&*output.name).is_some_and(|labels| !labels.is_empty())
     };
+    if !is_labelled(output) {
+        return String::new();
+    }
     let mut others = outputs.iter().filter(|other| other.name != output.name);
-    match (is_labelled(output), others.any(is_labelled)) {
-        (false, _) => String::new(),
-        (true, false) => "labels.txt".into(),
+    match others.any(is_labelled) {
+        false => "labels.txt".into(),
         // With a slash it would be a file of a version.
-        (true, true) => format!("labels_{}.txt", output.name.replace('/', "_")),
+        true => format!("labels_{}.txt", output.name.replace('/', "_")),
     }
 }
 

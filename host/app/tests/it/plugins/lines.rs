@@ -106,12 +106,12 @@ fn a_call_that_used_up_its_time_is_kept_with_its_functions() {
 fn a_call_that_is_under_way_when_the_time_is_over_is_kept() {
     let server = server();
     let mut spec = processor("hostile", json!({}));
-    spec["limits"] = json!({ "cpu_ms": 60_000, "timeout_ms": 1000 });
+    spec["limits"] = json!({ "cpu_ms": 60_000, "timeout_ms": 4000 });
     server.pipeline("acme", "hostile", &spec);
-    done(&server, "hostile", "loop", "order-1").refused(504, "deadline_exceeded", &["1000 ms"]);
+    done(&server, "hostile", "loop", "order-1").refused(504, "deadline_exceeded", &["4000 ms"]);
     let lines = kept(&server, "acme", "hostile");
     let message = text(&lines[0], "message");
-    assert_names(message, &["no answer within 1000 ms: pre was under way", "limits.timeout_ms"]);
+    assert_names(message, &["no answer within 4000 ms: pre was under way", "limits.timeout_ms"]);
     assert_eq!(text(&lines[0], "request_id"), "order-1");
 }
 

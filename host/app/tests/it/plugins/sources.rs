@@ -493,6 +493,5 @@ fn memory_that_python_does_not_get_is_told_from_a_fault_after_it() {
     serve(&server, &answering(top, "bug()"));
     let problem = problem(&server);
     assert_eq!(problem["code"], "plugin_failed", "{problem}");
-    let log = server.log();
-    assert!(log.contains("ValueError: bug"), "{log}");
+    server.log_with("ValueError: bug");
 }

@@ -1,7 +1,6 @@
-//! The files of an archive of sources, and which files of a folder are the plugin's.
+//! The files of an archive of sources.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -22,19 +21,6 @@ const BUILT: [&str; 3] = [".pyc", ".tar", ".wasm"];
 /// The most bytes of an archive.
 const BYTES_MAX: usize = 64 << 20;
 
-/// Whether a file or a folder of a plugin's folder is not part of the plugin. `is_top` says whether
-/// it lies directly in the plugin's folder.
-pub(super) fn is_left_out(name: &OsStr, is_folder: bool, is_top: bool) -> bool {
-    let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { return true };
-    if is_folder {
-        return LEFT_OUT.contains(&name)
-            || is_top && LEFT_OUT_AT_THE_TOP.contains(&name)
-            || name.ends_with(ABOUT_PACKAGES);
-    }
-    let is_test = name.starts_with("test_") && name.ends_with(".py");
-    is_test || BUILT.iter().any(|end| name.ends_with(end))
-}
-
 /// Files by their paths in the archive.
 #[derive(Default)]
 pub(super) struct Files {
@@ -50,14 +36,15 @@ impl Files {
         for entry in fs::read_dir(folder).with_context(shown)? {
             let entry = entry.with_context(shown)?;
             let (name, kind) = (entry.file_name(), entry.file_type().with_context(shown)?);
-            if is_left_out(&name, kind.is_dir(), is_top) {
-                continue;
-            }
-            let below = format!("{below}{}", name.to_string_lossy());
-            if kind.is_dir() {
+            let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+            let below = format!("{below}{name}");
+            let is_left_out =
+                LEFT_OUT.contains(&name) || is_top && LEFT_OUT_AT_THE_TOP.contains(&name);
+            if kind.is_dir() && !is_left_out && !name.ends_with(ABOUT_PACKAGES) {
                 self.add(&entry.path(), &format!("{below}/"), false)?;
             }
-            if !kind.is_file() {
+            let is_test = name.starts_with("test_") && name.ends_with(".py");
+            if !kind.is_file() || is_test || BUILT.iter().any(|end| name.ends_with(end)) {
                 continue;
             }
             let content =

@@ -92,7 +92,7 @@ pub(super) fn is_component(folder: &Path) -> Result<bool> {
 }
 
 /// The package's name without its scope, or the folder's.
-fn name_of(manifest: &serde_json::Value, folder: &Path) -> Result<String> {
+pub(super) fn name_of(manifest: &serde_json::Value, folder: &Path) -> Result<String> {
     if let Some(name) = manifest["name"].as_str() {
         return Ok(name.rsplit('/').next().unwrap_or(name).to_owned());
     }

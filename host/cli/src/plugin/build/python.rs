@@ -59,6 +59,11 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     Ok(Module { name, file, is_of_folder: true })
 }
 
+/// The plugin's name.
+pub(super) fn name_of(manifest: &Table) -> Result<String> {
+    Ok(Manifest::of(manifest)?.name)
+}
+
 /// Write the lock file of the packages of the plugin in `folder`, unless a build has written it.
 pub(super) fn lock(folder: &Path) -> Result<()> {
     packages::lock(folder, &python_manifest(folder)?).map(drop)

@@ -3,7 +3,6 @@
 //! of it.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,42 +10,53 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use gristmill_core::Digest;
 
-use super::{files, js, python};
-use crate::plugin::language::Language;
+use super::{js, python};
+use crate::plugin::language::{Language, js_manifest, python_manifest};
 use crate::plugin::sdk;
 
-/// The folder with packages that a build in JavaScript reads.
-const PACKAGES: &str = "node_modules";
-
-/// The link in it to the SDK, whose digest counts already.
-const SDK_LINK: &str = "gristmill-plugin";
+/// Folders that no build reads: of version control, of tests and of tools; and the link to the SDK.
+const LEFT_OUT: [&str; 13] = [
+    ".git",
+    ".hg",
+    ".venv",
+    ".idea",
+    ".vscode",
+    ".tox",
+    "__pycache__",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "requests",
+    "gristmill-plugin",
+];
 
 /// The digest of the plugin in `folder`. None for those whose builds are the same each time.
 ///
 /// # Errors
 /// A file cannot be read.
 pub(crate) fn sources(folder: &Path) -> Result<Option<Digest>> {
-    let language = Language::of(folder)?;
-    let tools = match language {
+    let (name, tools) = match Language::of(folder)? {
         Language::Rust | Language::C => return Ok(None),
         Language::Python if !python::is_component(folder)? => return Ok(None),
         Language::Js if !js::is_component(folder)? => return Ok(None),
-        Language::Python => python::COMPONENTIZE_PY,
+        Language::Python => (python::name_of(&python_manifest(folder)?)?, python::COMPONENTIZE_PY),
         // Its tools are pinned in a file of the SDK.
-        Language::Js => "",
+        Language::Js => (js::name_of(&js_manifest(folder)?, folder)?, ""),
     };
     let mut list = format!("1 sdk {} {tools}\n", sdk::version());
-    let mut files = Walk { language, seen: BTreeSet::new(), list: &mut list };
+    let mut files = Walk { seen: BTreeSet::new(), list: &mut list, out: format!("{name}.wasm") };
     files.folder(folder, Path::new(""))?;
     Ok(Some(Digest::of(list.as_bytes())))
 }
 
 struct Walk<'a> {
-    language: Language,
     /// The folders so far, so that links make no circle.
     seen: BTreeSet<PathBuf>,
     /// A line for each file.
     list: &'a mut String,
+    /// The file that the build makes.
+    out: String,
 }
 
 impl Walk<'_> {
@@ -64,27 +74,17 @@ impl Walk<'_> {
             let failed = || path.display().to_string();
             // A link without a target is not part of the build.
             let Ok(metadata) = fs::metadata(&path) else { continue };
-            if self.is_left_out(&below, &name, metadata.is_dir()) {
-                continue;
-            }
             if metadata.is_dir() {
-                self.folder(&path, &below)?;
-            } else if metadata.is_file() {
+                if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
+                    self.folder(&path, &below)?;
+                }
+            } else if metadata.is_file() && below.as_os_str() != self.out.as_str() {
                 let content = fs::read(&path).with_context(failed)?;
                 let shown = below.to_string_lossy();
                 let _ = writeln!(self.list, "{} {} {shown}", Digest::of(&content), shown.len());
             }
         }
         Ok(())
-    }
-
-    /// Whether the build does not read the file or folder `name`, whose path is `below`.
-    fn is_left_out(&self, below: &Path, name: &OsStr, is_folder: bool) -> bool {
-        if self.language == Language::Js && below.iter().any(|part| part == PACKAGES) {
-            return name == SDK_LINK;
-        }
-        let is_top = below.iter().count() == 1;
-        files::is_left_out(name, is_folder, is_top)
     }
 }
 
@@ -117,20 +117,7 @@ mod tests {
         symlink(folder.path(), folder.path().join("circle")).unwrap();
         symlink("none", folder.path().join("dangling")).unwrap();
         let first = now();
-        // The same as an archive of sources leaves out.
-        for left_out in [
-            "sums.wasm",
-            "other.wasm",
-            "sums.tar",
-            "test_app.py",
-            ".DS_Store",
-            "__pycache__/app.pyc",
-            "requests/a.json",
-            "tests/a.py",
-            "venv/lib/a.py",
-            "node_modules/a.js",
-            ".git/HEAD",
-        ] {
+        for left_out in ["sums.wasm", "__pycache__/app.pyc", "requests/a.json", ".git/HEAD"] {
             write(left_out, "x");
             assert_eq!(now(), first, "{left_out}");
         }
@@ -146,33 +133,9 @@ mod tests {
         changes("a file behind a link");
         fs::rename(folder.path().join("lib"), folder.path().join("bil")).unwrap();
         changes("a name");
-        write("lib/requests/a.py", "a = 1");
-        changes("a package with the name of a folder that counts only at the top");
+        write("lib/sums.wasm", "a model of the plugin's");
+        changes("a file with the name of the component");
         write("Cargo.toml", "");
         assert!(sources(folder.path()).is_err(), "of two languages");
-    }
-
-    #[test]
-    fn packages_count_in_javascript_but_for_the_sdk() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |path: &str, content: &str| {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        };
-        let now = || sources(folder.path()).unwrap().unwrap();
-        write("package.json", r#"{ "name": "sums", "gristmill": { "component": true } }"#);
-        write("plugin.js", "1");
-        let first = now();
-        for left_out in ["sums.wasm", "node_modules/gristmill-plugin/a.js", "tests/a.js"] {
-            write(left_out, "x");
-            assert_eq!(now(), first, "{left_out}");
-        }
-        let mut before = first;
-        for read in ["node_modules/a/tests/a.js", "node_modules/.pnpm/b/b.js", "lib/tests/a.js"] {
-            write(read, "x");
-            assert_ne!(now(), before, "{read}");
-            before = now();
-        }
     }
 }

@@ -164,7 +164,13 @@ impl TestedModel {
     fn of(matches: &ArgMatches) -> Result<Self> {
         let text = |name: &str| matches.get_one::<String>(name);
         let model = text("model").context("--model is missing")?;
-        match (Model::named(model), text("tenant")) {
+        let tenant = text("tenant");
+        // A folder here may have the name of a model on the server.
+        let named = match tenant {
+            Some(_) if !model.contains(['/', '.']) => Model::OnServer(model.clone()),
+            _ => Model::named(model),
+        };
+        match (named, tenant) {
             (Model::File(file), None) => {
                 admin::refuse_flags(matches, "no server is asked without --tenant")?;
                 Ok(Self::File(file))

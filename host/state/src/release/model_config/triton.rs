@@ -242,7 +242,10 @@ fn read_outputs(
         let name = output.require("name", name)?;
         let file = file.filter(|file| !file.is_empty());
         let labels = file.map(|file| {
-            let kept = || previous.labels.get(&name).cloned().map(Labels);
+            // As `/config` names the file of an output's labels.
+            let of_output = format!("labels_{}.txt", name.replace('/', "_"));
+            let is_announced = file == "labels.txt" || file == of_output;
+            let kept = || previous.labels.get(&name).filter(|_| is_announced).cloned().map(Labels);
             files.get(&file).cloned().or_else(kept).unwrap_or_else(|| {
                 let text = format!(" is {file:?}: send this file, or leave it out");
                 output.fault("label_filename", text);

@@ -67,7 +67,9 @@ fn an_output_whose_file_is_not_sent_keeps_its_labels() {
         let labels = config.output.iter().flat_map(|output| output.labels.0.iter());
         labels.map(|label| label.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(labels(json!({ "name": "kept", "label_filename": "other.txt" })), ["old"]);
+    assert_eq!(labels(json!({ "name": "kept", "label_filename": "labels_kept.txt" })), ["old"]);
+    let other = json!({ "output": [{ "name": "kept", "label_filename": "other.txt" }] });
+    assert!(read(other).is_err(), "it may be a wrong name");
     assert_eq!(labels(json!({ "name": "kept", "label_filename": "labels.txt" })), ["cat", "dog"]);
     assert_eq!(labels(json!({ "name": "kept", "label_filename": "" })), [""; 0]);
 }
