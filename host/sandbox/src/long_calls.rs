@@ -11,7 +11,7 @@
 //! Invariants:
 //! - calls that are not tiny run on at most half of the serving threads at the same time, those of
 //!   all owners together. On the others a request never waits for a guest of another one. An owner
-//!   that is alone (`neighbours`) has all of them for its short calls;
+//!   that is alone (`neighbours`) has all of them;
 //! - a call's permits are given back only when its instance is gone, even if its request has left
 //!   long before;
 //! - memory of large guests is reset on the threads for long calls.
@@ -175,8 +175,7 @@ impl<'a> Serving<'a> {
         if account.is_background || account.pace.is_long(export, spent, moment) {
             return Place::Long;
         }
-        let is_alone = || export.is_short(spent) && account.is_alone(now.into_std());
-        if export.is_tiny(spent) || is_alone() {
+        if export.is_tiny(spent) || account.is_alone(now.into_std()) {
             return Place::Anywhere;
         }
         if account.pace.is_over_share(moment) { Place::Long } else { Place::Turn }

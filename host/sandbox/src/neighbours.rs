@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// An owner is alone if nobody else has sent a request for so long. Whoever sends one each time
-/// after that waits for the short calls of this owner that have begun: some milliseconds.
+/// An owner is alone if nobody else has sent a request for so long. Whoever sends one after that
+/// may wait some tens of milliseconds for the calls that have begun.
 const ALONE_AFTER: Duration = Duration::from_secs(10);
 
 /// The owners of the latest requests: the last one, and when another one came before it.

@@ -7,8 +7,7 @@
 //! | calls of an export take | they begin |
 //! |---|---|
 //! | less than [`TINY`] | on a serving thread: to move one takes longer than to run it |
-//! | less than [`SHORT`] | on a serving thread, while their owner is alone or within its share |
-//! | up to [`LONG_AFTER`] | on a serving thread, while their owner is within its share |
+//! | up to [`LONG_AFTER`] | on a serving thread, while their owner is alone or within its share |
 //! | more | on the threads for long calls |
 //!
 //! The sum counts all calls of an owner, whatever pipeline they belong to. A call that turns out to
@@ -28,10 +27,6 @@ const LONG_AFTER: Duration = Duration::from_millis(3);
 /// A call that takes less than this runs where it began. At most as many as the owner has permits
 /// wait for one another.
 const TINY: Duration = Duration::from_micros(100);
-
-/// A call of an owner that is alone runs where it began if it takes less. Whoever sends a request
-/// then waits for as many of them as the owner has permits.
-const SHORT: Duration = Duration::from_micros(500);
 
 /// The calls of an owner may use this part of the time of all serving threads together.
 const SHARE_OF_ALL: u32 = 10;
@@ -176,11 +171,6 @@ impl Export {
     /// Whether a call that has used `spent` so far is so short that it stays where it began.
     pub(crate) fn is_tiny(&self, spent: Duration) -> bool {
         spent <= TINY && self.mean.get() <= TINY
-    }
-
-    /// Whether a call that has used `spent` so far stays where it began if its owner is alone.
-    pub(crate) fn is_short(&self, spent: Duration) -> bool {
-        spent <= SHORT && self.mean.get() <= SHORT
     }
 
     fn surprised(&self, now: Duration) -> bool {

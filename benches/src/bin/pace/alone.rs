@@ -13,7 +13,7 @@ use crate::bench::Bench;
 use crate::clients::ClosedLoop;
 use crate::stage::Stage;
 
-const CALLS_US: [u64; 5] = [20, 500, 1500, 2500, 10_000];
+const CALLS_US: [u64; 5] = [80, 500, 1500, 2500, 10_000];
 const CLIENTS: usize = 64;
 const ROUNDS: usize = 5;
 

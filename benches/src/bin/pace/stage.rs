@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use gristmill_benches::load::Question;
 use gristmill_benches::server::Server;
@@ -29,6 +29,9 @@ pub(crate) struct Stage {
     /// The certificate and its key.
     folder: PathBuf,
 }
+
+/// The numbers of rounds that are tried for a call of some time.
+const TRIES: usize = 100;
 
 impl Stage {
     /// Start the server, with TLS or without, and put everything on it.
@@ -77,10 +80,13 @@ impl Stage {
     }
 
     /// A request of `busy` whose preprocess takes `time` of CPU time, by the server's own count.
+    ///
+    /// # Errors
+    /// A request fails, or no number of rounds takes this time: an empty call may take longer.
     pub(crate) async fn spin(&self, time: Duration) -> Result<Request<Bytes>> {
         let wanted = time.as_secs_f64() * 1e6;
         let mut rounds = 1 << 14;
-        loop {
+        for _ in 0..TRIES {
             let mut took = Vec::new();
             for _ in 0..9 {
                 took.push(self.cpu_us(rounds).await?);
@@ -90,8 +96,9 @@ impl Stage {
             if (0.9..=1.1).contains(&(took / wanted)) {
                 return request(next);
             }
-            rounds = next.clamp(rounds / 4, rounds * 4);
+            rounds = next.clamp(rounds / 4, rounds * 4).max(1);
         }
+        bail!("no call takes {wanted} us: the last one had {rounds} rounds")
     }
 
     /// The CPU time in microseconds of the plugin calls of one request.
