@@ -6,7 +6,6 @@
 use std::fmt::Display;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
-use tracing::subscriber::{NoSubscriber, with_default};
 
 /// Maximum bytes of the inputs that are made up for a first run.
 const INPUT_BYTES_MAX: usize = 64 << 20;
@@ -25,7 +24,7 @@ pub(crate) fn run_once(
 }
 
 /// The first of `sizes` that the model takes for the open dimensions after the first; 1 if it takes
-/// none. `run` runs it on one row. What is logged about sizes that it does not take is left out.
+/// none. `run` runs it on one row.
 pub(crate) fn open_size(
     info: &ModelInfo,
     pool: &BufferPool,
@@ -37,14 +36,9 @@ pub(crate) fn open_size(
     }
     let mut is_taken = |size: &usize| {
         let inputs = inputs(info, 1, *size, pool);
-        inputs.is_ok_and(|inputs| silently(|| run(&inputs)).is_ok())
+        inputs.is_ok_and(|inputs| run(&inputs).is_ok())
     };
     sizes.iter().copied().find(|size| is_taken(size)).unwrap_or(1)
-}
-
-/// Run a model on inputs that it may not take, and log nothing: the caller tells of its error.
-pub(crate) fn silently<T>(run: impl FnOnce() -> T) -> T {
-    with_default(NoSubscriber::new(), run)
 }
 
 /// So many rows for each of the model's inputs; `size` replaces the other open dimensions. An input

@@ -1,11 +1,13 @@
-//! One run with a limit on its time.
+//! One run with a limit on its time, on inputs that the model may not take.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use gristmill_core::{Model, ModelError, ModelErrorKind, Tensor, run_guarded};
+use tracing::dispatcher::{Dispatch, with_default};
 
-/// Run it once. If the model's runs can be ended, this one ends after `time`.
+/// Run it once. If the model's runs can be ended, this one ends after `time`. What a backend logs
+/// about the run is left out: the caller tells of its error.
 pub(crate) fn run_within(
     model: &mut dyn Model,
     inputs: &[Tensor],
@@ -22,7 +24,7 @@ pub(crate) fn run_within(
             }
             late
         });
-        let outcome = run_guarded(model, inputs);
+        let outcome = with_default(&Dispatch::none(), || run_guarded(model, inputs));
         drop(running);
         let ended = timer.is_ok_and(|timer| timer.join().unwrap_or(false));
         (outcome, ended)

@@ -13,13 +13,14 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{Model, ModelError, ModelInfo, Tensor};
+use gristmill_core::{Model, ModelError, ModelInfo, Tensor, run_guarded};
 use serde::{Deserialize, Serialize};
 
 use crate::backends::Backends;
 use crate::inspect::Inspected;
 use crate::options::{LoadOptions, ProviderKind};
 use crate::probe;
+use crate::run_within::run_within;
 use crate::source::ModelSource;
 
 /// The largest batch that is measured, and that is allowed if no size is better than all others.
@@ -126,8 +127,10 @@ impl Subject<'_> {
             reason,
         };
         let largest = if self.forms_batches { largest } else { 1 };
-        let run = |inputs: &[Tensor]| model.run(inputs).map(drop);
-        let open = probe::open_size(info, pool, &OPEN_SIZES, run);
+        // Runs that cannot be ended get small inputs.
+        let sizes = if model.interrupt().is_some() { &OPEN_SIZES[..] } else { &OPEN_SIZES[2..] };
+        let run = |inputs: &[Tensor]| run_within(model, inputs, TOO_LONG_TO_TRY).map(drop);
+        let open = probe::open_size(info, pool, sizes, run);
         let made_up = |rows: usize| probe::inputs(info, rows, open, pool);
         let times = match times(model, made_up, largest) {
             Ok(times) => times,
@@ -287,7 +290,10 @@ fn times(
             Err(error) => return Err(error),
         };
         let started = Instant::now();
-        model.run(&inputs)?;
+        match run_guarded(model, &inputs) {
+            Err(_) if before.is_some() => break,
+            ran => ran?,
+        };
         let warm_up = started.elapsed();
         // The first run of a size may prepare it. That matters for short ones.
         let mut time = if warm_up > LONG_RUN { warm_up } else { Duration::MAX };

@@ -57,7 +57,8 @@ impl WarmUp<'_> {
             }
             match self.run_size((rows, open), instances, last) {
                 Ok(took) => last = Some(Timed { rows, took }),
-                Err(error) if error.kind == ModelErrorKind::OverLimit => {
+                // A request needs at least as much.
+                Err(error) if error.kind == ModelErrorKind::OverLimit && open == 1 => {
                     return Err(ModelError {
                         text: format!("{}: {}", first(rows), error.text),
                         ..error
@@ -86,6 +87,10 @@ impl WarmUp<'_> {
     /// The size of the open dimensions after the first.
     fn open_size(&self, sizes: &[usize], instances: &mut [Box<dyn Model>]) -> usize {
         let Some(model) = instances.first_mut().filter(|_| !sizes.is_empty()) else { return 1 };
+        if model.interrupt().is_none() {
+            // It could take long.
+            return 1;
+        }
         let run = |inputs: &[Tensor]| run_within(model.as_mut(), inputs, RUN_TIME_MAX).map(drop);
         probe::open_size(self.info, self.pool, &OPEN_SIZES, run)
     }
@@ -106,7 +111,7 @@ impl WarmUp<'_> {
                 last = Some(self.check_time((rows, open), model.as_mut(), before)?);
             }
             let began = Instant::now();
-            probe::silently(|| run_within(model.as_mut(), &inputs, RUN_TIME_MAX))?;
+            run_within(model.as_mut(), &inputs, RUN_TIME_MAX)?;
             longest = longest.max(began.elapsed());
         }
         Ok(longest)
@@ -128,7 +133,7 @@ impl WarmUp<'_> {
         }
         let inputs = probe::inputs(self.info, before.rows, open, self.pool)?;
         let began = Instant::now();
-        probe::silently(|| run_within(model, &inputs, RUN_TIME_MAX))?;
+        run_within(model, &inputs, RUN_TIME_MAX)?;
         let again = Timed { took: began.elapsed(), ..before };
         if is_slow(again) {
             let (took, limit) = (again.took.as_secs_f64(), RUN_TIME_MAX.as_secs());

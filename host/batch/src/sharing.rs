@@ -2,8 +2,8 @@
 //! each other.
 //!
 //! A proof and a declaration can be wrong. Two things show it: another number of rows comes out
-//! than went in, or a request that is run again alone gets another answer. Runs are repeated only
-//! where the independence of rows is declared, not proven.
+//! than went in, or a request that ran among others or padded, and is run again alone, gets another
+//! answer. Runs are repeated only where the independence of rows is declared, not proven.
 //!
 //! Invariant: once sharing has ended, no two requests run together, and none is padded or cut.
 

@@ -90,7 +90,9 @@ fn replace(shared: &LaneShared) {
     match made {
         Ok(model) => {
             tracing::info!(model = &*shared.name, "an instance was replaced");
-            state.add_instance(model);
+            let surplus = state.add_instance(model);
+            drop(state);
+            drop(surplus);
         }
         Err(error) => {
             tracing::error!(model = &*shared.name, ?error, "an instance cannot be replaced");

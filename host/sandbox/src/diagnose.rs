@@ -30,7 +30,9 @@ pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallErr
         wit::Failure::Internal(text) => {
             let is_memory_error = text.starts_with(MEMORY_ERROR);
             match state.limiter.refused() {
-                Some(limited) if is_memory_error || text.contains(MEMORY) => return over(limited),
+                // A tenant's budget may have room later.
+                Some(limited @ (Limited::Owner(_) | Limited::Waiting(_))) => return over(limited),
+                Some(limited) if speaks_of_memory(&text) => return over(limited),
                 None if is_memory_error => {
                     return CallError::OutOfMemory(CallLimit::Memory(state.limits.memory_bytes));
                 }
@@ -41,8 +43,12 @@ pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallErr
     })
 }
 
-/// The word that other runtimes and authors use for it.
-const MEMORY: &str = "memory";
+/// Whether a failure's text, without the place in the code that Python puts at its end, speaks of
+/// memory.
+fn speaks_of_memory(text: &str) -> bool {
+    let text = text.rsplit_once(" (").map_or(text, |(before, _)| before).to_ascii_lowercase();
+    ["memory", "alloc"].iter().any(|word| text.contains(word))
+}
 
 /// What the author of a guest that refused the request may have overlooked.
 fn overlooked(unread_parts: usize) -> &'static str {

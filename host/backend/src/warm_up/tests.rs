@@ -101,13 +101,19 @@ fn each_instance_runs_each_size_once_and_the_smallest_first() {
 fn dimensions_besides_rows_that_may_vary_have_the_first_size_that_the_model_takes() {
     let inputs: [(_, &[i64]); 2] = [(Dtype::Float32, &[-1, -1, 3]), (Dtype::String, &[-1, -1])];
     let (shapes, outcome) = warm(&inputs, &[2], &Seen::default());
-    // One row shows that the model takes the size.
-    assert_eq!(shapes[..4], [vec![1, 1, 3], vec![1, 1], vec![2, 1, 3], vec![2, 1]]);
+    assert_eq!(shapes[..2], [vec![2, 1, 3], vec![2, 1]]);
     assert!(outcome.unwrap().is_empty());
     let picture: [(_, &[i64]); 1] = [(Dtype::Float32, &[-1, 3, -1, -1])];
-    let (shapes, outcome) = warm(&picture, &[2], &Seen { dim_min: 3, ..Seen::default() });
-    assert_eq!(shapes[2..], [[2, 3, 64, 64], [2, 3, 64, 64]]);
+    let (shapes, outcome) =
+        warm(&picture, &[2], &Seen { dim_min: 3, can_be_ended: true, ..Seen::default() });
+    // One row shows which size the model takes.
+    let expected = [[1, 3, 1, 1], [1, 3, 64, 64], [2, 3, 64, 64], [2, 3, 64, 64]];
+    assert_eq!(shapes, expected);
     assert!(outcome.unwrap().is_empty());
+    // A request may be smaller, so a lack of memory refuses nothing.
+    let large = Seen { dim_min: 3, can_be_ended: true, fails_from: Some(4), ..Seen::default() };
+    let (_, outcome) = warm(&picture, &[2, 4], &Seen { is_over_limit: true, ..large });
+    assert_eq!(outcome.unwrap(), ["a first run on 4 rows of zeros as told"]);
 }
 
 #[test]

@@ -7,8 +7,7 @@
 use std::time::Duration;
 
 use gristmill_core::{
-    Dtype, Likeness, Model, ModelError, ModelErrorKind, ModelUse, NamedTensor, Tensor, Turn,
-    run_guarded, run_guarded_with,
+    Dtype, Likeness, Model, ModelUse, NamedTensor, Tensor, Turn, run_guarded, run_guarded_with,
 };
 use smallvec::SmallVec;
 
@@ -41,7 +40,7 @@ pub(crate) struct Ran {
 fn check_slack(dtype: Dtype) -> f64 {
     match dtype {
         Dtype::Float16 | Dtype::Bfloat16 => 2.0,
-        _ => 20.0,
+        _ => 50.0,
     }
 }
 
@@ -104,6 +103,11 @@ impl Run<'_> {
                 let (left, right) = requests.split_at(requests.len() / 2);
                 self.solve(left, 0);
                 self.solve(right, 0);
+                if self.sharing.has_ended() {
+                    self.outcomes.truncate(before);
+                    self.shares.truncate(before);
+                    self.each_alone(requests);
+                }
             }
         }
     }
@@ -127,31 +131,21 @@ impl Run<'_> {
         self.stager.stage(request, 0, self.staged).ok()?;
         let again = run_guarded(self.model, self.staged);
         self.staged.clear();
-        let among = self.outcomes.get(before + index)?.as_ref().ok()?;
-        let company = match padding {
-            0 => format!("among {} requests", requests.len()),
-            _ => format!("among {} requests and {padding} rows of padding", requests.len()),
-        };
-        let again = match again {
-            Ok(again) => again,
-            Err(ModelError {
-                kind: ModelErrorKind::Failed | ModelErrorKind::InvalidInput,
-                text,
-            }) => {
-                return Some(format!("{company}, one got an answer, and alone it fails: {text}"));
-            }
-            Err(_) => return None,
-        };
+        if self.stop.is_ordered() {
+            // Its answer says nothing.
+            return None;
+        }
+        let (again, among) = (again.ok()?, self.outcomes.get(before + index)?.as_ref().ok()?);
         let likeness = again
             .iter()
             .zip(among)
             .map(|(alone, among)| Likeness::of(alone, among, check_slack(alone.dtype())));
         let likeness = likeness.fold(Likeness::default(), Likeness::or);
         likeness.differs.then(|| {
-            let influence = likeness.influence;
+            let (requests, influence) = (requests.len(), likeness.influence);
             format!(
-                "{company}, one got another answer than alone: it differs by {influence:.0e} of \
-                 its largest element"
+                "among {requests} requests and {padding} rows of padding, one got another answer \
+                 than alone: it differs by {influence:.0e} of its largest element"
             )
         })
     }

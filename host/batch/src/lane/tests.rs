@@ -270,7 +270,7 @@ async fn a_request_that_gives_an_input_with_a_default_runs_alone() {
     let mut runs: Vec<_> = (0..3).map(|_| bench.started.recv().unwrap()).collect();
     runs.sort_unstable();
     assert_eq!(runs, [1, 2, 3], "the two others shared a batch, and nothing was padded");
-    // Nobody can join it, so it does not wait for others.
+    // No other request can join it, so it runs at once.
     let delayed = LaneConfig { max_queue_delay: BOUND * 2, ..LaneConfig::new(8, 64) };
     let waiting = bench_with(delayed);
     waiting.finish(1);

@@ -44,29 +44,34 @@ impl LockedState<'_> {
     pub(crate) fn lose(&mut self, told_before: Instant) -> Option<Lost> {
         let lost = self.state.running.lose(told_before)?;
         self.lane.tally.recent().lost += 1;
+        self.state.unreplaced += 1;
         Some(lost)
     }
 
     /// Refuse all requests because of lost runs, until one of these ends.
     pub(crate) fn refuse_for_lost(&mut self, why: Refusal) {
-        self.state.unreplaced += 1;
         self.refuse(why);
     }
 
     /// The instance of a lost run cannot be replaced. Refuse all requests if the lane has none
     /// left, nor a run that may give one back, until the lost run ends.
     pub(crate) fn not_replaced(&mut self, why: Refusal) {
-        self.state.unreplaced += 1;
         if self.state.idle.is_empty() && self.state.running.is_empty() {
             self.refuse(why);
         }
     }
 
-    /// Add an instance in place of a lost one.
-    pub(crate) fn add_instance(&mut self, model: Box<dyn Model>) {
+    /// Add an instance in place of a lost one. Returns it if the lost one is back already. Dropping
+    /// it takes long, so that must happen outside the lane's lock.
+    #[must_use]
+    pub(crate) fn add_instance(&mut self, model: Box<dyn Model>) -> Option<Box<dyn Model>> {
+        let Some(unreplaced) = self.state.unreplaced.checked_sub(1) else { return Some(model) };
+        self.state.unreplaced = unreplaced;
         self.state.idle.push(Instance::new(model));
+        self.serve_again();
         self.lane.freed.notify_one();
         self.wake_worker(now());
+        None
     }
 
     /// Whether this worker must end, because a lost worker came back and there is one too many.

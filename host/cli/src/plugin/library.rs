@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_library_that_another_user_can_change_is_not_taken() {
-        // The folder of temporary files is sticky: nobody else changes this one's entry.
+        // In a sticky folder, as that of temporary files, users change only their own entries.
         let folder = tempfile::tempdir().unwrap();
         let build = folder.path().join(BUILD_DIR);
         let library_folder = build.join(LIBRARY_DIR);
@@ -134,12 +134,12 @@ mod tests {
         let set_mode =
             |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         paths.iter().for_each(|path| set_mode(path, 0o755));
-        let found = || safe_library_in(&build);
+        let library_found = || safe_library_in(&build);
         let expected = library.canonicalize().unwrap();
-        assert_eq!(found().as_ref(), Some(&expected));
+        assert_eq!(library_found().as_ref(), Some(&expected));
         for path in paths {
             set_mode(path, 0o757);
-            assert_eq!(found(), None, "{}", path.display());
+            assert_eq!(library_found(), None, "{}", path.display());
             set_mode(path, 0o755);
         }
         // What a link leads to counts.

@@ -170,22 +170,22 @@ fn a_key_goes_only_to_the_server_that_the_command_names() {
         let path = cli.write(file, format!("[[target]]\nurl = \"{url}\"\n"));
         path.to_str().unwrap().to_owned()
     };
-    let own = write("own.toml", &format!("{address}/v2/models/ranker"));
+    let own_targets = write("own.toml", &format!("{address}/v2/models/ranker"));
     let foreign = write("foreign.toml", &other);
     let errors = |arguments: &[&str]| {
         let document = bench(&cli, &[arguments, &["--rate", "50", "-c", "1"]].concat());
         document["measured"][0]["errors"].clone()
     };
-    assert_eq!(errors(&["--targets", &own, address]), Value::Null);
-    assert_ne!(errors(&["--targets", &own]), Value::Null);
+    assert_eq!(errors(&["--targets", &own_targets, address]), Value::Null);
+    assert_ne!(errors(&["--targets", &own_targets]), Value::Null);
     assert_eq!(errors(&["--targets", &foreign, address]), Value::Null);
     let lines: Vec<_> = lines.try_iter().collect();
     assert!(lines.iter().any(|line| line.starts_with("GET / ")), "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains(KEY)), "{lines:?}");
 
-    let refused = Cli::new().refused(&["bench", "--targets", &own, "--key", KEY]);
+    let refused = Cli::new().refused(&["bench", "--targets", &own_targets, "--key", KEY]);
     assert!(refused.contains("--key is given, and no URL"), "{refused}");
-    let refused = Cli::new().refused(&["bench", "--targets", &own, address]);
+    let refused = Cli::new().refused(&["bench", "--targets", &own_targets, address]);
     assert!(refused.contains("URL is given, and no key"), "{refused}");
 }
 

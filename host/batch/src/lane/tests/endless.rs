@@ -215,6 +215,28 @@ async fn an_instance_that_cannot_be_replaced_serves_again_when_its_run_ends() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_whose_run_ends_before_its_replacement_fails_serves_on() {
+    let model = Endless::default();
+    let (fail, failing) = channel::<()>();
+    let failing = Mutex::new(failing);
+    let replace = move || {
+        let _ = failing.lock().unwrap().recv();
+        Err("no memory".into())
+    };
+    let (lane, lost_runs) = lane_with(&model, Box::new(replace));
+    let stuck = lose_run(&lane).await;
+    model.gate.set(true);
+    assert!(within("the stuck request ends", stuck).await.unwrap().is_err());
+    until("the lost run ends", || lost_runs.load(Ordering::Relaxed) == 0).await;
+    assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
+    drop(fail);
+    for _ in 0..100 {
+        assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
+    }
+    assert!(lane.refusal().is_none());
+}
+
 /// Runs of another lane over the same file count, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_serves_again_only_when_few_enough_runs_are_lost() {

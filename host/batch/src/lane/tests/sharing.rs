@@ -29,7 +29,10 @@ async fn a_wrong_declaration_is_found_and_no_answer_is_wrong() {
         assert_eq!(task.await.unwrap().unwrap(), [0.0]);
     }
     let why = bench.lane.batches_ended().unwrap();
-    assert!(why.contains("among 2 requests, one got another answer than alone"), "{why}");
+    assert!(
+        why.contains("among 2 requests and 0 rows of padding, one got another answer than alone"),
+        "{why}"
+    );
     assert!(!bench.lane.forms_batches());
     let statistics = bench.lane.statistics();
     assert_eq!((statistics.total.success, statistics.bisections), (3, 0));
@@ -79,7 +82,10 @@ async fn a_wrong_declaration_is_found_by_padding_alone() {
     assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [-1.0, 1.0]);
     assert_eq!((answered.batch_rows, answered.batch_tenants), (2, 1));
     let why = bench.lane.batches_ended().unwrap();
-    assert!(why.contains("among 1 requests and 2 rows of padding"), "{why}");
+    assert!(
+        why.contains("among 1 requests and 2 rows of padding, one got another answer than alone"),
+        "{why}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
