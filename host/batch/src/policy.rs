@@ -310,8 +310,8 @@ impl<T> Policy<T> {
     }
 
     /// The time at which a batch of this shape may go to an idle instance: at once if it fills a
-    /// preferred size or no request can join it, else when its oldest request has waited for the queue
-    /// delay.
+    /// preferred size or no request can join it, else when its oldest request has waited for the
+    /// queue delay.
     fn ready_at(&self, shape: &ShapeRows) -> Instant {
         let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
             &self.config;
