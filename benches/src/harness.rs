@@ -128,6 +128,7 @@ pub fn submission(tenant: &Name, input: &Arc<str>, tensor: &Tensor) -> Submissio
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + PATIENCE),
         keeps_apart: false,
+        more_follow: false,
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Submission {
     pub deadline: Deadline,
     /// Whether it shares batches only with requests of its tenant.
     pub keeps_apart: bool,
+    /// Whether its submitter submits more in the same turn, which may share its batch.
+    pub more_follow: bool,
 }
 
 /// The answer to a request.
@@ -110,7 +112,7 @@ struct QueuedRequest<'a> {
 impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
-            if let Some(late) = self.receipt.map(Receipt::late) {
+            if let Some(late) = self.receipt.map(|receipt| receipt.late(&self.shared.name)) {
                 self.answers.iter().for_each(|answer| late.ran(answer.used));
                 self.waiting.iter().for_each(|part| part.leave(late.clone()));
             }
@@ -300,7 +302,7 @@ impl Lane {
         let parts = split(RequestPart { inputs, optional, rows }, cut_at)?;
         let is_cut = parts.len() > 1;
         let expires_at = expires_at(policy, timeout);
-        let mut queued = self.enqueue(&arrival, parts)?;
+        let mut queued = self.enqueue(&arrival, parts, submission.more_follow)?;
         if queued.gathers {
             tokio::task::yield_now().await;
             // If it was answered meanwhile, another task has led.
@@ -337,6 +339,7 @@ impl Lane {
         &'a self,
         arrival: &Arrival<'a>,
         parts: RequestParts,
+        more_follow: bool,
     ) -> Result<QueuedRequest<'a>, SubmitError> {
         let shared = &*self.shared;
         let mut state = shared.lock();
@@ -353,7 +356,7 @@ impl Lane {
             state.wake_worker(arrival.at);
             return Ok(queued);
         }
-        queued.gathers = state.should_gather(arrival.at);
+        queued.gathers = more_follow || state.should_gather(arrival.at);
         drop(state);
         if !queued.gathers {
             lead(shared);

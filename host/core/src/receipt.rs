@@ -105,6 +105,8 @@ impl Record {
             if let Span::Call(call) = span
                 && call.stage == noted.stage
             {
+                call.began = noted.began.or(call.began);
+                call.waited = noted.waited.max(call.waited);
                 call.took = noted.took.or(call.took);
                 call.used = noted.used.or(call.used);
                 return;
@@ -128,8 +130,11 @@ impl Record {
         let mut stages = Stages { auth: self.auth, read: self.read, ..Stages::default() };
         for span in &self.spans {
             match span {
-                Span::Call(PluginCall { stage, took: Some(took), .. }) => stages.add(*stage, *took),
-                Span::Call(_) => {}
+                Span::Call(call) => {
+                    if let Some(took) = call.own_time() {
+                        stages.add(call.stage, took);
+                    }
+                }
                 Span::Run(ModelRun { queue, staging, infer, .. }) => {
                     stages.add(Stage::Queue, *queue);
                     stages.add(Stage::Infer, *infer);
@@ -201,8 +206,8 @@ pub trait Sink: Named {
     /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
 
-    /// Add the counters of what requests still use after they have ended.
-    fn add_late(&self, _late: &mut Late) {}
+    /// Add the counters of what requests still use of this model after they have ended.
+    fn add_late(&self, _late: &mut Late, _model: &str) {}
 }
 
 /// The record of a request under way. Dropping it closes it.
@@ -258,10 +263,10 @@ impl Receipt {
         Follow { traces: self.batches, progress }
     }
 
-    /// The counters for runs that end after the request.
-    pub fn late(&self) -> Late {
+    /// The counters for runs of this model that end after the request.
+    pub fn late(&self, model: &str) -> Late {
         let mut late = Late::default();
-        self.sinks.iter().for_each(|(sink, _)| sink.add_late(&mut late));
+        self.sinks.iter().for_each(|(sink, _)| sink.add_late(&mut late, model));
         late
     }
 

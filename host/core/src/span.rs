@@ -2,7 +2,7 @@
 //! ended, each with what it used.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::charge::ModelUse;
 use crate::stages::Stage;
@@ -26,11 +26,28 @@ pub struct CallUsage {
 pub struct PluginCall {
     /// The stage in which it ran.
     pub stage: Stage,
-    /// How long it took. None if it was still under way at the end.
+    /// When it began, if runs of models lie within it. Otherwise it began when the span before it
+    /// ended.
+    pub began: Option<Instant>,
+    /// How long it waited for models.
+    pub waited: Duration,
+    /// How long it took, with the time in which it waited. None if it was still under way at the end.
     pub took: Option<Duration>,
     /// The use that it made of its limits; up to its last pause if it was still under way at the
     /// end. None if it did not begin.
     pub used: Option<CallUsage>,
+}
+
+impl PluginCall {
+    /// A call of which only the stage is known.
+    pub fn new(stage: Stage) -> Self {
+        Self { stage, began: None, waited: Duration::ZERO, took: None, used: None }
+    }
+
+    /// How long it took, without the time in which it waited.
+    pub fn own_time(&self) -> Option<Duration> {
+        Some(self.took?.saturating_sub(self.waited))
+    }
 }
 
 /// A run of a model.
@@ -38,6 +55,9 @@ pub struct PluginCall {
 pub struct ModelRun {
     /// The model.
     pub model: Name,
+    /// When it came to the model's queue, if it lies within a call of a plugin. Otherwise that was
+    /// when the span before it ended.
+    pub began: Option<Instant>,
     /// How long it waited in the model's queue.
     pub queue: Duration,
     /// Copying its batch together. This is a part of `infer`.
@@ -61,6 +81,7 @@ impl ModelRun {
     pub fn new(model: Name, queue: Duration, infer: Duration) -> Self {
         Self {
             model,
+            began: None,
             queue,
             staging: None,
             infer,
@@ -83,7 +104,7 @@ pub enum Span {
 }
 
 /// A stage of a span, and how long it took. Stages of one span do not overlap: `infer` is without
-/// staging.
+/// staging. A call of a plugin is without the time in which it waited for models.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// The stage.
@@ -95,10 +116,18 @@ pub struct Step<'a> {
 }
 
 impl Span {
+    /// When it began, if it did not begin when the span before it ended.
+    pub fn began(&self) -> Option<Instant> {
+        match self {
+            Self::Call(call) => call.began,
+            Self::Run(run) => run.began,
+        }
+    }
+
     /// Its stages, in their order.
     pub fn steps(&self) -> impl Iterator<Item = Step<'_>> {
         let steps = match self {
-            Self::Call(call) => [call.took.map(|took| (call.stage, took)), None, None],
+            Self::Call(call) => [call.own_time().map(|took| (call.stage, took)), None, None],
             Self::Run(run) => {
                 let staging = run.staging.unwrap_or_default();
                 [

@@ -20,12 +20,26 @@ pub enum Stage {
     Infer,
     /// The call of `postprocess`.
     Post,
+    /// The call of `handle`, without the time in which it waits for models. A handler has no other
+    /// calls; its runs of models lie within this one.
+    Handle,
 }
 
 impl Stage {
     /// All stages, in their order.
-    pub const ALL: [Self; 7] =
-        [Self::Auth, Self::Read, Self::Pre, Self::Queue, Self::Staging, Self::Infer, Self::Post];
+    pub const ALL: [Self; 8] = [
+        Self::Auth,
+        Self::Read,
+        Self::Pre,
+        Self::Queue,
+        Self::Staging,
+        Self::Infer,
+        Self::Post,
+        Self::Handle,
+    ];
+
+    /// The stages that are calls of plugins.
+    pub const CALLS: [Self; 3] = [Self::Pre, Self::Post, Self::Handle];
 
     /// The name, as spans, metrics and `Server-Timing` entries have it.
     pub fn name(self) -> &'static str {
@@ -37,6 +51,7 @@ impl Stage {
             Self::Staging => "staging",
             Self::Infer => "infer",
             Self::Post => "post",
+            Self::Handle => "handle",
         }
     }
 }
@@ -64,6 +79,8 @@ pub struct Stages {
     pub infer: Option<Duration>,
     /// In the postprocessor.
     pub post: Option<Duration>,
+    /// In the handler, without the time in which it waited for models.
+    pub handle: Option<Duration>,
 }
 
 impl Stages {
@@ -77,6 +94,7 @@ impl Stages {
             Stage::Staging => &mut self.staging,
             Stage::Infer => &mut self.infer,
             Stage::Post => &mut self.post,
+            Stage::Handle => &mut self.handle,
         };
         *time = Some(time.unwrap_or_default() + took);
     }

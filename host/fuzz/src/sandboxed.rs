@@ -105,7 +105,13 @@ impl Sandboxed {
     }
 
     fn grant(&self) -> Grant<'_> {
-        Grant { limits: &self.limits, account: &self.account, usage: None, lines: None }
+        Grant {
+            limits: &self.limits,
+            account: &self.account,
+            usage: None,
+            lines: None,
+            models: None,
+        }
     }
 
     /// Fails unless the call's memory is given back. A long call gives it back on another thread.

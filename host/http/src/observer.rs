@@ -333,6 +333,7 @@ fn log_slow(request: &UnderWay<'_>, took: Duration, left_out: u64) {
         queue_ms = millis(stages.queue),
         infer_ms = millis(stages.infer),
         post_ms = millis(stages.post),
+        handle_ms = millis(stages.handle),
         rows = record.used().rows,
         batch_rows = record.batch_rows(),
         batch_tenants = record.batch_tenants(),
@@ -370,7 +371,11 @@ fn traced<'a>(request: &'a UnderWay<'_>, status: Option<u16>) -> EndedRequest<'a
 
 fn event(line: &Line) -> LogEvent {
     LogEvent {
-        stage: if line.call == "preprocess" { Stage::Pre } else { Stage::Post },
+        stage: match line.call {
+            "preprocess" => Stage::Pre,
+            "handle" => Stage::Handle,
+            _ => Stage::Post,
+        },
         time: line.time.clone(),
         level: line.level.as_str().to_lowercase(),
         message: line.message.clone(),

@@ -40,7 +40,7 @@ mod tests {
         let record = receipt.note();
         let call = |stage, us| {
             let used = CallUsage { cpu: Duration::from_micros(us), ..CallUsage::default() };
-            PluginCall { stage, took: None, used: Some(used) }
+            PluginCall { used: Some(used), ..PluginCall::new(stage) }
         };
         record.note_call(call(Stage::Pre, 120));
         let run = |rows, queue_us, batch_rows, batch_tenants| {

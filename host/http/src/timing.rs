@@ -12,11 +12,12 @@ pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-tim
 type Text = SmallVec<[u8; 128]>;
 
 /// The header's value. Times are in milliseconds with three decimals. None if the caller was not
-/// admitted. If a pipeline began to run, all of its stages are named; a stage that was not reached
-/// has 0.
+/// admitted. If a pipeline with a preprocessor began to run, all of its stages are named; a stage
+/// that was not reached has 0. Of a handler, `queue` and `infer` are the sums over its runs, which
+/// may lie side by side.
 pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     stages.auth?;
-    let Stages { auth, pre, queue, infer, post, .. } = *stages;
+    let Stages { auth, pre, queue, infer, post, handle, .. } = *stages;
     let of_pipeline =
         |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
     let mut text = Text::new();
@@ -34,6 +35,7 @@ pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     add(Stage::Queue, of_pipeline(queue));
     add(Stage::Infer, of_pipeline(infer));
     add(Stage::Post, of_pipeline(post));
+    add(Stage::Handle, handle);
     HeaderValue::from_bytes(&text).ok()
 }
 
@@ -62,6 +64,9 @@ mod tests {
         let failed = Stages { auth: ms(1), pre: ms(2), ..Stages::default() };
         let all = "auth;dur=1.000, pre;dur=2.000, queue;dur=0.000, infer;dur=0.000, post;dur=0.000";
         assert_eq!(server_timing(&failed).unwrap(), all);
+        let handled = Stages { auth: ms(1), infer: ms(3), handle: ms(2), ..Stages::default() };
+        let all = "auth;dur=1.000, infer;dur=3.000, handle;dur=2.000";
+        assert_eq!(server_timing(&handled).unwrap(), all);
     }
 
     #[test]

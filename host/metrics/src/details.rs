@@ -47,7 +47,7 @@ struct Shard {
     received: AtomicU64,
     sent: AtomicU64,
     model_ns: AtomicU64,
-    calls: [Calls; 2],
+    calls: [Calls; Stage::CALLS.len()],
 }
 
 /// The calls of one plugin.
@@ -108,7 +108,8 @@ impl Details {
             let Some(CallUsage { cpu, memory_bytes, host_memory_bytes, .. }) = *used else {
                 continue;
             };
-            let calls = &shard.calls[usize::from(*stage == Stage::Post)];
+            let Some(at) = Stage::CALLS.iter().position(|call| call == stage) else { continue };
+            let calls = &shard.calls[at];
             calls.cpu_ns.fetch_add(nanos(cpu), Relaxed);
             let memory = (memory_bytes + host_memory_bytes) as u64;
             // Most calls do not have the most, and a load does not take the cache line away.
@@ -174,7 +175,7 @@ impl Details {
         }
         let model_time = seconds(sum(&|shard| load(&shard.model_ns)));
         collected.add(family::REQUEST_MODEL_TIME, &whose, model_time);
-        for (at, stage) in [Stage::Pre, Stage::Post].into_iter().enumerate() {
+        for (at, stage) in Stage::CALLS.into_iter().enumerate() {
             let cpu = sum(&|shard| load(&shard.calls[at].cpu_ns));
             if cpu == 0 {
                 continue;

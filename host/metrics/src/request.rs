@@ -215,7 +215,7 @@ mod tests {
             ..CallUsage::default()
         };
         let (took, used) = (Some(Duration::from_millis(1)), Some(used));
-        record.spans.push(Span::Call(PluginCall { stage: Stage::Pre, took, used }));
+        record.spans.push(Span::Call(PluginCall { took, used, ..PluginCall::new(Stage::Pre) }));
         let infer = Duration::from_millis(3);
         record.spans.push(Span::Run(ModelRun {
             staging: Some(Duration::from_millis(1)),

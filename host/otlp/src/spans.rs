@@ -58,6 +58,9 @@ pub(crate) struct Spans {
     scope: InstrumentationScope,
 }
 
+/// Maximum stages of one request that are sent: a handler may run models many times.
+const STEPS_MAX: usize = 256;
+
 /// The parts of a span that differ.
 struct SpanParts {
     span_id: SpanId,
@@ -108,7 +111,17 @@ impl Spans {
         }
         let mut at = began;
         let mut runs = runs.iter();
-        for Step { stage, took, span: part } in record.steps() {
+        let mut last: Option<*const Part> = None;
+        for Step { stage, mut took, span: part } in record.steps().take(STEPS_MAX) {
+            // A handler's call and its runs overlap: each says when it began.
+            let this = part.map(std::ptr::from_ref);
+            if let Some(since) = part.filter(|_| this != last).and_then(Part::began) {
+                at = time_of(since);
+            }
+            last = this;
+            if let Some(Part::Call(call)) = part {
+                took = call.took.unwrap_or(took);
+            }
             let run = match part {
                 Some(Part::Run(run)) if stage == Stage::Infer => Some(run),
                 _ => None,

@@ -17,11 +17,22 @@ use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
 use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
+use crate::model_runs::ModelRuns;
+use crate::pause::PausablePermits;
 use crate::request::{Request, SharedContext};
 
 /// Maximum bytes that a host function copies, or elements that it reads, on a serving thread:
 /// about half a millisecond of work.
 pub(crate) const INLINE_BYTES_MAX: usize = 1 << 20;
+
+/// How a call runs models.
+pub(crate) struct ModelAccess {
+    pub(crate) runs: ModelRuns,
+    /// The permits that it gives back while it waits.
+    pub(crate) permits: Arc<PausablePermits>,
+    /// The runs so far.
+    pub(crate) count: usize,
+}
 
 /// The data of a call's store, with the per-call states `S` of its capabilities.
 pub(crate) struct CallState<S> {
@@ -37,6 +48,8 @@ pub(crate) struct CallState<S> {
     pub(crate) request: Option<Request>,
     /// Whether the guest has asked for the parts of the request.
     pub(crate) has_read_parts: bool,
+    /// None if the call may run no models.
+    pub(crate) models: Option<ModelAccess>,
     host_bytes_used: usize,
 }
 
@@ -56,6 +69,7 @@ impl<S> CallState<S> {
             context: None,
             request: None,
             has_read_parts: false,
+            models: None,
             host_bytes_used: 0,
         }
     }
@@ -64,6 +78,7 @@ impl<S> CallState<S> {
     pub(crate) fn end(&mut self) {
         self.context = None;
         self.request = None;
+        self.models = None;
         // The guest keeps none of the host's memory: what the call made counts no longer. An
         // instance that keeps some stays only for the rest of its request.
         if self.table.is_empty() {
@@ -196,7 +211,8 @@ mod tests {
     fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
         let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
+        let grant =
+            Grant { limits: &limits, account: &account, lines: None, usage: None, models: None };
         let call = || {
             let meter = Arc::new(Meter::new(limits.cpu));
             CallState::new(grant, meter, BufferPool::new(0), ())
@@ -216,7 +232,8 @@ mod tests {
         let usual = PluginLimits::default().hostcall_bytes;
         let limits = PluginLimits { hostcall_bytes: usual + 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
+        let grant =
+            Grant { limits: &limits, account: &account, lines: None, usage: None, models: None };
         let meter = Arc::new(Meter::new(limits.cpu));
         let new = || CallState::new(grant, meter.clone(), BufferPool::new(0), ());
         let (mut first, second) = (new(), new());

@@ -20,6 +20,7 @@ pub(crate) mod image;
 pub(crate) mod json;
 pub(crate) mod log;
 pub(crate) mod methods;
+pub(crate) mod models;
 pub(crate) mod prepare;
 pub(crate) mod refused;
 pub(crate) mod tensors;
@@ -84,7 +85,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    stateless: types, tensors, arrays, image, json, prepare, v0_1, v0_2;
+    stateless: types, tensors, arrays, image, json, models, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log;
 }

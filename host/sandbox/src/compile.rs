@@ -129,6 +129,8 @@ pub(crate) struct About {
     pub(crate) imports: Vec<String>,
     pub(crate) pre: bool,
     pub(crate) post: bool,
+    #[serde(default)]
+    pub(crate) handle: bool,
     /// The digest of its sources, if it says so.
     #[serde(default)]
     pub(crate) sources: Option<Digest>,
@@ -145,7 +147,7 @@ pub(crate) struct About {
 
 impl About {
     pub(crate) fn roles(&self) -> Roles {
-        Roles { pre: self.pre, post: self.post }
+        Roles { pre: self.pre, post: self.post, handle: self.handle }
     }
 }
 
@@ -223,10 +225,21 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
     let MadeComponent { imports, roles, sources, runtime, memory_bytes, image, .. } = made;
-    let (pre, post) = roles.map_or((false, false), |roles| (roles.pre, roles.post));
+    let none = Roles { pre: false, post: false, handle: false };
+    let Roles { pre, post, handle } = roles.unwrap_or(none);
     let content = image.place_in(&code);
-    let about =
-        About { digest, engine, imports, pre, post, sources, runtime, memory_bytes, content };
+    let about = About {
+        digest,
+        engine,
+        imports,
+        pre,
+        post,
+        handle,
+        sources,
+        runtime,
+        memory_bytes,
+        content,
+    };
     Ok((code, Verdict::Compiled(Box::new(about))))
 }
 

@@ -5,10 +5,12 @@ use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::call::CallState;
+use crate::capability::models::wit as models;
 use crate::capability::types::wit;
 use crate::error::{CallError, CallLimit, Failure, PASSED_KEY};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
+use crate::model_runs::{RunFault, RunFaultKind};
 
 /// The functions that are named of a guest that took too long, and the characters of their names.
 const FUNCTIONS_MAX: usize = 5;
@@ -41,6 +43,18 @@ pub(crate) fn failure<S>(failure: wit::Failure, state: &CallState<S>) -> CallErr
             }
         }
     })
+}
+
+/// The fault of a run that a guest passed on.
+pub(crate) fn run_fault(error: models::InferError) -> RunFault {
+    let (kind, text) = match error {
+        models::InferError::NotGranted(text) => (RunFaultKind::NotGranted, text),
+        models::InferError::InvalidInput(text) => (RunFaultKind::InvalidInput, text),
+        models::InferError::Overloaded(text) => (RunFaultKind::Overloaded, text),
+        models::InferError::Unavailable(text) => (RunFaultKind::Unavailable, text),
+        models::InferError::Failed(text) => (RunFaultKind::Failed, text),
+    };
+    RunFault { kind, text: cut(text) }
 }
 
 /// Whether a failure's text, without the place in the code that Python puts at its end, speaks of
@@ -205,7 +219,8 @@ mod tests {
     fn with_state(work: impl FnOnce(&CallState<()>)) {
         let limits = PluginLimits::default();
         let account = Account::new(1, 1, ByteBudget::new(1));
-        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
+        let grant =
+            Grant { limits: &limits, account: &account, lines: None, usage: None, models: None };
         let meter = Arc::new(Meter::new(limits.cpu));
         work(&CallState::new(grant, meter, BufferPool::new(0), ()));
     }

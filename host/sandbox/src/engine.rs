@@ -34,6 +34,7 @@ use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::load_error::LoadError;
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
+use crate::pause::PausablePermits;
 use crate::queue::{Round, Wanted};
 
 /// The time after which a running guest yields and its CPU budget is checked.
@@ -152,6 +153,16 @@ impl PluginEngine {
         export: &Round,
     ) -> Result<(CallPermits, Option<RestPermit>), CallError> {
         account.permits(wanted, export, &self.permits, &self.resting).await
+    }
+
+    /// The permits of a call that begins, which gives them back while it waits for models.
+    pub(crate) fn pausable(
+        &self,
+        account: &Account,
+        export: &Round,
+        held: (CallPermits, RestPermit),
+    ) -> Arc<PausablePermits> {
+        PausablePermits::new(account, (&self.permits, &self.resting), export, held)
     }
 
     /// The threads that run long calls.

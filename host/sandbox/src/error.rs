@@ -7,6 +7,8 @@ use tokio::sync::AcquireError;
 use tokio::task::JoinError;
 use wasmtime::component::ResourceTableError;
 
+use crate::model_runs::{RunFault, RunFaultKind};
+
 /// The failure that a plugin returned, with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -70,6 +72,9 @@ pub enum CallError {
     /// The plugin's answer goes over a limit or breaks the contract.
     #[error("plugin's answer cannot be used: {0}")]
     InvalidOutput(#[source] AnswerFault),
+    /// A run of a model gave no outputs, and the plugin passed that on.
+    #[error("a model gave no outputs: {0}")]
+    Model(RunFault),
     /// The plugin has no such export.
     #[error("plugin does not export `{0}`")]
     NotExported(&'static str),
@@ -127,6 +132,17 @@ pub enum CallLimit {
         limit: usize,
         /// The events that it wanted to wait for.
         events: usize,
+    },
+    /// Runs of models, in one call.
+    #[error("{0} runs of models in one request")]
+    Runs(usize),
+    /// Runs of models side by side.
+    #[error("{limit} runs of models side by side ({runs} wanted)")]
+    RunsAtOnce {
+        /// The limit.
+        limit: usize,
+        /// The runs that it wanted.
+        runs: usize,
     },
     /// Elements of tables.
     #[error("{0} table elements")]
@@ -230,6 +246,13 @@ impl CallError {
             Self::Busy(_) | Self::TooManyWait(_) => ErrorCode::TenantBusy,
             Self::TooBusy(_) => ErrorCode::Overloaded,
             Self::InvalidOutput(_) => ErrorCode::PluginInvalidOutput,
+            Self::Model(fault) => match fault.kind {
+                RunFaultKind::NotGranted => ErrorCode::PluginFailed,
+                RunFaultKind::InvalidInput => ErrorCode::PluginInvalidOutput,
+                RunFaultKind::Overloaded => ErrorCode::Overloaded,
+                RunFaultKind::Unavailable => ErrorCode::Unavailable,
+                RunFaultKind::Failed => ErrorCode::ModelFailed,
+            },
             Self::NotExported(_) | Self::Host(_) => ErrorCode::Internal,
         }
     }

@@ -6,6 +6,7 @@ use gristmill_core::{CallUsage, PluginLimits};
 
 use crate::account::Account;
 use crate::lines::Lines;
+use crate::model_runs::ModelRuns;
 
 /// State that a capability keeps for one call. A reused instance gets a new state for each call.
 pub(crate) trait PerCall: Sized {
@@ -32,4 +33,6 @@ pub struct Grant<'a> {
     pub lines: Option<Lines<'a>>,
     /// Gets the call's figures when the call ends, even if it fails.
     pub usage: Option<&'a OnceLock<CallUsage>>,
+    /// Takes the runs of models that the call asks for. None if it may run none.
+    pub models: Option<&'a ModelRuns>,
 }

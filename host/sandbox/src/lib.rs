@@ -6,8 +6,8 @@
 //!
 //! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks
 //! the file and says what is wrong with it, `compile` compiles it in a child process, where `init`
-//! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, and
-//! `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
+//! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, a
+//! [`HandlerPlugin`] the one of a pipeline with a handler, and `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
 //! called, `guest` is a store with its instance, which `rewind` makes fresh again, `call` is the
 //! state of one call, `capability` has one module for each interface that a plugin may import,
 //! `limiter` and `meter` count memory and CPU time, [`Account`] has the permits and the memory that
@@ -39,6 +39,7 @@ mod error;
 mod frames;
 mod grant;
 mod guest;
+mod handler;
 mod idle;
 mod init;
 mod language;
@@ -48,9 +49,11 @@ mod load_error;
 mod long_calls;
 mod mapped;
 mod meter;
+mod model_runs;
 mod neighbours;
 mod pace;
 mod pair;
+mod pause;
 mod plugin;
 mod queue;
 mod request;
@@ -58,6 +61,7 @@ mod rewind;
 mod runtime;
 mod sandbox;
 mod sources;
+mod took;
 mod worlds;
 
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
@@ -70,10 +74,12 @@ pub use engine::Instances;
 pub use error::{AnswerFault, CallError, CallLimit, Failure, HostFault, TooBusy};
 pub use grant::Grant;
 pub use gristmill_platform::child::JobStatus;
+pub use handler::HandlerPlugin;
 pub use idle::TenantReuse;
 pub use language::Language;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use load_error::{ComponentError, LoadError};
+pub use model_runs::{AskedRuns, ModelRuns, RunFault, RunFaultKind, RunOutcome, WantedRun};
 pub use neighbours::Neighbours;
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;

@@ -61,7 +61,7 @@ pub struct LineSource {
     pub plugin: Name,
     /// The pipeline.
     pub pipeline: Name,
-    /// `preprocess` or `postprocess`.
+    /// `preprocess`, `postprocess` or `handle`.
     pub call: &'static str,
     /// The lines of its owner.
     pub kept: Arc<KeptLines>,

@@ -75,8 +75,8 @@ pub enum ComponentError {
     NotUtf8,
     /// It exports none of the functions of a world; lists its exports.
     #[error(
-        "exports neither `preprocess` nor `postprocess`: {0}; build it for one of the worlds \
-         preprocessor, postprocessor, processor"
+        "exports none of `preprocess`, `postprocess` and `handle`: {0}; build it for one of the \
+         worlds preprocessor, postprocessor, processor, handler"
     )]
     NoWorld(String),
 }

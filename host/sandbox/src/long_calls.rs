@@ -32,12 +32,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::account::{Account, BACKGROUND_CALLS_PER_CORE, CallPermits};
+use crate::account::{Account, BACKGROUND_CALLS_PER_CORE};
 use crate::error::{CallError, HostFault};
 use crate::guest::Guest;
 use crate::idle::Keep;
 use crate::meter::Meter;
 use crate::pace::{Export, Moment};
+use crate::pause::HeldPermits;
 use crate::queue::Half;
 
 /// The threads for long calls.
@@ -63,7 +64,7 @@ pub(crate) struct NewCall<'a, T> {
     pub(crate) account: &'a Account,
     /// Whether it begins on the threads for long calls.
     pub(crate) begins_long: bool,
-    pub(crate) permits: CallPermits,
+    pub(crate) permits: HeldPermits,
     /// What becomes of the guest.
     pub(crate) keep: Keep,
 }
@@ -114,7 +115,7 @@ impl LongCalls {
     pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
         let NewCall { call, meter, export, account, begins_long, mut permits, keep } = new;
         let long = self.handle.clone();
-        let permit = permits.long.take();
+        let (permit, pausable) = (permits.take_long(), permits.pausable());
         let instance = Some((call, permits));
         let cpu = account.cpu().is_limited().then(|| account.cpu().clone());
         let mut noted = Noted { export, meter: meter.clone(), has_ended: false };
@@ -129,6 +130,13 @@ impl LongCalls {
         let permit = match permit {
             Some(permit) => permit,
             None => account.queue.long_permit(export.round()).await?,
+        };
+        let permit = match pausable {
+            None => Some(permit),
+            Some(permits) => {
+                permits.hold_long(permit);
+                None
+            }
         };
         meter.set_long();
         let running = async move {
@@ -237,7 +245,7 @@ impl<T> Drop for PendingCall<T> {
 
 /// A call under way, which can move to another thread.
 struct MovableCall<T: 'static> {
-    instance: Option<(CallFuture<T>, CallPermits)>,
+    instance: Option<(CallFuture<T>, HeldPermits)>,
     meter: Arc<Meter>,
     /// The owner's rate of CPU time, if it has a limit.
     cpu: Option<Arc<Rate>>,
@@ -274,7 +282,8 @@ impl<T: Send + 'static> MovableCall<T> {
         // To prepare a guest for its next call is work for its owner, too.
         let polled = polled.map(|polled| {
             polled.map(|(guest, outcome)| {
-                let ended_well = matches!(outcome, Ok(_) | Err(CallError::Failure(_)));
+                let ended_well =
+                    matches!(outcome, Ok(_) | Err(CallError::Failure(_) | CallError::Model(_)));
                 (if ended_well { self.keep.put(guest) } else { Some(guest) }, outcome)
             })
         });

@@ -7,10 +7,7 @@
 //! - [`Reuse::Tenant`]: possibly what earlier calls of the same plugin in the same pipeline left;
 //!   never anything of another pipeline, tenant or version of the plugin.
 
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
-
-use gristmill_core::Deadline;
+use std::sync::Arc;
 
 use crate::error::CallError;
 use crate::grant::Grant;
@@ -19,6 +16,7 @@ use crate::pace::{Export, Mean};
 use crate::plugin::{Placing, Plugin};
 use crate::queue::Half;
 use crate::request::{Context, Prepared, Request, Response, Results};
+use crate::took::Took;
 
 /// How the instances of a pipeline's plugins are used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +64,7 @@ pub struct KeptInstance {
 }
 
 /// How long guests that were rewound stay, and how many.
-fn rewound_stay() -> TenantReuse {
+pub(crate) fn rewound_stay() -> TenantReuse {
     TenantReuse { max_count: u32::MAX, ..TenantReuse::default() }
 }
 
@@ -160,44 +158,6 @@ impl PluginPair {
 }
 
 /// What becomes of a fresh guest: it is rewound, if it can be.
-fn rewound(idle: &Option<Arc<IdleGuests>>) -> Keep {
+pub(crate) fn rewound(idle: &Option<Arc<IdleGuests>>) -> Keep {
     idle.as_ref().map_or(Keep::Never, |idle| Keep::Rewound(None, idle.clone()))
-}
-
-/// Measures one request of a pair, also if it ends early.
-struct Took {
-    takes: Arc<Mean>,
-    /// When its first call began.
-    began: OnceLock<Instant>,
-}
-
-/// A request has to have so many times as much time as the mean takes.
-const TIMES_THE_MEAN: u32 = 2;
-
-impl Took {
-    fn new(takes: &Arc<Mean>) -> Self {
-        Self { takes: takes.clone(), began: OnceLock::new() }
-    }
-
-    /// The time at which a request with this deadline has to begin.
-    fn latest(&self, deadline: Deadline) -> Option<Instant> {
-        deadline.instant().checked_sub(self.takes.get() * TIMES_THE_MEAN)
-    }
-
-    /// The request has had both calls.
-    fn whole(mut self) {
-        if let Some(began) = self.began.take() {
-            self.takes.note(began.elapsed());
-        }
-    }
-}
-
-impl Drop for Took {
-    fn drop(&mut self) {
-        // One that ended early says only that it took at least so long.
-        let took = self.began.get().map_or(Duration::ZERO, Instant::elapsed);
-        if took > self.takes.get() {
-            self.takes.note(took);
-        }
-    }
 }

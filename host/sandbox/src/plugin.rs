@@ -1,35 +1,35 @@
-//! A loaded plugin, and the two calls that a pipeline makes.
+//! A loaded plugin, and the calls that a pipeline makes. `load` makes one of a compiled component.
 
-use std::borrow::Cow;
+mod load;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use gristmill_core::{CallUsage, Code, Digest, Opaque};
 use tokio::runtime::Handle;
-use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
+use wasmtime::component::{ComponentExportIndex, InstancePre};
 
 use crate::account::Account;
-use crate::artifact::Cached;
-use crate::capability::{StoreData, refused, wasi};
-use crate::compile::About;
-use crate::config::SandboxConfig;
+use crate::call::ModelAccess;
+use crate::capability::StoreData;
 use crate::diagnose;
 use crate::engine::PluginEngine;
 use crate::error::CallError;
 use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
-use crate::load_error::{ComponentError, LoadError};
 use crate::long_calls::{CallFuture, NewCall};
 use crate::mapped::named_code;
 use crate::meter::Meter;
 use crate::pace::Export;
+use crate::pause::HeldPermits;
 use crate::queue::{Half, Wanted};
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::rewind::FirstContent;
 use crate::runtime::LinkedRuntime;
-use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
+use crate::worlds::{
+    Contract, HandleRequest, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World,
+};
 
 /// A loaded plugin. Calls run side by side, in different instances.
 pub struct Plugin {
@@ -37,6 +37,7 @@ pub struct Plugin {
     instance: Opaque<InstancePre<StoreData>>,
     preprocess: Option<ComponentExportIndex>,
     postprocess: Option<ComponentExportIndex>,
+    handle: Option<ComponentExportIndex>,
     imports: Vec<String>,
     contract: Contract,
     /// Whether it imports WASI.
@@ -71,57 +72,6 @@ struct New<'a, R> {
 }
 
 impl Plugin {
-    /// Check a compiled component against the contract and the engine's limits.
-    ///
-    /// # Errors
-    /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
-    /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
-    pub(crate) fn load(
-        engine: Arc<PluginEngine>,
-        cached: Cached,
-        runtime: Option<Arc<LinkedRuntime>>,
-    ) -> Result<Self, LoadError> {
-        let Cached { component, about, first_content } = cached;
-        let roles = about.roles();
-        let About { imports, sources, memory_bytes, .. } = about;
-        let of = engine.clone();
-        let linker = match &runtime {
-            Some(runtime) => Cow::Borrowed(&*runtime.linker),
-            None => linker_for(&of, &component, &imports).map_err(LoadError::Contract)?,
-        };
-        let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
-        let needed = component.resources_required();
-        let memory_bytes = memory_bytes.unwrap_or_else(|| {
-            let pages = needed.as_ref().and_then(|needed| needed.max_initial_memory_size);
-            pages.unwrap_or(0).saturating_mul(64 << 10)
-        });
-        let table = needed.as_ref().and_then(|needed| needed.max_initial_table_size);
-        check_size(engine.config(), memory_bytes, table.unwrap_or(0))?;
-        component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
-        let index = |name| component.get_export_index(None, name);
-        let preprocess = index(Preprocess::EXPORT).filter(|_| roles.pre);
-        let postprocess = index(Postprocess::EXPORT).filter(|_| roles.post);
-        let contract = Contract::of_imports(&imports);
-        let contract = contract.ok_or(LoadError::Admit(ComponentError::SeveralContracts))?;
-        let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
-        let instance = Opaque::new(instance);
-        let plugin = Self {
-            first_content,
-            engine,
-            instance,
-            preprocess,
-            postprocess,
-            imports,
-            contract,
-            has_wasi,
-            sources,
-            runtime: runtime.clone(),
-            memory_bytes,
-        };
-        plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
-        Ok(plugin)
-    }
-
     /// Instantiate once within `grant`, and drop the instance. So a start function that traps, or a
     /// memory over the limit, is found when the plugin is deployed and not at its first request.
     ///
@@ -145,7 +95,11 @@ impl Plugin {
 
     /// The roles that its exports give it.
     pub fn roles(&self) -> Roles {
-        Roles { pre: self.preprocess.is_some(), post: self.postprocess.is_some() }
+        Roles {
+            pre: self.preprocess.is_some(),
+            post: self.postprocess.is_some(),
+            handle: self.handle.is_some(),
+        }
     }
 
     /// The version of the contract that it was built for, such as 0.3.
@@ -231,6 +185,20 @@ impl Plugin {
         }
     }
 
+    /// Call `handle` in an instance that `placing` has, or in a fresh one.
+    ///
+    /// # Errors
+    /// As for [`preprocess`](Self::preprocess).
+    pub(crate) async fn handle(
+        self: &Arc<Self>,
+        context: Arc<Context>,
+        request: Request,
+        grant: Grant<'_>,
+        placing: Placing<'_>,
+    ) -> Result<Response, CallError> {
+        self.call::<HandleRequest>(self.handle, New { context, request, grant, placing }).await
+    }
+
     async fn call<W: World>(
         self: &Arc<Self>,
         export: Option<ComponentExportIndex>,
@@ -257,23 +225,35 @@ impl Plugin {
         placing: Placing<'_>,
     ) -> Result<T, CallError> {
         let Placing { keep, export, half, latest, began } = placing;
-        let Grant { limits, account, usage, .. } = grant;
+        let Grant { limits, account, usage, models, .. } = grant;
         // What a call may pass beyond the default takes too long to copy on a serving thread.
         let is_long = self.engine.long_calls().begins(export, account, half)
             || limits.hostcall_bytes_over_default() > 0;
-        let rests = half == Half::First && keep.rests();
+        let rests = half == Half::First && (keep.rests() || models.is_some());
         let wanted = Wanted { half, is_long, rests, latest };
         let (permits, rest) = self.engine.permits(account, wanted, export.round()).await?;
         if let Some(began) = began {
             let _ = began.set(Instant::now());
         }
-        if let Some(rest) = rest {
-            keep.set_permit(rest);
-        }
+        let permits = match (rest, models) {
+            (Some(rest), Some(_)) => {
+                let held = (permits, rest);
+                HeldPermits::Pausable(self.engine.pausable(account, export.round(), held))
+            }
+            (rest, _) => {
+                if let Some(rest) = rest {
+                    keep.set_permit(rest);
+                }
+                HeldPermits::Whole(permits)
+            }
+        };
         let meter = Arc::new(Meter::new(limits.cpu));
         let kept = keep.take().and_then(|guest| self.engine.renew(guest, &grant, meter.clone()));
         let fresh = || Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi));
-        let guest = kept.unwrap_or_else(fresh);
+        let mut guest = kept.unwrap_or_else(fresh);
+        let access = models.zip(permits.pausable());
+        guest.store.data_mut().models =
+            access.map(|(runs, permits)| ModelAccess { runs: runs.clone(), permits, count: 0 });
         let new = NewCall {
             call: call(self.engine.begin(guest, account)?),
             meter: meter.clone(),
@@ -320,41 +300,6 @@ impl Plugin {
     pub(crate) fn long_calls(&self) -> Handle {
         self.engine.long_calls().handle().clone()
     }
-
-    /// Whether the exports have the types of their worlds.
-    fn check_exports(&self, linker: &Linker<StoreData>, roles: Roles) -> wasmtime::Result<()> {
-        match self.contract {
-            Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(linker, roles),
-            Contract::V0_2 | Contract::V0_3 => {
-                self.check_pair::<Preprocess, Postprocess>(linker, roles)
-            }
-        }
-    }
-
-    fn check_pair<Pre: World, Post: World>(
-        &self,
-        linker: &Linker<StoreData>,
-        roles: Roles,
-    ) -> wasmtime::Result<()> {
-        if roles.pre {
-            self.check::<Pre>(linker)?;
-        }
-        if roles.post {
-            self.check::<Post>(linker)?;
-        }
-        Ok(())
-    }
-
-    /// Whether the export has the types of its world.
-    fn check<W: World>(&self, linker: &Linker<StoreData>) -> wasmtime::Result<()> {
-        let component = linker.substituted_component_type(self.instance.component())?;
-        match component.get_export(self.engine.engine(), W::EXPORT).map(|export| export.ty) {
-            Some(ComponentItem::ComponentFunc(function)) => function
-                .typecheck::<W::Params, W::Results>(&component.instance_type())
-                .map_err(|error| error.context(format!("export `{}`", W::EXPORT))),
-            _ => wasmtime::bail!("`{}` is not a function", W::EXPORT),
-        }
-    }
 }
 
 /// Tells the figures of a call when it ends, also if its caller leaves before.
@@ -368,32 +313,4 @@ impl Drop for ToldAtTheEnd<'_> {
         // A grant is for one call, so nothing is set yet.
         let _ = self.usage.set(self.meter.usage());
     }
-}
-
-/// The engine's linker, or a copy of it with the interfaces that end the call.
-fn linker_for<'a>(
-    engine: &'a PluginEngine,
-    component: &Component,
-    imports: &[String],
-) -> wasmtime::Result<Cow<'a, Linker<StoreData>>> {
-    if !imports.iter().any(|import| refused::is_refused(import)) {
-        return Ok(Cow::Borrowed(engine.linker()));
-    }
-    let mut linker = engine.linker().clone();
-    refused::link(&mut linker, component)?;
-    Ok(Cow::Owned(linker))
-}
-
-/// Compare what the component needs with the size of the pool's slots.
-fn check_size(config: &SandboxConfig, memory: u64, table: u64) -> Result<(), LoadError> {
-    let SandboxConfig { memory_bytes_max, table_elements_max, .. } = config;
-    if memory > *memory_bytes_max as u64 {
-        let what = format!("its initial memory of {memory} bytes");
-        return Err(LoadError::TooLarge { what, limit: *memory_bytes_max });
-    }
-    if table > *table_elements_max as u64 {
-        let what = format!("its table of {table} elements");
-        return Err(LoadError::TooLarge { what, limit: *table_elements_max });
-    }
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The worlds of `wit/`: which exports make a component a plugin, and how each is called.
 
+mod handle;
 mod postprocess;
 mod preprocess;
 mod v0_1;
@@ -7,6 +8,7 @@ mod world;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::handle::HandleRequest;
 pub(crate) use self::postprocess::Postprocess;
 pub(crate) use self::preprocess::Preprocess;
 pub(crate) use self::v0_1::{Postprocess01, Preprocess01};
@@ -57,22 +59,30 @@ pub struct Roles {
     pub pre: bool,
     /// Exports `postprocess`.
     pub post: bool,
+    /// Exports `handle`.
+    pub handle: bool,
 }
 
 impl Roles {
     /// The roles of a component that exports these names; none if it has no role.
     pub(crate) fn of_exports(exports: &[String]) -> Option<Self> {
         let exported = |name: &str| exports.iter().any(|export| export == name);
-        let roles = Self { pre: exported(Preprocess::EXPORT), post: exported(Postprocess::EXPORT) };
-        (roles.pre || roles.post).then_some(roles)
+        let roles = Self {
+            pre: exported(Preprocess::EXPORT),
+            post: exported(Postprocess::EXPORT),
+            handle: exported(HandleRequest::EXPORT),
+        };
+        (roles.pre || roles.post || roles.handle).then_some(roles)
     }
 
     /// The world's name.
     pub fn world(self) -> &'static str {
-        match (self.pre, self.post) {
-            (true, true) => "processor",
-            (true, false) => "preprocessor",
-            (false, _) => "postprocessor",
+        match (self.pre, self.post, self.handle) {
+            (true, true, false) => "processor",
+            (true, false, false) => "preprocessor",
+            (false, _, false) => "postprocessor",
+            (false, false, true) => "handler",
+            (_, _, true) => "processor and handler",
         }
     }
 }

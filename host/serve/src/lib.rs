@@ -2,7 +2,7 @@
 //!
 //! In reading order: `access` finds the caller of a request, `quota` counts the request against the
 //! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around
-//! a model, `variant` chooses between a pipeline and its candidate, `evaluated` runs a request of
+//! a model, `handler` runs the models that a plugin asks for, `variant` chooses between a pipeline and its candidate, `evaluated` runs a request of
 //! either and counts it, `shadow` runs it once more with the candidate, `model` runs a model alone,
 //! `submit` passes a request to a lane, `readiness` says whether the server can serve. `edge` makes
 //! the request that a plugin gets, and the answer of its response.
@@ -24,6 +24,7 @@
 mod access;
 pub mod edge;
 mod evaluated;
+mod handler;
 mod model;
 mod pipeline;
 mod quota;

@@ -1,4 +1,4 @@
-//! Running one request through a pipeline, on one page.
+//! Running one request through a pipeline, on one page. `handler` has the way through a handler.
 //!
 //! Invariant: the tensors and the state between the two calls count against the tenant's budget
 //! until the request is answered.
@@ -174,12 +174,12 @@ impl Work {
         if !is_trial {
             receipt.charge_to(route.clone());
         }
-        let Program::Pair(pair) = &route.program;
         let mut own = None;
+        let mut lanes = route.program.lanes();
         let context = Arc::new(Context {
             tenant: route.tenant.clone(),
             pipeline: route.pipeline.clone(),
-            model: pair.model.clone(),
+            model: lanes.next().map_or(&route.pipeline, |(model, _)| model).clone(),
             request_id,
             settings: route.settings.clone(),
             deadline,
@@ -191,11 +191,10 @@ impl Work {
                 (false, true) => Collects::IfThereIsRoom,
                 (false, false) => Collects::No,
             };
-            let run =
-                PipelineRun { route: &route, pair, context, queueing, collects, own, receipt };
+            let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
             // Pinned here, because the timeout would move it.
-            let stages = pin!(run.stages(request));
-            timeout_at(deadline.instant().into(), stages).await
+            let running = pin!(run.run(request));
+            timeout_at(deadline.instant().into(), running).await
         };
         let outcome = match done {
             Ok(outcome) => outcome,
@@ -263,15 +262,14 @@ enum Collects {
 }
 
 /// One run of a pipeline, apart from its request.
-struct PipelineRun<'a> {
-    route: &'a Route,
-    pair: &'a Pair,
-    context: &'a Arc<Context>,
-    queueing: Queueing,
+pub(crate) struct PipelineRun<'a> {
+    pub(crate) route: &'a Route,
+    pub(crate) context: &'a Arc<Context>,
+    pub(crate) queueing: Queueing,
     collects: Collects,
     /// These lines.
-    own: &'a mut Option<Arc<OwnLines>>,
-    receipt: &'a mut Receipt,
+    pub(crate) own: &'a mut Option<Arc<OwnLines>>,
+    pub(crate) receipt: &'a mut Receipt,
 }
 
 /// Notes what the calls of a request used when it has run, also if its client or its time is gone.
@@ -286,7 +284,7 @@ impl Drop for CallsNoted<'_> {
         let record = self.receipt.note();
         for (stage, usage) in [(Stage::Pre, &self.pre), (Stage::Post, &self.post)] {
             if let Some(used) = usage.get().copied() {
-                record.note_call(PluginCall { stage, took: None, used: Some(used) });
+                record.note_call(PluginCall { used: Some(used), ..PluginCall::new(stage) });
             }
         }
     }
@@ -294,30 +292,60 @@ impl Drop for CallsNoted<'_> {
 
 /// A call of a plugin that ended now.
 fn ended(stage: Stage, started: Instant) -> PluginCall {
-    PluginCall { stage, took: Some(started.elapsed()), used: None }
+    PluginCall { took: Some(started.elapsed()), ..PluginCall::new(stage) }
+}
+
+/// A run of one of the pipeline's models for a request.
+pub(crate) fn submission(
+    route: &Route,
+    context: &Context,
+    queueing: Queueing,
+    inputs: Vec<NamedTensor>,
+) -> Submission {
+    Submission {
+        tenant: route.tenant.clone(),
+        weight: route.weight,
+        priority: queueing.priority.or(route.priority),
+        timeout: queueing.timeout,
+        inputs,
+        arrived: Instant::now(),
+        deadline: context.deadline,
+        keeps_apart: route.keeps_apart,
+        more_follow: false,
+    }
+}
+
+/// The error of a request whose plugin call failed in this stage.
+pub(crate) fn failed(stage: Stage) -> impl FnOnce(CallError) -> InferError {
+    move |error| match error {
+        CallError::Busy(over) => InferError::TenantBusy(over),
+        error => InferError::Plugin { stage, error },
+    }
 }
 
 impl PipelineRun<'_> {
-    async fn stages(self, request: Request) -> Result<Response, InferError> {
-        let Self { route, pair, context, queueing, collects, own, receipt } = self;
-        match collects {
+    async fn run(self, request: Request) -> Result<Response, InferError> {
+        let (route, bytes) = (self.route, &self.route.quota.bytes);
+        match self.collects {
             Collects::No => {}
-            Collects::IfThereIsRoom => *own = OwnLines::hold(&route.quota.bytes).ok(),
-            Collects::Always => *own = Some(OwnLines::hold(&route.quota.bytes)?),
+            Collects::IfThereIsRoom => *self.own = OwnLines::hold(bytes).ok(),
+            Collects::Always => *self.own = Some(OwnLines::hold(bytes)?),
         }
+        match &route.program {
+            Program::Pair(pair) => self.pair(pair, request).await,
+            Program::Handler(handler) => self.handler(handler, request).await,
+        }
+    }
+
+    async fn pair(self, pair: &Pair, request: Request) -> Result<Response, InferError> {
+        let Self { route, context, queueing, own, receipt, .. } = self;
         let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
-            Grant { limits, account, lines, usage: Some(usage) }
-        };
-        let failed = |stage| {
-            move |error| match error {
-                CallError::Busy(over) => InferError::TenantBusy(over),
-                error => InferError::Plugin { stage, error },
-            }
+            Grant { limits, account, lines, usage: Some(usage), models: None }
         };
 
         receipt.enters(Stage::Pre);
@@ -332,16 +360,7 @@ impl PipelineRun<'_> {
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
-        let submission = Submission {
-            tenant: route.tenant.clone(),
-            weight: route.weight,
-            priority: queueing.priority.or(route.priority),
-            timeout: queueing.timeout,
-            inputs: prepared.inputs,
-            arrived: Instant::now(),
-            deadline: context.deadline,
-            keeps_apart: route.keeps_apart,
-        };
+        let submission = submission(route, context, queueing, prepared.inputs);
         let rows = held_rows(&route.quota, rows_of(&pair.lane, &submission))?;
         let submitting = submit(&pair.model, &pair.lane, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;

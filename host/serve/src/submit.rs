@@ -41,13 +41,25 @@ pub(crate) async fn submit(
     submission: Submission,
     receipt: &mut Receipt,
 ) -> Result<Vec<NamedTensor>, SubmitError> {
+    let (run, outputs) = run_model(model, lane, submission, receipt).await;
+    receipt.note().spans.push(Span::Run(run));
+    outputs
+}
+
+/// Submit a request to the lane of a model. Returns this run of it, also if it failed.
+pub(crate) async fn run_model(
+    model: &Name,
+    lane: &Lane,
+    submission: Submission,
+    receipt: &Receipt,
+) -> (ModelRun, Result<Vec<NamedTensor>, SubmitError>) {
     let started = Instant::now();
     receipt.enters(Stage::Queue);
     let submitted = lane.submit(submission, Some(receipt)).await;
     let waited = started.elapsed();
     let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
     let run = ModelRun::new(model.clone(), queued, waited.saturating_sub(queued));
-    let (run, outputs) = match submitted {
+    match submitted {
         Ok(answered) => {
             let run = ModelRun {
                 staging: Some(answered.staging),
@@ -61,7 +73,5 @@ pub(crate) async fn submit(
             (run, Ok(answered.outputs))
         }
         Err(error) => (ModelRun { used: error.used(), ..run }, Err(error)),
-    };
-    receipt.note().spans.push(Span::Run(run));
-    outputs
+    }
 }

@@ -1,13 +1,14 @@
 //! A pipeline with everything resolved that a request needs, and its candidate likewise.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
 use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames, Stage};
 use gristmill_metrics::RequestFigures;
-use gristmill_metrics::usage::Counter;
-use gristmill_sandbox::{LineSource, PluginPair};
+use gristmill_metrics::usage::{Counter, Use};
+use gristmill_sandbox::{HandlerPlugin, LineSource, PluginPair};
 use tokio::sync::Semaphore;
 
 use crate::capture::Capture;
@@ -46,8 +47,9 @@ pub struct Route {
     pub quota: Arc<TenantQuota>,
     /// The figures of its requests, which are the same in every snapshot.
     pub figures: Arc<RequestFigures>,
-    /// Counts what its requests use.
-    pub usage: Arc<Counter>,
+    /// Counts what its requests use, for each model that they run. The first one also counts the
+    /// requests, and all that no model did.
+    pub usage: Vec<(Name, Arc<Counter>)>,
     /// The requests that are kept, if some shall be.
     pub capture: Option<Arc<Capture>>,
     /// The candidate for its place.
@@ -60,6 +62,8 @@ pub struct Route {
 pub enum Program {
     /// One plugin before one model, and one after it.
     Pair(Pair),
+    /// One plugin that runs the models which it needs.
+    Handler(Handler),
 }
 
 /// A preprocessor, a model and a postprocessor.
@@ -76,11 +80,34 @@ pub struct Pair {
     pub post: Arc<LineSource>,
 }
 
+/// A handler, and the models that it may run.
+pub struct Handler {
+    /// The plugin.
+    pub plugin: HandlerPlugin,
+    /// The plugin's name, and its lines.
+    pub source: Arc<LineSource>,
+    /// The models, by the names that the handler's code has for them.
+    pub models: BTreeMap<Name, HandlerModel>,
+}
+
+/// A model of a handler.
+pub struct HandlerModel {
+    /// The model's own name.
+    pub model: Name,
+    /// The lane of the model.
+    pub lane: Arc<Lane>,
+}
+
 impl Program {
-    /// The lanes of its models, by their names.
+    /// The lanes of its models, by the models' names. The first one is that of the context.
     pub fn lanes(&self) -> impl Iterator<Item = (&Name, &Arc<Lane>)> {
-        let Self::Pair(Pair { model, lane, .. }) = self;
-        std::iter::once((model, lane))
+        let (one, several) = match self {
+            Self::Pair(Pair { model, lane, .. }) => (Some((model, lane)), None),
+            Self::Handler(Handler { models, .. }) => {
+                (None, Some(models.values().map(|HandlerModel { model, lane }| (model, lane))))
+            }
+        };
+        one.into_iter().chain(several.into_iter().flatten())
     }
 
     /// Whether it runs models in the same lanes as another one.
@@ -92,8 +119,11 @@ impl Program {
 
     /// The call of a plugin in this stage: its name, and its lines.
     pub fn source_of(&self, stage: Stage) -> &Arc<LineSource> {
-        let Self::Pair(Pair { pre, post, .. }) = self;
-        if stage == Stage::Pre { pre } else { post }
+        match self {
+            Self::Pair(Pair { pre, .. }) if stage == Stage::Pre => pre,
+            Self::Pair(Pair { post, .. }) => post,
+            Self::Handler(Handler { source, .. }) => source,
+        }
     }
 }
 
@@ -133,12 +163,22 @@ pub enum Takes {
 impl Sink for Route {
     fn record(&self, record: &Record, took: Duration) {
         self.figures.record(record, took);
-        self.usage.record(record, took);
+        let Some(((_, first), others)) = self.usage.split_first() else { return };
+        let mut rest = Use::of(record);
+        for (model, counter) in others {
+            let used = Use::of_runs(record, model);
+            rest.take_away(&used);
+            counter.count(&used);
+        }
+        first.count(&rest);
     }
 
-    fn add_late(&self, late: &mut Late) {
+    fn add_late(&self, late: &mut Late, model: &str) {
         late.add(self.figures.clone());
-        late.add(self.usage.clone());
+        let of_model = self.usage.iter().find(|(name, _)| name.as_str() == model);
+        if let Some((_, counter)) = of_model.or(self.usage.first()) {
+            late.add(counter.clone());
+        }
     }
 }
 

@@ -54,7 +54,7 @@ impl Sink for Direct {
         self.usage.record(record, took);
     }
 
-    fn add_late(&self, late: &mut Late) {
+    fn add_late(&self, late: &mut Late, _: &str) {
         late.add(self.figures.clone());
         late.add(self.usage.clone());
     }

@@ -129,6 +129,7 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
         arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + patience),
         keeps_apart: false,
+        more_follow: false,
     }
 }
 

@@ -118,6 +118,7 @@ impl Inference {
             arrived: asked.receipt.record().arrived,
             deadline: asked.deadline,
             keeps_apart: own.keeps_apart,
+            more_follow: false,
         };
         let lane = served.lane.clone();
         let quota = own.quota.clone();

@@ -34,6 +34,11 @@ macro_rules! sums {
             pub fn add(&mut self, other: &Self) {
                 $(self.$field = self.$field.saturating_add(other.$field);)*
             }
+
+            /// Take away a part of it.
+            pub fn take_away(&mut self, part: &Self) {
+                $(self.$field = self.$field.saturating_sub(part.$field);)*
+            }
         }
 
         /// Counts what requests use.
@@ -43,7 +48,8 @@ macro_rules! sums {
         }
 
         impl Counter {
-            fn count(&self, used: &Use) {
+            /// Add what a request used.
+            pub fn count(&self, used: &Use) {
                 $(self.$field.fetch_add(used.$field, Relaxed);)*
             }
 
@@ -91,6 +97,20 @@ impl Use {
             received_bytes,
             sent_bytes,
         }
+    }
+}
+
+impl Use {
+    /// What the runs of this model took of a request's use: rows, and the time of the model and of
+    /// its queue.
+    pub fn of_runs(record: &Record, model: &Name) -> Self {
+        let (mut used, mut queue) = (ModelUse::default(), Duration::ZERO);
+        for run in record.runs().filter(|run| run.model == *model) {
+            used.add(run.used);
+            queue += run.queue;
+        }
+        let Charge { rows, model_us, .. } = used.charge();
+        Self { rows, model_us, queue_us: queue.as_micros() as u64, ..Self::default() }
     }
 }
 

@@ -56,6 +56,7 @@ impl Fixture {
         let (digest, engine) = (request.digest, request.engine.clone());
         let (imports, pre, post, sources) = (Vec::new(), true, false, None);
         let mut about = About {
+            handle: false,
             digest,
             engine,
             imports,

@@ -65,14 +65,16 @@ impl Made<'_> {
 
 #[test]
 fn exports_give_a_component_its_roles() {
-    for (exports, pre, post, world) in [
-        (&["preprocess"][..], true, false, "preprocessor"),
-        (&["postprocess", "something-else"], false, true, "postprocessor"),
-        (&["preprocess", "postprocess"], true, true, "processor"),
+    for (exports, [pre, post, handle], world) in [
+        (&["preprocess"][..], [true, false, false], "preprocessor"),
+        (&["postprocess", "something-else"], [false, true, false], "postprocessor"),
+        (&["preprocess", "postprocess"], [true, true, false], "processor"),
+        (&["handle"], [false, false, true], "handler"),
+        (&["preprocess", "postprocess", "handle"], [true; 3], "processor and handler"),
     ] {
         let CheckedComponent { roles, imports, .. } =
             Made { exports, ..Made::default() }.checked().unwrap();
-        assert_eq!((roles, roles.world()), (Roles { pre, post }, world));
+        assert_eq!((roles, roles.world()), (Roles { pre, post, handle }, world));
         assert!(imports.is_empty());
     }
     let error = Made { exports: &["process"], ..Made::default() }.checked().unwrap_err();

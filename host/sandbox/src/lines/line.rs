@@ -31,7 +31,7 @@ pub struct Line {
     pub pipeline: Name,
     /// The plugin.
     pub plugin: Name,
-    /// `preprocess` or `postprocess`.
+    /// `preprocess`, `postprocess` or `handle`.
     pub call: &'static str,
     /// The text, as the plugin gave it. It may have any characters.
     pub message: String,

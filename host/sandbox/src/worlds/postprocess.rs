@@ -50,7 +50,11 @@ pub(crate) fn outputs<S>(
     outputs.collect()
 }
 
-fn check(response: types::wit::Response, limits: &PluginLimits) -> Result<Response, CallError> {
+/// Check a response against the limits.
+pub(super) fn check(
+    response: types::wit::Response,
+    limits: &PluginLimits,
+) -> Result<Response, CallError> {
     if !(200..=599).contains(&response.status) {
         return Err(CallError::InvalidOutput(AnswerFault::Status(response.status)));
     }

@@ -17,7 +17,7 @@ impl Named for Charged {}
 impl Sink for Charged {
     fn record(&self, _: &Record, _: Duration) {}
 
-    fn add_late(&self, late: &mut Late) {
+    fn add_late(&self, late: &mut Late, _: &str) {
         late.add(self.0.clone());
     }
 }

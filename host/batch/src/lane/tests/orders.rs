@@ -95,6 +95,7 @@ fn submission_of(values: &[u8], patience: Duration) -> Submission {
         arrived: now(),
         deadline: Deadline::at(now() + patience),
         keeps_apart: false,
+        more_follow: false,
     }
 }
 

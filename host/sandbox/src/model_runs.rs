@@ -1,0 +1,73 @@
+//! The runs of models that a call asks for, on their way between the guest and whoever runs models.
+//!
+//! Refuses to know how models are run. A call asks for runs and waits for their outcomes, so there
+//! is at most one [`AskedRuns`] of a call at a time.
+
+use gristmill_core::NamedTensor;
+use tokio::sync::{mpsc, oneshot};
+
+/// A run that a call asks for.
+#[derive(Debug)]
+pub struct WantedRun {
+    /// The name that the plugin's code has for the model.
+    pub model: String,
+    /// A tensor for each of the model's inputs, if the plugin does it right.
+    pub inputs: Vec<NamedTensor>,
+}
+
+/// Why a run gave no outputs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct RunFault {
+    /// What a plugin may do about it.
+    pub kind: RunFaultKind,
+    /// What is wrong, for the plugin's author.
+    pub text: String,
+}
+
+/// The kinds of faults: the cases of the contract's `infer-error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunFaultKind {
+    /// The pipeline does not name the model.
+    NotGranted,
+    /// The inputs are not what the model takes.
+    InvalidInput,
+    /// The model or the tenant is too busy.
+    Overloaded,
+    /// The model cannot run now.
+    Unavailable,
+    /// The model failed.
+    Failed,
+}
+
+/// The outputs of a run, in the model's order.
+pub type RunOutcome = Result<Vec<NamedTensor>, RunFault>;
+
+/// Runs that a call asks for, to be run side by side.
+#[derive(Debug)]
+pub struct AskedRuns {
+    /// The runs.
+    pub runs: Vec<WantedRun>,
+    /// Takes the outcome of each, in the same order.
+    pub answer: oneshot::Sender<Vec<RunOutcome>>,
+}
+
+/// The side of the call, which the grant of a handler has.
+#[derive(Clone, Debug)]
+pub struct ModelRuns(mpsc::UnboundedSender<AskedRuns>);
+
+impl ModelRuns {
+    /// Both sides, for one call.
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<AskedRuns>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// Ask for runs. The receiver gets nothing if the request is over.
+    pub(crate) fn ask(&self, runs: Vec<WantedRun>) -> oneshot::Receiver<Vec<RunOutcome>> {
+        let (answer, outcomes) = oneshot::channel();
+        // If it cannot be sent, `answer` is dropped, which says that the request is over.
+        let _ = self.0.send(AskedRuns { runs, answer });
+        outcomes
+    }
+}

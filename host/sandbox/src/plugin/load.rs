@@ -1,0 +1,142 @@
+//! Making a plugin of a compiled component: what it imports is linked, and its exports have the
+//! types of their worlds.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use gristmill_core::Opaque;
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, Linker};
+
+use super::Plugin;
+use crate::artifact::Cached;
+use crate::capability::{StoreData, refused, wasi};
+use crate::compile::About;
+use crate::config::SandboxConfig;
+use crate::engine::PluginEngine;
+use crate::load_error::{ComponentError, LoadError};
+use crate::runtime::LinkedRuntime;
+use crate::worlds::{
+    Contract, HandleRequest, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World,
+};
+
+impl Plugin {
+    /// Check a compiled component against the contract and the engine's limits.
+    ///
+    /// # Errors
+    /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
+    /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
+    pub(crate) fn load(
+        engine: Arc<PluginEngine>,
+        cached: Cached,
+        runtime: Option<Arc<LinkedRuntime>>,
+    ) -> Result<Self, LoadError> {
+        let Cached { component, about, first_content } = cached;
+        let roles = about.roles();
+        let About { imports, sources, memory_bytes, .. } = about;
+        let of = engine.clone();
+        let linker = match &runtime {
+            Some(runtime) => Cow::Borrowed(&*runtime.linker),
+            None => linker_for(&of, &component, &imports).map_err(LoadError::Contract)?,
+        };
+        let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
+        let needed = component.resources_required();
+        let memory_bytes = memory_bytes.unwrap_or_else(|| {
+            let pages = needed.as_ref().and_then(|needed| needed.max_initial_memory_size);
+            pages.unwrap_or(0).saturating_mul(64 << 10)
+        });
+        let table = needed.as_ref().and_then(|needed| needed.max_initial_table_size);
+        check_size(engine.config(), memory_bytes, table.unwrap_or(0))?;
+        component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
+        let index = |name| component.get_export_index(None, name);
+        let preprocess = index(Preprocess::EXPORT).filter(|_| roles.pre);
+        let postprocess = index(Postprocess::EXPORT).filter(|_| roles.post);
+        let handle = index(HandleRequest::EXPORT).filter(|_| roles.handle);
+        let contract = Contract::of_imports(&imports);
+        let contract = contract.ok_or(LoadError::Admit(ComponentError::SeveralContracts))?;
+        let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
+        let instance = Opaque::new(instance);
+        let plugin = Self {
+            first_content,
+            engine,
+            instance,
+            preprocess,
+            postprocess,
+            handle,
+            imports,
+            contract,
+            has_wasi,
+            sources,
+            runtime: runtime.clone(),
+            memory_bytes,
+        };
+        plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
+        Ok(plugin)
+    }
+
+    /// Whether the exports have the types of their worlds.
+    fn check_exports(&self, linker: &Linker<StoreData>, roles: Roles) -> wasmtime::Result<()> {
+        if roles.handle {
+            self.check::<HandleRequest>(linker)?;
+        }
+        match self.contract {
+            Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(linker, roles),
+            Contract::V0_2 | Contract::V0_3 => {
+                self.check_pair::<Preprocess, Postprocess>(linker, roles)
+            }
+        }
+    }
+
+    fn check_pair<Pre: World, Post: World>(
+        &self,
+        linker: &Linker<StoreData>,
+        roles: Roles,
+    ) -> wasmtime::Result<()> {
+        if roles.pre {
+            self.check::<Pre>(linker)?;
+        }
+        if roles.post {
+            self.check::<Post>(linker)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the export has the types of its world.
+    fn check<W: World>(&self, linker: &Linker<StoreData>) -> wasmtime::Result<()> {
+        let component = linker.substituted_component_type(self.instance.component())?;
+        match component.get_export(self.engine.engine(), W::EXPORT).map(|export| export.ty) {
+            Some(ComponentItem::ComponentFunc(function)) => function
+                .typecheck::<W::Params, W::Results>(&component.instance_type())
+                .map_err(|error| error.context(format!("export `{}`", W::EXPORT))),
+            _ => wasmtime::bail!("`{}` is not a function", W::EXPORT),
+        }
+    }
+}
+
+/// The engine's linker, or a copy of it with the interfaces that end the call.
+fn linker_for<'a>(
+    engine: &'a PluginEngine,
+    component: &Component,
+    imports: &[String],
+) -> wasmtime::Result<Cow<'a, Linker<StoreData>>> {
+    if !imports.iter().any(|import| refused::is_refused(import)) {
+        return Ok(Cow::Borrowed(engine.linker()));
+    }
+    let mut linker = engine.linker().clone();
+    refused::link(&mut linker, component)?;
+    Ok(Cow::Owned(linker))
+}
+
+/// Compare what the component needs with the size of the pool's slots.
+fn check_size(config: &SandboxConfig, memory: u64, table: u64) -> Result<(), LoadError> {
+    let SandboxConfig { memory_bytes_max, table_elements_max, .. } = config;
+    if memory > *memory_bytes_max as u64 {
+        let what = format!("its initial memory of {memory} bytes");
+        return Err(LoadError::TooLarge { what, limit: *memory_bytes_max });
+    }
+    if table > *table_elements_max as u64 {
+        let what = format!("its table of {table} elements");
+        return Err(LoadError::TooLarge { what, limit: *table_elements_max });
+    }
+    Ok(())
+}
