@@ -84,9 +84,10 @@ impl Tools {
     fn build(&self, flags: &[&str], to: &Path) -> Result<()> {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "gristmill"]);
-        run_command(
-            build.args(["--target", &self.host]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")),
-        )?;
+        build.args(["--target", &self.host]);
+        // As in the profile `dist`: names of functions stay.
+        build.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
+        run_command(build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")))?;
         let built = target().join(&self.host).join("release/gristmill");
         fs::copy(&built, to).with_context(|| built.display().to_string())?;
         Ok(())
