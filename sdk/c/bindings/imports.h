@@ -649,7 +649,7 @@ extern bool gristmill_plugin_types_static_blob_from_base64(imports_string_t *tex
 extern void gristmill_plugin_types_method_context_tenant(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret);
 // The name of the pipeline.
 extern void gristmill_plugin_types_method_context_pipeline(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret);
-// The name of the pipeline's model.
+// The name of the pipeline's model. In a handler it is the first of its models.
 extern void gristmill_plugin_types_method_context_model(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret);
 // The request's id, as in the server's log and in the header `x-request-id` of the answer.
 extern void gristmill_plugin_types_method_context_request_id(gristmill_plugin_types_borrow_context_t self, imports_string_t *ret);

@@ -1,4 +1,5 @@
-//! Bindings generated from `wit/`: the imports once, and a module for each world's exports.
+//! Bindings generated from `wit/`: the imports once, and a module for each world's exports. Only
+//! the world `handler` has an import of its own.
 //!
 //! On other targets than WebAssembly, `reference.rs` has the same items.
 #![allow(missing_docs, clippy::all)]
@@ -13,18 +14,21 @@ wit_bindgen::generate!({
 });
 
 pub use gristmill::plugin::{arrays, image, json, log, prepare, tensors, types};
+pub use worlds::handler::gristmill::plugin::models;
 
 pub mod worlds {
     /// The exports of one world over the shared imports. Types that implement the world's trait get
-    /// them below.
+    /// them below. `$own` is an interface that only this world imports.
     macro_rules! world {
-        ($module:ident, $world:literal, $macro:literal) => {
+        ($module:ident, $world:literal, $macro:literal $(, $own:literal)?) => {
             pub mod $module {
                 wit_bindgen::generate!({
                     path: "../../wit",
                     world: $world,
                     pub_export_macro: true,
                     export_macro_name: $macro,
+                    additional_derives: [PartialEq],
+                    additional_derives_ignore: ["run"],
                     with: {
                         "gristmill:plugin/types@0.3.0": crate::bindings::types,
                         "gristmill:plugin/tensors@0.3.0": crate::bindings::tensors,
@@ -33,6 +37,7 @@ pub mod worlds {
                         "gristmill:plugin/prepare@0.3.0": crate::bindings::prepare,
                         "gristmill:plugin/json@0.3.0": crate::bindings::json,
                         "gristmill:plugin/arrays@0.3.0": crate::bindings::arrays,
+                        $($own: generate,)?
                     },
                 });
             }
@@ -42,9 +47,10 @@ pub mod worlds {
     world!(preprocessor, "preprocessor", "export_preprocessor_world");
     world!(postprocessor, "postprocessor", "export_postprocessor_world");
     world!(processor, "processor", "export_processor_world");
+    world!(handler, "handler", "export_handler_world", "gristmill:plugin/models@0.3.0");
     world!(initializer, "initializer", "export_initializer_world");
 
-    use crate::{Context, Failure, NamedTensor, Outputs, Prepared, Request, Response};
+    use crate::{Context, Failure, HandleError, NamedTensor, Outputs, Prepared, Request, Response};
 
     /// What each exported function does before the plugin's own code.
     fn begin() {
@@ -84,6 +90,13 @@ pub mod worlds {
         ) -> Result<Response, Failure> {
             begin();
             T::postprocess(context, Outputs::new(outputs), state)
+        }
+    }
+
+    impl<T: crate::Handler> handler::Guest for T {
+        fn handle(context: &Context, request: &Request) -> Result<Response, HandleError> {
+            begin();
+            T::handle(context, request)
         }
     }
 

@@ -1,6 +1,6 @@
 //! The traits that a plugin implements, and the macros that export them.
 
-use crate::{Context, Failure, Outputs, Prepared, Request, Response};
+use crate::{Context, Failure, HandleError, Outputs, Prepared, Request, Response};
 
 /// A plugin that turns a request into a model's inputs. Export it with [`export_preprocessor!`].
 ///
@@ -50,6 +50,21 @@ pub trait Processor {
         outputs: Outputs,
         state: Vec<u8>,
     ) -> Result<Response, Failure>;
+}
+
+/// A plugin that answers a request itself, with the runs of models that it needs. Export it with
+/// [`export_handler!`].
+///
+/// [`export_handler!`]: crate::export_handler
+pub trait Handler {
+    /// Returns the response. [`models::infer`](crate::models::infer) and
+    /// [`models::infer_all`](crate::models::infer_all) run the models that the pipeline names. All
+    /// runs belong to this call, whose CPU time and memory the pipeline limits.
+    ///
+    /// # Errors
+    /// The answer to the client. `?` makes one from an error of a model, from a [`Failure`] and
+    /// from all errors that make a failure.
+    fn handle(context: &Context, request: &Request) -> Result<Response, HandleError>;
 }
 
 /// Work that is done once, when the plugin is uploaded: parsing a vocabulary into a static, for
@@ -166,6 +181,42 @@ macro_rules! export_processor {
     };
 }
 
+/// Export a type that implements [`Handler`](crate::Handler), and with the argument `init` also
+/// [`Init`](crate::Init).
+///
+/// ```
+/// use gristmill_plugin::{Context, HandleError, Handler, Request, Response, Tensor, models};
+///
+/// struct Cascade;
+///
+/// impl Handler for Cascade {
+///     fn handle(_context: &Context, request: &Request) -> Result<Response, HandleError> {
+///         let values: Vec<f32> = request.json()?;
+///         let input = Tensor::from_slice(&[1, values.len()], &values)?;
+///         let mut outputs = models::infer("small", &[("input", &input)])?;
+///         let best = outputs.get("scores")?.softmax().map(|scores| scores.argmax());
+///         let is_sure = best.is_some_and(|best| best.iter().all(|best| best.value > 0.9));
+///         if !is_sure {
+///             outputs = models::infer("large", &[("input", &input)])?;
+///         }
+///         Ok(Response::json(outputs.get("scores")?)?)
+///     }
+/// }
+///
+/// gristmill_plugin::export_handler!(Cascade);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export_handler {
+    ($plugin:ident) => {
+        $crate::__export!(Handler, $plugin);
+    };
+    ($plugin:ident, init) => {
+        $crate::__export!(Handler, $plugin);
+        $crate::__export!(Init, $plugin);
+    };
+}
+
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 #[macro_export]
@@ -183,6 +234,11 @@ macro_rules! __export {
     (Processor, $plugin:ident) => {
         $crate::worlds::processor::export_processor_world!(
             $plugin with_types_in $crate::worlds::processor
+        );
+    };
+    (Handler, $plugin:ident) => {
+        $crate::worlds::handler::export_handler_world!(
+            $plugin with_types_in $crate::worlds::handler
         );
     };
     (Init, $plugin:ident) => {

@@ -1,5 +1,6 @@
 //! Making failures: from texts, and with `?` from the errors of Rust's standard library, JSON,
-//! tensors and pictures.
+//! tensors and pictures. A handler's error is made from all of these, too, and from an error of a
+//! model.
 
 use std::array::TryFromSliceError;
 use std::char::ParseCharError;
@@ -10,7 +11,7 @@ use std::string::FromUtf8Error;
 use std::{fmt, io};
 
 use crate::bindings::image::ImageError;
-use crate::{BlobError, Failure, JsonError, TensorError};
+use crate::{BlobError, Failure, HandleError, InferError, JsonError, TensorError};
 
 impl Failure {
     /// The request cannot be understood: 400 with `text`.
@@ -34,6 +35,31 @@ impl Failure {
     }
 }
 
+impl From<Failure> for HandleError {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// The client gets what it would get from a pipeline without a handler.
+impl From<InferError> for HandleError {
+    fn from(error: InferError) -> Self {
+        Self::Infer(error)
+    }
+}
+
+/// In a handler, the failure that the error makes elsewhere. One impl for all errors that make a
+/// failure would overlap with that of [`InferError`].
+macro_rules! failures_of_handlers {
+    ($($error:ty,)*) => {$(
+        impl From<$error> for HandleError {
+            fn from(error: $error) -> Self {
+                Self::Failure(error.into())
+            }
+        }
+    )*};
+}
+
 /// The client's fault, with the words before the error's own text.
 macro_rules! invalid_input {
     ($($error:ty: $words:literal,)*) => {$(
@@ -42,7 +68,9 @@ macro_rules! invalid_input {
                 Self::InvalidInput(format!("{}: {error}", $words))
             }
         }
-    )*};
+    )*
+        failures_of_handlers! { $($error,)* }
+    };
 }
 
 /// The plugin's own fault.
@@ -53,7 +81,9 @@ macro_rules! internal {
                 Self::Internal(error.to_string())
             }
         }
-    )*};
+    )*
+        failures_of_handlers! { $($error,)* }
+    };
 }
 
 invalid_input! {
@@ -73,6 +103,13 @@ internal! {
     io::Error,
     Box<dyn Error>,
     Box<dyn Error + Send + Sync>,
+}
+
+failures_of_handlers! {
+    TensorError,
+    BlobError,
+    JsonError,
+    ImageError,
 }
 
 /// A tensor that cannot be made is the plugin's fault.
@@ -125,7 +162,8 @@ impl From<ImageError> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Blob, Failure, image::ImageError};
+    use crate::image::ImageError;
+    use crate::{Blob, Dtype, Failure, HandleError, InferError, Tensor, testing};
 
     fn failure<T>(body: impl FnOnce() -> Result<T, Failure>) -> Failure {
         body().err().unwrap()
@@ -164,6 +202,33 @@ mod tests {
         ];
         for fault in faults {
             assert!(matches!(fault, Failure::Internal(_)), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_handlers_error_is_made_from_all_of_them() {
+        fn error<T>(body: impl FnOnce() -> Result<T, HandleError>) -> HandleError {
+            body().err().unwrap()
+        }
+
+        let own = Failure::unprocessable("as told");
+        assert_eq!(error(|| Err::<(), _>(own.clone().into())), HandleError::Failure(own));
+        let busy = InferError::Overloaded("as told".into());
+        assert_eq!(error(|| Err::<(), _>(busy.clone().into())), HandleError::Infer(busy));
+        let request = testing::request().body("[1, 2").build();
+        let errors = [
+            (error(|| Ok("x".parse::<u8>()?)), true),
+            (error(|| Ok(serde_json::from_str::<u8>("x")?)), true),
+            (error(|| Ok(request.json::<Vec<u8>>()?)), true),
+            (error(|| Ok(request.json_tensor("", &[], Dtype::Uint8)?)), true),
+            (error(|| Ok(Blob::from_base64("%")?)), true),
+            (error(|| Err::<(), _>(ImageError::Malformed("cut".into()).into())), true),
+            (error(|| Ok(Tensor::from_slice(&[2], &[1_u8])?)), false),
+            (error(|| Ok(u8::try_from(300)?)), false),
+        ];
+        for (error, is_of_client) in errors {
+            let HandleError::Failure(failure) = error else { panic!("{error:?}") };
+            assert_eq!(matches!(failure, Failure::InvalidInput(_)), is_of_client, "{failure:?}");
         }
     }
 

@@ -71,13 +71,49 @@
 //! }
 //! ```
 //!
+//! # Handlers
+//!
+//! A [`Handler`] takes the place of both calls: it gets the request, runs models itself with
+//! [`models::infer`] and [`models::infer_all`], and returns the response. Write one if a request
+//! needs several models, one after another or side by side, or one model several times. Otherwise
+//! write the two calls: no instance waits while the model runs.
+//!
+//! ```
+//! use gristmill_plugin::models::{self, Run};
+//! use gristmill_plugin::{Context, HandleError, Handler, Request, Response, Tensor};
+//!
+//! /// Two models vote.
+//! struct Vote;
+//!
+//! impl Handler for Vote {
+//!     fn handle(_context: &Context, request: &Request) -> Result<Response, HandleError> {
+//!         let values: Vec<f32> = request.json()?;
+//!         let input = Tensor::from_slice(&[values.len(), 1], &values)?;
+//!         let runs = ["forest", "network"].map(|model| Run::new(model).input("input", &input));
+//!         let mut sums = vec![0.0_f32; values.len()];
+//!         for outputs in models::infer_all(&runs) {
+//!             let scores = outputs?.view::<f32>("output", &[Some(values.len()), Some(1)])?;
+//!             sums.iter_mut().zip(scores.as_slice()).for_each(|(sum, score)| *sum += *score);
+//!         }
+//!         Ok(Response::json(&sums)?)
+//!     }
+//! }
+//!
+//! gristmill_plugin::export_handler!(Vote);
+//! # fn main() {}
+//! ```
+//!
+//! `?` returns an error of a model as it is, and the client gets what it would get from a pipeline
+//! without a handler. A handler that can do without a model matches on the [`InferError`].
+//!
 //! # Failures
 //!
-//! `?` turns errors into a [`Failure`]. What the client can cause is the client's fault (400): JSON
-//! that does not fit, text that is not a number or not UTF-8, a damaged picture. The rest is the
-//! plugin's own fault (500, with the text in the log only): a tensor of the wrong length, a number
-//! that does not fit another type, I/O. For anything else there are [`Failure::invalid_input`],
-//! [`Failure::unsupported_media_type`], [`Failure::unprocessable`] and [`Failure::internal`].
+//! `?` turns errors into a [`Failure`], and in a handler into a [`HandleError`] with that failure.
+//! What the client can cause is the client's fault (400): JSON that does not fit, text that is not
+//! a number or not UTF-8, a damaged picture. The rest is the plugin's own fault (500, with the text
+//! in the log only): a tensor of the wrong length, a number that does not fit another type, I/O.
+//! For anything else there are [`Failure::invalid_input`], [`Failure::unsupported_media_type`],
+//! [`Failure::unprocessable`] and [`Failure::internal`].
 //!
 //! # Tests
 //!
@@ -108,6 +144,7 @@ mod failure;
 pub mod image;
 pub mod json;
 pub mod log;
+pub mod models;
 pub mod numpy;
 mod panic;
 mod prepared;
@@ -123,6 +160,7 @@ pub mod testing;
 #[cfg(not(target_arch = "wasm32"))]
 use reference as bindings;
 
+pub use bindings::models::{HandleError, InferError};
 pub use bindings::prepare::Prepared;
 pub use bindings::tensors::{Dtype, NamedTensor, Scored, Tensor, TensorError};
 pub use bindings::types::{
@@ -131,5 +169,5 @@ pub use bindings::types::{
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub use bindings::worlds;
-pub use export::{Init, Postprocessor, Preprocessor, Processor};
+pub use export::{Handler, Init, Postprocessor, Preprocessor, Processor};
 pub use tensor::{Element, Outputs, View};

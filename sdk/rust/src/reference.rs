@@ -10,6 +10,7 @@ mod base64;
 pub mod image;
 pub mod json;
 pub mod log;
+pub mod models;
 pub mod prepare;
 pub mod tensors;
 pub mod types;

@@ -40,11 +40,16 @@
 //! assert_eq!(response.body, b"[2.0,4.0]");
 //! # Ok::<(), Failure>(())
 //! ```
+//!
+//! The models of a [`Handler`](crate::Handler) are functions here: see [`model`].
+
+use std::rc::Rc;
 
 use serde::Serialize;
 
 pub use crate::bindings::log::LogLine;
-use crate::{Blob, Context, Field, NamedTensor, Outputs, Part, Request, Tensor};
+use crate::bindings::models;
+use crate::{Blob, Context, Field, InferError, NamedTensor, Outputs, Part, Request, Tensor};
 
 /// A context of tenant, pipeline, model and request `"test"`, with empty settings and ten seconds
 /// left.
@@ -193,6 +198,61 @@ impl RequestBuilder {
 pub fn outputs<'a>(tensors: impl IntoIterator<Item = (&'a str, Tensor)>) -> Outputs {
     let named = |(name, tensor): (&str, Tensor)| NamedTensor { name: name.into(), tensor };
     Outputs::new(tensors.into_iter().map(named).collect())
+}
+
+/// Let this thread's runs of the model `name` call `function`, until the returned value is dropped.
+/// The function gets the inputs with their names and returns the outputs. Of models of one name,
+/// the last one counts. Runs of a model that no test has registered end in
+/// [`InferError::NotGranted`].
+///
+/// ```
+/// use gristmill_plugin::{Context, HandleError, Handler, InferError, Request, Response, Tensor};
+/// use gristmill_plugin::{models, testing};
+///
+/// struct Scores;
+///
+/// impl Handler for Scores {
+///     fn handle(_context: &Context, request: &Request) -> Result<Response, HandleError> {
+///         let values: Vec<f32> = request.json()?;
+///         let input = Tensor::from_slice(&[values.len(), 1], &values)?;
+///         let outputs = models::infer("ranker", &[("input", &input)])?;
+///         Ok(Response::json(outputs.get("output")?)?)
+///     }
+/// }
+///
+/// let context = testing::context().build();
+/// let request = testing::request().body("[1, 2]").build();
+/// let _ranker = testing::model("ranker", |inputs| {
+///     let [("input", input)] = inputs else { panic!("{inputs:?}") };
+///     assert_eq!(input.dims(), [2, 1]);
+///     let scores = Tensor::from_slice(&[2, 1], &[0.5_f32, 0.25]).unwrap();
+///     Ok(testing::outputs([("output", scores)]))
+/// });
+/// assert_eq!(Scores::handle(&context, &request)?.body, b"[[0.5],[0.25]]");
+///
+/// let _busy = testing::model("ranker", |_| Err(InferError::Overloaded("busy".into())));
+/// let error = Scores::handle(&context, &request).unwrap_err();
+/// assert_eq!(error, HandleError::Infer(InferError::Overloaded("busy".into())));
+/// # Ok::<(), HandleError>(())
+/// ```
+pub fn model(
+    name: &str,
+    function: impl Fn(&[(&str, &Tensor)]) -> Result<Outputs, InferError> + 'static,
+) -> RegisteredModel {
+    let model: Rc<models::Model> =
+        Rc::new(move |inputs: &[(&str, &Tensor)]| function(inputs).map(Outputs::into_named));
+    models::register(name, Rc::clone(&model));
+    RegisteredModel(model)
+}
+
+/// A model of a test. It is there until this is dropped.
+#[must_use = "the model is there until this value is dropped"]
+pub struct RegisteredModel(Rc<models::Model>);
+
+impl Drop for RegisteredModel {
+    fn drop(&mut self) {
+        models::remove(&self.0);
+    }
 }
 
 /// Bytes as the host holds them.

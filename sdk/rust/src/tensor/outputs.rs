@@ -4,12 +4,19 @@ use super::{Element, View};
 use crate::{Failure, NamedTensor, Tensor};
 
 /// This request's rows of the model's outputs.
+#[derive(Debug)]
 pub struct Outputs(Vec<NamedTensor>);
 
 impl Outputs {
     #[doc(hidden)]
     pub fn new(outputs: Vec<NamedTensor>) -> Self {
         Self(outputs)
+    }
+
+    /// The tensors with their names, for a model of a test.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn into_named(self) -> Vec<NamedTensor> {
+        self.0
     }
 
     /// The output of this name.
