@@ -64,11 +64,13 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 7] = [
+const TEST_PLUGINS: [Plugin; 9] = [
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
     Plugin { folder: "plugins/hostile", file: "hostile.wasm" },
     Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
+    Plugin { folder: "plugins/hostile/handler", file: "hostile-handler.wasm" },
+    Plugin { folder: "plugins/rust/digits-pages", file: "digits-pages.wasm" },
     Plugin { folder: "plugins/bench", file: "bench-guest.wasm" },
     Plugin { folder: "plugins/bench/marked", file: "marked.wasm" },
     Plugin { folder: "plugins/bench/vocabulary", file: "vocabulary.wasm" },

@@ -10,6 +10,7 @@ mod contract;
 mod costly_pictures;
 mod costly_uploads;
 mod fuzz_inputs;
+mod handlers;
 mod init;
 mod instance_reuse;
 mod javascript;
