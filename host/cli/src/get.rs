@@ -37,6 +37,16 @@ const KINDS: [(&str, &[Column]); 5] = [
     ("keys", &[("NAME", "name"), ("VERSION", "version")]),
 ];
 
+/// The columns of pipelines if some have a handler.
+const WITH_HANDLERS: &[Column] = &[
+    ("NAME", "name"),
+    ("PRE", "pre"),
+    ("MODEL", "model"),
+    ("POST", "post"),
+    ("HANDLER", "handler"),
+    ("MODELS", "models"),
+];
+
 pub(crate) fn command() -> Command {
     Command::new("get")
         .about("List what is on a server, or show one document of it")
@@ -94,7 +104,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         add_signatures(&mut items, &admin.get("status").unwrap_or_default());
     }
     let none = format!("there are no {kind}");
-    Table { columns: columns(kind), none: &none }.print(&items, output, row);
+    Table { columns: columns(kind, &items), none: &none }.print(&items, output, row);
     Ok(())
 }
 
@@ -114,6 +124,12 @@ fn add_signatures(models: &mut [Value], status: &Value) {
 fn row(item: &Value) -> Value {
     let mut row = item.clone();
     row["signature"] = signature(item).into();
+    if let Some(models) = item["models"].as_object() {
+        let model = |(name, model): (&String, &Value)| {
+            format!("{name}={}", model.as_str().unwrap_or_default())
+        };
+        row["models"] = models.iter().map(model).collect::<Vec<_>>().join(", ").into();
+    }
     row
 }
 
@@ -127,8 +143,11 @@ fn path(kind: &str, tenant: Option<&Name>) -> Result<String> {
     }
 }
 
-/// The columns of this kind's table.
-fn columns(kind: &str) -> &'static [Column] {
+/// The columns of the table of these items.
+fn columns(kind: &str, items: &[Value]) -> &'static [Column] {
+    if kind == "pipelines" && items.iter().any(|item| item["handler"].is_string()) {
+        return WITH_HANDLERS;
+    }
     KINDS.iter().find(|(other, _)| *other == kind).map_or(&[], |(_, columns)| columns)
 }
 
@@ -155,7 +174,22 @@ NAME       DIGEST               VERSION  UNLOADED  INPUTS -> OUTPUTS
 cnn        sha256:012345678901  3        false     x FP32 [-1,4] -> y INT64 [-1]
 long-name  sha256:012345678901  12       true
 ";
-        assert_eq!(table(columns("models"), &models.each_ref().map(row)), expected);
+        assert_eq!(table(columns("models", &models), &models.each_ref().map(row)), expected);
+    }
+
+    #[test]
+    fn a_handler_is_listed_with_its_models() {
+        let pair = json!({ "name": "a", "pre": "p", "model": "m", "post": "q" });
+        assert_eq!(columns("pipelines", std::slice::from_ref(&pair)).len(), 4);
+        let models = json!({ "detect": "ocr-det", "read": "ocr-rec@2" });
+        let pipelines = [pair, json!({ "name": "b", "handler": "ocr@3", "models": models })];
+        let expected = "\
+NAME  PRE  MODEL  POST  HANDLER  MODELS
+a     p    m      q
+b                       ocr@3    detect=ocr-det, read=ocr-rec@2
+";
+        let rows = pipelines.each_ref().map(row);
+        assert_eq!(table(columns("pipelines", &pipelines), &rows), expected);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn command() -> Command {
              gristmill requests\n  \
              gristmill requests --output json | jq '.[] | select(.age_ms > 1000)'\n\n\
              A request has no tenant until its caller was admitted and its body read. Its stage is \
-             auth, read, pre (the plugin's preprocess), queue (of the model), infer or post. At \
+             auth, read, pre (the plugin's preprocess), handle, queue (of the model), infer or post. At \
              most 1000 are shown.",
         )
         .args(admin::arguments())

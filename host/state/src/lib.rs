@@ -76,6 +76,7 @@ pub use release::model_config::{
 };
 pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::pipeline::{PipelineDocument, PipelineSpec};
+pub use release::program::{ModelKey, ProgramParts, ProgramSpec};
 pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{BatchWith, GivenKey, KEYS_MAX, SentKey, TenantDocument, TenantSpec};

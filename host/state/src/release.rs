@@ -1,10 +1,11 @@
 //! The content of the release log, and the documents that people write: tenants, pipelines and
 //! models.
 //!
-//! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `candidate`,
-//! `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation`, `model_config`
-//! and `version_policy` are their contents; `document` reads these from JSON that people write.
-//! `format` turns releases into the bytes of the log and back; a `log_error` is why it could not.
+//! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
+//! `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation`,
+//! `model_config` and `version_policy` are their contents; `document` reads these from JSON that
+//! people write. `format` turns releases into the bytes of the log and back; a `log_error` is why
+//! it could not.
 //! Refuses to know the state that results from releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
@@ -21,6 +22,7 @@ pub(crate) mod log_error;
 pub(crate) mod model_config;
 pub(crate) mod named_version;
 pub(crate) mod pipeline;
+pub(crate) mod program;
 pub(crate) mod quota;
 pub(crate) mod sample;
 pub(crate) mod tenant;

@@ -14,7 +14,9 @@ use crate::desired::{Desired, Plugin, Tenant};
 use crate::error::StateError;
 use crate::fault::Subject;
 use crate::plan::restore::Scope;
+use crate::release::candidate::CandidateSpec;
 use crate::release::change::{Change, Release};
+use crate::release::document::Faults;
 use crate::release::named_version::NamedVersion;
 use crate::release::tenant::TenantSpec;
 use crate::release::token::{Role, TokenSpec};
@@ -150,13 +152,17 @@ impl TokenScope {
                 }
                 Change::DeleteTenant { .. } => return Err(StateError::OutOfScope),
                 Change::PutPipeline { pipeline, spec, .. } => {
-                    let is_foreign =
-                        |model: &&NamedVersion| !uses_model(entry, model.name.as_str());
-                    let Some(model) = spec.models().find(is_foreign) else { continue };
+                    let candidate = spec.candidate.as_deref().map(CandidateSpec::parts);
+                    let parts = [Some(spec.program.parts()), candidate];
+                    let mut named = parts.iter().flatten().flat_map(|parts| parts.keyed_models());
+                    let foreign = named.find(|(_, model)| !uses_model(entry, model.name.as_str()));
+                    let Some((key, model)) = foreign else { continue };
+                    let mut faults = Faults::default();
+                    let text = format!("{key}: no model {:?}", model.name.as_str());
+                    key.add_fault(&mut faults, text);
                     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-                    let fault = format!("model: no model {:?}", model.name.as_str());
                     let subject = Subject::Pipeline { tenant, pipeline };
-                    return Err(StateError::document(subject, "model", fault));
+                    return Err(StateError::Document { subject, faults });
                 }
                 _ => {}
             }

@@ -1,14 +1,14 @@
 //! `GET` of the lists: `/admin/v1/tenants`, `/admin/v1/models`, `/admin/v1/tokens`, and a tenant's
 //! `plugins`, `pipelines` and `keys`. An item is a summary, so that a page is small.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
 use gristmill_core::{Digest, Name};
 use gristmill_state::{
     DigestText, KeyDescription, ModelNameText, NameText, NamedModelText, NamedVersion,
-    NamedVersionText, Role, Serving, Tenant, rfc3339,
+    NamedVersionText, ProgramSpec, Role, Serving, Tenant, rfc3339,
 };
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -77,12 +77,37 @@ struct PluginItem<'a> {
 struct PipelineItem<'a> {
     #[schema(value_type = NameText)]
     name: &'a Name,
-    #[schema(value_type = NamedVersionText)]
-    pre: &'a NamedVersion,
-    #[schema(value_type = NamedModelText)]
-    model: &'a NamedVersion,
-    #[schema(value_type = NamedVersionText)]
-    post: &'a NamedVersion,
+    #[schema(value_type = Option<NamedVersionText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pre: Option<&'a NamedVersion>,
+    #[schema(value_type = Option<NamedModelText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a NamedVersion>,
+    #[schema(value_type = Option<NamedVersionText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    post: Option<&'a NamedVersion>,
+    /// In place of `pre`, `model` and `post`.
+    #[schema(value_type = Option<NamedVersionText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handler: Option<&'a NamedVersion>,
+    /// The handler's models, by the names that its code has for them.
+    #[schema(value_type = Option<BTreeMap<String, NamedModelText>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    models: Option<&'a BTreeMap<Name, NamedVersion>>,
+}
+
+impl<'a> PipelineItem<'a> {
+    fn of(name: &'a Name, program: &'a ProgramSpec) -> Self {
+        let none = Self { name, pre: None, model: None, post: None, handler: None, models: None };
+        match program {
+            ProgramSpec::Pair { pre, model, post } => {
+                Self { pre: Some(pre), model: Some(model), post: Some(post), ..none }
+            }
+            ProgramSpec::Handler { handler, models } => {
+                Self { handler: Some(handler), models: Some(models), ..none }
+            }
+        }
+    }
 }
 
 /// An admin token in a list.
@@ -195,8 +220,7 @@ impl Resource for List {
             Self::Pipelines(tenant) => {
                 let entry = tenant_named(&serving, tenant)?;
                 page.answer(entry.pipelines.range(page.range()), |name, pipeline| {
-                    let (pre, model, post) = (&pipeline.pre, &pipeline.model, &pipeline.post);
-                    Some(PipelineItem { name, pre, model, post })
+                    Some(PipelineItem::of(name, &pipeline.program))
                 })
             }
             Self::Keys(tenant) => {

@@ -50,7 +50,7 @@ struct RequestDocument {
     #[schema(value_type = Option<ModelNameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Name>,
-    /// `auth`, `read`, `pre`, `queue`, `infer` or `post`.
+    /// `auth`, `read`, `pre`, `handle`, `queue`, `infer` or `post`.
     stage: &'static str,
     /// The time since it arrived.
     age_ms: f64,

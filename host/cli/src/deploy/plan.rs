@@ -192,7 +192,7 @@ impl Planner<'_> {
         // Plugins that the manifest's pipelines use are named, too, in any version.
         let used = |plugin: &Name| {
             let uses = |keys: &Map<String, Value>| {
-                ["pre", "post"].iter().any(|part| {
+                ["pre", "post", "handler"].iter().any(|part| {
                     let named = keys.get(*part).and_then(Value::as_str).unwrap_or_default();
                     named.split('@').next() == Some(plugin.as_str())
                 })

@@ -112,6 +112,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
                 matches,
                 "--model starts one of its own (--tenant uploads to one)",
             )?;
+            if let Some((name, _)) = model.to_str().and_then(|model| model.split_once('='))
+                && !model.exists()
+            {
+                bail!(
+                    "--model {name}=MODEL is for a handler, which this command serves only with \
+                     --tenant: run it here with `gristmill plugin test`"
+                );
+            }
             let model = HashedFile::read_model(&model).context("--model")?;
             let other = ["pre", "post"].into_iter().find_map(|call| Some((call, path(call)?)));
             if let Some((call, path)) = &other {
@@ -237,7 +245,10 @@ impl Session<'_> {
             let named = value.as_str().unwrap_or_default();
             named.split('@').next() == Some(name.as_str())
         };
-        if !pipelines.iter().any(|one| is_of_it(&one["pre"]) || is_of_it(&one["post"])) {
+        let names_it = |pipeline: &Value| {
+            ["pre", "post", "handler"].iter().any(|key| is_of_it(&pipeline[*key]))
+        };
+        if !pipelines.iter().any(names_it) {
             println!(
                 "no pipeline of {tenant} names {name} yet: gristmill put pipeline {name} --tenant \
                  {tenant} pre={name} model=MODEL post={name}"

@@ -16,8 +16,9 @@ pub(crate) fn command() -> Command {
         .after_help(
             "Example:\n  \
              gristmill plugin list --tenant acme\n\n\
-             A plugin with the role `pre` can preprocess, one with `post` can postprocess. Give the \
-             token in GRISTMILL_ADMIN_TOKEN rather than with --token.",
+             A plugin with the role `pre` can preprocess, one with `post` can postprocess, and one \
+             with `handler` runs models itself. Give the token in GRISTMILL_ADMIN_TOKEN rather than \
+             with --token.",
         )
         .arg(
             Arg::new("tenant")
@@ -63,6 +64,7 @@ fn roles(world: Option<&str>) -> &'static [&'static str] {
         Some("processor") => &["pre", "post"],
         Some("preprocessor") => &["pre"],
         Some("postprocessor") => &["post"],
+        Some("handler") => &["handler"],
         _ => &[],
     }
 }

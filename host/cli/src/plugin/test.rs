@@ -1,4 +1,4 @@
-//! `gristmill plugin test`: sample requests through a plugin and a model, without a server or on
+//! `gristmill plugin test`: sample requests through a plugin and its models, without a server or on
 //! one.
 //!
 //! Without a server, the parts are those of one: the sandbox with its limits, the batcher, the
@@ -7,6 +7,7 @@
 
 mod expectation;
 mod host;
+mod models;
 mod options;
 mod report;
 mod requests;
@@ -25,8 +26,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use self::host::{Host, PipelineFiles};
+use self::models::Given;
 pub(crate) use self::options::command;
-use self::options::{Options, TestedModel};
+use self::options::{Options, TestedModels};
 use self::requests::Samples;
 use self::round::{Tested, check_all, expectations, round};
 use self::server::Uploaded;
@@ -78,9 +80,11 @@ impl Session {
 
     fn build_and_run(&mut self) -> Result<()> {
         // Mistakes in them are found before a build, which may take a minute.
-        if let TestedModel::File(model) = &self.options.model {
-            let failed = || format!("--model: cannot read {}", model.display());
-            File::open(model).with_context(failed)?;
+        if let TestedModels::Files(models) = &self.options.models {
+            for Given { model, .. } in models {
+                let failed = || format!("--model: cannot read {}", model.display());
+                File::open(model).with_context(failed)?;
+            }
         }
         self.options.settings()?;
         expectations(&self.options.samples()?)?;
@@ -106,13 +110,18 @@ impl Session {
                 self.options.requests().join(file).display()
             );
         }
-        match &self.options.model {
-            TestedModel::File(model) => self.run_here(&model.clone(), components, &samples),
-            TestedModel::OnServer(_) => self.run_on_server(components, &samples),
+        match &self.options.models {
+            TestedModels::Files(models) => self.run_here(&models.clone(), components, &samples),
+            TestedModels::OnServer(_) => self.run_on_server(components, &samples),
         }
     }
 
-    fn run_here(&mut self, model: &Path, components: &Components, samples: &Samples) -> Result<()> {
+    fn run_here(
+        &mut self,
+        models: &[Given<PathBuf>],
+        components: &Components,
+        samples: &Samples,
+    ) -> Result<()> {
         let options = &self.options;
         let files = PipelineFiles {
             pre: components.plugin.clone(),
@@ -122,13 +131,13 @@ impl Session {
         };
         if self.host.is_none() {
             let _entered = self.runtime.enter();
-            let opened = Host::open(model, options.library.clone(), &options.plugins())?;
+            let opened = Host::open(models, options.library.as_deref(), &options.plugins())?;
             self.host = Some(opened);
         }
-        let Some(host) = &self.host else { bail!("the model is not loaded") };
+        let Some(host) = &self.host else { bail!("the models are not loaded") };
         let route = self.runtime.block_on(host.route(&files))?;
         let limits = &route.limits.plugin;
-        self.begin(&format!("{} ({})", model.display(), host.model_is), components);
+        self.begin(&host.models_are(), components);
         let mut tally = Tally::default();
         let report = |tested: &Tested<'_>| tally.report(tested, limits, options.as_json);
         let tested = round(&route, samples, options.checks, report);
@@ -138,15 +147,15 @@ impl Session {
 
     fn run_on_server(&self, components: &Components, samples: &Samples) -> Result<()> {
         let options = &self.options;
-        let TestedModel::OnServer(model) = &options.model else { bail!("the model is a file") };
+        let TestedModels::OnServer(models) = &options.models else { bail!("the models are files") };
         let uploaded = Uploaded {
             pre: &components.plugin,
             post: components.post.as_deref(),
             settings: &options.settings()?,
             reuse: &options.reuse,
         };
-        self.begin(&model.text(), components);
-        let runs = model.run(&uploaded, &samples.list)?.into_iter().map(|ran| vec![ran]).collect();
+        self.begin(&models.lines(), components);
+        let runs = models.run(&uploaded, &samples.list)?.into_iter().map(|ran| vec![ran]).collect();
         let (mut tally, limits) = (Tally::default(), PluginLimits::default());
         let report = |tested: &Tested<'_>| tally.report(tested, &limits, options.as_json);
         check_all(samples, runs, options.checks, report)?;
@@ -154,9 +163,9 @@ impl Session {
     }
 
     /// Say what is tested.
-    fn begin(&self, model: &str, components: &Components) {
+    fn begin(&self, models: &[String], components: &Components) {
         if !self.options.as_json {
-            println!("model   {model}");
+            models.iter().for_each(|model| println!("model   {model}"));
             for plugin in [Some(&components.plugin), components.post.as_ref()].into_iter().flatten()
             {
                 println!("plugin  {}", plugin.display());

@@ -23,8 +23,7 @@ pub(crate) struct SampleSubject {
     pub(crate) route: Arc<Route>,
     /// The desired state of its tenant.
     desired_tenant: Arc<Tenant>,
-    pre: Arc<Plugin>,
-    post: Arc<Plugin>,
+    plugins: Vec<Arc<Plugin>>,
 }
 
 impl SampleSubject {
@@ -54,8 +53,7 @@ impl SampleSubject {
             variant,
             route: route.clone(),
             desired_tenant: tenant_state.clone(),
-            pre: plugin(&spec.pre)?,
-            post: plugin(&spec.post)?,
+            plugins: spec.program.plugins().map(plugin).collect::<Option<_>>()?,
         })
     }
 
@@ -67,7 +65,7 @@ impl SampleSubject {
         self.spec().map_or(&[], |spec| &spec.samples)
     }
 
-    /// Whether its document, its plugins' files or its model are to be others than before.
+    /// Whether its document, its plugins' files or its models are to be others than before.
     fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
         let old = before.desired.tenants.get(&self.tenant);
         let (Some(old), Some(spec)) = (old, self.spec()) else { return true };
@@ -86,12 +84,11 @@ impl SampleSubject {
             || spec.models().any(|named| model_in(before, named) != model_in(after, named))
     }
 
-    /// Whether the answers of both come from the same document, plugins and model.
+    /// Whether the answers of both come from the same document, plugins and models.
     fn is_same(&self, other: &Self) -> bool {
         (&self.tenant, &self.pipeline, self.variant)
             == (&other.tenant, &other.pipeline, other.variant)
-            && Arc::ptr_eq(&self.pre, &other.pre)
-            && Arc::ptr_eq(&self.post, &other.post)
+            && self.plugins.iter().map(Arc::as_ptr).eq(other.plugins.iter().map(Arc::as_ptr))
             && self.route.program.has_lanes_of(&other.route.program)
             && self.spec() == other.spec()
     }

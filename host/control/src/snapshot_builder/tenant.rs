@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use gristmill_batch::Lane;
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_metrics::RequestTarget;
-use gristmill_sandbox::{LineSource, Plugin, PluginPair};
+use gristmill_metrics::usage::Counter;
+use gristmill_sandbox::{HandlerPlugin, LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{
-    Access, Candidate, Capture, Direct, Evaluation, KeptVersion, ModelState, Pair, Pipeline,
-    PluginState, Program, Route, Takes, Tenant, TenantQuota,
+    Access, Candidate, Capture, Direct, Evaluation, Handler, HandlerModel, KeptVersion, ModelState,
+    Pair, Pipeline, PluginState, Program, Route, Takes, Tenant, TenantQuota,
 };
 use gristmill_state::{
-    BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, Wanted,
+    BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, ProgramSpec, Wanted,
 };
 
 use crate::accounts::{Accounts, TenantId};
@@ -186,10 +188,8 @@ impl TenantBuilder<'_> {
     /// Whether the candidate says what it said before, and its plugins are the same files.
     fn is_same_candidate(&self, name: &Name, spec: &PipelineSpec) -> bool {
         let files = |tenant: &gristmill_state::Tenant, spec: &PipelineSpec| {
-            Some(
-                spec.candidate_plugins()?
-                    .map(|named| tenant.plugins.get(&named.name)?.file(named.version)),
-            )
+            let file = |named: &NamedVersion| tenant.plugins.get(&named.name)?.file(named.version);
+            Some(spec.candidate_plugins()?.into_iter().map(file).collect::<Vec<_>>())
         };
         let before =
             self.before.and_then(|(tenant, _)| Some((tenant, tenant.pipelines.get(name)?)));
@@ -208,9 +208,7 @@ impl TenantBuilder<'_> {
     ) -> Result<Route, Vec<String>> {
         let limits = spec.limits.resolve(self.limits);
         let wanted = Wanted {
-            pre: Some(&spec.pre),
-            model: Some(&spec.model),
-            post: Some(&spec.post),
+            parts: &spec.program.parts(),
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
@@ -218,48 +216,87 @@ impl TenantBuilder<'_> {
         wanted.check(&self.plugins, |name| self.models.get(name), &mut conflicts);
         let mut faults = conflicts.into_texts();
         let limits = limits.map_err(|limit_faults| faults.extend(limit_faults)).ok();
-        let model = self.models.get(&spec.model.name);
-        let served = model.and_then(|model| model.of_version(spec.model.version)?.as_ref().ok());
-        let lane = served.map(|served| served.lane.clone());
-        let (pre, post) = (self.plugin(&spec.pre), self.plugin(&spec.post));
+        let program = match faults.is_empty() {
+            true => self.program(name, spec, quota),
+            false => None,
+        };
+        let (Some(program), Some(limits)) = (program, limits) else { return Err(faults) };
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
-        match (pre, lane, post, limits) {
-            (Some(pre), Some(lane), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
-                tenant: self.id.0.clone(),
-                pipeline: name.clone(),
-                program: Program::Pair(Pair {
-                    plugins: PluginPair::new(
-                        pre,
-                        post,
-                        &spec.instance_reuse.resolve(),
-                        &quota.calls,
-                    ),
-                    pre: self.source(name, &spec.pre.name, "preprocess"),
-                    model: spec.model.name.clone(),
-                    lane,
-                    post: self.source(name, &spec.post.name, "postprocess"),
-                }),
-                settings: settings.into(),
-                debug: spec.debug,
-                weight: self.desired_tenant.spec.weight,
-                keeps_apart: self.desired_tenant.spec.batch_with == BatchWith::Tenant,
-                priority: spec.priority,
-                limits,
-                quota: quota.clone(),
-                figures: self.accounts.figures(self.id, RequestTarget::Pipeline(name.clone())),
-                usage: self.accounts.usage(self.id, Some(name), &spec.model.name),
-                capture: None,
-                candidate: None,
-                ended: None,
+        Ok(Route {
+            tenant: self.id.0.clone(),
+            pipeline: name.clone(),
+            program,
+            settings: settings.into(),
+            debug: spec.debug,
+            weight: self.desired_tenant.spec.weight,
+            keeps_apart: self.desired_tenant.spec.batch_with == BatchWith::Tenant,
+            priority: spec.priority,
+            limits,
+            quota: quota.clone(),
+            figures: self.accounts.figures(self.id, RequestTarget::Pipeline(name.clone())),
+            usage: self.usage(name, &spec.program),
+            capture: None,
+            candidate: None,
+            ended: None,
+        })
+    }
+
+    /// The plugins and models of a pipeline. None if one is not loaded.
+    fn program(
+        &self,
+        name: &Name,
+        spec: &PipelineSpec,
+        quota: &Arc<TenantQuota>,
+    ) -> Option<Program> {
+        let reuse = spec.instance_reuse.resolve();
+        Some(match &spec.program {
+            ProgramSpec::Pair { pre, model, post } => Program::Pair(Pair {
+                plugins: PluginPair::new(
+                    self.plugin(pre)?,
+                    self.plugin(post)?,
+                    &reuse,
+                    &quota.calls,
+                ),
+                pre: self.source(name, &pre.name, "preprocess"),
+                model: model.name.clone(),
+                lane: self.lane(model)?,
+                post: self.source(name, &post.name, "postprocess"),
             }),
-            _ => Err(faults),
+            ProgramSpec::Handler { handler, models } => {
+                let model = |(key, named): (&Name, &NamedVersion)| {
+                    let (model, lane) = (named.name.clone(), self.lane(named)?);
+                    Some((key.clone(), HandlerModel { model, lane }))
+                };
+                Program::Handler(Handler {
+                    plugin: HandlerPlugin::new(self.plugin(handler)?, &reuse, &quota.calls),
+                    source: self.source(name, &handler.name, "handle"),
+                    models: models.iter().map(model).collect::<Option<_>>()?,
+                })
+            }
+        })
+    }
+
+    /// What counts the use of a pipeline's requests: a counter for each of its models.
+    fn usage(&self, pipeline: &Name, program: &ProgramSpec) -> Vec<(Name, Arc<Counter>)> {
+        let mut usage = Vec::<(Name, Arc<Counter>)>::new();
+        for NamedVersion { name, .. } in program.models() {
+            if usage.iter().all(|(other, _)| other != name) {
+                let counter = self.accounts.usage(self.id, Some(pipeline), name);
+                usage.push((name.clone(), counter));
+            }
         }
+        usage
     }
 
     /// The lines of one call of a pipeline.
     fn source(&self, pipeline: &Name, plugin: &Name, call: &'static str) -> Arc<LineSource> {
         let (plugin, pipeline, kept) = (plugin.clone(), pipeline.clone(), self.quota.lines.clone());
         Arc::new(LineSource { plugin, pipeline, call, kept })
+    }
+
+    fn lane(&self, named: &NamedVersion) -> Option<Arc<Lane>> {
+        let served = self.models.get(&named.name)?.of_version(named.version)?.as_ref().ok()?;
+        Some(served.lane.clone())
     }
 
     fn plugin(&self, named: &NamedVersion) -> Option<Arc<Plugin>> {

@@ -148,6 +148,25 @@ fn a_pipeline_gets_the_version_that_it_names() {
     assert_eq!(faults(3).len(), 3, "version 1 of both is gone");
 }
 
+#[test]
+fn a_handler_that_cannot_serve_has_a_fault_for_each_part() {
+    let models = json!({ "detect": "m", "other": "none", "read": "m@9" });
+    let candidate = json!({ "handler": "p", "models": { "a": "none" }, "traffic_percent": 1 });
+    let spec = json!({ "handler": "p", "models": models, "candidate": candidate });
+    let spec = serde_json::from_value(spec).unwrap();
+    let first = [
+        put_tenant("acme", true),
+        Change::PutPlugin { tenant: name("acme"), plugin: name("p"), digest: digest(1) },
+        Change::PutModel { model: name("m"), digest: digest(2), version: None },
+        Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec },
+    ];
+    let serving = serving(&[&first]);
+    let expected = "tenant \"acme\", pipeline \"main\": handler: plugin \"p\": it is not loaded; \
+                    models.detect: model \"m\": it is not loaded; models.other: no model \
+                    \"none\"; models.read: model \"m\" has no version 9: no version is loaded";
+    assert_eq!(serving[0].1.last().unwrap().to_string(), expected);
+}
+
 /// What a snapshot says, but for the parts that cannot be compared.
 fn comparable(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
     let tenant = |(name, tenant): (&Name, &Arc<Tenant>)| {

@@ -213,7 +213,8 @@ mod tests {
                 assert_eq!(index.has_plugin(digest(byte)), all().any(|(_, tenant)| has(tenant)));
                 let model = NamedVersion { name: name("m"), version: Some(byte.into()) };
                 let has = |tenant: &Tenant| {
-                    tenant.pipelines.values().any(|pipeline| pipeline.model == model)
+                    let mut named = tenant.pipelines.values().flat_map(|one| one.models());
+                    named.any(|named| *named == model)
                 };
                 let is_pinned = index.is_pinned(&name("m"), byte.into());
                 assert_eq!(

@@ -1,14 +1,15 @@
-//! Checks whether the plugins and the model of a pipeline exist and can be used by it. Pure.
+//! Checks whether the plugins and the models of a pipeline exist and can be used by it. Pure.
 
 use std::collections::BTreeMap;
 
 use gristmill_batch::Lane;
 use gristmill_core::Name;
-use gristmill_sandbox::Plugin;
+use gristmill_sandbox::{Plugin, Roles};
 use gristmill_snapshot::{ModelState, PluginState, loaded_versions};
 
 use crate::release::document::Faults;
 use crate::release::named_version::NamedVersion;
+use crate::release::program::{ModelKey, ProgramParts};
 
 /// The role of a plugin in a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ enum Role {
     Pre,
     /// It makes the response.
     Post,
+    /// It answers requests itself.
+    Handler,
 }
 
 impl Role {
@@ -25,19 +28,33 @@ impl Role {
         match self {
             Self::Pre => "pre",
             Self::Post => "post",
+            Self::Handler => "handler",
+        }
+    }
+
+    /// The function that a plugin in this role exports.
+    fn export(self) -> &'static str {
+        match self {
+            Self::Pre => "preprocess",
+            Self::Post => "postprocess",
+            Self::Handler => "handle",
+        }
+    }
+
+    fn is_among(self, roles: Roles) -> bool {
+        match self {
+            Self::Pre => roles.pre,
+            Self::Post => roles.post,
+            Self::Handler => roles.handle,
         }
     }
 }
 
 /// The names and limits of a pipeline; none if its document could not be read there.
 pub struct Wanted<'a> {
-    /// The plugin that makes the inputs.
-    pub pre: Option<&'a NamedVersion>,
-    /// The model.
-    pub model: Option<&'a NamedVersion>,
-    /// The plugin that makes the response.
-    pub post: Option<&'a NamedVersion>,
-    /// The priority at the model.
+    /// The plugins and models.
+    pub parts: &'a ProgramParts,
+    /// The priority at the models.
     pub priority: Option<u32>,
     /// The memory of a plugin's call.
     pub memory_bytes: Option<usize>,
@@ -51,7 +68,8 @@ impl Wanted<'_> {
         model: impl Fn(&Name) -> Option<&'m ModelState>,
         faults: &mut Faults,
     ) {
-        for (role, named) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
+        let ProgramParts { pre, post, handler, .. } = self.parts;
+        for (role, named) in [(Role::Pre, pre), (Role::Post, post), (Role::Handler, handler)] {
             let Some(named) = named else { continue };
             let (plugin_name, key) = (named.to_string(), role.as_str());
             let Some(state) = plugins.get(&named.name) else {
@@ -68,19 +86,26 @@ impl Wanted<'_> {
                 Some(Ok(plugin)) => self.check_plugin(role, &plugin_name, plugin, faults),
             }
         }
-        if let Some(named) = self.model {
-            let model_name = named.to_string();
+        for (key, named) in self.parts.keyed_models() {
             let Some(state) = model(&named.name) else {
-                faults.add("model", format!("model: no model {:?}", named.name.as_str()));
-                return;
+                let text = format!("{key}: no model {:?}", named.name.as_str());
+                key.add_fault(faults, text);
+                continue;
             };
             match state.of_version(named.version) {
                 None => {
-                    let text = format!("model: model {}", no_version(named, state.versions()));
-                    faults.add("model", text);
+                    let text = format!("{key}: model {}", no_version(named, state.versions()));
+                    key.add_fault(faults, text);
                 }
-                Some(Err(why)) => faults.add("model", format!("model {model_name:?}: {why}")),
-                Some(Ok(served)) => self.check_priority(&served.lane, faults),
+                Some(Err(why)) => {
+                    let text = format!("model {:?}: {why}", named.to_string());
+                    let text = match key {
+                        ModelKey::Model => text,
+                        ModelKey::Member(_) => format!("{key}: {text}"),
+                    };
+                    key.add_fault(faults, text);
+                }
+                Some(Ok(served)) => self.check_priority(key, &served.lane, faults),
             }
         }
     }
@@ -88,13 +113,15 @@ impl Wanted<'_> {
     /// Whether the plugin can have this role, and its initial memory.
     fn check_plugin(&self, role: Role, name: &str, plugin: &Plugin, faults: &mut Faults) {
         let (roles, key) = (plugin.roles(), role.as_str());
-        let has_role = match role {
-            Role::Pre => roles.pre,
-            Role::Post => roles.post,
-        };
-        if !has_role {
-            let world = roles.world();
-            let text = format!("{key}: plugin {name:?} is a {world} and exports no `{key}process`");
+        if !role.is_among(roles) {
+            let (world, export) = (roles.world(), role.export());
+            let cure = match role {
+                Role::Handler => ": name it as pre or post, beside a model",
+                Role::Pre | Role::Post if roles.handle => ": name it as handler, beside models",
+                Role::Pre | Role::Post => "",
+            };
+            let text =
+                format!("{key}: plugin {name:?} is a {world} and exports no `{export}`{cure}");
             faults.add(key, text);
             return;
         }
@@ -106,13 +133,17 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether requests can have this priority at the model.
-    fn check_priority(&self, model: &Lane, faults: &mut Faults) {
+    /// Whether requests can have this priority at the model, which is named by `key`.
+    fn check_priority(&self, key: ModelKey<'_>, model: &Lane, faults: &mut Faults) {
         let levels = model.config().levels.len();
         if let Some(priority) = self.priority
             && !(1..=levels).contains(&(priority as usize))
         {
-            let text = format!("priority is {priority}: the model has levels 1 to {levels}");
+            let of = match key {
+                ModelKey::Model => "the model".to_owned(),
+                ModelKey::Member(name) => format!("the model {:?}", name.as_str()),
+            };
+            let text = format!("priority is {priority}: {of} has levels 1 to {levels}");
             faults.add("priority", text);
         }
     }

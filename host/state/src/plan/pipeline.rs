@@ -33,24 +33,19 @@ impl PutPipeline<'_> {
     /// The error for a document with faults. It has all faults of the pipeline: those of its
     /// document, names of things that do not exist, and things that do not fit it.
     pub fn faulty(self, document: PipelineDocument) -> StateError {
-        let PipelineDocument { pre, model, post, mut faults, limits, .. } = document;
+        let PipelineDocument { parts, mut faults, limits, .. } = document;
         let (priority, candidate) = (document.priority, document.candidate);
         let memory_bytes = (!faults.has("limits.memory_bytes")).then(|| self.memory_bytes(&limits));
-        let (pre, model, post) = (pre.as_ref(), model.as_ref(), post.as_ref());
-        self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut faults);
+        self.compare(&Wanted { parts: &parts, priority, memory_bytes }, &mut faults);
         self.compare_candidate(candidate.as_deref(), priority, memory_bytes, &mut faults);
         self.error(faults)
     }
 
     /// The faults of a pipeline that would not serve, with their places, if it has some.
     pub fn misfit(self, spec: &PipelineSpec) -> Option<StateError> {
-        let wanted = Wanted {
-            pre: Some(&spec.pre),
-            model: Some(&spec.model),
-            post: Some(&spec.post),
-            priority: spec.priority,
-            memory_bytes: Some(self.memory_bytes(&spec.limits)),
-        };
+        let parts = spec.program.parts();
+        let memory_bytes = Some(self.memory_bytes(&spec.limits));
+        let wanted = Wanted { parts: &parts, priority: spec.priority, memory_bytes };
         let mut faults = Faults::default();
         self.compare(&wanted, &mut faults);
         let candidate = spec.candidate.as_deref();
@@ -81,10 +76,10 @@ impl PutPipeline<'_> {
         memory_bytes: Option<usize>,
         faults: &mut Faults,
     ) {
-        let Some(CandidateSpec { pre, model, post, .. }) = candidate else { return };
-        let (pre, model, post) = (pre.as_ref(), model.as_ref(), post.as_ref());
+        let Some(candidate) = candidate else { return };
         let mut candidate_faults = Faults::default();
-        self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut candidate_faults);
+        let wanted = Wanted { parts: &candidate.parts(), priority, memory_bytes };
+        self.compare(&wanted, &mut candidate_faults);
         faults.add_all("candidate", candidate_faults);
     }
 

@@ -3,8 +3,10 @@
 //! What it does not name is as in the pipeline. Either it answers a share of the requests
 //! (`traffic_percent`), or it runs as a shadow (`shadow_percent`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gristmill_core::Name;
 use gristmill_snapshot::AbortBounds;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::release::document::Document;
 use crate::release::named_version::NamedVersion;
+use crate::release::program::{ProgramKind, ProgramParts};
 use crate::schema::{NamedModelText, NamedVersionText};
 
 /// The requests of a window, if the document names none.
@@ -43,6 +46,14 @@ pub struct CandidateSpec {
     #[schema(value_type = Option<NamedVersionText>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post: Option<NamedVersion>,
+    /// Another handler.
+    #[schema(value_type = Option<NamedVersionText>)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler: Option<NamedVersion>,
+    /// Other models of the handler, in place of all models of the pipeline: 1 to 16.
+    #[schema(value_type = Option<BTreeMap<String, NamedModelText>>)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<BTreeMap<Name, NamedVersion>>,
     /// Other settings, in place of all settings of the pipeline.
     #[schema(value_type = Option<Object>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,19 +105,17 @@ pub struct AbortSpec {
 }
 
 impl CandidateSpec {
-    /// The value of the key `candidate`.
-    pub fn read(document: &mut Document) -> Option<Self> {
+    /// The value of the key `candidate` of a pipeline whose program is of this kind, if that is
+    /// known.
+    pub fn read(document: &mut Document, kind: Option<ProgramKind>) -> Option<Self> {
         let keys = document.object("candidate")?;
-        Some(document.inside("candidate.".into(), keys, Self::read_keys))
+        let read = |document: &mut Document| Self::read_keys(document, kind);
+        Some(document.inside("candidate.".into(), keys, read))
     }
 
-    fn read_keys(document: &mut Document) -> Self {
+    fn read_keys(document: &mut Document, kind: Option<ProgramKind>) -> Self {
         let percent = 0.0..=100.0;
-        let (pre, model, post) = (
-            document.named_version("pre"),
-            document.named_model("model"),
-            document.named_version("post"),
-        );
+        let ProgramParts { pre, model, post, handler, models } = ProgramParts::read(document);
         let settings = document.object("settings");
         let traffic_percent = document.number("traffic_percent", &percent);
         let shadow_percent = document.number("shadow_percent", &percent);
@@ -122,6 +131,8 @@ impl CandidateSpec {
             pre,
             model,
             post,
+            handler,
+            models,
             settings,
             traffic_percent,
             shadow_percent,
@@ -129,18 +140,45 @@ impl CandidateSpec {
             tolerance,
             abort,
         };
+        spec.check_parts(document, kind);
         spec.check(document);
         spec
+    }
+
+    /// Add a fault if it names nothing, or a part of the other kind of program.
+    fn check_parts(&self, document: &mut Document, kind: Option<ProgramKind>) {
+        let parts = self.parts();
+        if parts.is_empty() && self.settings.is_none() && !document.has_faults() {
+            match kind {
+                Some(ProgramKind::Handler) => document.fault(
+                    "handler",
+                    " is missing: give one of handler, models and settings at least",
+                ),
+                _ => document.fault(
+                    "pre",
+                    " is missing: give one of pre, model, post and settings at least",
+                ),
+            }
+        }
+        let (other, text) = match kind {
+            None => return,
+            Some(ProgramKind::Pair) => (
+                ProgramKind::Handler,
+                " is for a pipeline with a handler: name pre, model, post or settings",
+            ),
+            Some(ProgramKind::Handler) => (
+                ProgramKind::Pair,
+                " is for a pipeline without a handler: name handler, models or settings",
+            ),
+        };
+        for key in parts.keys_of(other) {
+            document.fault(key, text);
+        }
     }
 
     /// Add a fault for each thing that does not fit the others. A value that could not be read has
     /// a fault already, and is none here.
     fn check(&self, document: &mut Document) {
-        let names_none = self.pre.is_none() && self.model.is_none() && self.post.is_none();
-        if names_none && self.settings.is_none() && !document.has_faults() {
-            document
-                .fault("pre", " is missing: give one of pre, model, post and settings at least");
-        }
         match (self.traffic_percent, self.shadow_percent) {
             (Some(_), Some(_)) => {
                 document.fault("shadow_percent", " is given beside traffic_percent: give one");
@@ -180,7 +218,23 @@ impl CandidateSpec {
 
     /// The plugins that it names.
     pub fn plugins(&self) -> impl Iterator<Item = &NamedVersion> {
-        self.pre.iter().chain(&self.post)
+        self.pre.iter().chain(&self.post).chain(&self.handler)
+    }
+
+    /// The models that it names.
+    pub fn models(&self) -> impl Iterator<Item = &NamedVersion> {
+        self.model.iter().chain(self.models.iter().flat_map(BTreeMap::values))
+    }
+
+    /// The parts of the program that it names.
+    pub fn parts(&self) -> ProgramParts {
+        ProgramParts {
+            pre: self.pre.clone(),
+            model: self.model.clone(),
+            post: self.post.clone(),
+            handler: self.handler.clone(),
+            models: self.models.clone(),
+        }
     }
 
     /// Whether it runs as a shadow.
@@ -248,7 +302,7 @@ mod tests {
     fn read(candidate: Value) -> (Option<CandidateSpec>, Vec<String>) {
         let Value::Object(keys) = json!({ "candidate": candidate }) else { unreachable!() };
         let mut document = Document::new(keys);
-        let candidate = CandidateSpec::read(&mut document);
+        let candidate = CandidateSpec::read(&mut document, Some(ProgramKind::Pair));
         (candidate, document.finish().into_texts())
     }
 

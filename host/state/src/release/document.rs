@@ -60,6 +60,11 @@ impl Document {
         self.keys.remove(key).filter(|value| !value.is_null())
     }
 
+    /// Whether the key is given, with any value. It was not read yet.
+    pub fn gives(&self, key: &str) -> bool {
+        self.keys.get(key).is_some_and(|value| !value.is_null())
+    }
+
     /// Whether a fault was found so far.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()
@@ -241,8 +246,13 @@ impl Document {
 
     /// Require the key, unless it has another fault.
     pub fn require<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
+        self.require_with(key, value, "")
+    }
+
+    /// As [`Self::require`]. The fault of a missing key ends with the `hint`.
+    pub fn require_with<T>(&mut self, key: &str, value: Option<T>, hint: &str) -> Option<T> {
         if value.is_none() && !self.faults.has(&format!("{}{key}", self.at)) {
-            self.fault(key, " is missing");
+            self.fault(key, format_args!(" is missing{hint}"));
         }
         value
     }

@@ -7,10 +7,10 @@
 //! next one.
 //!
 //! An older format lacks all that the formats after it lack, and more:
-//! - format 8: tenants have no `batch_with`, configurations of models neither `batching` nor
-//!   `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0 and no size is "auto",
-//!   versions of models are numbers of releases, and names of models have at most 64 characters and
-//!   no capitals;
+//! - format 8: pipelines have no `handler`, tenants have no `batch_with`, configurations of models
+//!   neither `batching` nor `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0
+//!   and no size is "auto", versions of models are numbers of releases, and names of models have at
+//!   most 64 characters and no capitals;
 //! - format 7: configurations of models have no `allowed_batch_sizes`, and always a `warm_up`;
 //! - format 6: only the newest version of a plugin or a model stays. So pipelines name no versions,
 //!   configurations of models have no `version_policy`, tenants have no `plugin_version_policy`,

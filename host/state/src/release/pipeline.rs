@@ -1,100 +1,93 @@
 //! A pipeline in a release, and the document that people write.
 
+mod form;
+
+use std::borrow::Cow;
+
 use gristmill_core::PipelineLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
+use self::form::PipelineForm;
 use crate::release::candidate::CandidateSpec;
 use crate::release::capture::CaptureSpec;
 use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
-use crate::release::instance_reuse::forms::InstanceReuseForms;
 use crate::release::limits::LimitsSpec;
 use crate::release::named_version::NamedVersion;
+use crate::release::program::{ProgramParts, ProgramSpec};
 use crate::release::sample::{self, Sample};
-use crate::schema::{NamedModelText, NamedVersionText};
 
 /// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
 const SETTINGS_BYTES_MAX: u64 = 64 << 10;
 
 /// A pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(as = Pipeline)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "PipelineForm", into = "PipelineForm")]
 pub struct PipelineSpec {
-    /// The plugin that makes the model's inputs.
-    #[schema(value_type = NamedVersionText)]
-    pub pre: NamedVersion,
-    /// The model.
-    #[schema(value_type = NamedModelText)]
-    pub model: NamedVersion,
-    /// The plugin that makes the response.
-    #[schema(value_type = NamedVersionText)]
-    pub post: NamedVersion,
+    /// The plugins and models that run its requests.
+    pub program: ProgramSpec,
     /// A JSON object that the plugins can read.
-    #[schema(value_type = Option<Object>)]
-    #[serde(default = "no_settings")]
     pub settings: Map<String, Value>,
     /// The limits of its requests.
-    #[schema(value_type = Option<LimitsSpec>)]
-    #[serde(default)]
     pub limits: LimitsSpec,
-    /// The model's priority level for its requests; 1 is served first. If it is not given: the
-    /// model's default.
-    #[serde(default)]
+    /// The models' priority level for its requests; 1 is served first. If it is not given: the
+    /// default of each model.
     pub priority: Option<u32>,
     /// How its plugins' instances are used again.
-    #[schema(value_type = Option<InstanceReuseForms>)]
-    #[serde(default)]
     pub instance_reuse: InstanceReuse,
     /// Whether its clients see why a plugin call failed, with the lines of that call.
-    #[schema(value_type = Option<bool>)]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub debug: bool,
-    /// Other plugins, another model or other settings that are tried in its place.
-    #[schema(value_type = Option<CandidateSpec>)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Other plugins, other models or other settings that are tried in its place.
     pub candidate: Option<Box<CandidateSpec>>,
     /// Which requests are kept, so that people can make samples of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSpec>,
     /// The requests that it must answer as expected before it serves.
-    #[schema(value_type = Option<Vec<Sample>>, max_items = 16)]
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
 }
+
+/// A document that names neither all parts of one kind of program nor none of the other.
+#[derive(Debug, thiserror::Error)]
+#[error("a pipeline has either pre, model and post, or handler and models")]
+pub struct InvalidProgram;
 
 impl PipelineSpec {
     /// The plugins that it names.
     pub fn plugins(&self) -> impl Iterator<Item = &NamedVersion> {
-        let pipeline_plugins = [&self.pre, &self.post].into_iter();
-        pipeline_plugins.chain(self.candidate.iter().flat_map(|candidate| candidate.plugins()))
+        let candidate = self.candidate.iter().flat_map(|candidate| candidate.plugins());
+        self.program.plugins().chain(candidate)
     }
 
     /// The models that it names.
     pub fn models(&self) -> impl Iterator<Item = &NamedVersion> {
-        let candidate = self.candidate.as_ref().and_then(|candidate| candidate.model.as_ref());
-        std::iter::once(&self.model).chain(candidate)
+        let candidate = self.candidate.iter().flat_map(|candidate| candidate.models());
+        self.program.models().chain(candidate)
     }
 
     /// The plugins that run a request of its candidate. None if it has none.
-    pub fn candidate_plugins(&self) -> Option<[&NamedVersion; 2]> {
-        let candidate = self.candidate.as_ref()?;
-        Some([
-            candidate.pre.as_ref().unwrap_or(&self.pre),
-            candidate.post.as_ref().unwrap_or(&self.post),
-        ])
+    pub fn candidate_plugins(&self) -> Option<Vec<&NamedVersion>> {
+        let candidate = self.candidate.as_deref()?;
+        Some(match &self.program {
+            ProgramSpec::Pair { pre, post, .. } => {
+                vec![candidate.pre.as_ref().unwrap_or(pre), candidate.post.as_ref().unwrap_or(post)]
+            }
+            ProgramSpec::Handler { handler, .. } => {
+                vec![candidate.handler.as_ref().unwrap_or(handler)]
+            }
+        })
     }
 
     /// The pipeline with the candidate in its place, and without a candidate. None if it has none.
     pub fn promoted(&self) -> Option<Self> {
+        let candidate = self.candidate.as_deref()?;
         let mut promoted = self.without_candidate();
-        let CandidateSpec { pre, model, post, settings, .. } = *self.candidate.clone()?;
-        promoted.pre = pre.unwrap_or(promoted.pre);
-        promoted.model = model.unwrap_or(promoted.model);
-        promoted.post = post.unwrap_or(promoted.post);
-        promoted.settings = settings.unwrap_or(promoted.settings);
+        promoted.program = promoted.program.with(candidate.parts());
+        if let Some(settings) = &candidate.settings {
+            promoted.settings = settings.clone();
+        }
         Some(promoted)
     }
 
@@ -104,22 +97,72 @@ impl PipelineSpec {
     }
 }
 
-fn no_settings() -> Map<String, Value> {
-    Map::new()
+/// As the log has it. Its documents were read before by [`PipelineDocument`].
+impl TryFrom<PipelineForm> for PipelineSpec {
+    type Error = InvalidProgram;
+
+    fn try_from(form: PipelineForm) -> Result<Self, InvalidProgram> {
+        let PipelineForm { pre, model, post, handler, models, settings, .. } = form;
+        let parts = ProgramParts { pre, model, post, handler, models };
+        Ok(Self {
+            program: parts.program().ok_or(InvalidProgram)?,
+            settings,
+            limits: form.limits,
+            priority: form.priority,
+            instance_reuse: form.instance_reuse,
+            debug: form.debug,
+            candidate: form.candidate,
+            capture: form.capture,
+            samples: form.samples,
+        })
+    }
+}
+
+impl From<PipelineSpec> for PipelineForm {
+    fn from(spec: PipelineSpec) -> Self {
+        let ProgramParts { pre, model, post, handler, models } = spec.program.parts();
+        Self {
+            pre,
+            model,
+            post,
+            handler,
+            models,
+            settings: spec.settings,
+            limits: spec.limits,
+            priority: spec.priority,
+            instance_reuse: spec.instance_reuse,
+            debug: spec.debug,
+            candidate: spec.candidate,
+            capture: spec.capture,
+            samples: spec.samples,
+        }
+    }
+}
+
+impl PartialSchema for PipelineSpec {
+    fn schema() -> RefOr<Schema> {
+        PipelineForm::schema()
+    }
+}
+
+impl ToSchema for PipelineSpec {
+    fn name() -> Cow<'static, str> {
+        PipelineForm::name()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        PipelineForm::schemas(schemas);
+    }
 }
 
 /// The readable parts of a pipeline's document, and its faults.
 pub struct PipelineDocument {
-    /// The plugin that makes the inputs.
-    pub pre: Option<NamedVersion>,
-    /// The model.
-    pub model: Option<NamedVersion>,
-    /// The plugin that makes the response.
-    pub post: Option<NamedVersion>,
+    /// The plugins and models.
+    pub parts: ProgramParts,
     settings: Map<String, Value>,
     /// The limits.
     pub limits: LimitsSpec,
-    /// The priority at the model.
+    /// The priority at the models.
     pub priority: Option<u32>,
     instance_reuse: InstanceReuse,
     debug: bool,
@@ -135,22 +178,13 @@ impl PipelineDocument {
     /// Read a document with these `keys`. Limits are checked against what `host` allows.
     pub fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
         let mut document = Document::new(keys);
-        let (pre, model, post) = (
-            document.named_version("pre"),
-            document.named_model("model"),
-            document.named_version("post"),
-        );
-        let (pre, model, post) = (
-            document.require("pre", pre),
-            document.require("model", model),
-            document.require("post", post),
-        );
+        let (parts, kind) = ProgramParts::read_all(&mut document);
         let settings = document.object("settings").unwrap_or_default();
         let limits = document.nested("limits", LimitsSpec::read);
         let priority = document.whole("priority");
         let instance_reuse = InstanceReuse::read(&mut document);
         let debug = document.flag("debug").unwrap_or_default();
-        let candidate = CandidateSpec::read(&mut document).map(Box::new);
+        let candidate = CandidateSpec::read(&mut document, kind).map(Box::new);
         let capture = CaptureSpec::read(&mut document);
         let samples = sample::read(&mut document);
         let mut faults = document.finish();
@@ -162,9 +196,7 @@ impl PipelineDocument {
         limits.check(host, &mut faults);
         instance_reuse.check(&mut faults);
         Self {
-            pre,
-            model,
-            post,
+            parts,
             settings,
             limits,
             priority,
@@ -179,29 +211,22 @@ impl PipelineDocument {
 
     /// The pipeline, if the document has no faults.
     pub fn into_spec(self) -> Result<PipelineSpec, Box<Self>> {
-        match self {
-            Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
-                if self.faults.is_empty() =>
-            {
-                let Self { settings, limits, priority, instance_reuse, .. } = self;
-                let (debug, candidate, samples) = (self.debug, self.candidate, self.samples);
-                let capture = self.capture;
-                Ok(PipelineSpec {
-                    pre,
-                    model,
-                    post,
-                    settings,
-                    limits,
-                    priority,
-                    instance_reuse,
-                    debug,
-                    candidate,
-                    capture,
-                    samples,
-                })
-            }
-            faulty => Err(Box::new(faulty)),
-        }
+        let program = self.parts.clone().program().filter(|_| self.faults.is_empty());
+        let Some(program) = program else { return Err(Box::new(self)) };
+        let Self { settings, limits, priority, instance_reuse, .. } = self;
+        let (debug, candidate, samples) = (self.debug, self.candidate, self.samples);
+        let capture = self.capture;
+        Ok(PipelineSpec {
+            program,
+            settings,
+            limits,
+            priority,
+            instance_reuse,
+            debug,
+            candidate,
+            capture,
+            samples,
+        })
     }
 }
 

@@ -185,6 +185,23 @@ fn a_file_is_known_by_the_plugins_that_have_it() {
 }
 
 #[test]
+fn every_model_of_a_handler_must_be_the_tenants() {
+    let planned = |models: serde_json::Value, candidate: serde_json::Value| {
+        let spec = json!({ "handler": "p", "models": models, "candidate": candidate });
+        let spec = serde_json::from_value(spec).unwrap();
+        let put = Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec };
+        token_scope().check_planned(&state(), &[put]).map_err(|error| error.to_string())
+    };
+    let own = || json!({ "detect": "used", "read": "granted@5" });
+    let candidate = |models: serde_json::Value| json!({ "models": models, "traffic_percent": 1 });
+    assert_eq!(planned(own(), candidate(own())), Ok(()));
+    let expected = "tenant \"acme\", pipeline \"main\": models.b: no model \"secret\"";
+    let foreign = || json!({ "a": "used", "b": "secret" });
+    assert_eq!(planned(foreign(), candidate(own())), Err(expected.into()));
+    assert_eq!(planned(own(), candidate(foreign())), Err(expected.into()));
+}
+
+#[test]
 fn of_a_release_only_the_own_part_is_seen() {
     let release = |number, changes: &[Change]| Release {
         number,

@@ -1,5 +1,6 @@
-//! The parts of a server that a pipeline needs: the sandbox, the model's lane, the limits.
+//! The parts of a server that a pipeline needs: the sandbox, the models' lanes, the limits.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,14 +8,15 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_backend::LoadedModel;
 use gristmill_batch::{Lane, LaneParts};
-use gristmill_core::{ByteBudget, Digest, Name, PipelineLimits};
+use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
 use gristmill_metrics::{LabelSlots, RequestTarget};
 use gristmill_sandbox::{
-    Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
+    Account, Grant, HandlerPlugin, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
 };
-use gristmill_snapshot::{Pair, Program, Route, TenantQuota};
+use gristmill_snapshot::{Handler, HandlerModel, Pair, Program, Route, TenantQuota};
 use gristmill_state::ModelConfig;
 
+use super::models::{Given, by_name, only};
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::component_file::{self, LARGE_BYTES};
 use crate::plugin::{children, loading, model};
@@ -25,14 +27,21 @@ const TENANT_BYTES_MAX: usize = 1 << 30;
 /// The plugin calls that may run at the same time, for each core, as in a server.
 const CALLS_PER_CORE: usize = 8;
 
-/// A sandbox and a model that is loaded.
+/// A sandbox and models that are loaded.
 pub(super) struct Host {
     sandbox: Arc<Sandbox>,
-    model: Arc<Lane>,
-    model_name: Name,
-    /// The provider that runs the model, and warnings about it.
-    pub(super) model_is: String,
+    models: Vec<Given<HostModel>>,
     limits: PipelineLimits,
+}
+
+/// A model that is loaded.
+struct HostModel {
+    file: PathBuf,
+    /// By the name of its file.
+    name: Name,
+    lane: Arc<Lane>,
+    /// The provider that runs the model, and warnings about it.
+    runs_on: String,
 }
 
 /// The files and the settings of a pipeline.
@@ -46,24 +55,28 @@ pub(super) struct PipelineFiles {
 }
 
 impl Host {
-    /// Load `model`. Compiled plugins are kept in a folder that belongs to `plugins`.
-    pub(super) fn open(model: &Path, library: Option<PathBuf>, plugins: &[&Path]) -> Result<Self> {
+    /// Load the models. Compiled plugins are kept in a folder that belongs to `plugins`.
+    pub(super) fn open(
+        models: &[Given<PathBuf>],
+        library: Option<&Path>,
+        plugins: &[&Path],
+    ) -> Result<Self> {
         let pool = model::pool();
-        let config = ModelConfig::default();
-        let loaded = model::load(model, library, &pool)?;
-        let mut lane = config.lane();
-        lane.leads = loaded.may_lead();
-        let LoadedModel { info, instances, providers, staging, warnings, .. } = loaded;
-        let mut model_is = providers.first().map_or_else(String::new, |one| one.kind.to_string());
-        warnings.iter().for_each(|warning| model_is.push_str(&format!("; {warning}")));
-        let model_name = name_of(model, "model")?;
-        let name = model_name.as_str();
-        let parts = LaneParts { name, info, instances, config: lane, pool: staging };
-        let model = Arc::new(Lane::new(parts)?);
+        let load = |given: &Given<PathBuf>| given.clone().map(|file| load(file, library, &pool));
+        let models = models.iter().map(load).collect::<Result<_>>()?;
         let usual = loading::config(compiled(plugins)?)?;
         let sandbox = SandboxConfig { compiler: children::compiler(), ..usual };
         let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
-        Ok(Self { sandbox, model, model_name, model_is, limits: PipelineLimits::default() })
+        Ok(Self { sandbox, models, limits: PipelineLimits::default() })
+    }
+
+    /// The models, for people.
+    pub(super) fn models_are(&self) -> Vec<String> {
+        let line = |given: &Given<HostModel>| {
+            let HostModel { file, runs_on, .. } = &given.model;
+            given.line(&format!("{} ({runs_on})", file.display()))
+        };
+        self.models.iter().map(line).collect()
     }
 
     /// The pipeline, with its plugins loaded.
@@ -73,7 +86,6 @@ impl Host {
         let calls = Account::new(cores * CALLS_PER_CORE, cores, bytes.clone());
         let quota = Arc::new(TenantQuota::new(calls, bytes));
         let (pre, pre_digest) = self.plugin(&files.pre, &quota.calls).await?;
-        let post_file = files.post.as_ref().unwrap_or(&files.pre);
         let (post, post_digest) = match &files.post {
             Some(file) => self.plugin(file, &quota.calls).await?,
             None => (pre.clone(), pre_digest),
@@ -81,33 +93,23 @@ impl Host {
         // Removes the code of earlier versions.
         let is_used = move |digest| [pre_digest, post_digest].contains(&digest);
         self.sandbox.retain_compiled(is_used).await?;
-        let (pre_name, post_name) = (name_of(&files.pre, "plugin")?, name_of(post_file, "plugin")?);
-        let lacks = |file: &Path, world: &str, what: &str| {
-            format!(
-                "{} is a {world} and does not export {what}: give both plugins, with --pre and \
-                 --post",
-                file.display()
-            )
+        let program = match pre.roles().handle {
+            true => Program::Handler(self.handler(files, pre, &quota)?),
+            false => Program::Pair(self.pair(files, [pre, post], &quota)?),
         };
-        let world = |plugin: &Plugin| plugin.roles().world();
-        ensure!(pre.roles().pre, lacks(&files.pre, world(&pre), "preprocess"));
-        ensure!(post.roles().post, lacks(post_file, world(&post), "postprocess"));
-        let source = |plugin: Name, call| {
-            let (pipeline, kept) = (pre_name.clone(), quota.lines.clone());
-            Arc::new(LineSource { plugin, pipeline, call, kept })
+        let models: BTreeSet<Name> = match &program {
+            Program::Pair(pair) => [pair.model.clone()].into(),
+            Program::Handler(handler) => {
+                handler.models.values().map(|model| model.model.clone()).collect()
+            }
         };
-        let target = RequestTarget::Pipeline(pre_name.clone());
+        let pipeline = name_of(&files.pre, "plugin")?;
+        let target = RequestTarget::Pipeline(pipeline.clone());
         let figures = LabelSlots::new(0).figures("test".parse()?, target);
         Ok(Arc::new(Route {
             tenant: "test".parse()?,
-            pipeline: pre_name.clone(),
-            program: Program::Pair(Pair {
-                plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
-                pre: source(pre_name.clone(), "preprocess"),
-                model: self.model_name.clone(),
-                lane: self.model.clone(),
-                post: source(post_name, "postprocess"),
-            }),
+            pipeline,
+            program,
             settings: files.settings.as_str().into(),
             debug: false,
             weight: 1,
@@ -116,11 +118,64 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             figures: Arc::new(figures),
-            usage: Arc::default(),
+            usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,
             candidate: None,
             ended: None,
         }))
+    }
+
+    /// The plugins around the only model.
+    fn pair(
+        &self,
+        files: &PipelineFiles,
+        [pre, post]: [Arc<Plugin>; 2],
+        quota: &TenantQuota,
+    ) -> Result<Pair> {
+        let post_file = files.post.as_ref().unwrap_or(&files.pre);
+        let is = |file: &Path, plugin: &Plugin| {
+            format!("{} is a {}", file.display(), plugin.roles().world())
+        };
+        let lacks = |is: &str, what: &str| {
+            format!("{is} and does not export {what}: give both plugins, with --pre and --post")
+        };
+        let [pre_is, post_is] = [is(&files.pre, &pre), is(post_file, &post)];
+        ensure!(pre.roles().pre, lacks(&pre_is, "preprocess"));
+        ensure!(post.roles().post, lacks(&post_is, "postprocess"));
+        let model = only(&self.models, &pre_is)?;
+        let (pre_name, post_name) = (name_of(&files.pre, "plugin")?, name_of(post_file, "plugin")?);
+        Ok(Pair {
+            plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
+            pre: source(&pre_name, pre_name.clone(), "preprocess", quota),
+            model: model.name.clone(),
+            lane: model.lane.clone(),
+            post: source(&pre_name, post_name, "postprocess", quota),
+        })
+    }
+
+    /// The handler with its models.
+    fn handler(
+        &self,
+        files: &PipelineFiles,
+        plugin: Arc<Plugin>,
+        quota: &TenantQuota,
+    ) -> Result<Handler> {
+        ensure!(
+            files.post.is_none(),
+            "{} is a handler: test it alone, without --pre and --post, and with --model NAME=MODEL \
+             for each of its models",
+            files.pre.display()
+        );
+        let name = name_of(&files.pre, "plugin")?;
+        let models = by_name(&self.models, |model: &HostModel| model.name.clone())?;
+        let model = |(name, model): (Name, &HostModel)| {
+            (name, HandlerModel { model: model.name.clone(), lane: model.lane.clone() })
+        };
+        Ok(Handler {
+            plugin: HandlerPlugin::new(plugin, &files.reuse, &quota.calls),
+            source: source(&name, name.clone(), "handle", quota),
+            models: models.into_iter().map(model).collect(),
+        })
     }
 
     /// The plugin in a file, instantiated once, as at its upload; and the file's digest.
@@ -134,10 +189,37 @@ impl Host {
         let loaded = self.sandbox.load(digest, content).await;
         let plugin = Arc::new(loaded.with_context(cannot)?);
         let limits = &self.limits.plugin;
-        let probed = plugin.probe(Grant { limits, account, lines: None, usage: None }).await;
+        let probed =
+            plugin.probe(Grant { limits, account, lines: None, usage: None, models: None }).await;
         probed.context("it cannot be instantiated").with_context(cannot)?;
         Ok((plugin, digest))
     }
+}
+
+/// Load the model in a file.
+fn load(file: PathBuf, library: Option<&Path>, pool: &BufferPool) -> Result<HostModel> {
+    let config = ModelConfig::default();
+    let loaded = model::load(&file, library.map(Path::to_owned), pool)?;
+    let mut lane = config.lane();
+    lane.leads = loaded.may_lead();
+    let LoadedModel { info, instances, providers, staging, warnings, .. } = loaded;
+    let mut runs_on = providers.first().map_or_else(String::new, |one| one.kind.to_string());
+    warnings.iter().for_each(|warning| runs_on.push_str(&format!("; {warning}")));
+    let name = name_of(&file, "model")?;
+    let parts = LaneParts { name: name.as_str(), info, instances, config: lane, pool: staging };
+    let lane = Arc::new(Lane::new(parts)?);
+    Ok(HostModel { file, name, lane, runs_on })
+}
+
+/// The lines of one call of the plugin.
+fn source(
+    pipeline: &Name,
+    plugin: Name,
+    call: &'static str,
+    quota: &TenantQuota,
+) -> Arc<LineSource> {
+    let (pipeline, kept) = (pipeline.clone(), quota.lines.clone());
+    Arc::new(LineSource { plugin, pipeline, call, kept })
 }
 
 /// Where compiled code is kept, so that only the first test of a plugin waits for the compiler: a

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use gristmill_core::Name;
 use gristmill_sandbox::{Reuse, TenantReuse};
 use serde_json::{Map, Value};
 
+use super::models::{self, Given};
 use super::requests::Samples;
 use super::round::{Checks, Update};
-use super::server::ServerModel;
+use super::server::ServerModels;
 use crate::admin;
 use crate::output::{self, Output};
 use crate::plugin::model::Model;
@@ -48,9 +50,15 @@ pub(crate) fn command() -> Command {
         .after_help(HELP)
         .arg(plugin)
         .arg(
-            Arg::new("model").long("model").value_name("FILE or NAME").required(true).help(
-                "The model: a file as ONNX or its folder, or with --tenant one on the server",
-            ),
+            Arg::new("model")
+                .long("model")
+                .value_name("FILE or NAME")
+                .required(true)
+                .action(ArgAction::Append)
+                .help(
+                    "The model: a file as ONNX or its folder, or with --tenant one on the server. \
+                     For a handler NAME=MODEL, once for each model that its code names",
+                ),
         )
         .arg(
             Arg::new("tenant")
@@ -135,13 +143,15 @@ Examples:
   gristmill plugin test --pre pre.wasm --post post.wasm --model ranker.onnx
   gristmill plugin test --model model.onnx --instance-reuse tenant --repeat 100
   gristmill plugin test --model digits --tenant acme   with the model of a server
+  gristmill plugin test --model detect=det.onnx --model read=rec.onnx
+                                                       a handler, with the models that it names
 
 The exit code is 1 if a request failed.";
 
-/// Where the model is.
-pub(super) enum TestedModel {
-    File(PathBuf),
-    OnServer(ServerModel),
+/// Where the models are.
+pub(super) enum TestedModels {
+    Files(Vec<Given<PathBuf>>),
+    OnServer(ServerModels),
 }
 
 /// The command line.
@@ -149,7 +159,7 @@ pub(super) struct Options {
     pub(super) plugin: PathBuf,
     /// Another plugin that does the postprocessing.
     pub(super) post: Option<PathBuf>,
-    pub(super) model: TestedModel,
+    pub(super) models: TestedModels,
     pub(super) library: Option<PathBuf>,
     pub(super) settings: Option<PathBuf>,
     /// The folder of requests, unless it is the one beside the plugin.
@@ -160,33 +170,44 @@ pub(super) struct Options {
     pub(super) as_json: bool,
 }
 
-impl TestedModel {
+impl TestedModels {
     fn of(matches: &ArgMatches) -> Result<Self> {
-        let text = |name: &str| matches.get_one::<String>(name);
-        let model = text("model").context("--model is missing")?;
-        let tenant = text("tenant");
-        // A folder here may have the name of a model on the server.
-        let named = match tenant {
-            Some(_) if !model.contains(['/', '.']) => Model::OnServer(model.clone()),
-            _ => Model::named(model),
-        };
-        match (named, tenant) {
-            (Model::File(file), None) => {
+        let values = matches.get_many::<String>("model").context("--model is missing")?;
+        let given = values.map(|value| models::read(value)).collect::<Result<Vec<_>>>()?;
+        match matches.get_one::<String>("tenant") {
+            None => {
+                let files =
+                    given.into_iter().map(|given| given.map(file)).collect::<Result<_>>()?;
                 admin::refuse_flags(matches, "no server is asked without --tenant")?;
-                Ok(Self::File(file))
+                Ok(Self::Files(files))
             }
-            (Model::OnServer(model), Some(tenant)) => {
-                ServerModel::of(&model, tenant, matches).map(Self::OnServer)
+            Some(tenant) => {
+                let models = given.into_iter().map(|given| given.map(on_server));
+                let models = models.collect::<Result<_>>()?;
+                ServerModels::of(models, tenant, matches).map(Self::OnServer)
             }
-            (Model::File(file), Some(_)) => {
-                let kind = if file.is_dir() { "folder" } else { "file" };
-                bail!("--tenant is for a model on a server, and {} is a {kind}", file.display())
-            }
-            (Model::OnServer(model), None) => bail!(
-                "--model: there is no file {model}; for a model on a server name the tenant whose \
-                 plugin it is (--tenant)"
-            ),
         }
+    }
+}
+
+fn file(model: &str) -> Result<PathBuf> {
+    match Model::named(model) {
+        Model::File(file) => Ok(file),
+        Model::OnServer(model) => bail!(
+            "--model: there is no file {model}; for a model on a server name the tenant whose \
+             plugin it is (--tenant)"
+        ),
+    }
+}
+
+/// A folder here may have the name of a model on the server.
+fn on_server(model: &str) -> Result<Name> {
+    match Model::named(model) {
+        Model::File(file) if model.contains(['/', '.']) => {
+            let kind = if file.is_dir() { "folder" } else { "file" };
+            bail!("--tenant is for a model on a server, and {} is a {kind}", file.display())
+        }
+        _ => admin::model_name("--model", model),
     }
 }
 
@@ -201,7 +222,7 @@ impl Options {
         Ok(Self {
             plugin,
             post: path("post"),
-            model: TestedModel::of(matches)?,
+            models: TestedModels::of(matches)?,
             library: path("onnxruntime-library"),
             settings: path("settings"),
             requests: path("requests"),

@@ -84,9 +84,14 @@ fn times(took: Duration, stages: &Stages) -> String {
 
 /// The stages that were reached.
 fn stages_of(stages: &Stages) -> impl Iterator<Item = (Stage, Duration)> {
-    let Stages { pre, queue, infer, post, .. } = *stages;
-    let all =
-        [(Stage::Pre, pre), (Stage::Queue, queue), (Stage::Infer, infer), (Stage::Post, post)];
+    let Stages { pre, handle, queue, infer, post, .. } = *stages;
+    let all = [
+        (Stage::Pre, pre),
+        (Stage::Handle, handle),
+        (Stage::Queue, queue),
+        (Stage::Infer, infer),
+        (Stage::Post, post),
+    ];
     all.into_iter().filter_map(|(stage, time)| Some((stage, time?)))
 }
 
@@ -103,6 +108,7 @@ fn medians(runs: &[Ran]) -> (Duration, Stages) {
     };
     let stages = Stages {
         pre: of(|ran| ran.stages.pre),
+        handle: of(|ran| ran.stages.handle),
         queue: of(|ran| ran.stages.queue),
         infer: of(|ran| ran.stages.infer),
         post: of(|ran| ran.stages.post),

@@ -1,4 +1,4 @@
-//! Requests through a plugin and a model of a server, whose state stays as it is.
+//! Requests through a plugin and models of a server, whose state stays as it is.
 //!
 //! The plugin is uploaded. A dry run of a release with a pipeline of it, whose samples are the
 //! requests, answers what each got.
@@ -12,13 +12,15 @@ use base64::engine::general_purpose::STANDARD;
 use clap::ArgMatches;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_core::{ErrorCode, Name, Stages};
-use gristmill_sandbox::Reuse;
+use gristmill_sandbox::{Reuse, is_archive};
 use gristmill_state::{SampleAnswer, SampleFailure};
 use serde_json::{Map, Value, json};
 
+use super::models::{Given, by_name};
 use super::requests::Sample;
 use crate::admin::{self, Admin};
 use crate::file_upload::HashedFile;
+use crate::plugin::children;
 use crate::request_run::Ran;
 
 /// The plugins and the pipeline of the dry run.
@@ -29,11 +31,11 @@ const POST: &str = "plugin-test-post";
 const SAMPLES_MAX: usize = 16;
 const SAMPLES_BYTES_MAX: usize = 250_000;
 
-/// A model on a server.
-pub(super) struct ServerModel {
+/// Models on a server.
+pub(super) struct ServerModels {
     admin: Admin,
     tenant: Name,
-    model: Name,
+    models: Vec<Given<Name>>,
 }
 
 /// The parts of the pipeline.
@@ -45,18 +47,19 @@ pub(super) struct Uploaded<'a> {
     pub(super) reuse: &'a Reuse,
 }
 
-impl ServerModel {
+impl ServerModels {
     /// # Errors
-    /// A name is not one, or no server is named.
-    pub(super) fn of(model: &str, tenant: &str, matches: &ArgMatches) -> Result<Self> {
-        let model = admin::model_name("--model", model)?;
+    /// The tenant's name is not one, or no server is named.
+    pub(super) fn of(models: Vec<Given<Name>>, tenant: &str, matches: &ArgMatches) -> Result<Self> {
         let tenant = admin::name("--tenant", tenant)?;
-        Ok(Self { admin: Admin::to_change(matches)?, tenant, model })
+        Ok(Self { admin: Admin::to_change(matches)?, tenant, models })
     }
 
-    /// The model, for people.
-    pub(super) fn text(&self) -> String {
-        format!("{} of {}", self.model, self.admin.address())
+    /// The models, for people.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let address = self.admin.address();
+        let line = |given: &Given<Name>| given.line(&format!("{} of {address}", given.model));
+        self.models.iter().map(line).collect()
     }
 
     /// Upload the plugins, and run the requests, a few at a time.
@@ -65,6 +68,7 @@ impl ServerModel {
     /// A request is too large for a sample, or the server refuses the plugin or the pipeline.
     pub(super) fn run(&self, uploaded: &Uploaded<'_>, samples: &[Sample]) -> Result<Vec<Ran>> {
         let Uploaded { pre, post, settings, reuse } = uploaded;
+        let program = self.program(uploaded)?;
         let requests: Vec<_> = samples.iter().map(request).collect::<Result<_>>()?;
         let mut changes = vec![self.plugin(PRE, pre)?];
         if let Some(post) = post {
@@ -79,14 +83,10 @@ impl ServerModel {
         for group in groups(&requests) {
             let sample = |(at, request): (usize, &&Value)| json!({ "name": name_of(at), "request": request });
             let samples: Vec<_> = group.iter().enumerate().map(sample).collect();
-            let document = json!({
-                "pre": PRE,
-                "model": self.model,
-                "post": if post.is_some() { POST } else { PRE },
-                "settings": settings,
-                "instance_reuse": reuse,
-                "samples": samples,
-            });
+            let mut document = program.clone();
+            document["settings"] = json!(settings);
+            document["instance_reuse"] = reuse.into();
+            document["samples"] = samples.into();
             let pipeline = json!({
                 "kind": "put_pipeline", "tenant": self.tenant, "pipeline": PRE, "document": document,
             });
@@ -106,12 +106,40 @@ impl ServerModel {
         Ok(ran)
     }
 
+    /// The keys of the pipeline's document that name its plugins and models.
+    fn program(&self, uploaded: &Uploaded<'_>) -> Result<Value> {
+        let Uploaded { pre, post, .. } = uploaded;
+        if let [Given { name: None, model }] = &self.models[..] {
+            ensure!(
+                !is_handler(pre),
+                "{} is a handler: name each model as its code does, as in --model detect={model}",
+                pre.display()
+            );
+            let post = if post.is_some() { POST } else { PRE };
+            return Ok(json!({ "pre": PRE, "model": model, "post": post }));
+        }
+        ensure!(
+            post.is_none(),
+            "--model NAME=MODEL, or several times, is for a handler, and --pre and --post are for \
+             other plugins: give --model MODEL once"
+        );
+        let models = by_name(&self.models, Name::clone)?;
+        Ok(json!({ "handler": PRE, "models": models }))
+    }
+
     fn plugin(&self, name: &str, file: &Path) -> Result<Value> {
         let file = HashedFile::read(file)?;
         file.upload(&self.admin)?;
         let (tenant, digest) = (&self.tenant, file.digest);
         Ok(json!({ "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": digest }))
     }
+}
+
+/// Whether the file is a component with `handle`. Of other files only the server knows it.
+fn is_handler(file: &Path) -> bool {
+    let Ok(content) = std::fs::read(file) else { return false };
+    !is_archive(&content)
+        && children::check(content, file).is_ok_and(|checked| checked.roles.handle)
 }
 
 /// The name of a sample, by its place in its group.

@@ -36,6 +36,13 @@ impl Faults {
         self.push(Fault { key, pointer, text: text.into() });
     }
 
+    /// Add a fault of the member `name`, which can be any text, of the object under `key`. `text`
+    /// must name both.
+    pub fn add_member(&mut self, key: &str, name: &str, text: impl Into<String>) {
+        let pointer = pointer::child(pointer::of_key(key), name);
+        self.push(Fault { key: format!("{key}.{name}"), pointer, text: text.into() });
+    }
+
     /// Add a fault that tells that a secret is somebody else's.
     pub fn add_secret(&mut self, key: impl Into<String>, text: impl Into<String>) {
         self.meets_secret = true;
