@@ -1,16 +1,17 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
-//! A document is `{"format": 9, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
+//! A document is `{"format": 10, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
 //! format's number and of the release's bytes, so that a change inside a document is found. A
 //! release contains its number, which its file's name must match, and the SHA-256 of the whole
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.
 //!
 //! An older format lacks all that the formats after it lack, and more:
-//! - format 8: pipelines have no `handler`, tenants have no `batch_with`, configurations of models
-//!   neither `batching` nor `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0
-//!   and no size is "auto", versions of models are numbers of releases, and names of models have at
-//!   most 64 characters and no capitals;
+//! - format 9: pipelines have no `handler`;
+//! - format 8: tenants have no `batch_with`, configurations of models neither `batching` nor
+//!   `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0 and no size is "auto",
+//!   versions of models are numbers of releases, and names of models have at most 64 characters and
+//!   no capitals;
 //! - format 7: configurations of models have no `allowed_batch_sizes`, and always a `warm_up`;
 //! - format 6: only the newest version of a plugin or a model stays. So pipelines name no versions,
 //!   configurations of models have no `version_policy`, tenants have no `plugin_version_policy`,
@@ -45,7 +46,7 @@ use crate::release::change::{Change, Release, ReleaseNote};
 use crate::release::log_error::LogError;
 
 /// The format that is written.
-const FORMAT: u32 = 9;
+const FORMAT: u32 = 10;
 
 /// The first format with digests.
 const CHAINED_FORMAT: u32 = 2;
