@@ -139,7 +139,10 @@ fn keys_of_format_5_are_plain_hashes_until_they_are_replaced() {
     let statuses = [KEY, NEW_KEY, third].map(|key| call(&server, key).status);
     assert_eq!(statuses, [200, 401, 200]);
     let last = fs::read_to_string(log.join(format!("{:020}.json", before + 1))).unwrap();
-    assert!(last.contains(&server.kept_hash(third)) && last.starts_with("{\"format\":10"), "{last}");
+    assert!(
+        last.contains(&server.kept_hash(third)) && last.starts_with("{\"format\":10"),
+        "{last}"
+    );
     let server = server.kill().start();
     let statuses = [KEY, NEW_KEY, third].map(|key| call(&server, key).status);
     assert_eq!(statuses, [200, 401, 200]);

@@ -216,7 +216,7 @@ fn a_release_of_a_newer_version() {
     let setup = four_releases();
     let newer = json!({ "format": 11, "anything": [] }).to_string();
     fs::write(file(&setup, 5), newer).unwrap();
-    assert_start_refused(&setup, &["release 5 in the log cannot be used", "its format is 10"]);
+    assert_start_refused(&setup, &["release 5 in the log cannot be used", "its format is 11"]);
 }
 
 fn blobs(setup: &Setup) -> Vec<PathBuf> {
