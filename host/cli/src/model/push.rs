@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, value_parser};
+use gristmill_core::Name;
 use serde_json::{Map, Value, json};
 
 use crate::admin::{self, Admin};
@@ -65,30 +66,57 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let put = json!({ "kind": "put_model_config", "model": name, "document": config });
         changes.push(put);
     }
-    let mut document = json!({ "changes": changes });
-    if let Some(message) = argument("message") {
-        document["message"] = message.as_str().into();
-    }
-    let waiting = Progress::wait("the server tries the model");
-    let path = format!("releases?{}dry_run=false", release_flags::query(matches));
-    let made = admin.post(&path, &document).with_context(failed)?;
-    let status = admin.get("status")?;
-    drop(waiting);
-    let model = &status["models"][name.as_str()];
-    let is_new = made["differences"].as_array().is_some_and(|all| !all.is_empty());
+    let pushed = Pushed::release(&admin, matches, &name, changes).with_context(failed)?;
     match Output::of(matches) {
-        Output::Json => {
-            let mut answer = json!({ "release": made["release"], "changed": is_new });
-            for key in ["digest", "state", "reason", "provider", "inputs", "outputs", "warnings"] {
-                answer[key] = model[key].clone();
-            }
-            println!("{answer}");
-        }
-        Output::Text => {
-            println!("{}", output::escaped(&text(name.as_str(), &made["release"], is_new, model)));
-        }
+        Output::Json => println!("{}", pushed.document()),
+        Output::Text => println!("{}", output::escaped(&pushed.text(&name))),
     }
     Ok(())
+}
+
+/// What a release with a model has led to.
+pub(super) struct Pushed {
+    release: Value,
+    is_new: bool,
+    /// The model's entry in the status.
+    pub(super) model: Value,
+}
+
+impl Pushed {
+    /// Make the release with these changes of a model, whose files the server has.
+    pub(super) fn release(
+        admin: &Admin,
+        matches: &ArgMatches,
+        name: &Name,
+        changes: Vec<Value>,
+    ) -> Result<Self> {
+        let mut document = json!({ "changes": changes });
+        if let Some(message) = matches.get_one::<String>("message") {
+            document["message"] = message.as_str().into();
+        }
+        let waiting = Progress::wait("the server tries the model");
+        let path = format!("releases?{}dry_run=false", release_flags::query(matches));
+        let made = admin.post(&path, &document)?;
+        let status = admin.get("status")?;
+        drop(waiting);
+        let is_new = made["differences"].as_array().is_some_and(|all| !all.is_empty());
+        let (release, model) = (&made["release"], &status["models"][name.as_str()]);
+        Ok(Self { release: release.clone(), is_new, model: model.clone() })
+    }
+
+    /// The answer for programs.
+    pub(super) fn document(&self) -> Value {
+        let mut answer = json!({ "release": self.release, "changed": self.is_new });
+        for key in ["digest", "state", "reason", "provider", "inputs", "outputs", "warnings"] {
+            answer[key] = self.model[key].clone();
+        }
+        answer
+    }
+
+    /// The answer for people.
+    pub(super) fn text(&self, name: &Name) -> String {
+        text(name.as_str(), &self.release, self.is_new, &self.model)
+    }
 }
 
 /// What is said about a model as it serves now.
