@@ -40,7 +40,7 @@ pub(super) fn read_input(read: &mut Reading, field: &Field) {
         }
     }
     if let Some(format) = format.filter(|format| *format != "FORMAT_NONE")
-        && let Some(name) = name_of(read, at, input)
+        && let Some(name) = name_of(read, field, input)
     {
         read.push("input", field.line, json!({ "name": name, "format": format }));
     }
@@ -62,7 +62,7 @@ pub(super) fn read_output(read: &mut Reading, field: &Field) -> Option<LabelFile
         }
     }
     let (line, file) = file?;
-    let output = name_of(read, at, output)?.to_owned();
+    let output = name_of(read, field, output)?.to_owned();
     Some(LabelFile { line, output, file })
 }
 
@@ -73,7 +73,7 @@ pub(super) fn add_labels(files: &mut Vec<LabelFile>, read: &mut Reading, field: 
             true => files.push(file),
             false => {
                 let why = format!(": more than {LABEL_FILES_MAX} outputs have labels");
-                read.fault("output.", field, why);
+                read.fault("", field, why);
             }
         }
     }
@@ -97,10 +97,15 @@ fn read_shape(read: &mut Reading, at: &str, field: &Field) {
     }
 }
 
-/// The name of an input or an output.
-fn name_of<'a>(read: &mut Reading, at: &str, tensor: &'a Message) -> Option<&'a str> {
-    let name = tensor.fields.iter().rev().find(|field| &*field.name == "name");
-    name.and_then(|name| read.text(at, name))
+/// The name of an input or an output, whose field is `field`.
+fn name_of<'a>(read: &mut Reading, field: &Field, tensor: &'a Message) -> Option<&'a str> {
+    match tensor.fields.iter().rev().find(|field| &*field.name == "name") {
+        Some(name) => read.text(&format!("{}.", field.name), name),
+        None => {
+            read.fault("", field, " has no name".to_owned());
+            None
+        }
+    }
 }
 
 /// The sizes of the batches that are run before a model serves.
