@@ -41,4 +41,7 @@ pub enum Bound {
     /// So many pixels a side.
     #[error("{0} pixels for a side")]
     Side(u32),
+    /// So many bytes of a file that is made of it.
+    #[error("{0} bytes for its file")]
+    FileBytes(usize),
 }

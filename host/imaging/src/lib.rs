@@ -1,4 +1,4 @@
-//! Images, worked on natively: decode, resize, crop, and turn into tensors.
+//! Images, worked on natively: decode, resize, crop, draw on, encode, and turn into tensors.
 //!
 //! Plugins reach this through the `image` interface. The cost of each operation is known before it
 //! runs ([`Cost`]), so that the caller can charge for it or refuse it. About every millisecond an
@@ -12,7 +12,10 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod crops;
 mod decode;
+mod draw;
+mod encode;
 mod error;
 mod frame;
 mod pixels;
@@ -21,7 +24,10 @@ mod statistics;
 mod tensor;
 mod work;
 
+pub use crops::Crops;
 pub use decode::{DecodeOptions, Encoded, is_decoding};
+pub use draw::{Label, Polygon, Rectangle, Shape};
+pub use encode::Encoding;
 pub use error::{Bound, ImageError, Stopped};
 pub use frame::{Border, Letterbox};
 pub use pixels::{Pixels, Rect};

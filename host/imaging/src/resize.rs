@@ -193,6 +193,18 @@ impl Pixels {
         Ok(Plan { source: self.size(), target, channels: self.channels() as u64, filter })
     }
 
+    /// The cost of resizing a part of this size.
+    pub(crate) fn part_resize_cost(
+        &self,
+        part: Size,
+        target: Size,
+        filter: Filter,
+        limits: Limits,
+    ) -> Result<Cost, ImageError> {
+        let plan = self.resize_plan(target, filter, limits)?;
+        Ok(Plan { source: part, ..plan }.cost())
+    }
+
     /// The cost of [`resize`](Self::resize).
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use gristmill_plugin::image::{self, Color, Filter, Pixels};
+use gristmill_plugin::image::{self, Color, CropBox, Encoding, Filter, Pixels};
 use gristmill_plugin::{Failure, Prepared, Request};
 
 use crate::{Deed, harmless};
@@ -17,6 +17,9 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("resize-sides", |request| resize_chain(request, 65_535)),
     ("resize-long", resize_long),
     ("resize-loop", resize_loop),
+    ("crop-loop", crop_loop),
+    ("draw-loop", draw_loop),
+    ("encode-loop", encode_loop),
 ];
 
 /// The beginning of a state whose rest `postprocess` answers as it is.
@@ -72,5 +75,33 @@ fn resize_loop(request: &Request) -> Result<Prepared, Failure> {
     let small = decoded(request)?;
     loop {
         black_box(small.resize(1_000, 1_000, Filter::Lanczos3)?);
+    }
+}
+
+/// Makes the host cut out a thousand parts without end.
+fn crop_loop(request: &Request) -> Result<Prepared, Failure> {
+    let small = decoded(request)?.resize(100, 100, Filter::Nearest)?;
+    let boxes = [CropBox { x: 1, y: 2, width: 90, height: 80 }; 1024];
+    loop {
+        black_box(small.crop_many(&boxes, Some((30, 30)), Filter::Lanczos3)?);
+    }
+}
+
+/// Makes the host draw the same pixels a thousand times, without end.
+fn draw_loop(request: &Request) -> Result<Prepared, Failure> {
+    let small = decoded(request)?.resize(200, 200, Filter::Nearest)?;
+    let shapes = vec![image::rectangle([0.0, 0.0, 128.0, 128.0], [9; 3], 64); 1000];
+    loop {
+        black_box(small.draw(&shapes)?);
+    }
+}
+
+/// Makes the host write files without end.
+fn encode_loop(request: &Request) -> Result<Prepared, Failure> {
+    let small = decoded(request)?.resize(700, 700, Filter::Nearest)?;
+    loop {
+        for format in [Encoding::Jpeg(100), Encoding::Png, Encoding::WebpLossless] {
+            black_box(small.encode(format)?);
+        }
     }
 }

@@ -141,6 +141,15 @@ extern void __wasm_import_gristmill_plugin_image_method_pixels_crop(int32_t, int
 __attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.center-crop")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_center_crop(int32_t, int32_t, int32_t, uint8_t *);
 
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.crop-many")))
+extern void __wasm_import_gristmill_plugin_image_method_pixels_crop_many(int32_t, uint8_t *, size_t, int32_t, int32_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.draw")))
+extern void __wasm_import_gristmill_plugin_image_method_pixels_draw(int32_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.encode")))
+extern void __wasm_import_gristmill_plugin_image_method_pixels_encode(int32_t, int32_t, int32_t, uint8_t *);
+
 __attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[method]pixels.to-tensor")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_to_tensor(int32_t, int32_t, int32_t, int32_t, float, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
@@ -494,6 +503,48 @@ void gristmill_plugin_image_tensor_options_free(gristmill_plugin_image_tensor_op
   imports_list_f32_free(&ptr->std);
 }
 
+void gristmill_plugin_image_encoding_free(gristmill_plugin_image_encoding_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+  }
+}
+
+void imports_list_tuple2_s32_s32_free(imports_list_tuple2_s32_s32_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    imports_tuple2_s32_s32_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_image_polygon_free(gristmill_plugin_image_polygon_t *ptr) {
+  imports_list_tuple2_s32_s32_free(&ptr->points);
+}
+
+void gristmill_plugin_image_label_free(gristmill_plugin_image_label_t *ptr) {
+  imports_string_free(&ptr->text);
+}
+
+void gristmill_plugin_image_shape_free(gristmill_plugin_image_shape_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+    case 1: {
+      gristmill_plugin_image_polygon_free(&ptr->val.polygon);
+      break;
+    }
+    case 2: {
+      gristmill_plugin_image_label_free(&ptr->val.label);
+      break;
+    }
+  }
+}
+
 __attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[resource-drop]pixels")))
 extern void __wasm_import_gristmill_plugin_image_pixels_drop(int32_t handle);
 
@@ -517,6 +568,57 @@ void gristmill_plugin_image_result_own_pixels_image_error_free(gristmill_plugin_
 }
 
 void gristmill_plugin_image_result_letterboxed_image_error_free(gristmill_plugin_image_result_letterboxed_image_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_image_image_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_image_list_crop_box_free(gristmill_plugin_image_list_crop_box_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_image_crop_box_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void imports_option_tuple2_u32_u32_free(imports_option_tuple2_u32_u32_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_image_list_own_pixels_free(gristmill_plugin_image_list_own_pixels_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_image_own_pixels_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_image_result_list_own_pixels_image_error_free(gristmill_plugin_image_result_list_own_pixels_image_error_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_image_list_own_pixels_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_image_image_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_image_list_shape_free(gristmill_plugin_image_list_shape_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_image_shape_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_image_shape_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_image_result_own_blob_image_error_free(gristmill_plugin_image_result_own_blob_image_error_t *ptr) {
   if (!ptr->is_err) {
   } else {
     gristmill_plugin_image_image_error_free(&ptr->val.err);
@@ -1781,6 +1883,184 @@ bool gristmill_plugin_image_method_pixels_center_crop(gristmill_plugin_image_bor
       }
 
       result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_image_method_pixels_crop_many(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_list_crop_box_t *boxes, imports_tuple2_u32_u32_t *maybe_size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_list_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  imports_option_tuple2_u32_u32_t size;
+  size.is_some = maybe_size != NULL;if (maybe_size) {
+    size.val = *maybe_size;
+  }
+  int32_t option;
+  int32_t option1;
+  int32_t option2;
+  if ((size).is_some) {
+    const imports_tuple2_u32_u32_t *payload0 = &(size).val;
+    option = 1;
+    option1 = (int32_t) ((*payload0).f0);
+    option2 = (int32_t) ((*payload0).f1);
+  } else {
+    option = 0;
+    option1 = 0;
+    option2 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_method_pixels_crop_many((self).__handle, (uint8_t *) (*boxes).ptr, (*boxes).len, option, option1, option2, (int32_t) filter, ptr);
+  gristmill_plugin_image_result_list_own_pixels_image_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_image_list_own_pixels_t) { (gristmill_plugin_image_own_pixels_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_image_image_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_image_method_pixels_draw(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_list_shape_t *shapes, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_method_pixels_draw((self).__handle, (uint8_t *) (*shapes).ptr, (*shapes).len, ptr);
+  gristmill_plugin_image_result_own_pixels_image_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_image_own_pixels_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_image_image_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_image_method_pixels_encode(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_encoding_t *format, gristmill_plugin_image_own_blob_t *ret, gristmill_plugin_image_image_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  int32_t variant;
+  int32_t variant2;
+  switch ((int32_t) (*format).tag) {
+    case 0: {
+      const uint8_t *payload = &(*format).val.jpeg;
+      variant = 0;
+      variant2 = (int32_t) (*payload);
+      break;
+    }
+    case 1: {
+      variant = 1;
+      variant2 = 0;
+      break;
+    }
+    case 2: {
+      variant = 2;
+      variant2 = 0;
+      break;
+    }
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_method_pixels_encode((self).__handle, variant, variant2, ptr);
+  gristmill_plugin_image_result_own_blob_image_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_image_own_blob_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_image_image_error_t variant3;
+      variant3.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant3.tag) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          variant3.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant3.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant3.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant3;
       break;
     }
   }

@@ -410,6 +410,102 @@ typedef struct gristmill_plugin_image_channel_statistics_t {
   float   mean;
 } gristmill_plugin_image_channel_statistics_t;
 
+// The format of a picture's file.
+typedef struct gristmill_plugin_image_encoding_t {
+  uint8_t tag;
+  union {
+    uint8_t     jpeg;
+  } val;
+} gristmill_plugin_image_encoding_t;
+
+// JPEG of this quality, 1 to 100. All channels have the full resolution.
+#define GRISTMILL_PLUGIN_IMAGE_ENCODING_JPEG 0
+// PNG, compressed fast.
+#define GRISTMILL_PLUGIN_IMAGE_ENCODING_PNG 1
+// WebP without loss. A side has at most 16384 pixels.
+#define GRISTMILL_PLUGIN_IMAGE_ENCODING_WEBP_LOSSLESS 2
+
+// A rectangle within a picture: its upper left corner and its size.
+typedef struct gristmill_plugin_image_crop_box_t {
+  uint32_t   x;
+  uint32_t   y;
+  uint32_t   width;
+  uint32_t   height;
+} gristmill_plugin_image_crop_box_t;
+
+typedef struct {
+  uint8_t f0;
+  uint8_t f1;
+  uint8_t f2;
+} imports_tuple3_u8_u8_u8_t;
+
+// The outline of a rectangle. It lies within the rectangle. If it is as thick as half of a
+// side, the rectangle is filled.
+typedef struct gristmill_plugin_image_rectangle_t {
+  // Its left edge, in pixels. It may lie outside of the picture, as all of the shape may.
+  int32_t   x;
+  // Its upper edge.
+  int32_t   y;
+  // Columns. Without columns or rows nothing is drawn.
+  uint32_t   width;
+  // Rows.
+  uint32_t   height;
+  // The width of the line, 1 to 64 pixels.
+  uint32_t   thickness;
+  // Red, green, blue.
+  imports_tuple3_u8_u8_u8_t   color;
+} gristmill_plugin_image_rectangle_t;
+
+typedef struct {
+  int32_t f0;
+  int32_t f1;
+} imports_tuple2_s32_s32_t;
+
+typedef struct {
+  imports_tuple2_s32_s32_t *ptr;
+  size_t len;
+} imports_list_tuple2_s32_s32_t;
+
+// The outline of a polygon: lines from each point to the next, and from the last to the first.
+// The points lie in the middle of the lines.
+typedef struct gristmill_plugin_image_polygon_t {
+  // At most 1024 points (x, y), in pixels. All polygons of a call have at most 65536.
+  imports_list_tuple2_s32_s32_t   points;
+  // The width of the line, 1 to 64 pixels.
+  uint32_t   thickness;
+  // Red, green, blue.
+  imports_tuple3_u8_u8_u8_t   color;
+} gristmill_plugin_image_polygon_t;
+
+// A line of text, in a font of 8 by 8 pixels. It has the characters of ASCII, Latin-1 and
+// Greek; others are drawn as a box.
+typedef struct gristmill_plugin_image_label_t {
+  // The left edge of the first character, in pixels.
+  int32_t   x;
+  // The upper edge of the characters.
+  int32_t   y;
+  // At most 256 characters.
+  imports_string_t   text;
+  // The side of a pixel of the font, 1 to 64 pixels: 2 gives characters of 16 by 16.
+  uint32_t   size;
+  // Red, green, blue.
+  imports_tuple3_u8_u8_u8_t   color;
+} gristmill_plugin_image_label_t;
+
+// What `draw` draws.
+typedef struct gristmill_plugin_image_shape_t {
+  uint8_t tag;
+  union {
+    gristmill_plugin_image_rectangle_t     rectangle;
+    gristmill_plugin_image_polygon_t     polygon;
+    gristmill_plugin_image_label_t     label;
+  } val;
+} gristmill_plugin_image_shape_t;
+
+#define GRISTMILL_PLUGIN_IMAGE_SHAPE_RECTANGLE 0
+#define GRISTMILL_PLUGIN_IMAGE_SHAPE_POLYGON 1
+#define GRISTMILL_PLUGIN_IMAGE_SHAPE_LABEL 2
+
 typedef struct gristmill_plugin_image_own_pixels_t {
   int32_t __handle;
 } gristmill_plugin_image_own_pixels_t;
@@ -441,6 +537,49 @@ typedef struct {
     gristmill_plugin_image_image_error_t err;
   } val;
 } gristmill_plugin_image_result_letterboxed_image_error_t;
+
+typedef struct {
+  gristmill_plugin_image_crop_box_t *ptr;
+  size_t len;
+} gristmill_plugin_image_list_crop_box_t;
+
+typedef struct {
+  uint32_t f0;
+  uint32_t f1;
+} imports_tuple2_u32_u32_t;
+
+typedef struct {
+  bool is_some;
+  imports_tuple2_u32_u32_t val;
+} imports_option_tuple2_u32_u32_t;
+
+typedef struct {
+  gristmill_plugin_image_own_pixels_t *ptr;
+  size_t len;
+} gristmill_plugin_image_list_own_pixels_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_image_list_own_pixels_t ok;
+    gristmill_plugin_image_image_error_t err;
+  } val;
+} gristmill_plugin_image_result_list_own_pixels_image_error_t;
+
+typedef struct {
+  gristmill_plugin_image_shape_t *ptr;
+  size_t len;
+} gristmill_plugin_image_list_shape_t;
+
+typedef gristmill_plugin_types_own_blob_t gristmill_plugin_image_own_blob_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_image_own_blob_t ok;
+    gristmill_plugin_image_image_error_t err;
+  } val;
+} gristmill_plugin_image_result_own_blob_image_error_t;
 
 typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_image_own_tensor_t;
 
@@ -726,6 +865,14 @@ extern bool gristmill_plugin_image_method_pixels_crop(gristmill_plugin_image_bor
 // half of what is left over, and a half pixel is rounded to the even number, as by
 // torchvision's `CenterCrop`.
 extern bool gristmill_plugin_image_method_pixels_center_crop(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
+// These rectangles, as `crop` takes them, in their order: at most 1024. If `size` is given
+// (width, height), each is resized to it with `filter`.
+extern bool gristmill_plugin_image_method_pixels_crop_many(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_list_crop_box_t *boxes, imports_tuple2_u32_u32_t *maybe_size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_list_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
+// The picture with shapes on it, each over those before it: at most 4096. Parts outside of
+// the picture are cut off. On a gray picture a colour becomes its luma.
+extern bool gristmill_plugin_image_method_pixels_draw(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_list_shape_t *shapes, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
+// The picture as a file, whose bytes stay on the host.
+extern bool gristmill_plugin_image_method_pixels_encode(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_encoding_t *format, gristmill_plugin_image_own_blob_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture as a tensor of one row: [1, c, h, w] or [1, h, w, c].
 extern bool gristmill_plugin_image_method_pixels_to_tensor(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_tensor_options_t *options, gristmill_plugin_image_own_tensor_t *ret, gristmill_plugin_image_image_error_t *err);
 // Of each channel the smallest, the largest and the mean value.
@@ -839,6 +986,16 @@ void imports_list_f32_free(imports_list_f32_t *ptr);
 
 void gristmill_plugin_image_tensor_options_free(gristmill_plugin_image_tensor_options_t *ptr);
 
+void gristmill_plugin_image_encoding_free(gristmill_plugin_image_encoding_t *ptr);
+
+void imports_list_tuple2_s32_s32_free(imports_list_tuple2_s32_s32_t *ptr);
+
+void gristmill_plugin_image_polygon_free(gristmill_plugin_image_polygon_t *ptr);
+
+void gristmill_plugin_image_label_free(gristmill_plugin_image_label_t *ptr);
+
+void gristmill_plugin_image_shape_free(gristmill_plugin_image_shape_t *ptr);
+
 extern void gristmill_plugin_image_pixels_drop_own(gristmill_plugin_image_own_pixels_t handle);
 
 extern void gristmill_plugin_image_pixels_drop_borrow(gristmill_plugin_image_borrow_pixels_t handle);
@@ -848,6 +1005,18 @@ extern gristmill_plugin_image_borrow_pixels_t gristmill_plugin_image_borrow_pixe
 void gristmill_plugin_image_result_own_pixels_image_error_free(gristmill_plugin_image_result_own_pixels_image_error_t *ptr);
 
 void gristmill_plugin_image_result_letterboxed_image_error_free(gristmill_plugin_image_result_letterboxed_image_error_t *ptr);
+
+void gristmill_plugin_image_list_crop_box_free(gristmill_plugin_image_list_crop_box_t *ptr);
+
+void imports_option_tuple2_u32_u32_free(imports_option_tuple2_u32_u32_t *ptr);
+
+void gristmill_plugin_image_list_own_pixels_free(gristmill_plugin_image_list_own_pixels_t *ptr);
+
+void gristmill_plugin_image_result_list_own_pixels_image_error_free(gristmill_plugin_image_result_list_own_pixels_image_error_t *ptr);
+
+void gristmill_plugin_image_list_shape_free(gristmill_plugin_image_list_shape_t *ptr);
+
+void gristmill_plugin_image_result_own_blob_image_error_free(gristmill_plugin_image_result_own_blob_image_error_t *ptr);
 
 void gristmill_plugin_image_result_own_tensor_image_error_free(gristmill_plugin_image_result_own_tensor_image_error_t *ptr);
 

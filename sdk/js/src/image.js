@@ -91,6 +91,29 @@ export class Pixels {
     return made(this.#color, () => this.#raw.crop(x, y, width, height));
   }
 
+  cropMany(boxes, size = undefined, filter = 'bilinear') {
+    const parts = boxes.map(([x, y, width, height]) => ({ x, y, width, height }));
+    try {
+      return this.#raw.cropMany(parts, size, filter).map((raw) => new Pixels(raw, this.#color));
+    } catch (error) {
+      throw describe(error);
+    }
+  }
+
+  draw(shapes) {
+    const drawn = shapes.map(shapeOf);
+    return made(this.#color, () => this.#raw.draw(drawn));
+  }
+
+  encode(format = 'jpeg', { quality = 85 } = {}) {
+    const encoding = encodingOf(format, quality);
+    try {
+      return new Body(this.#raw.encode(encoding));
+    } catch (error) {
+      throw describe(error);
+    }
+  }
+
   cropCenter(width, height) {
     return made(this.#color, () => this.#raw.centerCrop(width, height));
   }
@@ -135,6 +158,51 @@ export class Pixels {
 function bodyOf(value) {
   if (value instanceof Body) return value;
   return ArrayBuffer.isView(value) ? Body.fromBytes(value) : value.body;
+}
+
+const RED = [255, 0, 0];
+
+/** The host's shape: one with a `box`, with `points`, or with a `label`. */
+function shapeOf(shape) {
+  const { color = RED, thickness = 2, size = 2 } = shape;
+  if (color.length !== 3 || color.some((value) => !(value >= 0 && value <= 255))) {
+    throw new RangeError(`color is ${color}: must be three values from 0 to 255`);
+  }
+  if (shape.box !== undefined) {
+    const [x, y, right, bottom] = shape.box.map(pixel);
+    const [width, height] = [Math.max(right - x, 0), Math.max(bottom - y, 0)];
+    return { tag: 'rectangle', val: { x, y, width, height, thickness, color } };
+  }
+  if (shape.points !== undefined) {
+    const points = shape.points.map(([x, y]) => [pixel(x), pixel(y)]);
+    return { tag: 'polygon', val: { points, thickness, color } };
+  }
+  if (typeof shape.label !== 'string') throw new TypeError('a shape has a box, points or a label');
+  const [x, y] = shape.at.map(pixel);
+  return { tag: 'label', val: { x, y, text: shape.label, size, color } };
+}
+
+/** The nearest pixel, within the contract's integers. */
+function pixel(value) {
+  if (Number.isNaN(Number(value))) throw new TypeError(`${value} is not a number`);
+  return Math.floor(Math.min(Math.max(value, -(2 ** 31)), 2 ** 31 - 1) + 0.5);
+}
+
+/** The host's format of a file. */
+function encodingOf(format, quality) {
+  switch (format) {
+    case 'jpeg':
+      if (!(quality >= 1 && quality <= 100)) {
+        throw new ImageError(`the quality of a JPEG is 1 to 100, not ${quality}`);
+      }
+      return { tag: 'jpeg', val: Math.round(quality) };
+    case 'png':
+      return { tag: 'png' };
+    case 'webp':
+      return { tag: 'webp-lossless' };
+    default:
+      throw new TypeError(`format is ${format}: must be jpeg, png or webp`);
+  }
 }
 
 /** One value for each channel. */

@@ -79,6 +79,62 @@ test('to a tensor: layouts, channel orders, scale, mean and std', () => {
   assert.throws(() => picture.toTensor({ dtype: 'int64' }), { name: 'ImageError' });
 });
 
+/** The rows of a black picture with shapes on it. */
+function rows(width, height, ...shapes) {
+  const drawn = gray(width, height, new Array(width * height).fill(0)).draw(shapes).data();
+  const row = (y) => [...drawn.subarray(y * width, (y + 1) * width)];
+  return Array.from({ length: height }, (_, y) => row(y).map((value) => (value ? '#' : '.')).join(''));
+}
+
+test('shapes are drawn as by the host', () => {
+  // As in host/imaging/tests/it/draw.rs.
+  const white = { color: [255, 255, 255] };
+  assert.deepEqual(
+    rows(8, 6, { box: [-2, -1.2, 5.3, 5], ...white }),
+    ['#####...', '...##...', '...##...', '#####...', '#####...', '........'],
+  );
+  assert.deepEqual(
+    rows(8, 6, { points: [[1, 1], [6, 1], [1, 4]], thickness: 1, ...white }),
+    ['........', '.######.', '.#..##..', '.###....', '.#......', '........'],
+  );
+  assert.deepEqual(
+    rows(9, 6, { points: [[1, 1], [7, 3]], ...white }),
+    ['.........', '.##......', '.#####...', '...######', '......###', '.........'],
+  );
+  const far = 1e30;
+  assert.deepEqual(rows(4, 2, { points: [[-far, -far], [far, far]], thickness: 1, ...white }), ['#...', '.#..']);
+  assert.deepEqual(rows(4, 3, { label: 'A', at: [-1, 0], size: 1, ...white }), ['####', '#...', '#...']);
+  assert.deepEqual(rows(2, 1, { label: ' ', at: [0, 0] }, { box: [1, 1, 0, 0] }), ['..']);
+  assert.throws(() => rows(1, 1, { points: [], thickness: 65 }), {
+    name: 'ImageError',
+    message: 'shapes[0]: thickness is 65; it must be 1 to 64',
+  });
+  assert.throws(() => rows(1, 1, { label: 'A'.repeat(257), at: [0, 0] }), /more than 256 characters/);
+  assert.throws(() => rows(1, 1, { box: [0, 0, NaN, 1] }), /NaN is not a number/);
+  assert.throws(() => rows(1, 1, { box: [0, 0, 1, 1], color: [0, 0, 256] }), /0 to 255/);
+  const coloured = Pixels.fromBytes(2, 1, new Uint8Array(6)).draw([{ box: [0, 0, 1, 1] }]);
+  assert.deepEqual([...coloured.data()], [255, 0, 0, 0, 0, 0]);
+});
+
+test('many parts are cropped at once', () => {
+  const picture = gray(3, 2, [1, 2, 3, 4, 5, 6]);
+  const boxes = [[0, 0, 1, 2], [1, 0, 2, 2]];
+  assert.deepEqual(picture.cropMany(boxes).map((part) => [...part.data()]), [[1, 4], [2, 3, 5, 6]]);
+  const small = picture.cropMany(boxes, [1, 1], 'nearest');
+  assert.deepEqual(small.map(({ width, height, color }) => [width, height, color]), new Array(2).fill([1, 1, 'gray']));
+  assert.throws(() => picture.cropMany([boxes[0], [2, 0, 2, 2]]), {
+    name: 'ImageError',
+    message: /^boxes\[1\]: crop 2x2 at \(2, 0\)/,
+  });
+  assert.throws(() => picture.cropMany(new Array(1025).fill(boxes[0])), /1025 boxes/);
+});
+
+test('a file has a format and a quality', () => {
+  const picture = gray(1, 1, [90]);
+  assert.throws(() => picture.encode('jpeg', { quality: 0 }), { name: 'ImageError', message: /1 to 100, not 0/ });
+  assert.throws(() => picture.encode('gif'), /format is gif/);
+});
+
 test('a file of another format is an unsupported media type', async () => {
   const plugin = { preprocess: (context, request) => Pixels.decode(request) };
   await assert.rejects(new TestHost().preprocess(plugin, { body: 'no picture' }), {

@@ -681,6 +681,34 @@ export interface TensorOptions {
   std?: readonly number[];
 }
 
+/** Red, green, blue: 0 to 255. Red unless it is given. */
+export type Rgb = readonly [red: number, green: number, blue: number];
+
+/**
+ * What `Pixels.draw` draws. Numbers of pixels are rounded to the nearest. `thickness` is the width of
+ * lines, 1 to 64 pixels, 2 unless it is given.
+ */
+export type Shape =
+  /** The outline of a box, within it. One that is as thick as half of a side fills the box. */
+  | { readonly box: Box; readonly color?: Rgb; readonly thickness?: number }
+  /** The outline of a polygon, of at most 1024 points [x, y] in the middle of the lines. */
+  | {
+      readonly points: readonly (readonly [x: number, y: number])[];
+      readonly color?: Rgb;
+      readonly thickness?: number;
+    }
+  /**
+   * A line of at most 256 characters, whose upper left corner is `at`. Each is a square of 8 * `size`
+   * pixels, 16 unless `size` is given. The font has ASCII, Latin-1 and Greek; other characters are a
+   * box, and in unit tests all are.
+   */
+  | {
+      readonly label: string;
+      readonly at: readonly [x: number, y: number];
+      readonly color?: Rgb;
+      readonly size?: number;
+    };
+
 /** Where `letterbox` put a picture. */
 export class Placement {
   private constructor();
@@ -720,6 +748,31 @@ export class Pixels {
   resizeShorter(size: number, filter?: Filter): Pixels;
   /** @throws {ImageError} if the rectangle is not within the picture. */
   crop(x: number, y: number, width: number, height: number): Pixels;
+  /**
+   * The rectangles [x, y, width, height], as `crop` takes them, in one call of the host: at most 1024.
+   * If `size` is given, each is resized to it, with `bilinear` unless `filter` is given.
+   *
+   * @throws {ImageError} if a rectangle is not within the picture.
+   */
+  cropMany(
+    boxes: readonly (readonly [x: number, y: number, width: number, height: number])[],
+    size?: readonly [width: number, height: number],
+    filter?: Filter,
+  ): Pixels[];
+  /**
+   * With shapes on it, each over those before it: at most 4096. Parts outside of the picture are cut
+   * off. On a gray picture a colour becomes its luma.
+   *
+   * @throws {ImageError} if a number of a shape is out of its range.
+   */
+  draw(shapes: readonly Shape[]): Pixels;
+  /**
+   * A file of the picture, whose bytes stay on the host until they are read. `jpeg` unless `format` is
+   * given; `webp` is without loss. `quality` is that of a JPEG: 1 to 100, 85 unless it is given.
+   *
+   * @throws {ImageError} if the quality is out of range.
+   */
+  encode(format?: 'jpeg' | 'png' | 'webp', options?: { quality?: number }): Body;
   /**
    * The middle. Half a pixel is rounded to the even number, as by torchvision's `CenterCrop`.
    *

@@ -4,7 +4,16 @@ import sys
 import pytest
 
 from gristmill_plugin import Dtype, Internal, InvalidInput, UnsupportedMediaType, image, testing
-from gristmill_plugin.image import Color, Filter, Layout, Pixels, Placement
+from gristmill_plugin.image import (
+    Color,
+    Filter,
+    Label,
+    Layout,
+    Pixels,
+    Placement,
+    Polygon,
+    Rectangle,
+)
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -128,6 +137,105 @@ def test_a_tensor_has_the_asked_layout_and_order():
     normal = picture.to_tensor(mean=image.IMAGENET_MEAN, std=image.IMAGENET_STD)
     assert normal.view()[1] == pytest.approx((1 - 0.485) / 0.229)
     assert picture.to_tensor(color=Color.GRAY, scale=1).view().tolist() == [[[[42, 76]]]]
+
+
+def rows(width, height, *shapes):
+    """The rows of a black picture with shapes on it."""
+    drawn = gray(width, height, bytes(width * height)).draw(shapes).tobytes()
+    marks = "".join("#" if value else "." for value in drawn)
+    return [marks[at : at + width] for at in range(0, width * height, width)]
+
+
+def test_shapes_are_drawn_as_by_the_host():
+    # As in host/imaging/tests/it/draw.rs.
+    white = (255, 255, 255)
+    assert rows(8, 6, Rectangle((1, 0.6, 7.4, 5), white, 1)) == [
+        "........",
+        ".######.",
+        ".#....#.",
+        ".#....#.",
+        ".######.",
+        "........",
+    ]
+    assert rows(8, 6, Rectangle((-2, -1, 5, 5), white)) == [
+        "#####...",
+        "...##...",
+        "...##...",
+        "#####...",
+        "#####...",
+        "........",
+    ]
+    assert rows(8, 6, Polygon([(1, 1), (6, 1), (1, 4)], white, 1)) == [
+        "........",
+        ".######.",
+        ".#..##..",
+        ".###....",
+        ".#......",
+        "........",
+    ]
+    assert rows(9, 6, Polygon([(1, 1), (7, 3)], white)) == [
+        ".........",
+        ".##......",
+        ".#####...",
+        "...######",
+        "......###",
+        ".........",
+    ]
+    assert rows(4, 2, Polygon([(-1e30, -1e30), (1e30, 1e30)], white, 1)) == ["#...", ".#.."]
+    assert rows(4, 3, Label("A", (-1, 0), white, 1)) == ["####", "#...", "#..."]
+    assert rows(2, 2, Rectangle((1, 1, 0, 0), white), Label(" ", (0, 0), white)) == ["..", ".."]
+
+
+def test_colours_are_luma_on_a_gray_picture():
+    shape = Rectangle((0, 0, 1, 1), (200, 100, 50), 1)
+    assert gray(2, 1, [1, 2]).draw([shape]).tobytes() == bytes([124, 2])
+    coloured = Pixels.from_bytes(2, 1, Color.RGB, bytes(6)).draw([shape])
+    assert coloured.tobytes() == bytes([200, 100, 50, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "fault", "why"),
+    [
+        (Rectangle((0, 0, 1, 1), thickness=65), Internal, r"shapes\[0\]: thickness is 65"),
+        (Polygon([], thickness=0), Internal, "it must be 1 to 64"),
+        (Polygon([(0, 0)] * 1025), Internal, "1025 points"),
+        (Label("A" * 257, (0, 0)), Internal, "more than 256 characters"),
+        (Label("A", (0, 0), size=0), Internal, "size is 0"),
+        (Rectangle((0, 0, 1, float("nan"))), ValueError, "box is NaN"),
+        (Rectangle((0, 0, 1, 1), (0, 0, 256)), ValueError, "3 values from 0 to 255"),
+        (Label(7, (0, 0)), TypeError, "text is 7, not a text"),
+        ("box", TypeError, "shape is str, not Rectangle or Polygon or Label"),
+    ],
+)
+def test_shapes_out_of_range_are_refused(shape, fault, why):
+    with pytest.raises(fault, match=why):
+        gray(1, 1, [0]).draw([shape])
+
+
+def test_many_parts_are_cropped_at_once():
+    picture = gray(3, 2, [1, 2, 3, 4, 5, 6])
+    parts = picture.crop_many([(0, 0, 1, 2), (1, 0, 2, 2)])
+    assert [part.tobytes() for part in parts] == [bytes([1, 4]), bytes([2, 3, 5, 6])]
+    small = picture.crop_many([(0, 0, 1, 2), (1, 0, 2, 2)], (1, 1), Filter.NEAREST)
+    assert [(part.width, part.height, part.color) for part in small] == [(1, 1, Color.GRAY)] * 2
+    with pytest.raises(Internal, match=r"boxes\[1\]: crop of 2x2 at \(2, 0\)"):
+        picture.crop_many([(0, 0, 1, 2), (2, 0, 2, 2)])
+    with pytest.raises(Internal, match="1025 boxes"):
+        picture.crop_many([(0, 0, 1, 1)] * 1025)
+    with pytest.raises(TypeError, match=r"x is 0\.5, not an integer"):
+        picture.crop_many([(0.5, 0, 1, 1)])
+
+
+def test_a_picture_becomes_a_file():
+    picture = Pixels.from_bytes(2, 1, Color.RGB, bytes([0, 51, 255, 1, 2, 3]))
+    for format in ("png", "webp"):
+        assert Pixels.decode(picture.encode(format)).tobytes() == picture.tobytes()
+    again = Pixels.decode(gray(8, 8, [90] * 64).encode(quality=90), Color.GRAY)
+    assert all(abs(value - 90) < 3 for value in again.tobytes())
+    with pytest.raises(Internal, match="1 to 100, not 0"):
+        picture.encode(quality=0)
+    with pytest.raises(ValueError, match="format is 'gif'"):
+        picture.encode("gif")
 
 
 def test_without_pillow_the_error_says_the_cure(monkeypatch):

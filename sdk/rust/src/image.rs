@@ -25,11 +25,11 @@
 //! # }
 //! ```
 
-use crate::Dtype;
 pub use crate::bindings::image::{
-    Border, ChannelStatistics, Color, DecodeOptions, Filter, ImageError, Layout, Letterboxed,
-    Pixels, Placement, TensorOptions,
+    Border, ChannelStatistics, Color, CropBox, DecodeOptions, Encoding, Filter, ImageError, Label,
+    Layout, Letterboxed, Pixels, Placement, Polygon, Rectangle, Shape, TensorOptions,
 };
+use crate::{Blob, Dtype};
 
 /// Decode to three channels, upright.
 pub const RGB: DecodeOptions = DecodeOptions { color: Color::Rgb, upright: true };
@@ -88,6 +88,62 @@ pub fn letterbox(
     pixels.letterbox(width, height, Filter::Bilinear, fill)
 }
 
+/// The outline of the box `[x1, y1, x2, y2]` in pixels, rounded to the nearest, for
+/// [`Pixels::draw`]. `color` is red, green, blue; `thickness` is 1 to 64 pixels.
+///
+/// ```no_run
+/// # use gristmill_plugin::{image::{self, Encoding, Pixels}, Failure, Response};
+/// # fn example(photo: &Pixels, bounds: [f32; 4]) -> Result<Response, Failure> {
+/// let red = [255, 0, 0];
+/// let shapes =
+///     [image::rectangle(bounds, red, 3), image::label([bounds[0], bounds[1]], "cat", red, 2)];
+/// let jpeg = photo.draw(&shapes)?.encode(Encoding::Jpeg(85))?;
+/// Ok(Response::new("image/jpeg", image::bytes(&jpeg)))
+/// # }
+/// ```
+pub fn rectangle([x1, y1, x2, y2]: [f32; 4], color: [u8; 3], thickness: u32) -> Shape {
+    let (x, y) = (pixel(x1), pixel(y1));
+    let length =
+        |start: i32, end: f32| u32::try_from(i64::from(pixel(end)) - i64::from(start)).unwrap_or(0);
+    let (width, height) = (length(x, x2), length(y, y2));
+    Shape::Rectangle(Rectangle { x, y, width, height, thickness, color: color.into() })
+}
+
+/// The outline of a polygon with these points `[x, y]` in pixels, rounded to the nearest, for
+/// [`Pixels::draw`]. `color` is red, green, blue; `thickness` is 1 to 64 pixels.
+pub fn polygon(points: &[[f32; 2]], color: [u8; 3], thickness: u32) -> Shape {
+    let points = points.iter().map(|[x, y]| (pixel(*x), pixel(*y))).collect();
+    Shape::Polygon(Polygon { points, thickness, color: color.into() })
+}
+
+/// A line of text whose upper left corner is `[x, y]` in pixels, rounded to the nearest, for
+/// [`Pixels::draw`]. `color` is red, green, blue. Its characters are squares of 8 * `size` pixels.
+pub fn label([x, y]: [f32; 2], text: &str, color: [u8; 3], size: u32) -> Shape {
+    Shape::Label(Label { x: pixel(x), y: pixel(y), text: text.into(), size, color: color.into() })
+}
+
+/// The box `[x1, y1, x2, y2]` in pixels, rounded to the nearest and cut to the edges of `pixels`,
+/// for [`Pixels::crop_many`]. None if nothing is left of it.
+pub fn crop_box(pixels: &Pixels, [x1, y1, x2, y2]: [f32; 4]) -> Option<CropBox> {
+    // Saturates.
+    let edge = |value: f32, side: u32| ((value + 0.5).floor() as u32).min(side);
+    let (width, height) = (pixels.width(), pixels.height());
+    let (x, y, right, bottom) =
+        (edge(x1, width), edge(y1, height), edge(x2, width), edge(y2, height));
+    let is_empty = x >= right || y >= bottom;
+    (!is_empty).then(|| CropBox { x, y, width: right - x, height: bottom - y })
+}
+
+/// All bytes of a blob, as of an encoded picture for the body of a response.
+pub fn bytes(blob: &Blob) -> Vec<u8> {
+    blob.read(0, blob.len())
+}
+
+/// The nearest pixel. It saturates.
+fn pixel(value: f32) -> i32 {
+    (value + 0.5).floor() as i32
+}
+
 impl Placement {
     /// The box `[x1, y1, x2, y2]` of the letterboxed picture, as a box of the original one, in
     /// pixels, cut to its edges.
@@ -108,7 +164,10 @@ impl Placement {
 
 #[cfg(test)]
 mod tests {
-    use super::{Color, IMAGENET_MEAN, Pixels, Placement, imagenet};
+    use super::{
+        Color, CropBox, IMAGENET_MEAN, Pixels, Placement, Rectangle, Shape, crop_box, imagenet,
+        rectangle,
+    };
 
     #[test]
     fn boxes_go_to_the_original_and_back() {
@@ -128,6 +187,22 @@ mod tests {
         assert_eq!(pixels.center_crop(2, 2).unwrap().data(), [1, 2, 5, 6]);
         let refused = pixels.center_crop(5, 1).unwrap_err();
         assert!(format!("{refused:?}").contains("crop of 5x1 at (0, 1) is not within 4x3"));
+    }
+
+    #[test]
+    fn boxes_of_floats_are_rounded() {
+        let of = |x, y, width, height| {
+            let color = (1, 2, 3);
+            Shape::Rectangle(Rectangle { x, y, width, height, thickness: 2, color })
+        };
+        let rounded = |bounds| rectangle(bounds, [1, 2, 3], 2);
+        assert_eq!(rounded([0.4, -1.5, 3.5, 7.0]), of(0, -1, 4, 8));
+        assert_eq!(rounded([5.0, 5.0, 4.0, f32::NAN]), of(5, 5, 0, 0));
+        let pixels = Pixels::from_bytes(4, 3, Color::Gray, &[0; 12]).unwrap();
+        let cropped = crop_box(&pixels, [-7.0, 0.6, 2.4, 99.0]);
+        assert_eq!(cropped, Some(CropBox { x: 0, y: 1, width: 2, height: 2 }));
+        assert_eq!(crop_box(&pixels, [4.0, 0.0, 9.0, 3.0]), None);
+        assert_eq!(crop_box(&pixels, [f32::NAN, 0.0, f32::NAN, 3.0]), None);
     }
 
     #[test]

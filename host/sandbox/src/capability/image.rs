@@ -14,7 +14,9 @@ use gristmill_imaging::{
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
-use self::terms::{filter_of, options_of, refused, statistics_of};
+use self::terms::{
+    bytes_like, encoding_of, filter_of, options_of, rect_of, refused, shape_of, statistics_of,
+};
 use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
 use crate::error::{CallLimit, HELD_KEY};
@@ -32,6 +34,7 @@ const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 /// Operations, for texts.
 const RESIZING: &str = "resizing";
 const PADDING: &str = "padding";
+const CROPPING: &str = "cropping";
 
 /// How far the estimated time may exceed the rest of the budget, because estimates are rather too
 /// high.
@@ -72,6 +75,18 @@ impl<S: Send> CallState<S> {
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<T, wit::ImageError>> {
+        self.make_counted(what, cost, |made| made.as_ref().len(), work).await
+    }
+
+    /// Do `work`, whose estimated cost is `cost`. The bytes of its result, of which `kept` says
+    /// how many there are, stay counted.
+    async fn make_counted<T>(
+        &mut self,
+        what: &str,
+        cost: Result<Cost, ImageError>,
+        kept: fn(&T) -> usize,
+        work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
+    ) -> wasmtime::Result<Result<T, wit::ImageError>> {
         self.meter.take_turns().await?;
         let cost = match cost {
             Ok(cost) => cost,
@@ -86,7 +101,7 @@ impl<S: Send> CallState<S> {
         self.hold(cost.bytes)?;
         let (meter, pool) = (self.meter.clone(), self.pool.clone());
         let made = work(imaging::Workspace { pool: &pool, check: &|| meter.check() });
-        let kept = made.as_ref().map_or(0, |made| made.as_ref().len());
+        let kept = made.as_ref().map_or(0, kept);
         self.give_back(cost.bytes.saturating_sub(kept));
         match made {
             Ok(made) => Ok(Ok(made)),
@@ -341,7 +356,58 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let part = Rect { x, y, size: Size { width, height } };
-        self.native("cropping", pixels.crop_cost(part), |work| pixels.crop(work, part)).await
+        self.native(CROPPING, pixels.crop_cost(part), |work| pixels.crop(work, part)).await
+    }
+
+    async fn crop_many(
+        &mut self,
+        pixels: Resource<Pixels>,
+        boxes: Vec<wit::CropBox>,
+        size: Option<(u32, u32)>,
+        filter: wit::Filter,
+    ) -> wasmtime::Result<Result<Vec<Resource<Pixels>>, wit::ImageError>> {
+        let (pixels, limits) = (self.pixels(&pixels)?, self.image_limits());
+        self.before_looking_at(size_of_val(&boxes[..])).await?;
+        let parts: Vec<_> = boxes.into_iter().map(rect_of).collect();
+        let size = size.map(|(width, height)| Size { width, height });
+        let crops = imaging::Crops { parts: &parts, size, filter: filter_of(filter) };
+        let cost = pixels.crop_many_cost(crops, limits);
+        let kept: fn(&Vec<Pixels>) -> usize =
+            |made| made.iter().map(|pixels| pixels.data().len()).sum();
+        let crop = |work: imaging::Workspace<'_>| pixels.crop_many(work, crops, limits);
+        match self.make_counted(CROPPING, cost, kept, crop).await? {
+            Ok(made) => {
+                let made = made.into_iter().map(|pixels| self.table.push(pixels));
+                Ok(Ok(made.collect::<Result<Vec<_>, _>>()?))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    async fn draw(
+        &mut self,
+        pixels: Resource<Pixels>,
+        shapes: Vec<wit::Shape>,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let pixels = self.pixels(&pixels)?;
+        self.before_looking_at(bytes_like(&shapes)).await?;
+        let shapes: Vec<_> = shapes.into_iter().map(shape_of).collect();
+        let cost = pixels.draw_cost(&shapes);
+        self.native("drawing", cost, |work| pixels.draw(work, &shapes)).await
+    }
+
+    async fn encode(
+        &mut self,
+        pixels: Resource<Pixels>,
+        format: wit::Encoding,
+    ) -> wasmtime::Result<Result<Resource<Bytes>, wit::ImageError>> {
+        let (pixels, format) = (self.pixels(&pixels)?, encoding_of(format));
+        let cost = pixels.encode_cost(format);
+        let encode = |work: imaging::Workspace<'_>| pixels.encode(work, format);
+        match self.make_counted("encoding", cost, Vec::capacity, encode).await? {
+            Ok(file) => Ok(Ok(self.table.push(Bytes::from(file))?)),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     async fn center_crop(
@@ -352,7 +418,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let part = pixels.size().middle(Size { width, height });
-        self.native("cropping", pixels.crop_cost(part), |work| pixels.crop(work, part)).await
+        self.native(CROPPING, pixels.crop_cost(part), |work| pixels.crop(work, part)).await
     }
 
     async fn to_tensor(

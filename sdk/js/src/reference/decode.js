@@ -23,7 +23,7 @@ export function decodeFile(bytes) {
 }
 
 /** The author's project has the package, or the SDK's own folder does. */
-function load({ name, module }) {
+export function load({ name, module }) {
   for (const place of [join(process.cwd(), 'package.json'), import.meta.url]) {
     try {
       return createRequire(place)(module);
@@ -32,7 +32,7 @@ function load({ name, module }) {
     }
   }
   throw new Error(
-    `decoding a ${name} in a unit test needs the package ${module}: npm install --save-dev ${module}`,
+    `a ${name} in a unit test needs the package ${module}: npm install --save-dev ${module}`,
   );
 }
 

@@ -1,11 +1,15 @@
 // The reference host's pictures: pixels in this process, with the rules of `wit/image.wit`.
 
+import { ReferenceBlob } from './blob.js';
 import { decodeFile } from './decode.js';
+import { drawInto } from './draw.js';
+import { encodeFile } from './encode.js';
 import { refusal } from './refusal.js';
 import { resample } from './resample.js';
 import { ReferenceTensor } from './tensor.js';
 
 const CHANNELS = { rgb: 3, bgr: 3, gray: 1 };
+const BOXES_MAX = 1024;
 const FILTERS = ['nearest', 'bilinear', 'bicubic', 'lanczos3'];
 
 export class ReferencePixels {
@@ -123,9 +127,13 @@ export class ReferencePixels {
   }
 
   crop(x, y, width, height) {
-    checkSize(width, height);
-    if (x + width > this.#width || y + height > this.#height) {
-      const text = `crop ${width}x${height} at (${x}, ${y}): the picture is ${this.#width}x${this.#height}`;
+    return this.#cropped([x, y, width, height], '');
+  }
+
+  /** A part; `where` is the beginning of a refusal. */
+  #cropped([x, y, width, height], where) {
+    if (!(width >= 1 && height >= 1) || x + width > this.#width || y + height > this.#height) {
+      const text = `${where}crop ${width}x${height} at (${x}, ${y}): the picture is ${this.#width}x${this.#height}`;
       throw refusal('invalid-argument', text);
     }
     const channels = CHANNELS[this.#color];
@@ -135,6 +143,31 @@ export class ReferencePixels {
       data.set(this.#data.subarray(start, start + width * channels), row * width * channels);
     }
     return new ReferencePixels(width, height, this.#color, data);
+  }
+
+  cropMany(boxes, size, filter) {
+    if (boxes.length > BOXES_MAX) {
+      throw refusal('invalid-argument', `${boxes.length} boxes are given; the limit is ${BOXES_MAX}`);
+    }
+    return boxes.map(({ x, y, width, height }, index) => {
+      const part = this.#cropped([x, y, width, height], `boxes[${index}]: `);
+      return size === undefined ? part : part.resize(size[0], size[1], filter);
+    });
+  }
+
+  draw(shapes) {
+    const data = this.#data.slice();
+    const pixelOf = (color) => (this.#color === 'gray' ? [luma(...color)] : color);
+    drawInto(data, [this.#width, this.#height], shapes, pixelOf);
+    return new ReferencePixels(this.#width, this.#height, this.#color, data);
+  }
+
+  encode(format) {
+    if (format.tag === 'jpeg' && !(format.val >= 1 && format.val <= 100)) {
+      throw refusal('invalid-argument', `the quality of a JPEG is 1 to 100, not ${format.val}`);
+    }
+    const rgba = toRgba(this.#data, this.#color);
+    return new ReferenceBlob(encodeFile({ width: this.#width, height: this.#height, rgba }, format));
   }
 
   centerCrop(width, height) {
@@ -201,6 +234,16 @@ function fromRgba(rgba, color) {
     else data.set([r, g, b], i * 3);
   }
   return data;
+}
+
+function toRgba(data, color) {
+  const channels = CHANNELS[color];
+  const count = data.length / channels;
+  const rgba = new Uint8Array(count * 4).fill(255);
+  for (let i = 0; i < count; i++) {
+    for (let c = 0; c < 3; c++) rgba[i * 4 + c] = data[i * channels + (channels === 1 ? 0 : c)];
+  }
+  return rgba;
 }
 
 /** ITU-R BT.601. */

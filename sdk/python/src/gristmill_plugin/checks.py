@@ -6,6 +6,7 @@ range. These functions raise before that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from enum import Enum
 from typing import TypeVar
@@ -27,6 +28,28 @@ def u32(name: str, value: int) -> int:
 def u32s(name: str, values: Iterable[int]) -> list[int]:
     """`values` as a list, if all are integers from 0 to 2^32 - 1."""
     return [u32(name, value) for value in values]
+
+
+def u8s(name: str, values: Iterable[int], count: int) -> tuple[int, ...]:
+    """`values` as a tuple, if they are `count` integers from 0 to 255."""
+    found = tuple(u32(name, value) for value in values)
+    if len(found) != count or max(found) > 255:
+        raise ValueError(f"{name} is {found}, not {count} values from 0 to 255")
+    return found
+
+
+def pixel(name: str, value: float) -> int:
+    """`value`, rounded to the nearest integer from -2^31 to 2^31 - 1.
+
+    Raises `TypeError` if it is not a number, and `ValueError` if it is NaN.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, not a number") from None
+    if math.isnan(number):
+        raise ValueError(f"{name} is NaN")
+    return math.floor(min(max(number, -(2.0**31)), 2.0**31 - 1.0) + 0.5)
 
 
 def u64(name: str, value: int) -> int:
@@ -68,7 +91,9 @@ def f32(name: str, value: float) -> float:
         raise TypeError(f"{name} is {value!r}, not a number") from None
 
 
-def instance(name: str, value: object, wanted: type) -> None:
+def instance(name: str, value: object, wanted: type | tuple[type, ...]) -> None:
     """Raises `TypeError` if `value` is not a `wanted`."""
     if not isinstance(value, wanted):
-        raise TypeError(f"{name} is {type(value).__name__}, not {wanted.__name__}")
+        types = wanted if isinstance(wanted, tuple) else (wanted,)
+        names = " or ".join(one.__name__ for one in types)
+        raise TypeError(f"{name} is {type(value).__name__}, not {names}")

@@ -7,7 +7,7 @@ tensor = photo.to_tensor(mean=IMAGENET_MEAN, std=IMAGENET_STD)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from . import checks
@@ -28,10 +28,14 @@ __all__ = [
     "ChannelStatistics",
     "Color",
     "Filter",
+    "Label",
     "Layout",
     "Letterboxed",
     "Pixels",
     "Placement",
+    "Polygon",
+    "Rectangle",
+    "Shape",
 ]
 
 #: ImageNet's mean of red, green and blue, for values from 0 to 1.
@@ -152,6 +156,68 @@ class Pixels:
         except Err as error:
             raise _failure(error) from None
 
+    def crop_many(
+        self,
+        boxes: Iterable[Sequence[int]],
+        size: tuple[int, int] | None = None,
+        filter: Filter = Filter.BILINEAR,
+    ) -> list[Pixels]:
+        """The rectangles (x, y, width, height), as `crop` takes them, in one call of the host.
+
+        There are at most 1024. If `size` is given (width, height), each is resized to it.
+        """
+        parts = [
+            host_image.CropBox(*(checks.u32(name, value) for name, value in _sides(box)))
+            for box in boxes
+        ]
+        if size is not None:
+            width, height = size
+            size = checks.u32("width", width), checks.u32("height", height)
+        checks.case("filter", filter, Filter)
+        try:
+            found = self._handle.crop_many(parts, size, filter)
+        except Err as error:
+            raise _failure(error) from None
+        return [Pixels(part, self._color) for part in found]
+
+    def draw(self, shapes: Iterable[Shape]) -> Pixels:
+        """The picture with shapes on it, each over those before it: at most 4096.
+
+        A shape is a `Rectangle`, a `Polygon` or a `Label`. Parts outside of the picture are cut
+        off. On a gray picture a colour becomes its luma.
+        """
+        drawn = []
+        for shape in shapes:
+            checks.instance("shape", shape, (Rectangle, Polygon, Label))
+            drawn.append(shape._raw())
+        try:
+            return Pixels(self._handle.draw(drawn), self._color)
+        except Err as error:
+            raise _failure(error) from None
+
+    def encode(self, format: str = "jpeg", *, quality: int = 85) -> Blob:
+        """The picture as a file, whose bytes stay on the host until they are read.
+
+        `format` is "jpeg", "png" or "webp", which is without loss. `quality` is that of a JPEG, 1
+        to 100.
+
+        `Response(bytes(picture.encode()), "image/jpeg")` answers with it.
+        """
+        encoding: host_image.Encoding
+        if format == "jpeg":
+            (value,) = checks.u8s("quality", [quality], 1)
+            encoding = host_image.Encoding_Jpeg(value)
+        elif format == "png":
+            encoding = host_image.Encoding_Png()
+        elif format == "webp":
+            encoding = host_image.Encoding_WebpLossless()
+        else:
+            raise ValueError(f"format is {format!r}, not 'jpeg', 'png' or 'webp'")
+        try:
+            return Blob(self._handle.encode(encoding))
+        except Err as error:
+            raise _failure(error) from None
+
     def center_crop(self, width: int, height: int) -> Pixels:
         """The rectangle of this size in the middle. The picture must be at least as large.
 
@@ -242,6 +308,73 @@ class Pixels:
 
 
 @dataclass(frozen=True)
+class Rectangle:
+    """The outline of a box, for `Pixels.draw`. The line lies within the box.
+
+    A line that is as thick as half of a side fills the box.
+    """
+
+    #: The edges (x0, y0, x1, y1) in pixels, rounded to the nearest.
+    box: Sequence[float]
+    #: Red, green, blue: 0 to 255.
+    color: Sequence[int] = (255, 0, 0)
+    #: The width of the line in pixels, 1 to 64.
+    thickness: int = 2
+
+    def _raw(self) -> host_image.Shape:
+        x0, y0, x1, y1 = (checks.pixel("box", value) for value in self.box)
+        width, height = max(x1 - x0, 0), max(y1 - y0, 0)
+        thickness = checks.u32("thickness", self.thickness)
+        raw = host_image.Rectangle(x0, y0, width, height, thickness, _rgb(self.color))
+        return host_image.Shape_Rectangle(raw)
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """The outline of a polygon, for `Pixels.draw`: also from its last point to its first."""
+
+    #: At most 1024 points (x, y) in pixels, rounded to the nearest, in the middle of the lines.
+    points: Sequence[Sequence[float]]
+    #: Red, green, blue: 0 to 255.
+    color: Sequence[int] = (255, 0, 0)
+    #: The width of the lines in pixels, 1 to 64.
+    thickness: int = 2
+
+    def _raw(self) -> host_image.Shape:
+        points = [(checks.pixel("x", x), checks.pixel("y", y)) for x, y in self.points]
+        thickness = checks.u32("thickness", self.thickness)
+        raw = host_image.Polygon(points, thickness, _rgb(self.color))
+        return host_image.Shape_Polygon(raw)
+
+
+@dataclass(frozen=True)
+class Label:
+    """A line of text, for `Pixels.draw`, in a font of 8 by 8 pixels.
+
+    It has the characters of ASCII, Latin-1 and Greek. Others are drawn as a box, and in unit tests
+    all are.
+    """
+
+    #: At most 256 characters.
+    text: str
+    #: The upper left corner (x, y) in pixels, rounded to the nearest.
+    at: Sequence[float]
+    #: Red, green, blue: 0 to 255.
+    color: Sequence[int] = (255, 0, 0)
+    #: The side of a pixel of the font, 1 to 64 pixels: 2 gives characters of 16 by 16.
+    size: int = 2
+
+    def _raw(self) -> host_image.Shape:
+        x, y = (checks.pixel("at", value) for value in self.at)
+        text, size = checks.text("text", self.text), checks.u32("size", self.size)
+        return host_image.Shape_Label(host_image.Label(x, y, text, size, _rgb(self.color)))
+
+
+#: What `Pixels.draw` draws.
+Shape = Rectangle | Polygon | Label
+
+
+@dataclass(frozen=True)
 class Placement:
     """Where `letterbox` put a picture.
 
@@ -280,6 +413,16 @@ class Letterboxed:
 
     pixels: Pixels
     placement: Placement
+
+
+def _sides(box: Sequence[int]) -> Iterable[tuple[str, int]]:
+    """The numbers of a box with their names."""
+    return zip(("x", "y", "width", "height"), box, strict=True)
+
+
+def _rgb(color: Sequence[int]) -> tuple[int, int, int]:
+    red, green, blue = checks.u8s("color", color, 3)
+    return red, green, blue
 
 
 def _held(color: Color) -> Color:

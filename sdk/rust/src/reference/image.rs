@@ -1,18 +1,24 @@
 //! `image`: pictures in this process's memory.
 //!
-//! Decoding and resizing need the feature `testing-images`. Everything else works without it.
+//! Decoding, encoding and resizing need the feature `testing-images`. Everything else works without
+//! it. Labels have no font: each character but a space is a box.
 
+mod draw;
 mod frame;
 mod to_tensor;
 
 #[cfg(feature = "testing-images")]
 mod decode;
 #[cfg(feature = "testing-images")]
+mod encode;
+#[cfg(feature = "testing-images")]
 mod resize;
 #[cfg(not(feature = "testing-images"))]
 mod without;
 #[cfg(not(feature = "testing-images"))]
 use self::without as decode;
+#[cfg(not(feature = "testing-images"))]
+use self::without as encode;
 #[cfg(not(feature = "testing-images"))]
 use self::without as resize;
 
@@ -112,6 +118,57 @@ pub struct ChannelStatistics {
     pub mean: f32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Encoding {
+    Jpeg(u8),
+    Png,
+    WebpLossless,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CropBox {
+    pub x: u32,
+    pub y: u32,
+    pub width: u32,
+    pub height: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rectangle {
+    pub x: i32,
+    pub y: i32,
+    pub width: u32,
+    pub height: u32,
+    pub thickness: u32,
+    pub color: (u8, u8, u8),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Polygon {
+    pub points: Vec<(i32, i32)>,
+    pub thickness: u32,
+    pub color: (u8, u8, u8),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    pub x: i32,
+    pub y: i32,
+    pub text: String,
+    pub size: u32,
+    pub color: (u8, u8, u8),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    Rectangle(Rectangle),
+    Polygon(Polygon),
+    Label(Label),
+}
+
+/// The most boxes of `crop_many`, as in the host.
+const BOXES_MAX: usize = 1024;
+
 /// A picture of 8 bits a channel, row-major, channels interleaved.
 #[derive(Debug)]
 pub struct Pixels {
@@ -203,6 +260,49 @@ impl Pixels {
     pub fn center_crop(&self, width: u32, height: u32) -> Result<Self, ImageError> {
         let corner = frame::middle((self.width, self.height), (width, height));
         frame::crop(self, corner, (width, height))
+    }
+
+    pub fn crop_many(
+        &self,
+        boxes: &[CropBox],
+        size: Option<(u32, u32)>,
+        filter: Filter,
+    ) -> Result<Vec<Self>, ImageError> {
+        if boxes.len() > BOXES_MAX {
+            let given = boxes.len();
+            let why = format!("{given} boxes are given; the limit is {BOXES_MAX}");
+            return Err(ImageError::InvalidArgument(why));
+        }
+        let part = |(index, part): (usize, &CropBox)| {
+            let of_box = |error: ImageError| match error {
+                ImageError::InvalidArgument(why) => {
+                    ImageError::InvalidArgument(format!("boxes[{index}]: {why}"))
+                }
+                other => other,
+            };
+            self.crop(part.x, part.y, part.width, part.height).map_err(of_box)
+        };
+        let parts = boxes.iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
+        match size {
+            Some((width, height)) => {
+                parts.iter().map(|part| part.resize(width, height, filter)).collect()
+            }
+            None => Ok(parts),
+        }
+    }
+
+    pub fn draw(&self, shapes: &[Shape]) -> Result<Self, ImageError> {
+        draw::draw(self, shapes)
+    }
+
+    pub fn encode(&self, format: Encoding) -> Result<Blob, ImageError> {
+        if let Encoding::Jpeg(quality) = format
+            && !(1..=100).contains(&quality)
+        {
+            let why = format!("the quality of a JPEG is 1 to 100, not {quality}");
+            return Err(ImageError::InvalidArgument(why));
+        }
+        encode::encode(self, format)
     }
 
     pub fn to_tensor(&self, options: &TensorOptions) -> Result<Tensor, ImageError> {

@@ -280,6 +280,9 @@ fn what_the_host_computes_for_a_guest_is_charged() {
     for deed in ["empty-strings", "huge-shape-text", "resize-loop"] {
         deeds.ends(deed);
     }
+    for deed in ["crop-loop", "draw-loop", "encode-loop"] {
+        deeds.ends(deed);
+    }
     for deed in ["blob-bytes", "blob-base64", "blob-slices", "blob-huge"] {
         deeds.ends(deed);
     }

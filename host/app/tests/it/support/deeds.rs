@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 39] = [
+const ALONE: [(&str, &[End]); 42] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -75,6 +75,9 @@ const ALONE: [(&str, &[End]); 39] = [
     ("read-body", &[TIMEOUT, OUT_OF_MEMORY]),
     ("huge-shape-text", &[TIMEOUT, OUT_OF_MEMORY, TRAPPED]),
     ("resize-loop", &[TIMEOUT, OUT_OF_MEMORY, TRAPPED]),
+    ("crop-loop", &[TIMEOUT, OUT_OF_MEMORY, REFUSED]),
+    ("draw-loop", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("encode-loop", &[TIMEOUT, OUT_OF_MEMORY]),
     ("touch-memory", &[TIMEOUT, OUT_OF_MEMORY]),
     ("hold-tensors", &[TIMEOUT, OUT_OF_MEMORY]),
     ("many-dims-held", &[FAILED, TIMEOUT, OUT_OF_MEMORY, TRAPPED]),

@@ -1,10 +1,13 @@
 //! The contract's terms and those of `gristmill_imaging`.
 
-use gristmill_imaging::{self as imaging, ImageError};
+use gristmill_imaging::{self as imaging, ImageError, Rect, Size};
 
 use super::bindings::wit;
 use crate::capability::tensors::dtype_of;
 use crate::meter::CpuExhausted;
+
+/// The number of bytes that can be read in the time of estimating a line.
+const POINT_BYTES: usize = 64;
 
 pub(super) fn filter_of(filter: wit::Filter) -> imaging::Filter {
     match filter {
@@ -13,6 +16,54 @@ pub(super) fn filter_of(filter: wit::Filter) -> imaging::Filter {
         wit::Filter::Bicubic => imaging::Filter::Bicubic,
         wit::Filter::Lanczos3 => imaging::Filter::Lanczos3,
     }
+}
+
+pub(super) fn encoding_of(format: wit::Encoding) -> imaging::Encoding {
+    match format {
+        wit::Encoding::Jpeg(quality) => imaging::Encoding::Jpeg { quality },
+        wit::Encoding::Png => imaging::Encoding::Png,
+        wit::Encoding::WebpLossless => imaging::Encoding::WebpLossless,
+    }
+}
+
+pub(super) fn rect_of(part: wit::CropBox) -> Rect {
+    let wit::CropBox { x, y, width, height } = part;
+    Rect { x, y, size: Size { width, height } }
+}
+
+pub(super) fn shape_of(shape: wit::Shape) -> imaging::Shape {
+    match shape {
+        wit::Shape::Rectangle(shape) => imaging::Shape::Rectangle(imaging::Rectangle {
+            x: shape.x,
+            y: shape.y,
+            width: shape.width,
+            height: shape.height,
+            thickness: shape.thickness,
+            color: shape.color.into(),
+        }),
+        wit::Shape::Polygon(shape) => imaging::Shape::Polygon(imaging::Polygon {
+            points: shape.points,
+            thickness: shape.thickness,
+            color: shape.color.into(),
+        }),
+        wit::Shape::Label(shape) => imaging::Shape::Label(imaging::Label {
+            x: shape.x,
+            y: shape.y,
+            text: shape.text,
+            size: shape.size,
+            color: shape.color.into(),
+        }),
+    }
+}
+
+/// The number of bytes that can be read in the time of estimating what it costs to draw `shapes`.
+pub(super) fn bytes_like(shapes: &[wit::Shape]) -> usize {
+    let points = |shape: &wit::Shape| match shape {
+        wit::Shape::Polygon(shape) => shape.points.len(),
+        wit::Shape::Rectangle(_) | wit::Shape::Label(_) => 0,
+    };
+    let points = shapes.iter().map(points).fold(0_usize, usize::saturating_add);
+    size_of_val(shapes).saturating_add(points.saturating_mul(POINT_BYTES))
 }
 
 pub(super) fn options_of(options: wit::TensorOptions) -> imaging::TensorOptions {

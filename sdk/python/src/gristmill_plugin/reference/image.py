@@ -2,7 +2,7 @@
 
 Decoding JPEG may differ from the server by 1 or 2 of 255 in a channel, because the decoders
 differ. Resizing may differ by 1: Pillow resizes rows first, the server columns first, and both
-round to 8 bits between the two.
+round to 8 bits between the two. A file that is encoded here shows the same, in other bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from . import draw
+from .draw import (
+    Label,
+    Polygon,
+    Rectangle,
+    Shape,
+    Shape_Label,
+    Shape_Polygon,
+    Shape_Rectangle,
+)
 from .result import Err
 from .tensors import Dtype, Tensor
 from .types import Blob
@@ -20,7 +30,40 @@ from .types import Blob
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+__all__ = [
+    "Border",
+    "ChannelStatistics",
+    "Color",
+    "CropBox",
+    "DecodeOptions",
+    "Encoding",
+    "Encoding_Jpeg",
+    "Encoding_Png",
+    "Encoding_WebpLossless",
+    "Filter",
+    "ImageError",
+    "ImageError_InvalidArgument",
+    "ImageError_Malformed",
+    "ImageError_TooLarge",
+    "ImageError_UnknownFormat",
+    "Label",
+    "Layout",
+    "Letterboxed",
+    "Pixels",
+    "Placement",
+    "Polygon",
+    "Rectangle",
+    "Shape",
+    "Shape_Label",
+    "Shape_Polygon",
+    "Shape_Rectangle",
+    "TensorOptions",
+]
+
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")
+
+#: The most boxes of `crop_many`, as in the host.
+_BOXES_MAX = 1024
 
 
 class Color(Enum):
@@ -112,6 +155,32 @@ class ChannelStatistics:
     min: int
     max: int
     mean: float
+
+
+@dataclass
+class Encoding_Jpeg:
+    value: int
+
+
+@dataclass
+class Encoding_Png:
+    pass
+
+
+@dataclass
+class Encoding_WebpLossless:
+    pass
+
+
+Encoding = Encoding_Jpeg | Encoding_Png | Encoding_WebpLossless
+
+
+@dataclass
+class CropBox:
+    x: int
+    y: int
+    width: int
+    height: int
 
 
 @dataclass
@@ -208,6 +277,41 @@ class Pixels:
             for own, part in zip(self._picture.size, (width, height), strict=True)
         )
         return self.crop(left, top, width, height)
+
+    def crop_many(
+        self, boxes: list[CropBox], size: tuple[int, int] | None, filter: Filter
+    ) -> list[Pixels]:
+        if len(boxes) > _BOXES_MAX:
+            raise _invalid(f"{len(boxes)} boxes are given; the limit is {_BOXES_MAX}")
+        parts = []
+        for index, box in enumerate(boxes):
+            try:
+                part = self.crop(box.x, box.y, box.width, box.height)
+            except Err as error:
+                raise _invalid(f"boxes[{index}]: {error.value.value}") from None
+            parts.append(part if size is None else part.resize(*size, filter))
+        return parts
+
+    def draw(self, shapes: list[Shape]) -> Pixels:
+        picture = self._picture
+        channels = len(picture.getbands())
+        try:
+            data = draw.drawn(picture.tobytes(), picture.size, channels, shapes)
+        except ValueError as error:
+            raise _invalid(str(error)) from None
+        return Pixels(_pillow().Image.frombytes(picture.mode, picture.size, data))
+
+    def encode(self, format: Encoding) -> Blob:
+        file = io.BytesIO()
+        if isinstance(format, Encoding_Jpeg):
+            if not 1 <= format.value <= 100:
+                raise _invalid(f"the quality of a JPEG is 1 to 100, not {format.value}")
+            self._picture.save(file, "JPEG", quality=format.value, subsampling=0)
+        elif isinstance(format, Encoding_Png):
+            self._picture.save(file, "PNG")
+        else:
+            self._picture.save(file, "WEBP", lossless=True)
+        return Blob(file.getvalue())
 
     def to_tensor(self, options: TensorOptions) -> Tensor:
         order = {Color.RGB: (0, 1, 2), Color.BGR: (2, 1, 0), Color.GRAY: (0,)}[options.color]

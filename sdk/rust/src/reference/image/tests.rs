@@ -92,6 +92,60 @@ fn raw_pixels_must_fit_their_size() {
     assert!(refused(gray(2, 1, &[1, 2]).resize(0, 1, Filter::Nearest)).contains("0x1"));
 }
 
+/// The rows of a black picture with white shapes on it.
+fn drawn(width: u32, height: u32, shapes: &[Shape]) -> Vec<String> {
+    let black = vec![0; width as usize * height as usize];
+    let drawn = gray(width, height, &black).draw(shapes).unwrap();
+    let mark = |value: &u8| if *value == 0 { '.' } else { '#' };
+    let row = |row: &[u8]| -> String { row.iter().map(mark).collect() };
+    drawn.data().chunks(width as usize).map(row).collect()
+}
+
+/// As in host/imaging/tests/it/draw.rs.
+#[test]
+fn shapes_are_drawn_as_by_the_host() {
+    let color = (255, 255, 255);
+    let polygon = |points: &[(i32, i32)], thickness| {
+        Shape::Polygon(Polygon { points: points.into(), thickness, color })
+    };
+    let rectangle =
+        Shape::Rectangle(Rectangle { x: -2, y: -1, width: 7, height: 6, thickness: 2, color });
+    assert_eq!(
+        drawn(8, 6, &[rectangle]),
+        ["#####...", "...##...", "...##...", "#####...", "#####...", "........"]
+    );
+    assert_eq!(
+        drawn(8, 6, &[polygon(&[(1, 1), (6, 1), (1, 4)], 1)]),
+        ["........", ".######.", ".#..##..", ".###....", ".#......", "........"]
+    );
+    assert_eq!(
+        drawn(9, 6, &[polygon(&[(1, 1), (7, 3)], 2)]),
+        [".........", ".##......", ".#####...", "...######", "......###", "........."]
+    );
+    let text = "A".into();
+    let label = Shape::Label(Label { x: -1, y: 0, text, size: 1, color });
+    assert_eq!(drawn(4, 3, &[label]), ["####", "#...", "#..."]);
+    let refusal = gray(1, 1, &[0]).draw(&[polygon(&[], 65)]);
+    assert_eq!(refused(refusal), "shapes[0]: thickness is 65; it must be 1 to 64");
+    let blue = Rectangle { x: 0, y: 0, width: 1, height: 1, thickness: 1, color: (0, 0, 255) };
+    let coloured = rgb(2, 1, &[1, 2, 3, 4, 5, 6]).draw(&[Shape::Rectangle(blue)]).unwrap();
+    assert_eq!(coloured.data(), [0, 0, 255, 4, 5, 6]);
+}
+
+#[test]
+fn many_parts_are_cropped_at_once() {
+    let picture = gray(3, 2, &[1, 2, 3, 4, 5, 6]);
+    let part = |x, width| CropBox { x, y: 0, width, height: 2 };
+    let parts = picture.crop_many(&[part(0, 1), part(1, 2)], None, Filter::Bilinear).unwrap();
+    let data: Vec<_> = parts.iter().map(Pixels::data).collect();
+    assert_eq!(data, [vec![1, 4], vec![2, 3, 5, 6]]);
+    let refusal = picture.crop_many(&[part(0, 1), part(2, 2)], None, Filter::Bilinear);
+    assert_eq!(refused(refusal), "boxes[1]: crop of 2x2 at (2, 0) is not within 3x2");
+    let refusal = picture.crop_many(&[part(0, 1); 1025], None, Filter::Bilinear);
+    assert_eq!(refused(refusal), "1025 boxes are given; the limit is 1024");
+    assert!(refused(picture.encode(Encoding::Jpeg(0))).contains("1 to 100, not 0"));
+}
+
 #[cfg(not(feature = "testing-images"))]
 #[test]
 fn resizing_says_which_feature_it_needs() {
@@ -138,6 +192,18 @@ mod with_images {
             let cut = decoded(&file[..file.len() / 2], RGB);
             assert!(matches!(cut, Err(ImageError::Malformed(_))), "{cut:?}");
         }
+    }
+
+    #[test]
+    fn files_that_are_made_are_decoded_again() {
+        let picture = rgb(2, 1, &[0, 51, 255, 1, 2, 3]);
+        for format in [Encoding::Png, Encoding::WebpLossless] {
+            let file = picture.encode(format).unwrap();
+            assert_eq!(Pixels::decode(&file, RGB).unwrap().data(), picture.data());
+        }
+        let luma = gray(8, 8, &[90; 64]);
+        let again = Pixels::decode(&luma.encode(Encoding::Jpeg(90)).unwrap(), GRAY).unwrap();
+        assert!(again.data().iter().all(|value| value.abs_diff(90) < 3), "{:?}", again.data());
     }
 
     #[test]

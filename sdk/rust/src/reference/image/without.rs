@@ -1,6 +1,6 @@
-//! What decoding and resizing answer without the feature `testing-images`.
+//! What decoding, encoding and resizing answer without the feature `testing-images`.
 
-use super::{DecodeOptions, Filter, ImageError, Pixels};
+use super::{Blob, DecodeOptions, Encoding, Filter, ImageError, Pixels};
 
 fn missing(what: &str) -> ImageError {
     ImageError::InvalidArgument(format!(
@@ -11,6 +11,10 @@ fn missing(what: &str) -> ImageError {
 
 pub(super) fn decode(_: &[u8], _: DecodeOptions) -> Result<Pixels, ImageError> {
     Err(missing("decoding a picture"))
+}
+
+pub(super) fn encode(_: &Pixels, _: Encoding) -> Result<Blob, ImageError> {
+    Err(missing("encoding a picture"))
 }
 
 pub(super) fn resize(_: &Pixels, _: u32, _: u32, _: Filter) -> Result<Pixels, ImageError> {
