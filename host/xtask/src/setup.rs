@@ -77,8 +77,9 @@ const TEST_PLUGINS: [Plugin; 9] = [
 ];
 
 /// The samples in other languages, which tests and benches use.
-const LANGUAGE_PLUGINS: [Plugin; 6] = [
+const LANGUAGE_PLUGINS: [Plugin; 7] = [
     Plugin { folder: "plugins/python/digits", file: "digits-python.tar" },
+    Plugin { folder: "plugins/python/number", file: "number-python.tar" },
     Plugin { folder: "plugins/python/ranker", file: "ranker-python.tar" },
     Plugin { folder: "plugins/js/digits", file: "digits-js.tar" },
     Plugin { folder: "plugins/js/ranker", file: "ranker-js.tar" },

@@ -32,7 +32,8 @@ const USAGE = `Usage: node build.mjs FOLDER --sources DIR [--world WORLD]
   --wit       the folder with the contract's .wit files
   --out       the component's file
   --outside   the list of the files outside of the folder that are in it, but for the SDK
-  --world     preprocessor, postprocessor or processor; if it is not given, the exports decide
+  --world     preprocessor, postprocessor, processor or handler; if it is not given, the exports
+              decide
   --disable   features of the engine, separated by commas: ${FEATURES.join(', ')}; or all or none
               [default: http,fetch-event]
   --link      only make node_modules/gristmill-plugin, for unit tests and editors`;

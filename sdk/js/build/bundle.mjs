@@ -30,7 +30,11 @@ const CALLS = {
   preprocessor: ['preprocess'],
   postprocessor: ['postprocess'],
   processor: ['preprocess', 'postprocess'],
+  handler: ['handle'],
 };
+
+/** What a plugin may export. */
+const ALL_CALLS = [...CALLS.processor, ...CALLS.handler];
 
 /** The module by which plugins import the SDK. */
 const PACKAGE = 'gristmill-plugin';
@@ -48,11 +52,14 @@ const PLACES = 'bundle.json';
  */
 export async function bundle(folder, entry, wantedWorld) {
   const esbuild = await tool();
-  const { world, calls } = await callsOf(esbuild, folder, entry, wantedWorld);
+  const exports = await exportsOf(esbuild, folder, entry);
+  const world = wantedWorld ?? worldOf(exports, entry);
+  const calls = callsOf(world, exports, folder, entry);
   const { text, table, inputs } = await run(esbuild, folder, entryModule(entry, calls), 'plugin.js', {
     alias: {
       [PACKAGE]: resolve(SDK, 'src/index.js'),
       [`${PACKAGE}/component`]: resolve(SDK, 'src/component.js'),
+      [`${PACKAGE}/handler`]: resolve(SDK, 'src/handler.js'),
     },
     external: HOST,
     format: 'esm',
@@ -73,7 +80,10 @@ export async function bundle(folder, entry, wantedWorld) {
  */
 export async function archive(folder, entry, wantedWorld) {
   const esbuild = await tool();
-  const { calls } = await callsOf(esbuild, folder, entry, wantedWorld);
+  const exports = await exportsOf(esbuild, folder, entry);
+  const calls = wantedWorld === undefined
+    ? exportedCalls(exports, entry)
+    : callsOf(wantedWorld, exports, folder, entry);
   const main = `export { ${calls.join(', ')} } from ${JSON.stringify(entry)};`;
   const { text, table, inputs, imports } = await run(esbuild, folder, main, APP, {
     external: [PACKAGE, ...HOST],
@@ -97,9 +107,8 @@ export async function archive(folder, entry, wantedWorld) {
   return { app: APP, files };
 }
 
-async function callsOf(esbuild, folder, entry, wantedWorld) {
-  const exports = await exportsOf(esbuild, folder, entry);
-  const world = wantedWorld ?? worldOf(exports, entry);
+/** The calls of a world, if the author's file exports them. */
+function callsOf(world, exports, folder, entry) {
   const calls = CALLS[world];
   if (calls === undefined) {
     throw new BuildError(`--world ${world}: the worlds are ${Object.keys(CALLS).join(', ')}`);
@@ -111,7 +120,17 @@ async function callsOf(esbuild, folder, entry, wantedWorld) {
         `needs; it exports ${exports.join(', ') || 'nothing'}`,
     );
   }
-  return { world, calls };
+  return calls;
+}
+
+/** All calls that the author's file exports. */
+function exportedCalls(exports, entry) {
+  const calls = ALL_CALLS.filter((call) => exports.includes(call));
+  if (calls.length > 0) return calls;
+  throw new BuildError(
+    `${entry} exports neither preprocess nor postprocess nor handle; ` +
+      `it exports ${exports.join(', ') || 'nothing'}`,
+  );
 }
 
 function isOutside(folder, path) {
@@ -124,8 +143,10 @@ function entryModule(entry, calls) {
     const wrap = `export${call[0].toUpperCase()}${call.slice(1)}`;
     return `export const ${call} = sdk.${wrap}(author.${call});`;
   });
+  // Only a component of the world of handlers imports the host's models.
+  const module = calls.includes('handle') ? 'handler' : 'component';
   return [
-    `import * as sdk from 'gristmill-plugin/component';`,
+    `import * as sdk from '${PACKAGE}/${module}';`,
     `import * as author from ${JSON.stringify(entry)};`,
     ...lines,
   ].join('\n');
@@ -137,15 +158,17 @@ async function exportsOf(esbuild, folder, entry) {
   return Object.values(metafile.outputs).flatMap((output) => output.exports);
 }
 
+/** The world of a component with these exports. */
 function worldOf(exports, entry) {
-  const fits = (world) => CALLS[world].every((call) => exports.includes(call));
-  const world = ['processor', 'preprocessor', 'postprocessor'].find(fits);
-  if (world === undefined) {
+  const calls = exportedCalls(exports, entry);
+  if (calls.length > 1 && calls.includes('handle')) {
     throw new BuildError(
-      `${entry} exports neither preprocess nor postprocess; it exports ${exports.join(', ') || 'nothing'}`,
+      `${entry} exports ${calls.join(', ')}, and a component has one world: put ` +
+        `"gristmill": { "world": "handler" } or another one into package.json`,
     );
   }
-  return world;
+  const fits = (world) => CALLS[world].every((call) => calls.includes(call));
+  return ['processor', 'preprocessor', 'postprocessor', 'handler'].find(fits);
 }
 
 /** One script of the module `main`, and what it was made of. */

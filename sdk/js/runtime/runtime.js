@@ -6,10 +6,11 @@
 import { readFile } from 'gristmill:runtime/loading@0.1.0';
 import { exportPostprocess, exportPreprocess } from '../src/component.js';
 import { describe, PLACES } from '../src/fault.js';
+import { exportHandle } from '../src/handler.js';
 import * as sdk from '../src/index.js';
 import { beginCall, useLoadingGlobals } from './globals.js';
 
-const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess };
+const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess, handle: exportHandle };
 
 /**
  * Lets the engine compile all functions of the script now. It compiles a function at its first call
@@ -29,6 +30,11 @@ export function preprocess(context, request) {
 export function postprocess(context, outputs, state) {
   beginCall();
   return plugin.postprocess(context, outputs, state);
+}
+
+export function handle(context, request) {
+  beginCall();
+  return plugin.handle(context, request);
 }
 
 /** Load the bundle `app`. Returns the names of the functions that it exports. */

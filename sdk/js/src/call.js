@@ -1,9 +1,10 @@
-// The two calls: from the contract's values to those of the author's functions, and back. The same
+// The calls: from the contract's values to those of the author's functions, and back. The same
 // code runs in a component and in unit tests.
 
 import { Context } from './context.js';
 import { Failure, toContract } from './failure.js';
 import { logFault } from './fault.js';
+import { InferError } from './models.js';
 import { NdArray } from './numpy.js';
 import { Outputs } from './outputs.js';
 import { beginCall } from './program.js';
@@ -23,12 +24,23 @@ export function exportPreprocess(preprocess) {
 export function exportPostprocess(postprocess) {
   return (context, outputs, state) => {
     const run = () => postprocess(new Context(context), new Outputs(outputs), new State(state));
-    return call(context, undefined, run, response);
+    return call(context, undefined, run, (value) => response(value, 'postprocess'));
   };
 }
 
-/** Run the author's function. If it is asynchronous, the result is a promise. */
-function call(context, request, run, toResult) {
+/** The contract's `handle` around an author's function. */
+export function exportHandle(handle) {
+  return (context, request) => {
+    const run = () => handle(new Context(context), new PluginRequest(request));
+    return call(context, request, run, (value) => response(value, 'handle'), handleError);
+  };
+}
+
+/**
+ * Run the author's function. If it is asynchronous, the result is a promise. `toError` makes the
+ * contract's form of what it threw; the bindings return that to the host.
+ */
+function call(context, request, run, toResult, toError = failure) {
   beginCall();
   hold(context);
   if (request !== undefined) hold(request);
@@ -37,17 +49,21 @@ function call(context, request, run, toResult) {
     const value = run();
     if (typeof value?.then !== 'function') return toResult(value);
     pending = true;
-    return value.then(toResult).catch((error) => { throw failure(error); }).finally(giveBackAll);
+    return value.then(toResult).catch((error) => { throw toError(error); }).finally(giveBackAll);
   } catch (error) {
-    throw failure(error);
+    throw toError(error);
   } finally {
     if (!pending) giveBackAll();
   }
 }
 
-/** The contract's form of what the author's function threw. The bindings return it to the host. */
 function failure(error) {
   return toContract(error instanceof Failure ? error : logFault(error));
+}
+
+function handleError(error) {
+  if (error instanceof InferError) return { tag: 'infer', val: { tag: error.kind, val: error.message } };
+  return { tag: 'failure', val: failure(error) };
 }
 
 function prepared(value) {
@@ -68,9 +84,9 @@ function prepared(value) {
   return { inputs, state };
 }
 
-function response(value) {
+function response(value, name) {
   if (!(value instanceof PluginResponse)) {
-    throw new TypeError('postprocess must return a PluginResponse');
+    throw new TypeError(`${name} must return a PluginResponse`);
   }
   return value;
 }

@@ -65,9 +65,9 @@ function framesOf(stack) {
   const table = globalThis[PLACES];
   const frames = [];
   for (const text of stack.split('\n')) {
-    const match = /^(?:\s+at )?(.*?)(?:@| \(|^)([^@(]*?):(\d+):\d+\)?$/.exec(text);
+    const match = /^(?:\s+at )?(?:(.*?)(?:@| \())?([^@(]*?):(\d+):\d+\)?$/.exec(text);
     if (match === null) continue;
-    const frame = { name: match[1].trim(), file: match[2], line: Number(match[3]), internal: false };
+    const frame = { name: (match[1] ?? '').trim(), file: match[2], line: Number(match[3]), internal: false };
     if (table?.lines === undefined) {
       frame.internal = frame.file.startsWith('node:') || isSdk(frame.file);
     } else if (frame.file.endsWith(table.bundle)) {

@@ -7,4 +7,5 @@ export { np, NdArray } from './numpy.js';
 export { ArrayError } from './program.js';
 export { Pixels, Placement, ImageError, IMAGENET } from './image.js';
 export { PluginResponse } from './response.js';
+export { models, InferError } from './models.js';
 export { log } from './log.js';

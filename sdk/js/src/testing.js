@@ -3,10 +3,15 @@
 
 import { exportPostprocess, exportPreprocess } from './call.js';
 import { fromContract } from './failure.js';
+import { exportHandle } from './handler.js';
 import { parse, stringify } from './json.js';
+import { InferError } from './models.js';
+import { NdArray } from './numpy.js';
 import { ReferenceBlob } from './reference/blob.js';
 import { jsonBlob, jsonTensor, jsonValue } from './reference/json.js';
 import { takeLines } from './reference/log.js';
+import { useModels } from './reference/models.js';
+import { refusal } from './reference/refusal.js';
 import { State } from './state.js';
 import { Tensor } from './tensor.js';
 
@@ -16,6 +21,7 @@ const decoder = new TextDecoder();
 /** A host for tests. It keeps the log of the calls that it made. */
 export class TestHost {
   #context;
+  #models = new Map();
 
   constructor(context = {}) {
     this.#context = {
@@ -29,6 +35,25 @@ export class TestHost {
     };
     /** The lines of all calls so far: `{ level, message, fields }`. */
     this.log = [];
+  }
+
+  /** Let `run` be the model of this name: from inputs by name to outputs by name. */
+  model(name, run) {
+    this.#models.set(name, (inputs) => {
+      const named = inputs.map(([input, tensor]) => [input, new Tensor(tensor)]);
+      let outputs;
+      try {
+        outputs = run(Object.fromEntries(named));
+      } catch (error) {
+        throw error instanceof InferError ? refusal(error.kind, error.message) : error;
+      }
+      return Object.entries(outputs).map(([output, given]) => {
+        const tensor = given instanceof NdArray ? given.tensor() : given;
+        if (Tensor.is(tensor)) return { name: output, tensor: Tensor.raw(tensor) };
+        throw new TypeError(`output "${output}" of the test's model "${name}" is not a Tensor`);
+      });
+    });
+    return this;
   }
 
   async preprocess(plugin, request = {}) {
@@ -45,13 +70,21 @@ export class TestHost {
     return new TestAnswer(await this.#call(() => run(this.#rawContext(), raw, bytes)));
   }
 
+  async handle(plugin, request = {}) {
+    const run = exportHandle(plugin.handle);
+    return new TestAnswer(await this.#call(() => run(this.#rawContext(), rawRequest(request))));
+  }
+
   async #call(run) {
     takeLines();
+    useModels(this.#models);
     try {
       return await run();
     } catch (error) {
-      if (error?.tag === undefined) throw error;
-      throw fromContract(error);
+      const { tag, val } = error ?? {};
+      if (tag === 'infer') throw new InferError(val.tag, val.val);
+      if (tag === undefined) throw error;
+      throw fromContract(tag === 'failure' ? val : error);
     } finally {
       this.log.push(...takeLines());
     }

@@ -557,6 +557,7 @@ export interface PluginRequest {
 export interface Context {
   readonly tenant: string;
   readonly pipeline: string;
+  /** In a handler that of the first of its models. */
   readonly model: string;
   /** As in the server's log and in the answer's header `x-request-id`. */
   readonly requestId: string;
@@ -607,6 +608,60 @@ export type Postprocess = (
   outputs: Outputs,
   state: State,
 ) => PluginResponse | Promise<PluginResponse>;
+
+/**
+ * The type of a plugin's export `handle`, which answers a request itself with the runs of models that
+ * it needs. An `InferError` that it does not catch becomes the request's answer.
+ */
+export type Handle = (
+  context: Context,
+  request: PluginRequest,
+) => PluginResponse | Promise<PluginResponse>;
+
+/** One run of a model. */
+export interface Run {
+  /** The model's name, as the pipeline's document has it under `models`. */
+  model: string;
+  /** A tensor or array for each of the model's inputs; all have the same number of rows. */
+  inputs: Record<string, Tensor | NdArray>;
+}
+
+/** The pipeline's models, for `handle`. Each run goes through the model's batcher. */
+export const models: {
+  /**
+   * Run a model. Returns this request's rows of all its outputs. The inputs stay the plugin's, so a
+   * tensor can be an input of several runs.
+   *
+   * @throws {InferError} if the model gives no outputs.
+   */
+  infer(model: string, inputs: Run['inputs']): Outputs;
+  /**
+   * Run models side by side, or one model several times: the runs may share batches. Returns when all
+   * have ended, with the outcome of each, in order: its outputs, or the error that `infer` would
+   * throw, which is not thrown here.
+   */
+  inferAll(runs: readonly Run[]): (Outputs | InferError)[];
+};
+
+/**
+ * Why a model gave no outputs:
+ *
+ * - `not-granted`: the pipeline's document does not name this model under `models`
+ * - `invalid-input`: the inputs are not what the model takes
+ * - `overloaded`: the model is too busy, or the tenant has as much under way as it may have. The same
+ *   run can succeed later
+ * - `unavailable`: the model cannot run now
+ * - `failed`: the model failed on these inputs
+ */
+export type InferErrorKind = 'not-granted' | 'invalid-input' | 'overloaded' | 'unavailable' | 'failed';
+
+/** Why a model gave no outputs. The message says what is wrong, and what to set or to do. */
+export class InferError extends Error {
+  constructor(kind: InferErrorKind, message: string);
+  readonly kind: InferErrorKind;
+  /** The HTTP status that the client gets if `handle` does not catch it. */
+  readonly status: number;
+}
 
 export interface ResponseOptions {
   /** 200 to 599; 200 unless it is given. */

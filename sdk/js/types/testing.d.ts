@@ -1,4 +1,4 @@
-import type { Context, Postprocess, Preprocess, State, Tensor } from './index.js';
+import type { Context, Handle, NdArray, Postprocess, Preprocess, State, Tensor } from './index.js';
 
 type Content = string | Uint8Array | readonly number[];
 /** Pairs if a name stands more than once. */
@@ -32,14 +32,22 @@ export interface LogLine {
 }
 
 /**
- * Calls a plugin's functions as the server does, in this process. A failure is thrown; for an
- * exception that is not a failure the log has a line, and `Internal` is thrown.
+ * Calls a plugin's functions as the server does, in this process. A failure is thrown, and so is an
+ * `InferError` of `handle`; for any other exception the log has a line, and `Internal` is thrown.
  */
 export class TestHost {
   /** The context of all calls; what is not given has a value for tests. */
   constructor(context?: Partial<Context>);
   /** The lines of all calls so far. */
   readonly log: LogLine[];
+  /**
+   * Let `run` be the model of this name for the calls of this host. It may throw an `InferError`.
+   * Returns this host.
+   */
+  model(
+    name: string,
+    run: (inputs: Record<string, Tensor>) => Record<string, Tensor | NdArray>,
+  ): this;
   preprocess(
     plugin: { preprocess: Preprocess },
     request?: TestRequest,
@@ -49,4 +57,6 @@ export class TestHost {
     outputs: Record<string, Tensor>,
     state?: State | Content,
   ): Promise<TestAnswer>;
+  /** The models are those of `model`. */
+  handle(plugin: { handle: Handle }, request?: TestRequest): Promise<TestAnswer>;
 }

@@ -39,7 +39,7 @@ FILES_BYTES_MAX = 512 << 10
 NOT_FILES = ("pyproject.toml", "requirements.lock", "requirements.txt")
 
 #: The functions that a plugin may export.
-FUNCTIONS = ("preprocess", "postprocess")
+FUNCTIONS = ("preprocess", "postprocess", "handle")
 
 
 #: The addresses that are told at once.
@@ -57,12 +57,15 @@ _urandom = os.urandom
 
 
 class WitWorld:
-    """The component's world. `load` puts a plugin's functions in place of the first two."""
+    """The component's world. `load` puts a plugin's functions in place of the others."""
 
     def preprocess(self, context: Any, request: Any) -> Any:
         raise NotImplementedError
 
     def postprocess(self, context: Any, outputs: Any, state: Any) -> Any:
+        raise NotImplementedError
+
+    def handle(self, context: Any, request: Any) -> Any:
         raise NotImplementedError
 
     def load(self, app: str) -> list[str]:

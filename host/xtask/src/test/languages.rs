@@ -13,6 +13,9 @@ use crate::shell::{cargo, program, root, run, step, target};
 /// The folders of the sample plugins, beneath the folder of their language.
 const PLUGINS: [&str; 2] = ["digits", "ranker"];
 
+/// Those of Python.
+const PYTHON_PLUGINS: [&str; 3] = ["digits", "number", "ranker"];
+
 /// Run them all.
 ///
 /// # Errors
@@ -44,7 +47,7 @@ fn rust() -> Result<Tally> {
 fn python() -> Result<Tally> {
     step("tests of the Python SDK and of the plugins in Python");
     let python = setup::python_environment("sdk-python", "sdk/python/tests/requirements.txt")?;
-    let plugins = PLUGINS.map(|plugin| format!("plugins/python/{plugin}"));
+    let plugins = PYTHON_PLUGINS.map(|plugin| format!("plugins/python/{plugin}"));
     let mut tally = Tally::default();
     for folder in ["sdk/python"].into_iter().chain(plugins.iter().map(String::as_str)) {
         let mut tests = program(&python);

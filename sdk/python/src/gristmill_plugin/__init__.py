@@ -1,4 +1,4 @@
-"""Write Gristmill plugins in Python: pre- and postprocessing that runs sandboxed around a model.
+"""Write Gristmill plugins in Python: code that runs sandboxed around models.
 
 A plugin is one class in `app.py`:
 
@@ -18,11 +18,23 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import image, json, log, numpy
+from . import image, json, log, models, numpy
 from .blob import Blob
-from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
+from .failure import (
+    Failure,
+    InferError,
+    Internal,
+    InvalidInput,
+    InvalidModelInput,
+    ModelFailed,
+    ModelNotGranted,
+    ModelOverloaded,
+    ModelUnavailable,
+    Unprocessable,
+    UnsupportedMediaType,
+)
 from .outputs import MissingOutput, Outputs, Prepared
-from .plugin import Postprocessor, Preprocessor, Processor, export
+from .plugin import Handler, Postprocessor, Preprocessor, Processor, export
 from .request import Context, Fields, Part, Request
 from .response import Response
 from .tensor import Dtype, Scored, Tensor, View, shortest_float32
@@ -33,9 +45,16 @@ __all__ = [
     "Dtype",
     "Failure",
     "Fields",
+    "Handler",
+    "InferError",
     "Internal",
     "InvalidInput",
+    "InvalidModelInput",
     "MissingOutput",
+    "ModelFailed",
+    "ModelNotGranted",
+    "ModelOverloaded",
+    "ModelUnavailable",
     "Outputs",
     "Part",
     "Postprocessor",
@@ -53,6 +72,7 @@ __all__ = [
     "image",
     "json",
     "log",
+    "models",
     "numpy",
     "shortest_float32",
 ]

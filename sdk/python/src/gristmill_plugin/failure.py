@@ -1,4 +1,4 @@
-"""Failures: the ways in which a plugin gives no answer."""
+"""Failures: the ways in which a plugin gives no answer, and a model no outputs."""
 
 from .host import types
 
@@ -38,3 +38,52 @@ class Internal(Failure):
     """The plugin's own fault: 500. The text goes to the log only."""
 
     _case = types.Failure_Internal
+
+
+class InferError(Exception):
+    """Why a model gave no outputs. `models.infer` raises one of its subclasses.
+
+    If `handle` does not catch it, the client gets the status of the class, as from a pipeline
+    without a handler.
+    """
+
+    #: The case of the contract's `infer-error`, as the bindings name it.
+    _case = "Failed"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        #: What is wrong, and what to set or to do.
+        self.text = text
+
+
+class ModelNotGranted(InferError):
+    """The pipeline's document does not name this model under `models`: 500."""
+
+    _case = "NotGranted"
+
+
+class InvalidModelInput(InferError):
+    """The inputs are not what the model takes: 500."""
+
+    _case = "InvalidInput"
+
+
+class ModelOverloaded(InferError):
+    """The model is too busy, or the tenant has as much under way as it may have: 503.
+
+    The same run can succeed later.
+    """
+
+    _case = "Overloaded"
+
+
+class ModelUnavailable(InferError):
+    """The model cannot run now: 503."""
+
+    _case = "Unavailable"
+
+
+class ModelFailed(InferError):
+    """The model failed on these inputs: 500."""
+
+    _case = "Failed"

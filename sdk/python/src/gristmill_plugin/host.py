@@ -13,8 +13,14 @@ if sys.platform == "wasi":
     os.chdir(next((path for path in sys.path if path[1:].isdigit()), "/"))
     from componentize_py_types import Err
     from wit_world.imports import arrays, image, json, log, prepare, tensors, types
+
+    try:
+        from wit_world.imports import models
+    except ImportError:
+        # Only components that export `handle` import it, and the shared runtime.
+        models = None
 else:
-    from .reference import arrays, image, json, log, prepare, tensors, types
+    from .reference import arrays, image, json, log, models, prepare, tensors, types
     from .reference.result import Err
 
-__all__ = ["Err", "arrays", "image", "json", "log", "prepare", "tensors", "types"]
+__all__ = ["Err", "arrays", "image", "json", "log", "models", "prepare", "tensors", "types"]

@@ -644,17 +644,20 @@ def _run(last: ndarray) -> Tensor:
     return last._tensor
 
 
-def make_together(found: Collection[object]) -> None:
+def make_together(found: Collection[object], keeps_others: builtins.bool = False) -> None:
     """For the SDK: let the host make those of these that are arrays, by one program.
 
-    They are what the call gives back, so nothing on the way is kept for later reads.
+    `keeps_others` keeps also those on the way that the plugin may still read. Without it these are
+    what the call gives back.
     """
     last = [one for one in found if type(one) is ndarray]
     order = _order(*last) if last else last
     # Longer ones are made one by one.
     if 0 < len(order) <= _STEPS_MAX:
         own = {id(one) for one in order}
-        _evaluate(order, list({id(one): one for one in last if id(one) in own}.values()))
+        live = _live(order, order[-1]) if keeps_others else []
+        wanted = [*live, *(one for one in last if id(one) in own)]
+        _evaluate(order, list({id(one): one for one in wanted}.values()))
 
 
 def _evaluate(pending: list[ndarray], wanted: list[ndarray]) -> None:

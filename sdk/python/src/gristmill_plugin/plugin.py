@@ -7,8 +7,8 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from . import checks, finalizer, log, numpy, snapshot
-from .failure import Failure, Internal
+from . import checks, finalizer, host, log, models, numpy, snapshot
+from .failure import Failure, InferError, Internal
 from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
 from .request import Context, Request
@@ -44,10 +44,25 @@ class Processor(Preprocessor, Postprocessor):
     """
 
 
+class Handler(ABC):
+    """A plugin that answers a request itself, with the runs of models that it needs.
+
+    See `gristmill_plugin.models`. A class that is a `Processor` as well exports all three calls,
+    and the pipeline decides which of them run.
+    """
+
+    @abstractmethod
+    def handle(self, context: Context, request: Request) -> Response:
+        """The response. Called once for each request.
+
+        An `InferError` that it does not catch becomes the request's answer.
+        """
+
+
 #: Whether this is the shared runtime, into which plugins are loaded.
 _is_runtime = False
 
-_Plugin = TypeVar("_Plugin", bound="type[Preprocessor] | type[Postprocessor]")
+_Plugin = TypeVar("_Plugin", bound="type[Preprocessor] | type[Postprocessor] | type[Handler]")
 
 
 def export(plugin: _Plugin) -> _Plugin:
@@ -69,16 +84,20 @@ def export(plugin: _Plugin) -> _Plugin:
     return plugin
 
 
-def _world_of(plugin: type[Preprocessor] | type[Postprocessor]) -> type:
+def _world_of(plugin: type[Preprocessor] | type[Postprocessor] | type[Handler]) -> type:
     """A class with the functions that the component exports."""
-    if not issubclass(plugin, (Preprocessor, Postprocessor)):
-        raise TypeError(f"{plugin.__name__} is not a Processor, Preprocessor or Postprocessor")
+    if not issubclass(plugin, (Preprocessor, Postprocessor, Handler)):
+        raise TypeError(
+            f"{plugin.__name__} is not a Processor, Preprocessor, Postprocessor or Handler"
+        )
     instance = plugin()
     functions: dict[str, object] = {"plugin": plugin}
     if isinstance(instance, Preprocessor):
         functions["preprocess"] = _preprocess_of(instance)
     if isinstance(instance, Postprocessor):
         functions["postprocess"] = _postprocess_of(instance)
+    if isinstance(instance, Handler):
+        functions["handle"] = _handle_of(instance)
     return type("WitWorld", (), functions)
 
 
@@ -90,7 +109,7 @@ def _preprocess_of(plugin: Preprocessor) -> object:
         try:
             return _lower_prepared(call(Context(context), Request(request)))
         except BaseException as error:
-            raise _lower_error(error, call) from None
+            raise Err(_lower_error(error, call)) from None
         finally:
             numpy.end_call()
             log.flush()
@@ -107,14 +126,32 @@ def _postprocess_of(plugin: Postprocessor) -> object:
         numpy.begin_call()
         try:
             named = Outputs({output.name: Tensor(output.tensor) for output in outputs})
-            return _lower_response(call(Context(context), named, state))
+            return _lower_response(call(Context(context), named, state), "postprocess")
         except BaseException as error:
-            raise _lower_error(error, call) from None
+            raise Err(_lower_error(error, call)) from None
         finally:
             numpy.end_call()
             log.flush()
 
     return postprocess
+
+
+def _handle_of(plugin: Handler) -> object:
+    call = plugin.handle
+
+    def handle(_: object, context: types.Context, request: types.Request) -> types.Response:
+        numpy.begin_call()
+        try:
+            return _lower_response(call(Context(context), Request(request)), "handle")
+        except InferError as error:
+            raise Err(host.models.HandleError_Infer(models.lower_error(error))) from None
+        except BaseException as error:
+            raise Err(host.models.HandleError_Failure(_lower_error(error, call))) from None
+        finally:
+            numpy.end_call()
+            log.flush()
+
+    return handle
 
 
 # A value of a wrong type would end the call without a message, so the types are checked here.
@@ -137,8 +174,9 @@ def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
     return prepare.Prepared(inputs, state)
 
 
-def _lower_response(response: Response) -> types.Response:
-    checks.instance("the result of postprocess", response, Response)
+def _lower_response(response: Response, call: str) -> types.Response:
+    if not isinstance(response, Response):
+        checks.instance(f"the result of {call}", response, Response)
     status, content_type, body = response.status, response.content_type, response.body
     checks.instance("the response's status", status, int)
     if not 200 <= status <= 599:
@@ -154,20 +192,21 @@ def _lower_response(response: Response) -> types.Response:
     return types.Response(status, content_type, headers, body)
 
 
-def _lower_error(error: BaseException, call: object) -> Err[types.Failure]:
+def _lower_error(error: BaseException, call: object) -> types.Failure:
     """A failure as the host knows it. Any other exception of `call` is logged first."""
     if isinstance(error, Failure):
-        return Err(error._case(error.text))
+        lowered: types.Failure = error._case(error.text)
+        return lowered
     file, line = place(error, call)
     traceback = format_exception(error)
     # With the field `uncaught` the host does not log the failure once more.
     log.error(describe(error), uncaught="true", file=file, line=line, traceback=traceback)
-    return Err(Internal._case(f"{describe(error)} ({file}:{line})"))
+    return Internal._case(f"{describe(error)} ({file}:{line})")
 
 
 def _prepare_component(plugin: type, world: type) -> None:
     """Settle what the component starts with: it is built right after the module's import."""
-    for name in ("preprocess", "postprocess"):
+    for name in ("preprocess", "postprocess", "handle"):
         if hasattr(world, name) and not hasattr(plugin, name):
             raise TypeError(f"the component's world exports {name}, which {plugin.__name__} lacks")
     _prepare()
@@ -186,4 +225,4 @@ def _prepare() -> None:
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
     finalizer.install()
-    snapshot.learn(_preprocess_of, _postprocess_of)
+    snapshot.learn(_preprocess_of, _postprocess_of, _handle_of)

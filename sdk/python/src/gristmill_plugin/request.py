@@ -186,7 +186,7 @@ def _json_fault(error: Err[types.JsonError]) -> InvalidInput | Internal:
 
 
 class Context:
-    """The circumstances of a call. Both calls of a request get one. Valid during the call only."""
+    """The circumstances of a call. Each call of a request gets one. Valid during the call only."""
 
     __slots__ = ("_handle", "_settings")
 
@@ -207,7 +207,7 @@ class Context:
 
     @property
     def model(self) -> str:
-        """The name of the pipeline's model."""
+        """The name of the pipeline's model; in a handler that of the first one."""
         return self._handle.model()
 
     @property

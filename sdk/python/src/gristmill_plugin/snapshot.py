@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable
 from typing import Any
 
-from . import image, json
+from . import host, image, json, models
 from . import numpy as np
 from .finalizer import Finalizer
 from .host import arrays, tensors, types
@@ -64,13 +64,22 @@ class _Sample:
             return Response.json({"top": top, "values": values})
         return Response.json({"probabilities": probabilities})
 
+    def handle(self, context: Context, request: Request) -> Response:
+        rows = request.json_tensor("/rows")
+        first = models.infer("first", {"input": rows}).tensor("output", [None, 2])
+        runs = [models.Run("second", {"input": first}), models.Run("third", {"input": rows})]
+        found = [one for one in models.infer_all(runs) if isinstance(one, Outputs)]
+        return Response.json({"outputs": [outputs["output"] for outputs in found]})
 
-def learn(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
+
+def learn(preprocess_of: _Exported, postprocess_of: _Exported, handle_of: _Exported) -> None:
     """Run the SDK's code, with answers in place of the host's.
 
     The arguments make the component's exports of a plugin.
     """
-    preprocess, postprocess = preprocess_of(_Sample()), postprocess_of(_Sample())
+    sample = _Sample()
+    preprocess, postprocess = preprocess_of(sample), postprocess_of(sample)
+    handle = None if host.models is None else handle_of(sample)
     import componentize_py_runtime as runtime  # type: ignore[import-not-found]
     from componentize_py_types import Ok  # type: ignore[import-not-found]
 
@@ -95,8 +104,17 @@ def learn(preprocess_of: _Exported, postprocess_of: _Exported) -> None:
                 answers += written
                 output = tensors.NamedTensor("output", _held(tensors.Tensor))
                 postprocess(None, _held(types.Context), [output], state)
+            if handle is not None:
+                answers += [Ok(_held(tensors.Tensor)), _outputs(Ok), Dtype.FLOAT32, [1, 2]]
+                answers += [[_outputs(Ok), _outputs(Ok)], Ok(b"{}")]
+                handle(None, _held(types.Context), _held(types.Request))
     finally:
         runtime.call_import = call_import
+
+
+def _outputs(ok: Any) -> Any:
+    """What a run of a model gives. `ok` is the class of the bindings."""
+    return ok([tensors.NamedTensor("output", _held(tensors.Tensor))])
 
 
 def _held(kind: Any) -> Any:

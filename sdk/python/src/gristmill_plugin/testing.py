@@ -5,26 +5,36 @@
         prepared = plugin.preprocess(testing.context(), testing.request(json=[1, 2]))
         assert prepared.inputs["input"].shape == (2, 1)
 
-`preprocess` and `postprocess` of this module call a plugin as the server does: with checked types,
-failures as values and exceptions in the log.
+`preprocess`, `postprocess` and `handle` of this module call a plugin as the server does: with
+checked types, failures as values and exceptions in the log. `model` is a model of a handler's test.
 """
 
 from __future__ import annotations
 
 import json as standard_json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from . import checks
+from .failure import InferError
+from .models import lower_error
 from .outputs import Prepared
-from .plugin import Postprocessor, Preprocessor, _postprocess_of, _preprocess_of
+from .plugin import (
+    Handler,
+    Postprocessor,
+    Preprocessor,
+    _handle_of,
+    _postprocess_of,
+    _preprocess_of,
+)
 from .reference import log as reference_log
-from .reference import tensors, types
+from .reference import models, tensors, types
 from .reference.result import Err
 from .request import Context, Request
 from .response import Response
-from .tensor import Tensor
+from .tensor import Elements, Tensor
 
 LogLine = reference_log.Line
 
@@ -34,6 +44,8 @@ __all__ = [
     "Part",
     "captured_log",
     "context",
+    "handle",
+    "model",
     "postprocess",
     "preprocess",
     "request",
@@ -124,6 +136,42 @@ def captured_log() -> Iterator[list[LogLine]]:
         reference_log.captures.remove(lines)
 
 
+@contextmanager
+def model(
+    name: str, function: Callable[[dict[str, Tensor]], Mapping[str, Elements]]
+) -> Iterator[None]:
+    """Within the `with` block, `function` is the model of this name.
+
+    It takes the inputs by name and returns the outputs by name. It may raise an `InferError`, as
+    `ModelOverloaded("busy")`.
+
+        with testing.model("classifier", lambda inputs: {"scores": scores}):
+            response = Plugin().handle(testing.context(), testing.request(photo))
+    """
+
+    def run(inputs: list[tuple[str, tensors.Tensor]]) -> list[tensors.NamedTensor]:
+        try:
+            outputs = function({name: Tensor(tensor) for name, tensor in inputs})
+        except InferError as error:
+            raise Err(lower_error(error)) from None
+        named = []
+        for output, tensor in outputs.items():
+            if not isinstance(tensor, Elements):
+                checks.instance(f"output {output!r} of the test's model {name!r}", tensor, Tensor)
+            named.append(tensors.NamedTensor(output, tensor._handle))
+        return named
+
+    before = models.registered.get(name)
+    models.registered[name] = run
+    try:
+        yield
+    finally:
+        if before is None:
+            del models.registered[name]
+        else:
+            models.registered[name] = before
+
+
 def preprocess(plugin: Preprocessor, context: Context, request: Request) -> Prepared | Failed:
     """Call `plugin.preprocess` as the server does."""
     call: Any = _preprocess_of(plugin)
@@ -144,6 +192,20 @@ def postprocess(
         found = call(None, context._handle, named, state)
     except Err as error:
         return _failed(error)
+    return _response(found)
+
+
+def handle(plugin: Handler, context: Context, request: Request) -> Response | Failed:
+    """Call `plugin.handle` as the server does. Its models are those of `model`."""
+    call: Any = _handle_of(plugin)
+    try:
+        found = call(None, context._handle, request._handle)
+    except Err as error:
+        return _failed(Err(error.value.value))
+    return _response(found)
+
+
+def _response(found: types.Response) -> Response:
     headers = {field.name: field.value for field in found.headers}
     return Response(found.body, found.content_type, found.status, headers)
 
@@ -153,13 +215,18 @@ def _fields(fields: _Fields) -> list[types.Field]:
     return [types.Field(name, value) for name, value in pairs]
 
 
-_STATUSES = {
+_STATUSES: dict[type, int] = {
     types.Failure_InvalidInput: 400,
     types.Failure_UnsupportedMediaType: 415,
     types.Failure_Unprocessable: 422,
     types.Failure_Internal: 500,
+    models.InferError_NotGranted: 500,
+    models.InferError_InvalidInput: 500,
+    models.InferError_Overloaded: 503,
+    models.InferError_Unavailable: 503,
+    models.InferError_Failed: 500,
 }
 
 
-def _failed(error: Err[types.Failure]) -> Failed:
+def _failed(error: Err[types.Failure | models.InferError]) -> Failed:
     return Failed(_STATUSES[type(error.value)], error.value.value)

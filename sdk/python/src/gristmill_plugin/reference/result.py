@@ -1,11 +1,19 @@
-"""The error case of a `result`, as componentize-py raises it."""
+"""The cases of a `result`, as componentize-py has them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+T = TypeVar("T")
 E = TypeVar("E")
+
+
+@dataclass
+class Ok(Generic[T]):
+    """The other case, where a result stands in a list."""
+
+    value: T
 
 
 @dataclass(frozen=True)

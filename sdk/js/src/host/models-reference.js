@@ -1,0 +1,3 @@
+// The models of unit tests.
+
+export { infer, inferAll } from '../reference/models.js';
