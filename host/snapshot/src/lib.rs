@@ -39,6 +39,6 @@ pub use mismatch::{Mismatch, Mismatches};
 pub use model::{Format, ModelState, ServedModel, TensorNotes};
 pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
-pub use route::{Candidate, Pair, Pipeline, Program, Route, Takes};
+pub use route::{Candidate, Handler, HandlerModel, Pair, Pipeline, Program, Route, Takes};
 pub use tenant::{Direct, PluginState, Tenant};
 pub use versions::{KeptVersion, loaded_versions};

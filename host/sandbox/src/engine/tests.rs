@@ -5,6 +5,7 @@ use super::*;
 use crate::idle::Keep;
 use crate::long_calls::{CallFuture, NewCall};
 use crate::pace::Export;
+use crate::pause::HeldPermits;
 use crate::queue::Half;
 
 fn account() -> Account {
@@ -36,7 +37,8 @@ async fn thread_of_export(
     let begins_long = engine.long_calls().begins(export, account, Half::First);
     let wanted = Wanted { half: Half::First, is_long: begins_long, rests: false, latest: None };
     let (permits, _) = engine.permits(account, wanted, export.round()).await.unwrap();
-    let new = NewCall { call, meter, export, account, begins_long, permits, keep: Keep::Never };
+    let (permits, keep) = (HeldPermits::Whole(permits), Keep::Never);
+    let new = NewCall { call, meter, export, account, begins_long, permits, keep };
     engine.long_calls().run(new).await.unwrap()
 }
 

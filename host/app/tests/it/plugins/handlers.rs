@@ -212,7 +212,7 @@ fn wrong_inputs_are_the_plugins_fault_and_named() {
 #[test]
 fn runs_without_end_reach_a_limit() {
     let limits = json!({ "cpu_ms": 60_000, "timeout_ms": 100_000 });
-    let server = hostile(limits);
+    let mut server = hostile(limits);
     let code = "plugin_out_of_memory";
     told(&server, "infer-forever").refused(500, code, &["4096 runs of models in one request"]);
     let many = ["256 runs of models side by side (10000 wanted)"];
@@ -235,7 +235,7 @@ fn a_handler_that_ends_badly_after_a_run_fails_alone() {
 
 #[test]
 fn a_deadline_ends_a_handler_and_its_runs_are_charged() {
-    let server = hostile(json!({ "cpu_ms": 60_000, "timeout_ms": 60 }));
+    let mut server = hostile(json!({ "cpu_ms": 60_000, "timeout_ms": 60 }));
     let answer = server.data.post("/v1/acme/infer/hostile", b"infer-forever");
     // The 4096 runs may end before on a fast machine.
     if answer.status == 504 {
