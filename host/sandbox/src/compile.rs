@@ -388,7 +388,7 @@ pub(crate) fn read_answer(
                 return Err(wrong("compiled code is of another component or for another engine"));
             }
             let is_known = |import: &String| is_provided(import);
-            let has_role = about.pre || about.post || wanted.kind == Kind::Runtime;
+            let has_role = about.pre || about.post || about.handle || wanted.kind == Kind::Runtime;
             if !about.imports.iter().all(is_known) || !has_role {
                 return Err(wrong("compiled code names imports or exports that no plugin has"));
             }

@@ -169,7 +169,7 @@ fn a_candidate_tries_another_model_under_the_same_name_and_samples_guard_it() {
     reads_pages(&server, "acme");
     server.put("models/other", &files::model("digits"));
     let sample = json!({
-        "name": "a page",
+        "name": "a-page",
         "request": { "json": serde_json::from_slice::<Value>(&pages(&[3, 1])).unwrap() },
         "expect": { "json": { "digits": [3, 1], "text": "31" } },
     });
@@ -183,7 +183,7 @@ fn a_candidate_tries_another_model_under_the_same_name_and_samples_guard_it() {
     pipeline["samples"][0]["expect"]["json"]["text"] = json!("13");
     let path = "/admin/v1/tenants/acme/pipelines/pages";
     let refused = server.admin.put_json(path, &pipeline);
-    refused.refused(422, "sample_failed", &["a page"]);
+    refused.refused(422, "sample_failed", &["a-page"]);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn runs_without_end_reach_a_limit() {
     let mut server = hostile(limits);
     let code = "plugin_out_of_memory";
     told(&server, "infer-forever").refused(500, code, &["4096 runs of models in one request"]);
-    let many = ["256 runs of models side by side (10000 wanted)"];
+    let many = ["256 runs of models side by side (1000 wanted)"];
     told(&server, "infer-many").refused(500, code, &many);
     told(&server, "keep-tensors").refused(500, code, &["4096 runs"]);
     server.assert_alive();
@@ -239,7 +239,7 @@ fn a_deadline_ends_a_handler_and_its_runs_are_charged() {
     let answer = server.data.post("/v1/acme/infer/hostile", b"infer-forever");
     // The 4096 runs may end before on a fast machine.
     if answer.status == 504 {
-        answer.refused(504, "deadline_exceeded", &["no answer within 60 ms"]);
+        answer.refused(504, "deadline_exceeded", &[]);
     }
     eventually("the runs are charged", || {
         let usage = server.admin.get("/admin/v1/usage").ok();
