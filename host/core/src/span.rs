@@ -31,7 +31,8 @@ pub struct PluginCall {
     pub began: Option<Instant>,
     /// How long it waited for models.
     pub waited: Duration,
-    /// How long it took, with the time in which it waited. None if it was still under way at the end.
+    /// How long it took, with the time in which it waited. None if it was still under way at the
+    /// end.
     pub took: Option<Duration>,
     /// The use that it made of its limits; up to its last pause if it was still under way at the
     /// end. None if it did not begin.

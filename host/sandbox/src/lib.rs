@@ -7,12 +7,13 @@
 //! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks
 //! the file and says what is wrong with it, `compile` compiles it in a child process, where `init`
 //! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, a
-//! [`HandlerPlugin`] the one of a pipeline with a handler, and `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
-//! called, `guest` is a store with its instance, which `rewind` makes fresh again, `call` is the
-//! state of one call, `capability` has one module for each interface that a plugin may import,
-//! `limiter` and `meter` count memory and CPU time, [`Account`] has the permits and the memory that
-//! the calls of one owner share, `long_calls` decides on which threads a call runs, `diagnose` says
-//! why it gave no answer, `lines` keeps the last lines that plugins logged.
+//! [`HandlerPlugin`] the one of a pipeline with a handler, and `idle` the instances that stay.
+//! `engine` runs the calls: `worlds` knows how each export is called, `guest` is a store with its
+//! instance, which `rewind` makes fresh again, `call` is the state of one call, `capability` has one
+//! module for each interface that a plugin may import, `limiter` and `meter` count memory and CPU
+//! time, [`Account`] has the permits and the memory that the calls of one owner share, which a call
+//! that waits for models gives back (`pause`), `long_calls` decides on which threads a call runs,
+//! `diagnose` says why it gave no answer, `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;

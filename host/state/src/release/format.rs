@@ -1,7 +1,7 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
-//! A document is `{"format": 10, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
-//! format's number and of the release's bytes, so that a change inside a document is found. A
+//! A document is `{"format": 10, "digest": ..., "release": {...}}`. The digest is the SHA-256 of
+//! the format's number and of the release's bytes, so that a change inside a document is found. A
 //! release contains its number, which its file's name must match, and the SHA-256 of the whole
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.

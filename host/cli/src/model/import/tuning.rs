@@ -63,8 +63,8 @@ impl Groups {
         }
     }
 
-    /// Set the keys for all groups. A group that does not say how many instances it has has one, but
-    /// if none does, the server chooses the number.
+    /// Set the keys for all groups. A group without a number of instances has one. If no group says
+    /// it, the server chooses the number.
     pub(super) fn finish(mut self, read: &mut Reading) {
         if self.instances > 0 {
             let instances = self.instances.saturating_add(self.uncounted);
