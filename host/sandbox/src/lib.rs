@@ -9,11 +9,11 @@
 //! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, a
 //! [`HandlerPlugin`] the one of a pipeline with a handler, and `idle` the instances that stay.
 //! `engine` runs the calls: `worlds` knows how each export is called, `guest` is a store with its
-//! instance, which `rewind` makes fresh again, `call` is the state of one call, `capability` has one
-//! module for each interface that a plugin may import, `limiter` and `meter` count memory and CPU
-//! time, [`Account`] has the permits and the memory that the calls of one owner share, which a call
-//! that waits for models gives back (`pause`), `long_calls` decides on which threads a call runs,
-//! `diagnose` says why it gave no answer, `lines` keeps the last lines that plugins logged.
+//! instance, which `rewind` makes fresh again, `call` is the state of one call, `capability` has
+//! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
+//! CPU time, [`Account`] has the permits and the memory that the calls of one owner share, which a
+//! call that waits for models gives back (`pause`), `long_calls` decides on which threads a call
+//! runs, `diagnose` says why it gave no answer, `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
