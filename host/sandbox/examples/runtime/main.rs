@@ -28,7 +28,8 @@ use self::moved::Moved;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The exports of the merged module that the component needs, besides those that end a call.
-const EXPORTS: [&str; 5] = ["cabi_realloc", "memory", "load", "preprocess", "postprocess"];
+const EXPORTS: [&str; 6] =
+    ["cabi_realloc", "memory", "load", "preprocess", "postprocess", "handle"];
 
 /// The section in which the sandbox looks for the standard library.
 const LIBRARY: &str = "gristmill:library";
