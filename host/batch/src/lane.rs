@@ -47,6 +47,9 @@ pub struct Submission {
     pub more_follow: bool,
 }
 
+/// The priority of the lane's last level, however many it has.
+pub const LAST_PRIORITY: u32 = u32::MAX;
+
 /// The answer to a request.
 #[derive(Debug)]
 pub struct Answered {
@@ -305,9 +308,13 @@ impl Lane {
         let mut queued = self.enqueue(&arrival, parts, submission.more_follow)?;
         if queued.gathers {
             tokio::task::yield_now().await;
-            // If it was answered meanwhile, another task has led.
+            // If it was answered meanwhile, another task has led. Of requests that were submitted
+            // together, only the last one leads.
             if !queued.waiting[0].is_answered() {
-                lead(&self.shared);
+                match submission.more_follow {
+                    true => self.shared.lock().wake_worker(now()),
+                    false => lead(&self.shared),
+                }
             }
         }
         let QueuedRequest { waiting, answers, .. } = &mut queued;
@@ -327,6 +334,9 @@ impl Lane {
     }
 
     fn level(&self, priority: Option<u32>) -> usize {
+        if priority == Some(LAST_PRIORITY) {
+            return self.config.levels.len() - 1;
+        }
         match priority.unwrap_or(0) as usize {
             level if (1..=self.config.levels.len()).contains(&level) => level - 1,
             _ => self.config.default_level,

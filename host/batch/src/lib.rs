@@ -57,7 +57,7 @@ mod worker;
 
 pub use config::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 pub use error::{RunError, SubmitError};
-pub use lane::{Answered, Lane, LaneParts, Submission};
+pub use lane::{Answered, LAST_PRIORITY, Lane, LaneParts, Submission};
 pub use leader::LED_BATCHES_MAX;
 pub use policy::Full;
 pub use rehearsal::{Lead, Rehearsal};

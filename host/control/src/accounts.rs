@@ -27,6 +27,9 @@ pub(crate) type TenantId = (Name, u64);
 const SHADOWS_PER_TENANT: usize = 2;
 const SHADOW_BYTES_PART: usize = 8;
 
+/// A tenant has at most this part of the permits of guests that wait for models.
+const RESTING_PART: usize = 8;
+
 /// The shadows of all tenants that run at the same time, for each core, and at most this part of
 /// the pool of plugin calls.
 const SHADOWS_PER_CORE: usize = BACKGROUND_CALLS_PER_CORE;
@@ -124,7 +127,12 @@ impl Accounts {
         let pool = self.concurrent_calls;
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
-        let calls = Account::new(calls, cores.min(calls), bytes.clone()).among(&self.neighbours);
+        // Guests that wait keep their permit for long. Few tenants together cannot take all.
+        let resting = calls.min(pool / RESTING_PART).max(1);
+        let long_calls = cores.min(calls);
+        let calls = Account::new(calls, long_calls, bytes.clone())
+            .with_resting(calls, long_calls, resting)
+            .among(&self.neighbours);
         TenantQuota { lines: self.lines.of_one(), ..TenantQuota::new(calls, bytes) }
     }
 

@@ -42,7 +42,8 @@ pub struct Record {
     pub auth: Option<Duration>,
     /// Reading and decoding its body.
     pub read: Option<Duration>,
-    /// Its calls of plugins and its runs of models, in the order in which they ended.
+    /// Its calls of plugins and its runs of models, in the order in which they ended. A handler's
+    /// call stands before its runs.
     pub spans: SmallVec<[Span; 3]>,
     /// The host's own CPU time for it. Set when it has ended.
     pub host_time: Duration,

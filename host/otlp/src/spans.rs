@@ -58,8 +58,11 @@ pub(crate) struct Spans {
     scope: InstrumentationScope,
 }
 
-/// Maximum stages of one request that are sent: a handler may run models many times.
-const STEPS_MAX: usize = 256;
+/// Maximum runs of models of one request that are sent: a handler may have many.
+pub(crate) const RUNS_MAX: usize = 80;
+
+/// Maximum stages that are sent: those of the runs, and of two calls and what is before them.
+const STEPS_MAX: usize = 3 * RUNS_MAX + 4;
 
 /// The parts of a span that differ.
 struct SpanParts {

@@ -98,7 +98,7 @@ impl Account {
     /// can sleep. Their memory counts against `bytes`.
     pub fn new(calls: usize, long_calls: usize, bytes: Arc<ByteBudget>) -> Self {
         Self {
-            queue: Queue::new(calls, long_calls),
+            queue: Queue::new(calls, long_calls, calls),
             sleepers: Arc::new(Sleepers::new(calls)),
             idle: Arc::new(OwnersIdle::new(calls)),
             pace: Arc::default(),
@@ -107,6 +107,11 @@ impl Account {
             bytes,
             cpu: Arc::default(),
         }
+    }
+
+    /// The account with so many guests that may wait for models.
+    pub fn with_resting(self, calls: usize, long_calls: usize, resting: usize) -> Self {
+        Self { queue: Queue::new(calls, long_calls, resting), ..self }
     }
 
     /// An account of `calls` calls at a time that take no time from the serving threads: they run
@@ -153,11 +158,12 @@ impl Account {
         let mut granted = self.queue.enter(wanted, export).await?;
         let owner = granted.take(Kind::Call);
         let mut long = granted.take(Kind::Long);
-        let pool = shared_permit(pool, &mut long).await?;
+        // First, because a guest that rests keeps it and needs one of the pool to go on.
         let rest = match granted.take(Kind::Rest) {
             Some(permit) => Some((permit, shared_permit(&resting.waiting, &mut long).await?)),
             None => None,
         };
+        let pool = shared_permit(pool, &mut long).await?;
         Ok((CallPermits { _owner: owner, _pool: pool, long }, rest))
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn run_fault(error: models::InferError) -> RunFault {
         models::InferError::Unavailable(text) => (RunFaultKind::Unavailable, text),
         models::InferError::Failed(text) => (RunFaultKind::Failed, text),
     };
-    RunFault { kind, text: cut(text) }
+    RunFault::new(kind, text)
 }
 
 /// Whether a failure's text, without the place in the code that Python puts at its end, speaks of

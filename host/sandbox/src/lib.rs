@@ -80,7 +80,9 @@ pub use idle::TenantReuse;
 pub use language::Language;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use load_error::{ComponentError, LoadError};
-pub use model_runs::{AskedRuns, ModelRuns, RunFault, RunFaultKind, RunOutcome, WantedRun};
+pub use model_runs::{
+    AskedRuns, ModelRuns, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+};
 pub use neighbours::Neighbours;
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;

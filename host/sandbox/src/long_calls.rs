@@ -127,16 +127,18 @@ impl LongCalls {
                 return outcome;
             }
         }
-        let permit = match permit {
-            Some(permit) => permit,
-            None => account.queue.long_permit(export.round()).await?,
+        let permit = match (permit, &pausable) {
+            (Some(permit), _) => Some(permit),
+            // It gets one before it goes on.
+            (None, Some(permits)) if permits.is_paused() => None,
+            (None, _) => Some(account.queue.long_permit(export.round()).await?),
         };
-        let permit = match pausable {
-            None => Some(permit),
-            Some(permits) => {
+        let permit = match (permit, pausable) {
+            (Some(permit), Some(permits)) => {
                 permits.hold_long(permit);
                 None
             }
+            (permit, _) => permit,
         };
         meter.set_long();
         let running = async move {

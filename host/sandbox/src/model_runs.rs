@@ -3,7 +3,7 @@
 //! Refuses to know how models are run. A call asks for runs and waits for their outcomes, so there
 //! is at most one [`AskedRuns`] of a call at a time.
 
-use gristmill_core::NamedTensor;
+use gristmill_core::{HeldBytes, NamedTensor};
 use tokio::sync::{mpsc, oneshot};
 
 /// A run that a call asks for.
@@ -25,6 +25,17 @@ pub struct RunFault {
     pub text: String,
 }
 
+/// The longest text of a fault, in bytes: no more of it comes back from the plugin.
+pub(crate) const FAULT_TEXT_MAX: usize = 4 << 10;
+
+impl RunFault {
+    /// A fault with this text, at most 4 KiB of it.
+    pub fn new(kind: RunFaultKind, mut text: String) -> Self {
+        text.truncate(text.floor_char_boundary(FAULT_TEXT_MAX));
+        Self { kind, text }
+    }
+}
+
 /// The kinds of faults: the cases of the contract's `infer-error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunFaultKind {
@@ -40,8 +51,17 @@ pub enum RunFaultKind {
     Failed,
 }
 
-/// The outputs of a run, in the model's order.
-pub type RunOutcome = Result<Vec<NamedTensor>, RunFault>;
+/// The outputs of a run.
+#[derive(Debug)]
+pub struct RunOutputs {
+    /// The outputs, in the model's order.
+    pub outputs: Vec<NamedTensor>,
+    /// Their bytes, of the owner's budget, until the call has counted them.
+    pub held: HeldBytes,
+}
+
+/// The outputs of a run, or why there are none.
+pub type RunOutcome = Result<RunOutputs, RunFault>;
 
 /// Runs that a call asks for, to be run side by side.
 #[derive(Debug)]

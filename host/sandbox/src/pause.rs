@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::account::{Account, CallPermits, RestPermit, Resting};
 use crate::error::CallError;
+use crate::meter::Meter;
 use crate::queue::{Half, Permit, Round, Wanted};
 
 /// The permits of a call.
@@ -70,8 +71,13 @@ impl PausablePermits {
         })
     }
 
-    /// The call runs on the threads for long calls from now on. If it waits just now, it needs no
-    /// permit for that.
+    /// Whether the call waits. Then it needs no permit for long calls, but gets one before it goes
+    /// on.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.held.lock().is_none()
+    }
+
+    /// The call runs on the threads for long calls from now on.
     pub(crate) fn hold_long(&self, permit: Permit) {
         if let Some(held) = self.held.lock().as_mut() {
             held.long = Some(permit);
@@ -85,14 +91,19 @@ impl PausablePermits {
         drop(held);
     }
 
-    /// Wait until the call may go on. `is_long` says that it runs on the threads for long calls.
+    /// Wait until the call of this meter may go on.
     ///
     /// # Errors
     /// The server stops.
-    pub(crate) async fn resume(&self, is_long: bool) -> Result<(), CallError> {
+    pub(crate) async fn resume(&self, meter: &Meter) -> Result<(), CallError> {
+        let is_long = meter.is_long();
         let wanted = Wanted { half: Half::Second, is_long, rests: false, latest: None };
         let (pool, resting) = (&self.pool, &self.resting);
-        let (permits, _) = self.account.permits(wanted, &self.export, pool, resting).await?;
+        let (mut permits, _) = self.account.permits(wanted, &self.export, pool, resting).await?;
+        // It may have moved meanwhile, or given this permit back while it waited for the pool.
+        if meter.is_long() && permits.long.is_none() {
+            permits.long = Some(self.account.queue.long_permit(&self.export).await?);
+        }
         *self.held.lock() = Some(permits);
         Ok(())
     }

@@ -142,9 +142,10 @@ fn needs(line: usize) -> [bool; KINDS] {
 }
 
 impl Queue {
-    /// The queue of an owner with so many permits for calls and for long calls.
-    pub(crate) fn new(calls: usize, long_calls: usize) -> Arc<Self> {
-        let max = [calls, long_calls, calls];
+    /// The queue of an owner with so many permits for calls, for long calls and for guests that wait
+    /// for models.
+    pub(crate) fn new(calls: usize, long_calls: usize, resting: usize) -> Arc<Self> {
+        let max = [calls, long_calls, resting];
         Arc::new(Self(Mutex::new(QueueState::new(max))))
     }
 

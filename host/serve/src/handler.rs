@@ -5,6 +5,7 @@
 //!
 //! Invariant: each run that has ended is in the receipt, however the request ends.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::pin::pin;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use gristmill_core::{
 };
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, Lines, ModelRuns, Request, Response, RunFault,
-    RunFaultKind, RunOutcome, WantedRun,
+    RunFaultKind, RunOutcome, RunOutputs, WantedRun,
 };
 use gristmill_snapshot::{Handler, HandlerModel, Route};
 use tracing::{Instrument, debug_span};
@@ -74,10 +75,10 @@ impl PipelineRun<'_> {
             }
         };
         noted.took = Some(began.elapsed());
-        let last = noted.with_runs(|runs| runs.failed.take());
+        let faults = noted.with_runs(|runs| std::mem::take(&mut runs.failed));
         drop(noted);
         answer.map_err(|error| match error {
-            CallError::Model(fault) => failed_run(fault, last),
+            CallError::Model(fault) => failed_run(fault, faults),
             error => failed(Stage::Handle)(error),
         })
     }
@@ -85,15 +86,21 @@ impl PipelineRun<'_> {
 
 /// The error of a request whose handler passed on the fault of a run: that of the run itself, if
 /// there was one.
-fn failed_run(fault: RunFault, last: Option<(RunFaultKind, InferError)>) -> InferError {
-    match last {
-        Some((kind, error)) if kind == fault.kind => error,
-        _ => {
-            let error = CallError::Failure(Failure::Internal(fault.text));
-            InferError::Plugin { stage: Stage::Handle, error }
-        }
+fn failed_run(fault: RunFault, faults: VecDeque<(RunFault, InferError)>) -> InferError {
+    let mut faults = faults.into_iter().rev();
+    if let Some((_, error)) = faults.find(|(told, _)| *told == fault) {
+        return error;
     }
+    let error = match fault.kind {
+        // The sandbox itself tells of inputs that are too many, for example.
+        RunFaultKind::InvalidInput => CallError::Model(fault),
+        _ => CallError::Failure(Failure::Internal(fault.text)),
+    };
+    InferError::Plugin { stage: Stage::Handle, error }
 }
+
+/// Maximum faults of runs that are kept, to find the one that the handler passes on.
+const FAULTS_MAX: usize = 64;
 
 /// Notes what a handler's call and its runs used when the request has run, also if its client or
 /// its time is gone.
@@ -113,8 +120,8 @@ struct Runs {
     waited: Duration,
     /// Since when it waits now.
     since: Option<Instant>,
-    /// The last one that failed.
-    failed: Option<(RunFaultKind, InferError)>,
+    /// The last ones that failed, and what the call was told of each.
+    failed: VecDeque<(RunFault, InferError)>,
 }
 
 impl HandlerNoted<'_> {
@@ -128,7 +135,6 @@ impl Drop for HandlerNoted<'_> {
         let runs = self.runs.get_mut().unwrap_or_else(PoisonError::into_inner);
         let waiting = runs.since.map_or(Duration::ZERO, |since| since.elapsed());
         let record = self.receipt.note();
-        record.spans.extend(runs.ended.drain(..).map(Span::Run));
         record.note_call(PluginCall {
             began: Some(self.began),
             waited: runs.waited + waiting,
@@ -136,6 +142,7 @@ impl Drop for HandlerNoted<'_> {
             used: self.used.get().copied(),
             ..PluginCall::new(Stage::Handle)
         });
+        record.spans.extend(runs.ended.drain(..).map(Span::Run));
     }
 }
 
@@ -152,9 +159,13 @@ impl Runner<'_> {
     /// Run models side by side.
     async fn all(&self, wanted: Vec<WantedRun>) -> Vec<RunOutcome> {
         self.noted.with_runs(|runs| runs.since = Some(Instant::now()));
-        let count = wanted.len();
-        let runs = wanted.into_iter().zip(1..);
-        let outcomes = join_all(runs.map(|(wanted, at)| self.one(wanted, at < count))).await;
+        // The last run of each model leads its batch.
+        let mut models = BTreeSet::new();
+        let more_follow: Vec<_> =
+            wanted.iter().rev().map(|run| !models.insert(run.model.as_str())).collect();
+        drop(models);
+        let runs = wanted.into_iter().zip(more_follow.into_iter().rev());
+        let outcomes = join_all(runs.map(|(run, more_follow)| self.one(run, more_follow))).await;
         self.noted.with_runs(|runs| {
             runs.waited += runs.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         });
@@ -167,9 +178,15 @@ impl Runner<'_> {
         let granted = granted.ok_or_else(|| self.not_granted(&model))?;
         let outputs = self.submit(granted, inputs, more_follow).await;
         outputs.map_err(|error| {
-            let (kind, text) = (kind_of(&error), format!("model {model:?}: {error}"));
-            self.noted.with_runs(|runs| runs.failed = Some((kind, error)));
-            RunFault { kind, text }
+            let fault = RunFault::new(kind_of(&error), format!("model {model:?}: {error}"));
+            let told = fault.clone();
+            self.noted.with_runs(|runs| {
+                if runs.failed.len() == FAULTS_MAX {
+                    runs.failed.pop_front();
+                }
+                runs.failed.push_back((told, error));
+            });
+            fault
         })
     }
 
@@ -178,7 +195,7 @@ impl Runner<'_> {
         HandlerModel { model, lane }: &HandlerModel,
         inputs: Vec<NamedTensor>,
         more_follow: bool,
-    ) -> Result<Vec<NamedTensor>, InferError> {
+    ) -> Result<RunOutputs, InferError> {
         // The call holds the tensors. A backend holds more beside some of them.
         let bytes: usize = inputs.iter().map(|input| input.tensor.as_bytes().len()).sum();
         let held = self.route.quota.bytes.hold(0);
@@ -190,7 +207,10 @@ impl Runner<'_> {
         let running = run_model(model, lane, submission, self.noted.receipt);
         let (run, outputs) = running.instrument(debug_span!("infer")).await;
         self.noted.with_runs(|runs| runs.ended.push(ModelRun { began, ..run }));
-        Ok(outputs?)
+        let outputs = outputs?;
+        held.release();
+        held.try_add(NamedTensor::bytes_of(&outputs))?;
+        Ok(RunOutputs { outputs, held })
     }
 
     fn not_granted(&self, model: &str) -> RunFault {
@@ -202,7 +222,7 @@ impl Runner<'_> {
             self.route.pipeline.as_str(),
             granted.join(", "),
         );
-        RunFault { kind: RunFaultKind::NotGranted, text }
+        RunFault::new(RunFaultKind::NotGranted, text)
     }
 }
 

@@ -121,7 +121,7 @@ pub fn choose<'h>(route: &Arc<Route>, header: impl FnOnce(&str) -> Option<&'h [u
     let part = |variant, shadowed, own_model| Part { variant, evaluation, shadowed, own_model };
     match (taken, &candidate.takes) {
         (Some(own), Takes::Traffic) => {
-            let own_model = !own.program.has_lanes_of(&route.program);
+            let own_model = !own.program.shares_lane_with(&route.program);
             Chosen { route: own.clone(), part: Some(part(Variant::Candidate, None, own_model)) }
         }
         (Some(_), Takes::Shadow { .. }) => {

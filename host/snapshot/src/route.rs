@@ -117,6 +117,12 @@ impl Program {
         own == others
     }
 
+    /// Whether both run a model in the same lane.
+    pub fn shares_lane_with(&self, other: &Self) -> bool {
+        let is_shared = |lane: &Arc<Lane>| other.lanes().any(|(_, other)| Arc::ptr_eq(lane, other));
+        self.lanes().any(|(_, lane)| is_shared(lane))
+    }
+
     /// The call of a plugin in this stage: its name, and its lines.
     pub fn source_of(&self, stage: Stage) -> &Arc<LineSource> {
         match self {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use gristmill_batch::Lane;
+use gristmill_batch::{LAST_PRIORITY, Lane};
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_metrics::RequestTarget;
 use gristmill_metrics::usage::Counter;
@@ -155,8 +155,7 @@ impl TenantBuilder<'_> {
             && candidate.is_shadow()
         {
             // Behind all requests of clients.
-            let levels = route.program.lanes().map(|(_, lane)| lane.config().levels.len()).max();
-            route.priority = levels.and_then(|levels| u32::try_from(levels).ok());
+            route.priority = Some(LAST_PRIORITY);
         }
         let takes = match shadows {
             Some(shadows) => {

@@ -109,8 +109,9 @@ impl Use {
             used.add(run.used);
             queue += run.queue;
         }
-        let Charge { rows, model_us, .. } = used.charge();
-        Self { rows, model_us, queue_us: queue.as_micros() as u64, ..Self::default() }
+        // Rounded down, so that all parts together are never more than the whole.
+        let (model_us, queue_us) = (used.time.as_micros() as u64, queue.as_micros() as u64);
+        Self { rows: used.rows as u64, model_us, queue_us, ..Self::default() }
     }
 }
 

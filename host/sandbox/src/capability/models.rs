@@ -14,7 +14,7 @@ use super::tensors::wit as tensors;
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::limiter::Limited;
-use crate::model_runs::{RunFault, RunFaultKind, RunOutcome, WantedRun};
+use crate::model_runs::{RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun};
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/models@0.3.0"];
@@ -25,8 +25,15 @@ const RUNS_MAX: usize = 4096;
 /// Maximum runs side by side.
 const RUNS_AT_ONCE_MAX: usize = 256;
 
-/// The memory of the record that the host keeps of each run, until the request has ended.
-const RUN_BYTES: usize = 512;
+/// The memory that the host has for each run beside its tensors: its way through the lane, and its
+/// record until the request has ended.
+const RUN_BYTES: usize = 2048;
+
+/// The memory of an input beside its name and its tensor.
+const INPUT_BYTES: usize = 128;
+
+/// Maximum bytes of a model's name: a longer one names none.
+const MODEL_NAME_MAX: usize = 64;
 
 /// Maximum inputs of a run, and maximum bytes of an input's name.
 const INPUTS_MAX: usize = 1024;
@@ -63,7 +70,10 @@ impl<S: Send> wit::Host for CallState<S> {
         if models.count > RUNS_MAX {
             return Err(Limited::Call(CallLimit::Runs(RUNS_MAX)).into());
         }
-        self.hold(runs.len() * RUN_BYTES)?;
+        let inputs = runs.iter().flat_map(|run| &run.inputs);
+        let bytes: usize = inputs.map(|(name, _)| INPUT_BYTES + name.len()).sum();
+        self.before_looking_at(bytes).await?;
+        self.hold(runs.len() * RUN_BYTES + bytes)?;
         let mut wanted = Vec::with_capacity(runs.len());
         let mut outcomes = Vec::with_capacity(runs.len());
         for run in runs {
@@ -85,6 +95,14 @@ impl<S: Send> CallState<S> {
     /// The run that the guest wants, with the tensors that it lends.
     fn wanted(&self, run: wit::Run) -> wasmtime::Result<Result<WantedRun, RunFault>> {
         let wit::Run { model, inputs } = run;
+        if model.len() > MODEL_NAME_MAX {
+            let text = format!(
+                "the pipeline has no model with a name of {} bytes: names have at most \
+                 {MODEL_NAME_MAX}",
+                model.len()
+            );
+            return Ok(Err(RunFault { kind: RunFaultKind::NotGranted, text }));
+        }
         let invalid = |text: String| {
             let kind = RunFaultKind::InvalidInput;
             Ok(Err(RunFault { kind, text: format!("model {model:?}: {text}") }))
@@ -114,17 +132,18 @@ impl<S: Send> CallState<S> {
         };
         models.permits.pause();
         let outcomes = models.runs.ask(wanted).await;
-        models.permits.resume(self.meter.is_long()).await?;
+        models.permits.resume(&self.meter).await?;
         outcomes.map_err(|_| wasmtime::Error::msg("the request is over"))
     }
 
     /// The outcome of a run, as the contract has it.
     fn outputs(&mut self, outcome: RunOutcome) -> wasmtime::Result<Outputs> {
-        let outputs = match outcome {
+        let RunOutputs { outputs, held } = match outcome {
             Ok(outputs) => outputs,
             Err(fault) => return Ok(Err(error_of(fault))),
         };
         self.hold(outputs.iter().map(|output| output.tensor.as_bytes().len()).sum())?;
+        drop(held);
         let outputs = outputs.into_iter().map(|NamedTensor { name, tensor }| {
             let tensor = self.table.push(tensor)?;
             Ok(tensors::NamedTensor { name: name.to_string(), tensor })

@@ -56,7 +56,7 @@ impl Plugin {
         let contract = contract.ok_or(LoadError::Admit(ComponentError::SeveralContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
         let instance = Opaque::new(instance);
-        let plugin = Self {
+        let mut plugin = Self {
             first_content,
             engine,
             instance,
@@ -70,15 +70,21 @@ impl Plugin {
             runtime: runtime.clone(),
             memory_bytes,
         };
+        // An older plugin may export a function of this name for itself.
+        if roles.handle
+            && let Err(error) = plugin.check::<HandleRequest>(&linker)
+        {
+            plugin.handle = None;
+            if !roles.pre && !roles.post {
+                return Err(LoadError::Contract(error));
+            }
+        }
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
 
     /// Whether the exports have the types of their worlds.
     fn check_exports(&self, linker: &Linker<StoreData>, roles: Roles) -> wasmtime::Result<()> {
-        if roles.handle {
-            self.check::<HandleRequest>(linker)?;
-        }
         match self.contract {
             Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(linker, roles),
             Contract::V0_2 | Contract::V0_3 => {

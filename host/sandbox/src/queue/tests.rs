@@ -235,7 +235,7 @@ fn a_request_that_waited_too_long_begins_no_call() {
 
 #[tokio::test]
 async fn places_come_back_whatever_becomes_of_a_call() {
-    let queue = Queue::new(1, 1);
+    let queue = Queue::new(1, 1, 1);
     let long = wanted(Half::First, true);
     let first = queue.enter(long, &Round::default()).await.unwrap();
     assert!(!queue.has_long(Half::First));

@@ -27,6 +27,8 @@ const DEEDS: &[(&str, Deed)] = &[
     ("not-granted-caught", not_granted_caught),
     ("wrong-input", || outputs_of(models::infer(MODEL, &[("inptu", &blank()?)])?)),
     ("wrong-shape", wrong_shape),
+    ("long-name", || outputs_of(models::infer(&"\u{7f}".repeat(16 << 20), &[])?)),
+    ("long-names", long_names),
     ("keep-tensors", keep_tensors),
     ("spin", spin),
     ("trap", trap),
@@ -61,6 +63,14 @@ fn infer_many() -> Result<Response, HandleError> {
     let outcomes = models::infer_all(&runs);
     let answered = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     text(&format!("{answered} of {RUNS} runs gave outputs"))
+}
+
+/// Asks for models whose names take long to print.
+fn long_names() -> Result<Response, HandleError> {
+    let name = "\u{7f}".repeat(64 << 10);
+    let runs: Vec<_> = (0..250).map(|_| Run::new(&name)).collect();
+    let refused = models::infer_all(&runs).iter().filter(|outcome| outcome.is_err()).count();
+    text(&refused.to_string())
 }
 
 /// Answers with the error of a model that it may not run.

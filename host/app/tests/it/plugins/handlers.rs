@@ -199,6 +199,36 @@ fn models_that_are_not_named_do_not_exist() {
 }
 
 #[test]
+fn names_of_models_are_bounded_before_they_are_shown() {
+    let server = hostile(json!({ "cpu_ms": 60_000, "timeout_ms": 100_000 }));
+    told(&server, "long-name").refused(500, "plugin_failed", &["the plugin failed"]);
+    server.log_with("a name of 16777216 bytes: names have at most 64");
+    assert_eq!(told(&server, "long-names").text(), "250");
+}
+
+#[test]
+fn handlers_of_many_tenants_that_wait_do_not_wait_for_one_another() {
+    let server = Setup::new().flag("--concurrent-plugin-calls", "4").start();
+    let tenants = ["one", "two", "three", "four"];
+    for tenant in tenants {
+        reads_pages(&server, tenant);
+    }
+    let config = json!({ "max_batch_size": 512, "max_queue_delay_us": 300_000 });
+    server.put_json("models/digits/config", &config);
+    for _ in 0..3 {
+        thread::scope(|scope| {
+            let requests = tenants.iter().flat_map(|tenant| [tenant; 2]).map(|tenant| {
+                let (server, path) = (&server, format!("/v1/{tenant}/infer/pages"));
+                scope.spawn(move || server.data.post(&path, &pages(&[6])))
+            });
+            for request in requests.collect::<Vec<_>>() {
+                assert_eq!(request.join().unwrap().ok()["text"], "6");
+            }
+        });
+    }
+}
+
+#[test]
 fn wrong_inputs_are_the_plugins_fault_and_named() {
     let server = hostile(json!({}));
     let code = "plugin_invalid_output";
