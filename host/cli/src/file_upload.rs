@@ -37,6 +37,12 @@ impl HashedFile {
         Self::of(path, ModelContent::at(path).with_context(failed)?.content)
     }
 
+    /// Read a model that is not an archive.
+    pub(crate) fn read_plain_model(path: &Path) -> Result<Self> {
+        let failed = || path.display().to_string();
+        Self::of(path, ModelContent::plain(path).with_context(failed)?.content)
+    }
+
     fn of(path: &Path, content: Content) -> Result<Self> {
         let failed = || path.display().to_string();
         let mut file = content.reader();

@@ -32,6 +32,32 @@ pub(crate) struct ModelContent {
     is_package: bool,
 }
 
+/// What is at a path.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Folder,
+    File,
+    Tar,
+    Zip,
+    Gzip,
+}
+
+impl Form {
+    fn of(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Ok(Self::Folder);
+        }
+        let mut start = Vec::new();
+        File::open(path)?.take(Package::HEAD_BYTES as u64).read_to_end(&mut start)?;
+        Ok(match start[..] {
+            _ if Package::is_one(&start) => Self::Tar,
+            [b'P', b'K', 3, 4, ..] => Self::Zip,
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            _ => Self::File,
+        })
+    }
+}
+
 /// Finds the files of a model.
 trait Files {
     /// The paths of all models.
@@ -47,29 +73,39 @@ impl ModelContent {
     /// # Errors
     /// A file is missing, is a link, or lies elsewhere; or the archive cannot be read.
     pub(crate) fn at(path: &Path) -> Result<Self> {
-        if path.is_dir() {
-            return packed(&mut Folder(path.to_owned()), None);
-        }
-        let mut start = Vec::new();
-        File::open(path)?.take(Package::HEAD_BYTES as u64).read_to_end(&mut start)?;
         let unpacked = || tempfile::tempdir().context("no folder for the files of the archive");
-        match start[..] {
-            _ if Package::is_one(&start) => packed(&mut Tar::open(path)?, None),
-            [b'P', b'K', 3, 4, ..] => {
+        match Form::of(path)? {
+            Form::Tar => packed(&mut Tar::open(path)?, None),
+            Form::Zip => {
                 let folder = Arc::new(unpacked()?);
                 let mut zip = Unzipped { zip: Zip::open(path)?, folder: folder.clone(), files: 0 };
                 packed(&mut zip, Some(folder))
             }
-            [0x1f, 0x8b, ..] => {
+            Form::Gzip => {
                 let folder = Arc::new(unpacked()?);
                 let tar = folder.path().join("tar");
                 let mut decoder = MultiGzDecoder::new(File::open(path)?);
                 io::copy(&mut decoder, &mut File::create(&tar)?).context("cannot unpack it")?;
                 packed(&mut Tar::open(&tar).context("a gzip archive of no tar")?, Some(folder))
             }
-            _ => {
+            Form::Folder | Form::File => Self::plain(path),
+        }
+    }
+
+    /// The model at this path: a file or a folder. So nothing is unpacked, which could take any
+    /// number of bytes.
+    ///
+    /// # Errors
+    /// As for [`Self::at`], or it is an archive.
+    pub(crate) fn plain(path: &Path) -> Result<Self> {
+        match Form::of(path)? {
+            Form::Folder => packed(&mut Folder(path.to_owned()), None),
+            Form::File => {
                 let parent = path.parent().unwrap_or(Path::new(""));
                 with_files(&mut Folder(parent.to_owned()), "", FilePart::whole(path)?)
+            }
+            Form::Tar | Form::Zip | Form::Gzip => {
+                bail!("it is an archive, not an ONNX file or a folder with one: unpack it")
             }
         }
     }

@@ -61,7 +61,7 @@ pub use plan::pipeline::PutPipeline;
 pub use plan::restore::{Scope, restore};
 pub use plan::signature::check_users;
 pub use plan::tenant::tenant_refusal;
-pub use plan::{Plan, Refused, check_size, plan, subjects};
+pub use plan::{Plan, Refused, VERSION_MAX, check_size, plan, subjects};
 pub use release::candidate::{AbortSpec, CandidateSpec};
 pub use release::capture::CaptureSpec;
 pub use release::change::{Change, Release, ReleaseNote};
@@ -71,8 +71,8 @@ pub use release::format::Head;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
 pub use release::log_error::LogError;
 pub use release::model_config::{
-    BatchingSpec, FormatSpec, GraphOptimizationSpec, InputSpec, LabelFiles, Labels, ModelConfig,
-    OutputSpec, ProviderName, QueuePolicySpec, SizeSpec, Sizes, TimeoutActionSpec,
+    BatchingSpec, FormatSpec, GraphOptimizationSpec, InputSpec, LABELS_MAX, LabelFiles, Labels,
+    ModelConfig, OutputSpec, ProviderName, QueuePolicySpec, SizeSpec, Sizes, TimeoutActionSpec,
 };
 pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::pipeline::{PipelineDocument, PipelineSpec};

@@ -32,6 +32,7 @@ use std::io;
 use gristmill_core::Name;
 use serde::Serialize;
 
+pub use self::versions::VERSION_MAX;
 use crate::asked::AskedChange;
 use crate::desired::{Desired, Tenant};
 use crate::error::StateError;

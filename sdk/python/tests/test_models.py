@@ -189,6 +189,73 @@ def test_any_other_exception_is_logged_with_its_place():
     assert "in divide" in line.fields["traceback"]
 
 
+class Bare(InferError):
+    """Says nothing to its base class."""
+
+    def __init__(self, said):
+        self.args = (said,)
+
+
+class Numbered(InvalidInput):
+    """Has a text that is not a str."""
+
+    def __init__(self, number):
+        super().__init__("number")
+        self.text = number
+
+
+class Unreadable(Exception):
+    """Has a text that cannot be read."""
+
+    @property
+    def text(self):
+        raise LookupError("no text")
+
+    @text.setter
+    def text(self, _):
+        pass
+
+
+class UnreadableModel(Unreadable, InferError):
+    pass
+
+
+class UnreadableInput(Unreadable, InvalidInput):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (Bare("why"), 500, "why"),
+        (ModelOverloaded("\ud800"), 503, "?"),
+        (ModelOverloaded(7), 503, "7"),
+        (Numbered(7), 400, "number"),
+        (InvalidInput("\ud800"), 400, "?"),
+    ],
+)
+def test_an_error_has_a_text_whatever_its_class_makes_of_it(error, status, text):
+    with testing.captured_log() as lines:
+        assert handle_with(raising(error)) == testing.Failed(status, text)
+    assert lines == []
+
+
+@pytest.mark.parametrize("error", [UnreadableModel("why"), UnreadableInput("why")])
+def test_an_error_that_cannot_be_read_is_logged_with_its_place(error):
+    with testing.captured_log() as lines:
+        failed = handle_with(raising(error))
+    [line] = lines
+    assert failed.status == 500 and "LookupError: no text" in failed.text
+    assert line.fields["file"] == __file__
+    assert "in function" in line.fields["traceback"], "where it was raised"
+
+
+def test_the_text_of_any_other_exception_is_valid():
+    with testing.captured_log():
+        failed = handle_with(raising(ValueError("\ud800")))
+    assert failed.text.startswith("ValueError: ? (")
+
+
 def test_an_error_of_a_model_in_another_call_is_a_fault():
     class Wrong(Processor):
         def preprocess(self, context, request):

@@ -77,6 +77,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let wanted = matches.get_many::<String>("model").into_iter().flatten();
     let wanted: Result<Vec<_>> = wanted.map(|name| admin::model_name("--model", name)).collect();
     let Repository { models, skipped } = Repository::read(Path::new(folder), &wanted?)?;
+    for skipped in &skipped {
+        eprintln!("{}", escaped(&format!("skipped {folder}/{skipped}")));
+    }
     ensure!(
         !models.is_empty(),
         "{folder} has no model: it must have a folder for each, with a {CONFIG} or with a folder \
@@ -87,11 +90,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         true => None,
         false => Some(Admin::to_change(matches)?),
     };
-    for name in &skipped {
-        let text =
-            format!("skipped {folder}/{name}: it has no {CONFIG} and no folder of a version");
-        eprintln!("{}", escaped(&text));
-    }
     let output = Output::of(matches);
     let (count, mut answers, mut failed) = (models.len(), Vec::new(), Vec::new());
     for Found { name, model } in models {

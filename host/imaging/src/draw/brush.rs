@@ -72,7 +72,25 @@ impl<'a> Brush<'a> {
     /// Fill the part of `area` that is within the image.
     pub(super) fn fill(&mut self, area: Area) -> Result<(), Stopped> {
         let area = area.within(self.size);
-        self.unchecked_ns += area.cost_ns();
+        let cost_ns = area.cost_ns();
+        if cost_ns <= BETWEEN_NS {
+            return self.fill_band(area, cost_ns);
+        }
+        let row_ns = Area { bottom: area.top + 1, ..area }.cost_ns();
+        let rows = BETWEEN_NS.div_ceil(row_ns).cast_signed();
+        let mut rest = area;
+        while rest.top < area.bottom {
+            let band = Area { bottom: area.bottom.min(rest.top + rows), ..rest };
+            self.fill_band(band, band.cost_ns())?;
+            rest.top = band.bottom;
+        }
+        Ok(())
+    }
+
+    /// Fill `area`, which is within the image or empty, and costs so much. The caller is asked
+    /// first, if it is time.
+    fn fill_band(&mut self, area: Area, cost_ns: u64) -> Result<(), Stopped> {
+        self.unchecked_ns += cost_ns;
         if self.unchecked_ns >= BETWEEN_NS {
             (self.work.check)()?;
             self.unchecked_ns = 0;

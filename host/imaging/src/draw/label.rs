@@ -22,6 +22,9 @@ const GREEK_FIRST: u32 = 0x390;
 /// A character that the font lacks.
 const MISSING: Glyph = [0x7e, 0x42, 0x42, 0x42, 0x42, 0x42, 0x7e, 0];
 
+/// Nanoseconds to look at a character, also at one that is not within the image.
+const CHAR_NS: u64 = 5;
+
 /// Maximum runs of pixels in a row of a character.
 const RUNS: u64 = GLYPH_SIDE as u64 / 2;
 
@@ -44,25 +47,38 @@ fn glyph_of(character: char) -> Glyph {
 /// The squares of the characters that are within the image, at least in part.
 fn squares(label: &Label, size: Size) -> impl Iterator<Item = (char, Area)> + '_ {
     let side = i64::from(label.size) * GLYPH_SIDE as i64;
-    let square = move |(index, character): (usize, char)| {
-        let left = i64::from(label.x) + index as i64 * side;
-        (character, Area::at(left, label.y.into(), side, side))
-    };
-    label.text.chars().enumerate().map(square).filter(move |(_, square)| {
-        let Area { left, top, right, bottom } = square.within(size);
-        left < right && top < bottom
-    })
+    let (x, y) = (i64::from(label.x), i64::from(label.y));
+    let (first, count) = visible(label, side, size);
+    let characters = label.text.chars().skip(first).take(count);
+    (first as i64..)
+        .zip(characters)
+        .map(move |(index, character)| (character, Area::at(x + index * side, y, side, side)))
+}
+
+/// The place of the first character that is within the image, at least in part, and the number of
+/// such places. The text may be shorter.
+fn visible(label: &Label, side: i64, size: Size) -> (usize, usize) {
+    let (x, y) = (i64::from(label.x), i64::from(label.y));
+    let (width, height) = (i64::from(size.width), i64::from(size.height));
+    if side == 0 || y + side <= 0 || y >= height || x >= width {
+        return (0, 0);
+    }
+    // The first one that ends to the right of the left edge, and the first one that begins at the
+    // right edge or beyond.
+    let first = (-x).max(0) / side;
+    let end = (width - x + side - 1) / side;
+    (first as usize, (end - first) as usize)
 }
 
 /// Nanoseconds to draw it.
 pub(super) fn label_ns(label: &Label, size: Size) -> u64 {
-    squares(label, size)
-        .map(|(_, square)| {
-            // Each row of the image is filled run by run.
-            let row = Area { right: square.left + 1, ..square };
-            square.within(size).cost_ns() + RUNS * row.cost_ns()
-        })
-        .sum()
+    let square_ns = |(_, square): (char, Area)| {
+        // Each row of the image is filled run by run.
+        let row = Area { right: square.left + 1, ..square };
+        square.within(size).cost_ns() + RUNS * row.cost_ns()
+    };
+    let looking = label.text.chars().count() as u64 * CHAR_NS;
+    looking + squares(label, size).map(square_ns).sum::<u64>()
 }
 
 pub(super) fn draw_label(brush: &mut Brush<'_>, label: &Label) -> Result<(), Stopped> {

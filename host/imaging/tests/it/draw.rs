@@ -108,6 +108,24 @@ fn a_label_has_the_characters_of_the_font() {
     assert_eq!(large[2], "####....####....");
 }
 
+/// Only the characters at the edges are seen, in part.
+#[test]
+fn a_long_label_is_cut_at_both_edges() {
+    let whole = rows(40, 8, &[label(0, 0, "abcde", 1)]);
+    for x in -20..20 {
+        let cut = rows(10, 8, &[label(x, 0, "abcde", 1)]);
+        for (cut, whole) in cut.iter().zip(&whole) {
+            let pixel = |at: i32| whole.as_bytes().get(usize::try_from(at - x).ok()?).copied();
+            let expected: Vec<_> = (0..10).map(|at| pixel(at).unwrap_or(b'.')).collect();
+            assert_eq!(cut.as_bytes(), expected, "{x}");
+        }
+    }
+    let text = "A".repeat(256);
+    for (x, y) in [(i32::MIN, 0), (i32::MAX, 0), (0, i32::MIN), (0, i32::MAX), (0, -8), (8, 0)] {
+        assert_eq!(rows(8, 1, &[label(x, y, &text, 1)]), ["........"], "{x}, {y}");
+    }
+}
+
 #[test]
 fn colours_are_luma_on_a_gray_picture_and_later_shapes_lie_above() {
     let shape = |x, color| {
@@ -151,6 +169,8 @@ fn the_cost_follows_the_pixels_that_change() {
     ] {
         assert!(micros(&[shape]) <= none + 5);
     }
+    let hidden = micros(&vec![label(far, 0, &"A".repeat(256), 64); 4096]);
+    assert!(hidden >= none + 4096 * 256 * 5 / 1000, "{hidden} us");
     let filled = micros(&vec![rectangle(0, 0, 128, 128, 64); 4096]);
     assert!(filled >= none + 4096 * 128 * 128 / 1000, "{filled} us");
     // A polygon whose lines go to and fro.
@@ -171,4 +191,25 @@ fn drawing_stops_when_it_is_told_to() {
     let outcome = picture.draw(Workspace { pool: &pool, check: &check }, &shapes).map(drop);
     assert_eq!(outcome, Err(ImageError::Stopped(Stopped)));
     assert_eq!(calls.get(), 7);
+}
+
+/// A fill of milliseconds is done in bands.
+#[test]
+fn a_large_shape_is_filled_with_checks_in_between() {
+    let (width, height) = (20_000, 128);
+    let picture = black(width, height, true);
+    let checks = |shapes: &[Shape]| {
+        let calls = Cell::new(0);
+        let check = || {
+            calls.set(calls.get() + 1);
+            Ok(())
+        };
+        let pool = BufferPool::new(0);
+        let drawn = picture.draw(Workspace { pool: &pool, check: &check }, shapes).unwrap();
+        (calls.get(), drawn)
+    };
+    let (copying, _) = checks(&[]);
+    let (filling, drawn) = checks(&[rectangle(0, 0, width, height, 64)]);
+    assert!(filling >= copying + 8, "{filling} checks, and {copying} without the shape");
+    assert!(drawn.data().iter().all(|value| *value != 0));
 }

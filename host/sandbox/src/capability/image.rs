@@ -68,14 +68,16 @@ impl<S: Send> CallState<S> {
         }
     }
 
-    /// Do `work`, whose estimated cost is `cost`. The memory of its result stays counted.
+    /// Do `work`, whose estimated cost is `cost`. The memory of its result, a buffer of the pool,
+    /// stays counted.
     async fn make<T: AsRef<[u8]>>(
         &mut self,
         what: &str,
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<T, wit::ImageError>> {
-        self.make_counted(what, cost, |made| made.as_ref().len(), work).await
+        let kept = |made: &T| BufferPool::bytes_taken(made.as_ref().len());
+        self.make_counted(what, cost, kept, work).await
     }
 
     /// Do `work`, whose estimated cost is `cost`. The bytes of its result, of which `kept` says
@@ -373,7 +375,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let crops = imaging::Crops { parts: &parts, size, filter: filter_of(filter) };
         let cost = pixels.crop_many_cost(crops, limits);
         let kept: fn(&Vec<Pixels>) -> usize =
-            |made| made.iter().map(|pixels| pixels.data().len()).sum();
+            |made| made.iter().map(|pixels| BufferPool::bytes_taken(pixels.data().len())).sum();
         let crop = |work: imaging::Workspace<'_>| pixels.crop_many(work, crops, limits);
         match self.make_counted(CROPPING, cost, kept, crop).await? {
             Ok(made) => {

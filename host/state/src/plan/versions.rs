@@ -20,7 +20,7 @@ use crate::release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX};
 use crate::too_many_versions::TooManyVersions;
 
 /// The highest number of a version: clients read signed numbers.
-const VERSION_MAX: u64 = i64::MAX as u64 / 2;
+pub const VERSION_MAX: u64 = i64::MAX as u64 / 2;
 
 /// Check the versions that stay in `after` because of a change of its release.
 ///

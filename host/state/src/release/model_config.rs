@@ -23,7 +23,7 @@ use utoipa::ToSchema;
 pub use self::size::SizeSpec;
 pub use self::size::Sizes;
 use self::size::size_schema;
-pub use self::tensors::{FormatSpec, InputSpec, Labels, OutputSpec};
+pub use self::tensors::{FormatSpec, InputSpec, LABELS_MAX, Labels, OutputSpec};
 pub use self::triton::LabelFiles;
 use crate::release::version_policy::VersionPolicy;
 

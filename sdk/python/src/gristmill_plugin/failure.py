@@ -1,5 +1,6 @@
 """Failures: the ways in which a plugin gives no answer, and a model no outputs."""
 
+from . import checks
 from .host import types
 
 
@@ -87,3 +88,12 @@ class ModelFailed(InferError):
     """The model failed on these inputs: 500."""
 
     _case = "Failed"
+
+
+def text_of(error: Failure | InferError) -> str:
+    """For the SDK: the text of an error, as the bindings take it.
+
+    A subclass may have no `text`, or one that is not a str. Raises what its own code raises.
+    """
+    text = getattr(error, "text", None)
+    return checks.text("the text", text if isinstance(text, str) else str(error))

@@ -23,6 +23,7 @@ from .failure import (
     ModelNotGranted,
     ModelOverloaded,
     ModelUnavailable,
+    text_of,
 )
 from .outputs import Outputs
 from .tensor import Elements, Tensor
@@ -126,4 +127,4 @@ def _error(found: Any) -> InferError:
 
 def lower_error(error: InferError) -> Any:
     """For the SDK: an exception as the host knows it."""
-    return getattr(_host(), f"InferError_{error._case}")(error.text)
+    return getattr(_host(), f"InferError_{error._case}")(text_of(error))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from abc import ABC, abstractmethod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from . import checks, finalizer, host, log, models, numpy, snapshot
-from .failure import Failure, InferError, Internal
+from .failure import Failure, InferError, Internal, text_of
 from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
 from .request import Context, Request
@@ -143,10 +143,8 @@ def _handle_of(plugin: Handler) -> object:
         numpy.begin_call()
         try:
             return _lower_response(call(Context(context), Request(request)), "handle")
-        except InferError as error:
-            raise Err(host.models.HandleError_Infer(models.lower_error(error))) from None
         except BaseException as error:
-            raise Err(host.models.HandleError_Failure(_lower_error(error, call))) from None
+            raise Err(_lower_handle_error(error, call)) from None
         finally:
             numpy.end_call()
             log.flush()
@@ -192,16 +190,32 @@ def _lower_response(response: Response, call: str) -> types.Response:
     return types.Response(status, content_type, headers, body)
 
 
+def _lower_handle_error(error: BaseException, call: object) -> Any:
+    """An exception of `handle` as the host knows it."""
+    if isinstance(error, InferError):
+        try:
+            return host.models.HandleError_Infer(models.lower_error(error))
+        except BaseException as other:
+            # A subclass of the plugin has raised it.
+            error = other
+    return host.models.HandleError_Failure(_lower_error(error, call))
+
+
 def _lower_error(error: BaseException, call: object) -> types.Failure:
     """A failure as the host knows it. Any other exception of `call` is logged first."""
     if isinstance(error, Failure):
-        lowered: types.Failure = error._case(error.text)
-        return lowered
+        try:
+            lowered: types.Failure = error._case(text_of(error))
+            return lowered
+        except BaseException as other:
+            # A subclass of the plugin has raised it.
+            error = other
     file, line = place(error, call)
     traceback = format_exception(error)
     # With the field `uncaught` the host does not log the failure once more.
     log.error(describe(error), uncaught="true", file=file, line=line, traceback=traceback)
-    return Internal._case(f"{describe(error)} ({file}:{line})")
+    text = f"{describe(error)} ({file}:{line})"
+    return Internal._case(checks.text("the text", text))
 
 
 def _prepare_component(plugin: type, world: type) -> None:

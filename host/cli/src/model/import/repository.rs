@@ -4,14 +4,14 @@
 //! Invariant: no path is followed out of the model's folder, and no link is followed: it could lead
 //! to any file of the person who imports the models of someone else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use gristmill_core::Name;
-use gristmill_state::{ModelConfig, StateError};
+use gristmill_state::{LABELS_MAX, ModelConfig, StateError, VERSION_MAX};
 use serde_json::{Map, Value, json};
 
 use super::config::TritonConfig;
@@ -24,9 +24,14 @@ pub(super) const CONFIG: &str = "config.pbtxt";
 /// A model's file in the folder of a version, unless its configuration names another.
 const MODEL_FILE: &str = "model.onnx";
 
-/// Maximum bytes of a configuration, and of a file of labels.
+/// Maximum bytes of a configuration, and of the labels of all outputs of a model. A label takes
+/// some bytes beside its text, also if it is empty.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 const LABELS_BYTES_MAX: u64 = 16 << 20;
+const LABEL_BYTES: u64 = 16;
+
+const LINK: &str = "is a link: copy the repository with cp -rL, which puts the files in place of \
+                    links, and import the copy";
 
 /// The files of models that are not ONNX.
 const OTHER_FILES: [(&str, &str); 7] = [
@@ -43,7 +48,7 @@ const OTHER_FILES: [(&str, &str); 7] = [
 #[derive(Debug)]
 pub(super) struct Repository {
     pub(super) models: Vec<Found>,
-    /// The names of folders that are not models.
+    /// Folders that are not models, and links, each with the reason.
     pub(super) skipped: Vec<String>,
 }
 
@@ -92,12 +97,13 @@ impl Repository {
     /// with a model stands in its place.
     pub(super) fn read(folder: &Path, wanted: &[Name]) -> Result<Self> {
         let failed = || folder.display().to_string();
-        let mut names = BTreeSet::new();
+        let mut folders = BTreeMap::new();
         for entry in fs::read_dir(folder).with_context(failed)? {
             let entry = entry.with_context(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if !name.starts_with('.') && !entry.file_type().with_context(failed)?.is_file() {
-                names.insert(name);
+            let about = entry.file_type().with_context(failed)?;
+            if !name.starts_with('.') && (about.is_dir() || about.is_symlink()) {
+                folders.insert(name, entry.path());
             }
         }
         ensure!(
@@ -106,24 +112,28 @@ impl Repository {
              this model alone",
             folder.display()
         );
-        if let Some(missing) = wanted.iter().find(|name| !names.contains(name.as_str())) {
-            let names: Vec<_> = names.into_iter().collect();
+        if let Some(missing) = wanted.iter().find(|name| !folders.contains_key(name.as_str())) {
+            let names: Vec<_> = folders.into_keys().collect();
             bail!("--model: {} has no {missing}: it has {}", folder.display(), names.join(", "));
         }
         let mut repository = Self { models: Vec::new(), skipped: Vec::new() };
-        for name in names {
+        for (name, path) in folders {
             let is_wanted = wanted.iter().any(|wanted| wanted.as_str() == name);
             if !wanted.is_empty() && !is_wanted {
                 continue;
             }
-            let model = match read_model(folder, &name) {
-                Ok(Some(model)) => Ok(model),
-                Ok(None) if is_wanted => {
-                    let text = format!("it has neither a {CONFIG} nor a folder of a version");
-                    Err(text.into())
+            let (read, why_not) = match path.is_symlink() {
+                true => (Ok(None), format!("it {LINK}")),
+                false => {
+                    let why_not = format!("it has neither a {CONFIG} nor a folder of a version");
+                    (read_model(&path, &name), why_not)
                 }
+            };
+            let model = match read {
+                Ok(Some(model)) => Ok(model),
+                Ok(None) if is_wanted => Err(why_not.into()),
                 Ok(None) => {
-                    repository.skipped.push(name);
+                    repository.skipped.push(format!("{name}: {why_not}"));
                     continue;
                 }
                 Err(faults) => Err(faults),
@@ -134,15 +144,21 @@ impl Repository {
     }
 }
 
-/// Read the model in the folder `name`. None if the folder is not a model.
-fn read_model(repository: &Path, name: &str) -> Result<Option<Model>, Faults> {
-    let name = Name::of_model(name).map_err(|error| format!("{error}: rename the folder"))?;
-    let Some(folder) = inside(repository, name.as_str())? else { return Ok(None) };
-    let (there, config) = (versions_of(&folder)?, read_config(&folder)?);
+/// Read the model in this folder, which has this name. None if the folder is not a model.
+fn read_model(folder: &Path, name: &str) -> Result<Option<Model>, Faults> {
+    let name = match Name::of_model(name) {
+        Ok(name) => name,
+        Err(_) if !is_like_a_model(folder) => return Ok(None),
+        Err(error) => return Err(format!("{error}: rename the folder").into()),
+    };
+    let (Folders { there, too_high }, config) = (versions_of(folder)?, read_config(folder)?);
     let Some((path, config)) = config else {
-        let Some(newest) = there.last() else { return Ok(None) };
-        let versions = vec![version_at(&folder, *newest, MODEL_FILE)?];
-        return Ok(Some(Model { name, versions, document: None, ignored: Vec::new() }));
+        let Some(newest) = there.last() else {
+            return too_high.map_or(Ok(None), |note| Err(note.into()));
+        };
+        let versions = vec![version_at(folder, *newest, MODEL_FILE)?];
+        let ignored = Vec::from_iter(too_high);
+        return Ok(Some(Model { name, versions, document: None, ignored }));
     };
     let TritonConfig { reading, name: given, file, versions: policy, versions_line, labels } =
         config;
@@ -165,7 +181,9 @@ fn read_model(repository: &Path, name: &str) -> Result<Option<Model>, Faults> {
     if chosen.is_empty() {
         let folder = folder.display();
         return Err(Faults::from(match there.is_empty() {
-            true => format!("{folder} has no version: put the model at {folder}/1/{MODEL_FILE}"),
+            true => too_high.unwrap_or_else(|| {
+                format!("{folder} has no version: put the model at {folder}/1/{MODEL_FILE}")
+            }),
             false => format!(
                 "{path}:{policy_line}: version_policy names none of the versions in {folder}, which \
                  has {}: name one of them",
@@ -173,18 +191,19 @@ fn read_model(repository: &Path, name: &str) -> Result<Option<Model>, Faults> {
             ),
         }));
     }
+    ignored.extend(too_high);
     let file = file.map_or_else(|| MODEL_FILE.to_owned(), |(_, file)| file);
-    let versions = chosen.iter().map(|number| version_at(&folder, *number, &file));
+    let versions = chosen.iter().map(|number| version_at(folder, *number, &file));
     let versions = versions.collect::<Result<Vec<_>, _>>()?;
 
     let mut document = reading.document.clone();
     if let Some(policy) = policy.document(&chosen) {
         document.insert("version_policy".to_owned(), policy);
     }
-    let mut outputs = Vec::new();
+    let (mut outputs, mut bytes_left) = (Vec::new(), LABELS_BYTES_MAX);
     for LabelFile { line, output, file } in &labels {
-        let labels =
-            read_labels(&folder, file).map_err(|error| format!("{path}:{line}: {error}"))?;
+        let labels = read_labels(folder, file, &mut bytes_left)
+            .map_err(|error| format!("{path}:{line}: {error}"))?;
         outputs.push(json!({ "name": output, "labels": labels }));
     }
     if !outputs.is_empty() {
@@ -225,22 +244,50 @@ fn read_config(folder: &Path) -> Result<Option<(PathBuf, TritonConfig)>, String>
     }
 }
 
+/// The folders of a model's versions.
+struct Folders {
+    there: BTreeSet<u64>,
+    /// A note, if there are numbers that the server does not take.
+    too_high: Option<String>,
+}
+
 /// The numbers of a model's versions. As in Triton, folders with other names do not count, nor do
 /// numbers that begin with 0.
-fn versions_of(folder: &Path) -> Result<BTreeSet<u64>, String> {
+fn versions_of(folder: &Path) -> Result<Folders, String> {
     let failed = |error: io::Error| format!("{}: {error}", folder.display());
-    let mut versions = BTreeSet::new();
+    let (mut there, mut others) = (BTreeSet::new(), BTreeSet::new());
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let name = name.to_str().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-        let number =
-            name.filter(|name| !name.starts_with('0')).and_then(|name| name.parse::<u64>().ok());
-        if !entry.file_type().map_err(failed)?.is_file() {
-            versions.extend(number);
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit()) && !name.starts_with('0');
+        if !is_number || entry.file_type().map_err(failed)?.is_file() {
+            continue;
+        }
+        match name.parse::<u64>() {
+            Ok(number) if number <= VERSION_MAX => {
+                there.insert(number);
+            }
+            _ => {
+                others.insert(name);
+            }
         }
     }
-    Ok(versions)
+    let too_high = others.first().map(|first| {
+        let more = match others.len() - 1 {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let folder = folder.display();
+        format!("{folder}/{first}{more}: the number of a version is at most {VERSION_MAX}")
+    });
+    Ok(Folders { there, too_high })
+}
+
+/// Whether the folder has what a model has.
+fn is_like_a_model(folder: &Path) -> bool {
+    let has_versions =
+        |Folders { there, too_high }: Folders| !there.is_empty() || too_high.is_some();
+    folder.join(CONFIG).symlink_metadata().is_ok() || versions_of(folder).is_ok_and(has_versions)
 }
 
 /// The model in the folder of a version.
@@ -261,8 +308,8 @@ fn version_at(folder: &Path, number: u64, file: &str) -> Result<Version, String>
     })
 }
 
-/// The labels in a file of a model.
-fn read_labels(folder: &Path, file: &str) -> Result<Vec<String>, String> {
+/// The labels in a file of a model. Those of all its files have `bytes_left`.
+fn read_labels(folder: &Path, file: &str, bytes_left: &mut u64) -> Result<Vec<String>, String> {
     let Some(path) = inside(folder, file)? else {
         let folder = folder.display();
         return Err(format!(
@@ -271,7 +318,18 @@ fn read_labels(folder: &Path, file: &str) -> Result<Vec<String>, String> {
     };
     let text = String::from_utf8(read_file(&path, LABELS_BYTES_MAX)?)
         .map_err(|_| format!("{} is not UTF-8", path.display()))?;
-    Ok(text.lines().map(|line| line.trim_end().to_owned()).collect())
+    let lines = text.lines().take(LABELS_MAX + 1);
+    let labels: Vec<_> = lines.map(|line| line.trim_end().to_owned()).collect();
+    if labels.len() > LABELS_MAX {
+        let path = path.display();
+        return Err(format!("{path} has more than {LABELS_MAX} labels, which is the limit"));
+    }
+    let taken = text.len() as u64 + labels.len() as u64 * LABEL_BYTES;
+    let left = bytes_left.checked_sub(taken).ok_or_else(|| {
+        format!("the labels of all outputs take more than {LABELS_BYTES_MAX} bytes: the limit")
+    })?;
+    *bytes_left = left;
+    Ok(labels)
 }
 
 /// The file or the folder at this path in `folder`. None if nothing is there.
@@ -288,11 +346,7 @@ fn inside(folder: &Path, path: &str) -> Result<Option<PathBuf>, String> {
         }
         match at.symlink_metadata() {
             Ok(about) if about.is_symlink() => {
-                return Err(format!(
-                    "{} is a link: copy the repository with cp -rL, which puts the files in place \
-                     of links, and import the copy",
-                    at.display()
-                ));
+                return Err(format!("{} {LINK}", at.display()));
             }
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -36,8 +36,11 @@ struct Plan {
 }
 
 /// The files of a model's versions, in their order.
+///
+/// # Errors
+/// A file cannot be read, or is an archive: the models of someone else are not unpacked.
 pub(super) fn files_of(model: &Model) -> Result<Vec<HashedFile>> {
-    model.versions.iter().map(|version| HashedFile::read_model(&version.path)).collect()
+    model.versions.iter().map(|version| HashedFile::read_plain_model(&version.path)).collect()
 }
 
 /// What would be sent.
@@ -198,6 +201,26 @@ mod tests {
 
     fn specific(versions: &[u64]) -> Value {
         json!({ "specific": { "versions": versions } })
+    }
+
+    #[test]
+    fn an_archive_in_place_of_a_model_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.onnx");
+        let mut model = model(&[1], Value::Null);
+        model.versions[0].path = path.clone();
+        let starts: [(&[u8], bool); 3] =
+            [(b"\x1f\x8b\x08", true), (b"PK\x03\x04", true), (b"\x08\x07", false)];
+        for (start, is_refused) in starts {
+            std::fs::write(&path, start).unwrap();
+            match files_of(&model) {
+                Ok(files) => assert!(!is_refused && files.len() == 1, "{start:?}"),
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    assert!(is_refused && error.contains("unpack it"), "{start:?}: {error}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,24 +8,41 @@ use super::reading::Reading;
 use super::text_format::{Field, FieldValue, SHOWN_CHARS_MAX};
 use crate::output::cut;
 
-/// The kinds of instances, and the providers that they mean.
-const KINDS: [(&str, Option<&str>); 4] = [
-    ("KIND_AUTO", None),
-    ("KIND_GPU", Some("cuda")),
-    ("KIND_CPU", Some("cpu")),
-    ("KIND_MODEL", None),
+/// What runs the instances of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The GPU, if there is one.
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+/// The kinds, in the order of their numbers.
+const KINDS: [(&str, Kind); 4] = [
+    ("KIND_AUTO", Kind::Auto),
+    ("KIND_GPU", Kind::Gpu),
+    ("KIND_CPU", Kind::Cpu),
+    ("KIND_MODEL", Kind::Auto),
 ];
 
+/// One group of instances.
+#[derive(Debug)]
+struct Group {
+    kind: Kind,
+    /// The line that says the kind.
+    line: usize,
+    /// The number of its instances, if it is given.
+    count: Option<u64>,
+}
+
 /// What all groups of instances say together.
+///
+/// Triton's groups run side by side. Here all instances run on one provider, and the providers that
+/// are named after it stand by.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     line: usize,
-    /// The instances of groups that say how many they have.
-    instances: u64,
-    /// Groups that do not.
-    uncounted: u64,
-    /// Without repetitions, in the order of the groups.
-    providers: Vec<&'static str>,
+    groups: Vec<Group>,
     gpus: BTreeSet<u64>,
     gpus_line: usize,
 }
@@ -37,18 +54,14 @@ impl Groups {
         if self.line == 0 {
             self.line = field.line;
         }
-        let mut count = None;
+        let mut group = Group { kind: Kind::Auto, line: field.line, count: None };
         for field in read.message("", field).into_iter().flat_map(|group| &group.fields) {
             match &*field.name {
                 "name" => {}
-                "count" => count = read.whole(at, field).map(|count| count.max(1)),
+                "count" => group.count = read.whole(at, field).map(|count| count.max(1)),
                 "kind" => {
-                    let provider = read.one_of(at, field, &KINDS).flatten();
-                    if let Some(provider) = provider
-                        && !self.providers.contains(&provider)
-                    {
-                        self.providers.push(provider);
-                    }
+                    group.kind = read.one_of(at, field, &KINDS).unwrap_or(Kind::Auto);
+                    group.line = field.line;
                 }
                 "gpus" => {
                     self.gpus.extend(read.whole(at, field));
@@ -57,26 +70,31 @@ impl Groups {
                 _ => read.ignore_unknown(at, field),
             }
         }
-        match count {
-            Some(count) => self.instances = self.instances.saturating_add(count),
-            None => self.uncounted += 1,
-        }
+        self.groups.push(group);
     }
 
     /// Set the keys for all groups. A group without a number of instances has one. If no group says
     /// it, the server chooses the number.
-    pub(super) fn finish(mut self, read: &mut Reading) {
-        if self.instances > 0 {
-            let instances = self.instances.saturating_add(self.uncounted);
-            read.set("instances", self.line, instances);
+    pub(super) fn finish(self, read: &mut Reading) {
+        let Some(first) = self.groups.first() else { return };
+        let has = |kind: Kind| self.groups.iter().any(|group| group.kind == kind);
+        let other = self.groups.iter().find(|group| group.kind != first.kind);
+        if let Some(other) = other {
+            let why = "all instances run on the first provider that works";
+            read.ignore_key(other.line, "instance_group.kind".into(), why);
         }
-        let is_on_gpu = self.providers.is_empty() || self.providers.contains(&"cuda");
-        if is_on_gpu && !self.providers.is_empty() && !self.providers.contains(&"cpu") {
-            // It stands by, and serves where there is no GPU.
-            self.providers.push("cpu");
+        // Beside a group that is on the GPU, those on the processor do not serve.
+        let is_on_gpu = has(Kind::Auto) || has(Kind::Gpu);
+        let serving = self.groups.iter().filter(|group| !is_on_gpu || group.kind != Kind::Cpu);
+        let counts: Vec<_> = serving.map(|group| group.count).collect();
+        if counts.iter().any(Option::is_some) {
+            let counts = counts.into_iter().map(|count| count.unwrap_or(1));
+            read.set("instances", self.line, counts.fold(0, u64::saturating_add));
         }
-        if !self.providers.is_empty() {
-            read.set("providers", self.line, self.providers);
+        if !has(Kind::Auto) {
+            // Where there is no GPU, the processor serves.
+            let providers = if is_on_gpu { vec!["cuda", "cpu"] } else { vec!["cpu"] };
+            read.set("providers", self.line, providers);
         }
         let gpus: Vec<_> = self.gpus.into_iter().collect();
         match &gpus[..] {

@@ -6,8 +6,10 @@ use super::bindings::wit;
 use crate::capability::tensors::dtype_of;
 use crate::meter::CpuExhausted;
 
-/// The number of bytes that can be read in the time of estimating a line.
+/// The number of bytes that can be read in the time of estimating a line, and of looking at a byte
+/// of a label.
 const POINT_BYTES: usize = 64;
+const TEXT_BYTE_BYTES: usize = 8;
 
 pub(super) fn filter_of(filter: wit::Filter) -> imaging::Filter {
     match filter {
@@ -58,12 +60,12 @@ pub(super) fn shape_of(shape: wit::Shape) -> imaging::Shape {
 
 /// The number of bytes that can be read in the time of estimating what it costs to draw `shapes`.
 pub(super) fn bytes_like(shapes: &[wit::Shape]) -> usize {
-    let points = |shape: &wit::Shape| match shape {
-        wit::Shape::Polygon(shape) => shape.points.len(),
-        wit::Shape::Rectangle(_) | wit::Shape::Label(_) => 0,
+    let bytes = |shape: &wit::Shape| match shape {
+        wit::Shape::Polygon(shape) => shape.points.len().saturating_mul(POINT_BYTES),
+        wit::Shape::Label(shape) => shape.text.len().saturating_mul(TEXT_BYTE_BYTES),
+        wit::Shape::Rectangle(_) => 0,
     };
-    let points = shapes.iter().map(points).fold(0_usize, usize::saturating_add);
-    size_of_val(shapes).saturating_add(points.saturating_mul(POINT_BYTES))
+    shapes.iter().map(bytes).fold(size_of_val(shapes), usize::saturating_add)
 }
 
 pub(super) fn options_of(options: wit::TensorOptions) -> imaging::TensorOptions {

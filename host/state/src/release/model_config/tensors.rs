@@ -10,9 +10,11 @@ use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults, shown};
 
-/// The most inputs, outputs and labels, and the longest name and label, in bytes.
+/// Maximum labels of an output.
+pub const LABELS_MAX: usize = 65_536;
+
+/// Maximum inputs and outputs, and bytes of a name and of a label.
 const TENSORS_MAX: usize = 1024;
-const LABELS_MAX: usize = 65_536;
 const TEXT_BYTES_MAX: usize = 1024;
 
 pub(super) const FORMATS: [(&str, FormatSpec); 3] = [

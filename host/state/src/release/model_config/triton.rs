@@ -3,7 +3,7 @@
 //! Keys that change nothing here are taken and dropped, so that a configuration that a client got
 //! from a server can be sent back. A key that would change something, and cannot, is a fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_snapshot::TensorNotes;
 use serde_json::{Map, Value};
@@ -179,6 +179,10 @@ fn read_policy(read: &mut Document) -> QueuePolicySpec {
 }
 
 /// The instances of all groups together. A group names its kind of provider.
+///
+/// Triton's groups run side by side, and here the first provider that works has all instances. So
+/// groups on the processor do not count beside others, and a group on any provider leaves the
+/// providers open.
 fn read_instances(read: &mut Document, config: &mut ModelConfig) {
     let groups = read.objects("instance_group", |group| {
         drop_keys(
@@ -189,14 +193,16 @@ fn read_instances(read: &mut Document, config: &mut ModelConfig) {
         Some((count, group.one_of("kind", &KINDS).flatten()))
     });
     let groups = groups.unwrap_or_default();
-    if !groups.is_empty() {
-        config.instances = SizeSpec::Fixed(groups.iter().map(|(count, _)| count).sum());
+    let providers: BTreeSet<_> = groups.iter().map(|(_, provider)| *provider).collect();
+    let on_processor = Some(ProviderName::Cpu);
+    let serves = |provider: Option<ProviderName>| provider != on_processor || providers.len() == 1;
+    let counts = groups.iter().filter(|(_, provider)| serves(*provider)).map(|(count, _)| *count);
+    let instances = counts.fold(0, usize::saturating_add);
+    if instances > 0 {
+        config.instances = SizeSpec::Fixed(instances);
     }
-    for provider in groups.into_iter().filter_map(|(_, provider)| provider) {
-        if !config.providers.contains(&provider) {
-            config.providers.push(provider);
-        }
-    }
+    // In the order of their ranks: the GPU first.
+    config.providers = providers.into_iter().collect::<Option<_>>().unwrap_or_default();
 }
 
 /// The parameters of Triton's backend for ONNX Runtime that mean threads.

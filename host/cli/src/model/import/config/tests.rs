@@ -110,6 +110,31 @@ fn short_configurations_mean_little() {
     assert_eq!(document(twice), json!({ "preferred_batch_sizes": [1, 2] }));
 }
 
+/// Triton's groups run side by side, and Gristmill's providers stand by for each other.
+#[test]
+fn groups_of_several_kinds_do_not_turn_the_gpu_off() {
+    let (cpu, gpu) = ("{ count: 4 kind: KIND_CPU }", "{ count: 2 kind: KIND_GPU }");
+    let (auto, bare) = ("{ count: 3 }", "{ kind: KIND_GPU }");
+    let both = json!({ "instances": 2, "providers": ["cuda", "cpu"] });
+    for (groups, expected) in [
+        ([cpu, gpu], both.clone()),
+        ([gpu, cpu], both),
+        ([cpu, bare], json!({ "providers": ["cuda", "cpu"] })),
+        ([cpu, auto], json!({ "instances": 3 })),
+        ([auto, gpu], json!({ "instances": 5 })),
+    ] {
+        let text = format!("instance_group [\n{},\n{}]", groups[0], groups[1]);
+        let reading = read(&text).reading;
+        assert_eq!(Value::from(reading.document), expected, "{text}");
+        let why = "3: instance_group.kind: all instances run on the first provider that works";
+        assert_eq!(ignored(&text), [why], "{text}");
+    }
+    let equal = format!("instance_group [{gpu}, {bare}]");
+    assert_eq!(document(&equal), json!({ "instances": 3, "providers": ["cuda", "cpu"] }));
+    let equal = format!("instance_group [{cpu}, {cpu}]");
+    assert_eq!(document(&equal), json!({ "instances": 8, "providers": ["cpu"] }));
+}
+
 #[test]
 fn each_ignored_key_is_named_once_with_its_line() {
     let text = r#"

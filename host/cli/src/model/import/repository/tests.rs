@@ -56,7 +56,8 @@ fn models_are_found_with_the_versions_that_are_served() {
         ("ens/config.pbtxt", "platform: \"ensemble\""),
     ]);
     let Repository { models, skipped } = Repository::read(folder.path(), &[]).unwrap();
-    assert_eq!(skipped, ["docs"]);
+    let why_not = "it has neither a config.pbtxt nor a folder of a version";
+    assert_eq!(skipped, [format!("docs: {why_not}")]);
     let names: Vec<_> = models.iter().map(|found| &*found.name).collect();
     assert_eq!(names, ["cnn", "ens", "plain"]);
     let cnn = models[0].model.as_ref().unwrap();
@@ -126,6 +127,9 @@ fn what_is_wrong_with_a_model_is_named() {
     refused(&[("m/1/model.plan", "")], &["model.plan, a TensorRT plan, cannot be imported"]);
     refused(&[("m/1/net.onnx", "")], &["m/1/model.onnx is missing", "default_model_filename"]);
     refused(&[("m m/1/model.onnx", "")], &["\"m m\" is not a valid name of a model"]);
+    let number = "4611686018427387904";
+    let folder = format!("m/{number}/model.onnx");
+    refused(&[(&*folder, "")], &[number, "the number of a version is at most 4611686018427387903"]);
     let large = "#".repeat(CONFIG_BYTES_MAX as usize + 1);
     refused(&config(&large), &["m/config.pbtxt has more than 1048576 bytes"]);
 }
@@ -141,8 +145,62 @@ fn links_are_not_followed() {
         let (from, to) = (folder.path().join(link), elsewhere.path().join("target"));
         fs::rename(&from, &to).unwrap();
         symlink(&to, &from).unwrap();
-        let models = Repository::read(folder.path(), &[]).unwrap().models;
+        let wanted = [Name::of_model("m").unwrap()];
+        let models = Repository::read(folder.path(), &wanted).unwrap().models;
         let Faults(faults) = models[0].model.as_ref().unwrap_err();
         assert!(faults[0].contains("is a link: copy the repository with cp -rL"), "{faults:?}");
     }
+}
+
+#[test]
+fn what_is_no_model_keeps_nothing_from_being_imported() {
+    let folder =
+        repository(&[("m/1/model.onnx", "a"), ("our notes/page.md", ""), ("README.md", "")]);
+    for (link, target) in [("latest", "README.md"), ("twin", "m"), ("lost", "nowhere")] {
+        symlink(folder.path().join(target), folder.path().join(link)).unwrap();
+    }
+    let Repository { models, skipped } = Repository::read(folder.path(), &[]).unwrap();
+    assert!(models.len() == 1 && models[0].model.is_ok(), "{models:?}");
+    let starts = ["latest: it is a link", "lost: it is a link", "our notes: it has", "twin: it is"];
+    assert_eq!(skipped.len(), starts.len(), "{skipped:?}");
+    for (skipped, start) in skipped.iter().zip(starts) {
+        assert!(skipped.starts_with(start), "{skipped}");
+    }
+}
+
+#[test]
+fn versions_above_those_of_a_server_are_left_out() {
+    let files = [
+        ("m/3/model.onnx", "a"),
+        ("m/4611686018427387903/model.onnx", "b"),
+        ("m/4611686018427387904/model.onnx", "c"),
+        ("m/99999999999999999999999/model.onnx", "d"),
+    ];
+    let model = read(&files).unwrap();
+    assert_eq!(numbers(&model), [4_611_686_018_427_387_903]);
+    assert_eq!(model.ignored.len(), 1, "{:?}", model.ignored);
+    assert!(model.ignored[0].contains("m/4611686018427387904 and 1 more: the number of a version"));
+    let config = ("m/config.pbtxt", "version_policy { all {} }");
+    let model = read(&[&files[..], &[config]].concat()).unwrap();
+    assert_eq!((numbers(&model).len(), model.ignored.len()), (2, 1));
+}
+
+/// Each of them takes memory, even without a text.
+#[test]
+fn there_are_not_too_many_labels() {
+    let outputs = |count: usize| {
+        let output =
+            |at: usize| format!("output {{ name: \"y{at}\" label_filename: \"l.txt\" }}\n");
+        (0..count).map(output).collect::<String>()
+    };
+    let read = |count: usize, lines: usize| {
+        let (config, labels) = (outputs(count), "\n".repeat(lines));
+        let files = [("m/config.pbtxt", &*config), ("m/l.txt", &*labels), ("m/1/model.onnx", "a")];
+        read(&files).map_err(|Faults(faults)| faults)
+    };
+    assert!(read(2, LABELS_MAX).is_ok());
+    let faults = read(1, LABELS_MAX + 1).unwrap_err();
+    assert!(faults[0].contains("m/l.txt has more than 65536 labels"), "{faults:?}");
+    let faults = read(16, LABELS_MAX).unwrap_err();
+    assert!(faults[0].contains("m/config.pbtxt:16: the labels of all outputs"), "{faults:?}");
 }

@@ -20,7 +20,7 @@ fn a_configuration_of_triton_is_read() {
         "name": "m", "platform": "onnxruntime_onnx", "backend": "onnxruntime", "max_batch_size": 8,
         "input": [{ "name": "x", "data_type": "TYPE_FP32", "dims": [3, 8, 8], "format": "FORMAT_NCHW" }],
         "output": [{ "name": "y", "data_type": "TYPE_FP32", "dims": [2], "label_filename": "labels.txt" }],
-        "instance_group": [{ "name": "m", "count": 2, "kind": "KIND_CPU", "gpus": [] }, { "count": 1 }],
+        "instance_group": [{ "name": "m", "count": 2, "kind": "KIND_CPU", "gpus": [] }, { "kind": "KIND_CPU" }],
         "dynamic_batching": {
             "preferred_batch_size": [4, 8], "max_queue_delay_microseconds": 100,
             "preserve_ordering": false, "priority_levels": 2, "default_priority_level": 1,
@@ -57,6 +57,25 @@ fn a_configuration_of_triton_is_read() {
     assert_eq!(texts.version_policy.named().collect::<Vec<_>>(), [3, 5]);
     let empty = ModelConfig::read_triton(Map::new(), &LabelFiles::new(), &TensorNotes::default());
     assert_eq!(empty.unwrap(), ModelConfig::default());
+}
+
+#[test]
+fn groups_of_several_kinds_do_not_turn_the_gpu_off() {
+    let group = |count: usize, kind: &str| json!({ "count": count, "kind": kind });
+    let (cpu, gpu, auto) = (group(4, "KIND_CPU"), group(2, "KIND_GPU"), json!({ "count": 3 }));
+    let both = [ProviderName::Cuda, ProviderName::Cpu];
+    for (groups, instances, providers) in [
+        (json!([cpu, gpu]), 2, &both[..]),
+        (json!([gpu, cpu]), 2, &both[..]),
+        (json!([cpu, auto]), 3, &both[..0]),
+        (json!([auto, gpu]), 5, &both[..0]),
+        (json!([gpu, gpu]), 4, &both[..1]),
+        (json!([cpu, cpu]), 8, &both[1..]),
+    ] {
+        let config = read(json!({ "instance_group": groups })).unwrap();
+        assert_eq!(config.instances.fixed(), Some(instances), "{groups}");
+        assert_eq!(config.providers, providers, "{groups}");
+    }
 }
 
 /// As the server names the files of labels, which no client can get.
