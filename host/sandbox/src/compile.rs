@@ -225,8 +225,7 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
     let MadeComponent { imports, roles, sources, runtime, memory_bytes, image, .. } = made;
-    let none = Roles { pre: false, post: false, handle: false };
-    let Roles { pre, post, handle } = roles.unwrap_or(none);
+    let Roles { pre, post, handle } = roles.unwrap_or_default();
     let content = image.place_in(&code);
     let about = About {
         digest,
@@ -388,7 +387,7 @@ pub(crate) fn read_answer(
                 return Err(wrong("compiled code is of another component or for another engine"));
             }
             let is_known = |import: &String| is_provided(import);
-            let has_role = about.pre || about.post || about.handle || wanted.kind == Kind::Runtime;
+            let has_role = about.roles().has_one() || wanted.kind == Kind::Runtime;
             if !about.imports.iter().all(is_known) || !has_role {
                 return Err(wrong("compiled code names imports or exports that no plugin has"));
             }

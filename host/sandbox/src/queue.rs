@@ -142,8 +142,8 @@ fn needs(line: usize) -> [bool; KINDS] {
 }
 
 impl Queue {
-    /// The queue of an owner with so many permits for calls, for long calls and for guests that wait
-    /// for models.
+    /// The queue of an owner with so many permits for calls, for long calls and for guests that
+    /// wait for models.
     pub(crate) fn new(calls: usize, long_calls: usize, resting: usize) -> Arc<Self> {
         let max = [calls, long_calls, resting];
         Arc::new(Self(Mutex::new(QueueState::new(max))))

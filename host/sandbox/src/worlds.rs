@@ -53,7 +53,7 @@ impl Contract {
 }
 
 /// The roles that a plugin can have in a pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roles {
     /// Exports `preprocess`.
     pub pre: bool,
@@ -72,7 +72,12 @@ impl Roles {
             post: exported(Postprocess::EXPORT),
             handle: exported(HandleRequest::EXPORT),
         };
-        (roles.pre || roles.post || roles.handle).then_some(roles)
+        roles.has_one().then_some(roles)
+    }
+
+    /// Whether it has a role.
+    pub(crate) fn has_one(self) -> bool {
+        self.pre || self.post || self.handle
     }
 
     /// The world's name.
