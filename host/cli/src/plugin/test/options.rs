@@ -151,7 +151,7 @@ The exit code is 1 if a request failed.";
 /// Where the models are.
 pub(super) enum TestedModels {
     Files(Vec<Given<PathBuf>>),
-    OnServer(ServerModels),
+    OnServer(Box<ServerModels>),
 }
 
 /// The command line.
@@ -184,7 +184,8 @@ impl TestedModels {
             Some(tenant) => {
                 let models = given.into_iter().map(|given| given.map(on_server));
                 let models = models.collect::<Result<_>>()?;
-                ServerModels::of(models, tenant, matches).map(Self::OnServer)
+                ServerModels::of(models, tenant, matches)
+                    .map(|models| Self::OnServer(models.into()))
             }
         }
     }
