@@ -123,13 +123,13 @@ fn a_component_with_too_many_modules() {
 fn a_component_that_exports_nothing() {
     plugin_refused(
         EMPTY_COMPONENT,
-        &["neither `preprocess` nor `postprocess`: it exports nothing"],
+        &["none of `preprocess`, `postprocess` and `handle`: it exports nothing"],
     );
 }
 
 #[test]
 fn a_component_that_exports_something_else() {
-    let named = ["neither `preprocess` nor `postprocess`: run"];
+    let named = ["none of `preprocess`, `postprocess` and `handle`: run"];
     plugin_refused(&files::fixture("exports-run.wasm"), &named);
 }
 
