@@ -2,13 +2,15 @@
 //! in that order of precedence. All faults are reported together, before a port is bound.
 //!
 //! In reading order: `sections` lists all settings, each in one line; `section` makes structs from
-//! the list, `reader` reads the settings, `value` has their types, and `fault` the possible faults.
+//! the list, `reader` reads the settings, `value` has their types, `stores` reads the tables of
+//! stores, and `fault` has the possible faults.
 
 mod fault;
 mod reader;
 mod section;
 mod sections;
 mod setting;
+mod stores;
 mod value;
 
 use std::ffi::OsString;
@@ -24,6 +26,7 @@ use self::sections::{
 };
 pub(crate) use self::sections::{Data, Replicas, Tls, Traces};
 pub(crate) use self::setting::Setting;
+use self::stores::Stores;
 
 /// Variables that are not settings, without `GRISTMILL_`: the path of the file, and those of
 /// commands that call a server or build plugins.
@@ -50,6 +53,7 @@ pub(crate) struct Config {
     pub(crate) requests: Requests,
     pub(crate) models: Models,
     pub(crate) plugins: Plugins,
+    pub(crate) stores: Stores,
     pub(crate) uploads: Uploads,
     pub(crate) connections: ConnectionLimits,
     pub(crate) shutdown: Shutdown,
@@ -153,6 +157,7 @@ impl Config {
             requests: Requests::read(reader),
             models: Models::read(reader),
             plugins: Plugins::read(reader),
+            stores: stores::read(&reader.file, &mut reader.faults),
             uploads: Uploads::read(reader),
             connections: ConnectionLimits::read(reader),
             shutdown: Shutdown::read(reader),
@@ -219,7 +224,7 @@ fn reader(matches: &ArgMatches) -> Reader<'_> {
     Reader { matches, file, faults }
 }
 
-/// The file's keys, each of them known and a plain value.
+/// The file's keys, each of them known.
 fn read_file(matches: &ArgMatches, faults: &mut Vec<Fault>) -> toml::Table {
     let path_argument = matches.get_one::<String>("config").map(PathBuf::from);
     let path = path_argument.clone().unwrap_or_else(|| "gristmill.toml".into());
@@ -240,8 +245,8 @@ fn read_file(matches: &ArgMatches, faults: &mut Vec<Fault>) -> toml::Table {
             return toml::Table::new();
         }
     };
-    for key in table.keys().filter(|key| settings().all(|setting| setting.key != **key)) {
-        let known_keys: Vec<_> = settings().map(|setting| setting.key).collect();
+    let known_keys: Vec<_> = settings().map(|setting| setting.key).chain([stores::KEY]).collect();
+    for key in table.keys().filter(|key| !known_keys.contains(&key.as_str())) {
         let (path, key, known_keys) = (path.clone(), key.clone(), known_keys.join(", "));
         faults.push(Fault::UnknownKey { path, key, known_keys });
     }

@@ -4,15 +4,18 @@
 //! Invariant: while the desired state has a tenant, the tenant has one quota, with the lines of its
 //! plugins, and each of its pipelines one set of counters.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
 use gristmill_metrics::usage::{Counter, Key, UsageStore};
 use gristmill_metrics::{LabelSlots, RequestFigures, RequestTarget};
-use gristmill_sandbox::{Account, AllLines, BACKGROUND_CALLS_PER_CORE, Neighbours};
+use gristmill_sandbox::{
+    Account, AllLines, BACKGROUND_CALLS_PER_CORE, Neighbours, NoStores, STORE_KIB, StoreAccess,
+    Stores, TenantStores,
+};
 use gristmill_snapshot::TenantQuota;
-use gristmill_state::{CandidateSpec, Desired};
+use gristmill_state::{CandidateSpec, Desired, StoreGrant};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -60,6 +63,8 @@ pub(crate) struct Accounts {
     lines: Arc<AllLines>,
     /// All tenants, as those who share the serving threads.
     neighbours: Arc<Neighbours>,
+    /// The stores of this server.
+    stores: Arc<dyn Stores>,
     /// The permits of all tenants' shadows.
     pub(crate) shadows: Arc<Semaphore>,
     /// Takes the candidates that are aborted.
@@ -80,6 +85,8 @@ struct TenantEntry {
     quota: Arc<TenantQuota>,
     figures: HashMap<RequestTarget, Arc<RequestFigures>>,
     shadows: Option<Shadows>,
+    /// The permits of the memory of its calls of stores.
+    store_kib: Arc<Semaphore>,
 }
 
 /// What the shadows of a tenant may take, apart from the tenant's own requests.
@@ -88,6 +95,8 @@ pub(crate) struct Shadows {
     pub(crate) quota: Arc<TenantQuota>,
     /// The permits of those that run.
     pub(crate) permits: Arc<Semaphore>,
+    /// The permits of the memory of their calls of stores.
+    store_kib: Arc<Semaphore>,
 }
 
 /// The shadows of all tenants that run at the same time: one, if the pool is small. A pool of one
@@ -113,11 +122,17 @@ impl Accounts {
             figures,
             lines: Arc::default(),
             neighbours: Arc::default(),
+            stores: Arc::new(NoStores),
             // The pool has permits left for the requests of clients.
             shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
         };
         (accounts, arriving)
+    }
+
+    /// The accounts on a server with these stores.
+    pub(crate) fn with_stores(self, stores: Arc<dyn Stores>) -> Self {
+        Self { stores, ..self }
     }
 
     /// A quota that belongs to no tenant.
@@ -170,10 +185,35 @@ impl Accounts {
             let calls = Account::background(count, bytes.clone());
             let lines = self.lines.of_one();
             let quota = TenantQuota { lines, ..TenantQuota::new(calls, bytes) };
-            let permits = Semaphore::new(count).into();
-            Shadows { quota: quota.into(), permits }
+            let [permits, store_kib] =
+                [count, STORE_KIB].map(|permits| Arc::new(Semaphore::new(permits)));
+            Shadows { quota: quota.into(), permits, store_kib }
         };
         self.with_entry(tenant, |entry| entry.shadows.get_or_insert_with(new).clone())
+    }
+
+    /// The stores that the tenant's plugins, or those of its shadows, may use. None if its document
+    /// grants none.
+    pub(crate) fn stores(
+        &self,
+        tenant: &TenantId,
+        grants: &BTreeMap<Name, StoreGrant>,
+        is_shadow: bool,
+    ) -> Option<Arc<TenantStores>> {
+        if grants.is_empty() {
+            return None;
+        }
+        let access = |grant: &StoreGrant| match grant {
+            StoreGrant::Read => StoreAccess::Read,
+            StoreGrant::Write => StoreAccess::Write,
+        };
+        let granted = grants.iter().map(|(name, grant)| (name.clone(), access(grant))).collect();
+        let kib = match is_shadow {
+            true => self.shadows(tenant).store_kib,
+            false => self.with_entry(tenant, |entry| entry.store_kib.clone()),
+        };
+        let stores = TenantStores::new(tenant.0.clone(), self.stores.clone(), granted, kib);
+        Some(Arc::new(stores))
     }
 
     /// A function that reports the candidate as aborted, with a reason.
@@ -199,6 +239,7 @@ impl Accounts {
             quota: Arc::new(self.new_quota()),
             figures: HashMap::new(),
             shadows: None,
+            store_kib: Arc::new(Semaphore::new(STORE_KIB)),
         };
         read(self.tenants.lock().entry(tenant.clone()).or_insert_with(new))
     }

@@ -24,7 +24,7 @@ use futures_util::FutureExt;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_metrics::Durations;
-use gristmill_sandbox::{JobStatus, Sandbox};
+use gristmill_sandbox::{JobStatus, Sandbox, Stores};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_state::{
     AskedChange, Change, ChangeOptions, Conditions, Desired, Faults, PipelineDocument,
@@ -89,6 +89,8 @@ pub struct ControlParts {
     pub progress: Progress,
     /// Where the figures and the usage of requests come from.
     pub figures: FigureParts,
+    /// The stores that plugins may use.
+    pub stores: Arc<dyn Stores>,
     /// How the log is followed, if the store is shared.
     pub following: Option<Following>,
 }
@@ -122,7 +124,7 @@ impl Control {
         let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
         let (accounts, aborted) = Accounts::new(tenant_bytes_max, calls, parts.figures.clone());
-        let accounts = Arc::new(accounts);
+        let accounts = Arc::new(accounts.with_stores(parts.stores.clone()));
         let probe_limits = limits.plugin.clone();
         let loader = Arc::new(Loader {
             plugins: Plugins::new(store.clone(), sandbox.clone(), accounts.clone(), probe_limits),

@@ -11,7 +11,7 @@ use gristmill_core::{
     TensorInfo,
 };
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_sandbox::{NoStores, Sandbox, SandboxConfig};
 use gristmill_state::SampleAnswer;
 use gristmill_store::Store;
 
@@ -99,6 +99,7 @@ impl Machine {
             samples_timeout: second,
             progress: Progress::default(),
             figures: self.figures.clone(),
+            stores: Arc::new(NoStores),
             following: None,
         }
     }

@@ -93,6 +93,11 @@ impl HeldBytes {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// A hold of the same budget, of no bytes yet, which may outlive this one.
+    pub fn beside(&self) -> Self {
+        self.budget.hold(0)
+    }
+
     /// Hold `bytes` more.
     ///
     /// # Errors
@@ -176,6 +181,7 @@ mod tests {
         first.release();
         second.try_add(60).unwrap();
         assert_eq!(budget.held(), 100);
+        assert!(second.beside().try_add(1).is_err());
         second.give_back(30);
         assert_eq!(budget.held(), 70);
         second.give_back(1000);

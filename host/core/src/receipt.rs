@@ -135,6 +135,9 @@ impl Record {
                     if let Some(took) = call.own_time() {
                         stages.add(call.stage, took);
                     }
+                    if let Some(lookup) = call.lookup() {
+                        stages.add(Stage::Lookup, lookup);
+                    }
                 }
                 Span::Run(ModelRun { queue, staging, infer, .. }) => {
                     stages.add(Stage::Queue, *queue);

@@ -19,6 +19,8 @@ pub struct CallUsage {
     pub memory_bytes: usize,
     /// Peak bytes of tensors and images that it held.
     pub host_memory_bytes: usize,
+    /// How long it waited for stores. This is a part of the call.
+    pub lookup: Duration,
 }
 
 /// A call of a plugin.
@@ -43,6 +45,11 @@ impl PluginCall {
     /// A call of which only the stage is known.
     pub fn new(stage: Stage) -> Self {
         Self { stage, began: None, waited: Duration::ZERO, took: None, used: None }
+    }
+
+    /// How long it waited for stores, if it did.
+    pub fn lookup(&self) -> Option<Duration> {
+        self.used.map(|used| used.lookup).filter(|lookup| !lookup.is_zero())
     }
 
     /// How long it took, without the time in which it waited.

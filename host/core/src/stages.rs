@@ -23,11 +23,13 @@ pub enum Stage {
     /// The call of `handle`, without the time in which it waits for models. A handler has no other
     /// calls; its runs of models lie within this one.
     Handle,
+    /// The waits of plugins for stores. They are parts of the calls.
+    Lookup,
 }
 
 impl Stage {
     /// All stages, in their order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Auth,
         Self::Read,
         Self::Pre,
@@ -36,6 +38,7 @@ impl Stage {
         Self::Infer,
         Self::Post,
         Self::Handle,
+        Self::Lookup,
     ];
 
     /// The stages that are calls of plugins.
@@ -52,6 +55,7 @@ impl Stage {
             Self::Infer => "infer",
             Self::Post => "post",
             Self::Handle => "handle",
+            Self::Lookup => "lookup",
         }
     }
 }
@@ -81,6 +85,8 @@ pub struct Stages {
     pub post: Option<Duration>,
     /// In the handler, without the time in which it waited for models.
     pub handle: Option<Duration>,
+    /// In stores, for its plugins. This is a part of `pre`, `post` and `handle`.
+    pub lookup: Option<Duration>,
 }
 
 impl Stages {
@@ -95,6 +101,7 @@ impl Stages {
             Stage::Infer => &mut self.infer,
             Stage::Post => &mut self.post,
             Stage::Handle => &mut self.handle,
+            Stage::Lookup => &mut self.lookup,
         };
         *time = Some(time.unwrap_or_default() + took);
     }

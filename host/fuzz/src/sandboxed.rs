@@ -111,6 +111,7 @@ impl Sandboxed {
             usage: None,
             lines: None,
             models: None,
+            stores: None,
         }
     }
 

@@ -334,6 +334,7 @@ fn log_slow(request: &UnderWay<'_>, took: Duration, left_out: u64) {
         infer_ms = millis(stages.infer),
         post_ms = millis(stages.post),
         handle_ms = millis(stages.handle),
+        lookup_ms = millis(stages.lookup),
         rows = record.used().rows,
         batch_rows = record.batch_rows(),
         batch_tenants = record.batch_tenants(),

@@ -14,10 +14,10 @@ type Text = SmallVec<[u8; 128]>;
 /// The header's value. Times are in milliseconds with three decimals. None if the caller was not
 /// admitted. If a pipeline with a preprocessor began to run, all of its stages are named; a stage
 /// that was not reached has 0. Of a handler, `queue` and `infer` are the sums over its runs, which
-/// may lie side by side.
+/// may lie side by side. The waits for stores, `lookup`, are parts of the calls of plugins.
 pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     stages.auth?;
-    let Stages { auth, pre, queue, infer, post, handle, .. } = *stages;
+    let Stages { auth, pre, queue, infer, post, handle, lookup, .. } = *stages;
     let of_pipeline =
         |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
     let mut text = Text::new();
@@ -36,6 +36,7 @@ pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     add(Stage::Infer, of_pipeline(infer));
     add(Stage::Post, of_pipeline(post));
     add(Stage::Handle, handle);
+    add(Stage::Lookup, lookup);
     HeaderValue::from_bytes(&text).ok()
 }
 
@@ -67,6 +68,9 @@ mod tests {
         let handled = Stages { auth: ms(1), infer: ms(3), handle: ms(2), ..Stages::default() };
         let all = "auth;dur=1.000, infer;dur=3.000, handle;dur=2.000";
         assert_eq!(server_timing(&handled).unwrap(), all);
+        let looked_up = Stages { auth: ms(1), handle: ms(2), lookup: ms(1), ..Stages::default() };
+        let all = "auth;dur=1.000, handle;dur=2.000, lookup;dur=1.000";
+        assert_eq!(server_timing(&looked_up).unwrap(), all);
     }
 
     #[test]

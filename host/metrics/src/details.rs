@@ -104,6 +104,10 @@ impl Details {
         ] {
             sum.fetch_add(more, Relaxed);
         }
+        // The waits for stores are parts of the calls.
+        for lookup in record.calls().filter_map(PluginCall::lookup) {
+            shard.stages[Stage::Lookup as usize].add(lookup);
+        }
         for PluginCall { stage, used, .. } in record.calls() {
             let Some(CallUsage { cpu, memory_bytes, host_memory_bytes, .. }) = *used else {
                 continue;

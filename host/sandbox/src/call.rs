@@ -211,8 +211,14 @@ mod tests {
     fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
         let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant =
-            Grant { limits: &limits, account: &account, lines: None, usage: None, models: None };
+        let grant = Grant {
+            limits: &limits,
+            account: &account,
+            lines: None,
+            usage: None,
+            models: None,
+            stores: None,
+        };
         let call = || {
             let meter = Arc::new(Meter::new(limits.cpu));
             CallState::new(grant, meter, BufferPool::new(0), ())
@@ -232,8 +238,14 @@ mod tests {
         let usual = PluginLimits::default().hostcall_bytes;
         let limits = PluginLimits { hostcall_bytes: usual + 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant =
-            Grant { limits: &limits, account: &account, lines: None, usage: None, models: None };
+        let grant = Grant {
+            limits: &limits,
+            account: &account,
+            lines: None,
+            usage: None,
+            models: None,
+            stores: None,
+        };
         let meter = Arc::new(Meter::new(limits.cpu));
         let new = || CallState::new(grant, meter.clone(), BufferPool::new(0), ());
         let (mut first, second) = (new(), new());

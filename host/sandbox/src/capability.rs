@@ -23,6 +23,7 @@ pub(crate) mod methods;
 pub(crate) mod models;
 pub(crate) mod prepare;
 pub(crate) mod refused;
+pub(crate) mod store;
 pub(crate) mod tensors;
 pub(crate) mod types;
 pub(crate) mod v0_1;
@@ -87,5 +88,5 @@ macro_rules! capabilities {
 capabilities! {
     stateless: types, tensors, arrays, image, json, models, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
-    with_state: wasi, log;
+    with_state: wasi, log, store;
 }

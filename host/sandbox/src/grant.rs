@@ -1,12 +1,13 @@
 //! The grant of one call. Each capability makes its per-call state from it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use gristmill_core::{CallUsage, PluginLimits};
 
 use crate::account::Account;
 use crate::lines::Lines;
 use crate::model_runs::ModelRuns;
+use crate::stores::TenantStores;
 
 /// State that a capability keeps for one call. A reused instance gets a new state for each call.
 pub(crate) trait PerCall: Sized {
@@ -35,4 +36,16 @@ pub struct Grant<'a> {
     pub usage: Option<&'a OnceLock<CallUsage>>,
     /// Takes the runs of models that the call asks for. None if it may run none.
     pub models: Option<&'a ModelRuns>,
+    /// The stores that the call may use. None if it may use none.
+    pub stores: Option<GrantedStores<'a>>,
+}
+
+/// The stores that a call may use.
+#[derive(Clone, Copy)]
+pub struct GrantedStores<'a> {
+    /// Those of its tenant.
+    pub stores: &'a Arc<TenantStores>,
+    /// Whether the call belongs to a trial, not to a client's request: it reads values, and its
+    /// changes are answered as done without being done.
+    pub is_trial: bool,
 }

@@ -62,6 +62,7 @@ mod rewind;
 mod runtime;
 mod sandbox;
 mod sources;
+mod stores;
 mod took;
 mod worlds;
 
@@ -73,7 +74,7 @@ pub use config::SandboxConfig;
 pub use count::Needs;
 pub use engine::Instances;
 pub use error::{AnswerFault, CallError, CallLimit, Failure, HostFault, TooBusy};
-pub use grant::Grant;
+pub use grant::{Grant, GrantedStores};
 pub use gristmill_platform::child::JobStatus;
 pub use handler::HandlerPlugin;
 pub use idle::TenantReuse;
@@ -90,4 +91,8 @@ pub use request::{Context, FormPart, Prepared, Request, Response, Results};
 pub use runtime::{Archive, ArchiveError, Manifest, is_archive};
 pub use sandbox::Sandbox;
 pub use sources::{add_sources, sources_of};
+pub use stores::{
+    NoStores, STORE_KIB, StoreAccess, StoreCall, StoreFault, StoreFaultKind, Stores, TenantStores,
+    WantedValues,
+};
 pub use worlds::Roles;

@@ -47,6 +47,8 @@ pub(crate) struct Meter {
     memory_bytes: AtomicUsize,
     /// Peak bytes that the host has held for the call.
     host_memory_bytes: AtomicUsize,
+    /// Nanoseconds of the waits for stores that are over.
+    lookup: AtomicU64,
 }
 
 impl Meter {
@@ -63,6 +65,7 @@ impl Meter {
             abandoned: AtomicBool::new(false),
             memory_bytes: AtomicUsize::new(0),
             host_memory_bytes: AtomicUsize::new(0),
+            lookup: AtomicU64::new(0),
         }
     }
 
@@ -210,6 +213,11 @@ impl Meter {
         }
     }
 
+    /// The call has waited for a store for so long.
+    pub(crate) fn note_lookup(&self, took: Duration) {
+        self.lookup.fetch_add(nanos(took), Ordering::Relaxed);
+    }
+
     /// The use of the limits by the turns that are over.
     pub(crate) fn usage(&self) -> CallUsage {
         CallUsage {
@@ -217,6 +225,7 @@ impl Meter {
             cpu_limit: self.limit(),
             memory_bytes: self.memory_bytes.load(Ordering::Relaxed),
             host_memory_bytes: self.host_memory_bytes.load(Ordering::Relaxed),
+            lookup: Duration::from_nanos(self.lookup.load(Ordering::Relaxed)),
         }
     }
 }

@@ -34,7 +34,7 @@ impl PipelineRun<'_> {
         handler: &Handler,
         request: Request,
     ) -> Result<Response, InferError> {
-        let Self { route, context, queueing, own, receipt, .. } = self;
+        let Self { route, context, queueing, stores, own, receipt, .. } = self;
         let began = Instant::now();
         let mut noted = HandlerNoted {
             receipt,
@@ -57,6 +57,7 @@ impl PipelineRun<'_> {
                 lines: Some(lines),
                 usage: Some(&noted.used),
                 models: Some(&models),
+                stores,
             };
             let runner = Runner { handler, route, context, queueing, noted: &noted };
             let call = handler.plugin.handle(context.clone(), request, grant);

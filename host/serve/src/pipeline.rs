@@ -14,7 +14,8 @@ use gristmill_core::{
     Record, Stage,
 };
 use gristmill_sandbox::{
-    CallError, Context, Failure, Grant, Line, Lines, OwnLines, Request, Response, Results,
+    CallError, Context, Failure, Grant, GrantedStores, Line, Lines, OwnLines, Request, Response,
+    Results,
 };
 use gristmill_snapshot::{Pair, Program, Route};
 use tokio::time::timeout_at;
@@ -36,7 +37,7 @@ pub struct Work {
     /// The client's wishes for the queue.
     pub queueing: Queueing,
     /// Whether this is a trial of the pipeline, not a client's request: the pipeline does not count
-    /// it, and its lines are collected.
+    /// it, its lines are collected, and its plugins change nothing in stores.
     pub is_trial: bool,
     /// Whether its lines are collected for a trace.
     pub is_traced: bool,
@@ -191,7 +192,9 @@ impl Work {
                 (false, true) => Collects::IfThereIsRoom,
                 (false, false) => Collects::No,
             };
-            let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
+            let stores = route.stores.as_ref().map(|stores| GrantedStores { stores, is_trial });
+            let run =
+                PipelineRun { route: &route, context, queueing, stores, collects, own, receipt };
             // Pinned here, because the timeout would move it.
             let running = pin!(run.run(request));
             timeout_at(deadline.instant().into(), running).await
@@ -266,6 +269,8 @@ pub(crate) struct PipelineRun<'a> {
     pub(crate) route: &'a Route,
     pub(crate) context: &'a Arc<Context>,
     pub(crate) queueing: Queueing,
+    /// The stores that its plugins may use.
+    pub(crate) stores: Option<GrantedStores<'a>>,
     collects: Collects,
     /// These lines.
     pub(crate) own: &'a mut Option<Arc<OwnLines>>,
@@ -338,14 +343,14 @@ impl PipelineRun<'_> {
     }
 
     async fn pair(self, pair: &Pair, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, own, receipt, .. } = self;
+        let Self { route, context, queueing, stores, own, receipt, .. } = self;
         let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
-            Grant { limits, account, lines, usage: Some(usage), models: None }
+            Grant { limits, account, lines, usage: Some(usage), models: None, stores }
         };
 
         receipt.enters(Stage::Pre);

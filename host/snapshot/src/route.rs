@@ -8,7 +8,7 @@ use gristmill_batch::Lane;
 use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames, Stage};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::{Counter, Use};
-use gristmill_sandbox::{HandlerPlugin, LineSource, PluginPair};
+use gristmill_sandbox::{HandlerPlugin, LineSource, PluginPair, TenantStores};
 use tokio::sync::Semaphore;
 
 use crate::capture::Capture;
@@ -45,6 +45,8 @@ pub struct Route {
     pub limits: PipelineLimits,
     /// The tenant's quota, shared by all of its pipelines.
     pub quota: Arc<TenantQuota>,
+    /// The stores that its plugins may use. None if the tenant's document grants none.
+    pub stores: Option<Arc<TenantStores>>,
     /// The figures of its requests, which are the same in every snapshot.
     pub figures: Arc<RequestFigures>,
     /// Counts what its requests use, for each model that they run. The first one also counts the

@@ -196,6 +196,9 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
     if !spec.plugin_version_policy.is_default() {
         document["plugin_version_policy"] = serde_json::to_value(&spec.plugin_version_policy)?;
     }
+    if !spec.stores.is_empty() {
+        document["stores"] = serde_json::to_value(&spec.stores)?;
+    }
     Ok(document)
 }
 

@@ -79,6 +79,7 @@ pub use release::pipeline::{PipelineDocument, PipelineSpec};
 pub use release::program::{ModelKey, ProgramParts, ProgramSpec};
 pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
+pub use release::store_grants::{StoreGrant, StoreGrants, read_stores};
 pub use release::tenant::{BatchWith, GivenKey, KEYS_MAX, SentKey, TenantDocument, TenantSpec};
 pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
 pub use release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX, VersionPolicy};

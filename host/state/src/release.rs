@@ -3,9 +3,9 @@
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
 //! `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation`,
-//! `model_config` and `version_policy` are their contents; `document` reads these from JSON that
-//! people write. `format` turns releases into the bytes of the log and back; a `log_error` is why
-//! it could not.
+//! `model_config`, `store_grants` and `version_policy` are their contents; `document` reads these
+//! from JSON that people write. `format` turns releases into the bytes of the log and back; a
+//! `log_error` is why it could not.
 //! Refuses to know the state that results from releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
@@ -25,6 +25,7 @@ pub(crate) mod pipeline;
 pub(crate) mod program;
 pub(crate) mod quota;
 pub(crate) mod sample;
+pub(crate) mod store_grants;
 pub(crate) mod tenant;
 pub(crate) mod token;
 pub(crate) mod version_policy;

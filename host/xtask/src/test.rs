@@ -164,6 +164,7 @@ pub(crate) fn host_tests(built: &build::Built) -> Result<Command> {
         .env("GRISTMILL_TEST_S3", setup::install_s3()?)
         .env("GRISTMILL_TEST_SCHEMATHESIS", setup::install_schemathesis()?)
         .env("GRISTMILL_TEST_PROMETHEUS", setup::install_prometheus()?)
+        .env("GRISTMILL_TEST_REDIS", setup::install_redis()?)
         .env("GRISTMILL_TEST_COLLECTOR", setup::install_collector()?)
         .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
         .env("ORT_DYLIB_PATH", &built.onnxruntime);

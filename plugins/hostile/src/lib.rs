@@ -15,6 +15,7 @@ mod memory;
 mod operations;
 mod pictures;
 mod reuse;
+mod stores;
 mod tensors;
 
 use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
@@ -22,7 +23,7 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 10] = [
+const DEEDS: [&[(&str, Deed)]; 11] = [
     answers::STATES,
     blobs::DEEDS,
     ends::DEEDS,
@@ -32,6 +33,7 @@ const DEEDS: [&[(&str, Deed)]; 10] = [
     operations::DEEDS,
     pictures::DEEDS,
     reuse::DEEDS,
+    stores::DEEDS,
     tensors::DEEDS,
 ];
 

@@ -177,6 +177,23 @@ extern void __wasm_import_gristmill_plugin_arrays_evaluate(uint8_t *, size_t, ui
 __attribute__((__import_module__("gristmill:plugin/arrays@0.3.0"), __import_name__("read")))
 extern void __wasm_import_gristmill_plugin_arrays_read(uint8_t *, size_t, uint8_t *, size_t, int32_t, uint8_t *);
 
+// Imported Functions from `gristmill:plugin/store@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("get")))
+extern void __wasm_import_gristmill_plugin_store_get(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("get-many")))
+extern void __wasm_import_gristmill_plugin_store_get_many(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("gather")))
+extern void __wasm_import_gristmill_plugin_store_gather(uint8_t *, size_t, uint8_t *, size_t, int32_t, float, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("set")))
+extern void __wasm_import_gristmill_plugin_store_set(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, int32_t, int64_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("increment")))
+extern void __wasm_import_gristmill_plugin_store_increment(uint8_t *, size_t, uint8_t *, size_t, int64_t, uint8_t *);
+
 // Canonical ABI intrinsics
 
 __attribute__((__weak__, __export_name__("cabi_realloc")))
@@ -758,6 +775,85 @@ void gristmill_plugin_arrays_result_elements_fault_free(gristmill_plugin_arrays_
     gristmill_plugin_arrays_elements_free(&ptr->val.ok);
   } else {
     gristmill_plugin_arrays_fault_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_store_store_error_free(gristmill_plugin_store_store_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.not_granted);
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+    case 2: {
+      imports_string_free(&ptr->val.unavailable);
+      break;
+    }
+    case 3: {
+      imports_string_free(&ptr->val.read_only);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_store_option_own_blob_free(gristmill_plugin_store_option_own_blob_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_store_result_option_own_blob_store_error_free(gristmill_plugin_store_result_option_own_blob_store_error_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_store_option_own_blob_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_store_store_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_store_list_option_own_blob_free(gristmill_plugin_store_list_option_own_blob_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_store_option_own_blob_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_store_option_own_blob_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_store_result_list_option_own_blob_store_error_free(gristmill_plugin_store_result_list_option_own_blob_store_error_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_store_list_option_own_blob_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_store_store_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_store_result_own_tensor_store_error_free(gristmill_plugin_store_result_own_tensor_store_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_store_store_error_free(&ptr->val.err);
+  }
+}
+
+void imports_option_u64_free(imports_option_u64_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_store_result_void_store_error_free(gristmill_plugin_store_result_void_store_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_store_store_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_store_result_s64_store_error_free(gristmill_plugin_store_result_s64_store_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_store_store_error_free(&ptr->val.err);
   }
 }
 
@@ -2229,6 +2325,271 @@ bool gristmill_plugin_arrays_read(gristmill_plugin_arrays_list_borrow_tensor_t *
     return 1;
   } else {
     *err = result0.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_store_get(imports_string_t *bucket, imports_string_t *key, gristmill_plugin_store_option_own_blob_t *ret, gristmill_plugin_store_store_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_store_get((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*key).ptr, (*key).len, ptr);
+  gristmill_plugin_store_result_option_own_blob_store_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      gristmill_plugin_store_option_own_blob_t option;
+      switch ((int32_t) *((uint8_t*) (ptr + sizeof(void*)))) {
+        case 0: {
+          option.is_some = false;
+          break;
+        }
+        case 1: {
+          option.is_some = true;
+          option.val = (gristmill_plugin_store_own_blob_t) { *((int32_t*) (ptr + (4+1*sizeof(void*)))) };
+          break;
+        }
+      }
+
+      result.val.ok = option;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_store_store_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_store_get_many(imports_string_t *bucket, imports_list_string_t *keys, gristmill_plugin_store_list_option_own_blob_t *ret, gristmill_plugin_store_store_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_store_get_many((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*keys).ptr, (*keys).len, ptr);
+  gristmill_plugin_store_result_list_option_own_blob_store_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_store_list_option_own_blob_t) { (gristmill_plugin_store_option_own_blob_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_store_store_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_store_gather(imports_string_t *bucket, imports_list_string_t *keys, uint32_t width, float missing, gristmill_plugin_store_own_tensor_t *ret, gristmill_plugin_store_store_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_store_gather((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*keys).ptr, (*keys).len, (int32_t) (width), missing, ptr);
+  gristmill_plugin_store_result_own_tensor_store_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_store_own_tensor_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_store_store_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_store_set(imports_string_t *bucket, imports_string_t *key, imports_list_u8_t *value, uint64_t *maybe_ttl_ms, gristmill_plugin_store_store_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  imports_option_u64_t ttl_ms;
+  ttl_ms.is_some = maybe_ttl_ms != NULL;if (maybe_ttl_ms) {
+    ttl_ms.val = *maybe_ttl_ms;
+  }
+  int32_t option;
+  int64_t option1;
+  if ((ttl_ms).is_some) {
+    const uint64_t *payload0 = &(ttl_ms).val;
+    option = 1;
+    option1 = (int64_t) (*payload0);
+  } else {
+    option = 0;
+    option1 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_store_set((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*key).ptr, (*key).len, (uint8_t *) (*value).ptr, (*value).len, option, option1, ptr);
+  gristmill_plugin_store_result_void_store_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_store_store_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_store_increment(imports_string_t *bucket, imports_string_t *key, int64_t delta, int64_t *ret, gristmill_plugin_store_store_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(16+2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_store_increment((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*key).ptr, (*key).len, delta, ptr);
+  gristmill_plugin_store_result_s64_store_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = *((int64_t*) (ptr + 8));
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_store_store_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
     return 0;
   }
 }

@@ -730,6 +730,86 @@ typedef struct {
   } val;
 } gristmill_plugin_arrays_result_elements_fault_t;
 
+// Why a store gave no answer. The texts say what is missing, and what would grant or mend it.
+typedef struct gristmill_plugin_store_store_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     not_granted;
+    imports_string_t     invalid_argument;
+    imports_string_t     unavailable;
+    imports_string_t     read_only;
+  } val;
+} gristmill_plugin_store_store_error_t;
+
+// The tenant's document does not grant this bucket, or there is no such bucket.
+#define GRISTMILL_PLUGIN_STORE_STORE_ERROR_NOT_GRANTED 0
+// A key, a value, a width or a time is out of range, or a value in the store is not what
+// the function needs.
+#define GRISTMILL_PLUGIN_STORE_STORE_ERROR_INVALID_ARGUMENT 1
+// The store did not answer in time, cannot be reached, or answered wrongly. The same call
+// can succeed later.
+#define GRISTMILL_PLUGIN_STORE_STORE_ERROR_UNAVAILABLE 2
+// The tenant's document grants this bucket for reading only.
+#define GRISTMILL_PLUGIN_STORE_STORE_ERROR_READ_ONLY 3
+
+typedef gristmill_plugin_types_own_blob_t gristmill_plugin_store_own_blob_t;
+
+typedef struct {
+  bool is_some;
+  gristmill_plugin_store_own_blob_t val;
+} gristmill_plugin_store_option_own_blob_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_store_option_own_blob_t ok;
+    gristmill_plugin_store_store_error_t err;
+  } val;
+} gristmill_plugin_store_result_option_own_blob_store_error_t;
+
+typedef struct {
+  gristmill_plugin_store_option_own_blob_t *ptr;
+  size_t len;
+} gristmill_plugin_store_list_option_own_blob_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_store_list_option_own_blob_t ok;
+    gristmill_plugin_store_store_error_t err;
+  } val;
+} gristmill_plugin_store_result_list_option_own_blob_store_error_t;
+
+typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_store_own_tensor_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_store_own_tensor_t ok;
+    gristmill_plugin_store_store_error_t err;
+  } val;
+} gristmill_plugin_store_result_own_tensor_store_error_t;
+
+typedef struct {
+  bool is_some;
+  uint64_t val;
+} imports_option_u64_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_store_store_error_t err;
+  } val;
+} gristmill_plugin_store_result_void_store_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    int64_t ok;
+    gristmill_plugin_store_store_error_t err;
+  } val;
+} gristmill_plugin_store_result_s64_store_error_t;
+
 // Imported Functions from `gristmill:plugin/tensors@0.3.0`
 // A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
 // row-major, no padding.
@@ -904,6 +984,28 @@ extern bool gristmill_plugin_arrays_evaluate(gristmill_plugin_arrays_list_borrow
 // Run a program, and read the array `result`.
 extern bool gristmill_plugin_arrays_read(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, uint32_t result, gristmill_plugin_arrays_elements_t *ret, gristmill_plugin_arrays_fault_t *err);
 
+// Imported Functions from `gristmill:plugin/store@0.3.0`
+// The value of a key. None if the bucket does not have the key. A key has at most 1024 bytes.
+extern bool gristmill_plugin_store_get(imports_string_t *bucket, imports_string_t *key, gristmill_plugin_store_option_own_blob_t *ret, gristmill_plugin_store_store_error_t *err);
+// The values of keys, at most 4096, in their order, with one request to the store. A key that
+// the bucket does not have gives none. A value has at most 1 MiB, and the different keys of a
+// call share 16 MiB evenly: a larger value is `invalid-argument`. All values are those of one
+// moment.
+extern bool gristmill_plugin_store_get_many(imports_string_t *bucket, imports_list_string_t *keys, gristmill_plugin_store_list_option_own_blob_t *ret, gristmill_plugin_store_store_error_t *err);
+// The rows of keys, at most 4096, as a float32 tensor of the shape [keys, width], with one
+// request to the store. A value is `width` little-endian float32, as NumPy's `tobytes` writes
+// them; one of another length is `invalid-argument`. The row of a key that the bucket does not
+// have is filled with `missing`, and that of a key with an empty value, too. The values never
+// reach the plugin's memory.
+extern bool gristmill_plugin_store_gather(imports_string_t *bucket, imports_list_string_t *keys, uint32_t width, float missing, gristmill_plugin_store_own_tensor_t *ret, gristmill_plugin_store_store_error_t *err);
+// Set the value of a key, of at most 1 MiB. After `ttl-ms` milliseconds the store forgets it;
+// none keeps it. In a trial nothing is set.
+extern bool gristmill_plugin_store_set(imports_string_t *bucket, imports_string_t *key, imports_list_u8_t *value, uint64_t *maybe_ttl_ms, gristmill_plugin_store_store_error_t *err);
+// Add to the whole number that a key has as decimal text, or to 0. Returns the sum. It is one
+// step in the store: no other change falls between reading and writing. In a trial the sum is
+// that of the number which the key has, and nothing is added.
+extern bool gristmill_plugin_store_increment(imports_string_t *bucket, imports_string_t *key, int64_t delta, int64_t *ret, gristmill_plugin_store_store_error_t *err);
+
 // Helper Functions
 
 void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
@@ -1051,6 +1153,24 @@ void gristmill_plugin_arrays_list_made_free(gristmill_plugin_arrays_list_made_t 
 void gristmill_plugin_arrays_result_list_made_fault_free(gristmill_plugin_arrays_result_list_made_fault_t *ptr);
 
 void gristmill_plugin_arrays_result_elements_fault_free(gristmill_plugin_arrays_result_elements_fault_t *ptr);
+
+void gristmill_plugin_store_store_error_free(gristmill_plugin_store_store_error_t *ptr);
+
+void gristmill_plugin_store_option_own_blob_free(gristmill_plugin_store_option_own_blob_t *ptr);
+
+void gristmill_plugin_store_result_option_own_blob_store_error_free(gristmill_plugin_store_result_option_own_blob_store_error_t *ptr);
+
+void gristmill_plugin_store_list_option_own_blob_free(gristmill_plugin_store_list_option_own_blob_t *ptr);
+
+void gristmill_plugin_store_result_list_option_own_blob_store_error_free(gristmill_plugin_store_result_list_option_own_blob_store_error_t *ptr);
+
+void gristmill_plugin_store_result_own_tensor_store_error_free(gristmill_plugin_store_result_own_tensor_store_error_t *ptr);
+
+void imports_option_u64_free(imports_option_u64_t *ptr);
+
+void gristmill_plugin_store_result_void_store_error_free(gristmill_plugin_store_result_void_store_error_t *ptr);
+
+void gristmill_plugin_store_result_s64_store_error_free(gristmill_plugin_store_result_s64_store_error_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void imports_string_set(imports_string_t *ret, const char*s);

@@ -13,7 +13,7 @@ wit_bindgen::generate!({
     additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece", "made"],
 });
 
-pub use gristmill::plugin::{arrays, image, json, log, prepare, tensors, types};
+pub use gristmill::plugin::{arrays, image, json, log, prepare, store, tensors, types};
 pub use worlds::handler::gristmill::plugin::models;
 
 pub mod worlds {
@@ -37,6 +37,7 @@ pub mod worlds {
                         "gristmill:plugin/prepare@0.3.0": crate::bindings::prepare,
                         "gristmill:plugin/json@0.3.0": crate::bindings::json,
                         "gristmill:plugin/arrays@0.3.0": crate::bindings::arrays,
+                        "gristmill:plugin/store@0.3.0": crate::bindings::store,
                         $($own: generate,)?
                     },
                 });

@@ -11,6 +11,7 @@ use std::string::FromUtf8Error;
 use std::{fmt, io};
 
 use crate::bindings::image::ImageError;
+use crate::store::StoreError;
 use crate::{BlobError, Failure, HandleError, InferError, JsonError, TensorError};
 
 impl Failure {
@@ -110,6 +111,7 @@ failures_of_handlers! {
     BlobError,
     JsonError,
     ImageError,
+    StoreError,
 }
 
 /// A tensor that cannot be made is the plugin's fault.
@@ -124,6 +126,13 @@ impl From<TensorError> for Failure {
             | TensorError::InvalidElement(text)
             | TensorError::InvalidArgument(text) => text,
         })
+    }
+}
+
+/// A store that gives no answer is not the client's fault.
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(error.text().to_owned())
     }
 }
 

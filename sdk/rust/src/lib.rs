@@ -106,6 +106,11 @@
 //! `?` returns an error of a model as it is, and the client gets what it would get from a pipeline
 //! without a handler. A handler that can do without a model matches on the [`InferError`].
 //!
+//! # Stores
+//!
+//! [`store`] has values by key, in stores that the operator binds, such as Redis: one call gathers
+//! the features of all items as a tensor.
+//!
 //! # Failures
 //!
 //! `?` turns errors into a [`Failure`], and in a handler into a [`HandleError`] with that failure.
@@ -153,6 +158,7 @@ mod random;
 mod reference;
 mod request;
 mod response;
+pub mod store;
 mod tensor;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;

@@ -12,5 +12,6 @@ pub mod json;
 pub mod log;
 pub mod models;
 pub mod prepare;
+pub mod store;
 pub mod tensors;
 pub mod types;

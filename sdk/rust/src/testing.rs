@@ -41,7 +41,8 @@
 //! # Ok::<(), Failure>(())
 //! ```
 //!
-//! The models of a [`Handler`](crate::Handler) are functions here: see [`model`].
+//! The models of a [`Handler`](crate::Handler) are functions here: see [`model`]. Stores are maps:
+//! see [`store`].
 
 use std::rc::Rc;
 
@@ -49,6 +50,7 @@ use serde::Serialize;
 
 pub use crate::bindings::log::LogLine;
 use crate::bindings::models;
+use crate::bindings::store as host_store;
 use crate::{Blob, Context, Field, InferError, NamedTensor, Outputs, Part, Request, Tensor};
 
 /// A context of tenant, pipeline, model and request `"test"`, with empty settings and ten seconds
@@ -252,6 +254,53 @@ pub struct RegisteredModel(Rc<models::Model>);
 impl Drop for RegisteredModel {
     fn drop(&mut self) {
         models::remove(&self.0);
+    }
+}
+
+/// Let this thread's calls of the store `name` find the values of the returned one, until it is
+/// dropped. Of stores of one name, the last one counts. Calls of a store that no test has made end
+/// in [`StoreError::NotGranted`](crate::store::StoreError::NotGranted).
+///
+/// ```
+/// use gristmill_plugin::{store, testing};
+///
+/// let features = testing::store("features");
+/// features.put("user:7", 0.5_f32.to_le_bytes());
+/// let rows = store::gather("features", &["user:7", "user:8"], 1, -1.0)?;
+/// assert_eq!(rows.view::<f32>().unwrap().as_slice(), [0.5, -1.0]);
+/// # Ok::<(), store::StoreError>(())
+/// ```
+pub fn store(name: &str) -> TestStore {
+    let bucket = Rc::<host_store::Bucket>::default();
+    host_store::register(name, Rc::clone(&bucket));
+    TestStore(bucket)
+}
+
+/// A store of a test. It is there until this is dropped.
+#[must_use = "the store is there until this value is dropped"]
+pub struct TestStore(Rc<host_store::Bucket>);
+
+impl TestStore {
+    /// As a tenant has it whose document grants it for reading only.
+    pub fn read_only(self) -> Self {
+        self.0.is_read_only.set(true);
+        self
+    }
+
+    /// Set the value of a key.
+    pub fn put(&self, key: &str, value: impl AsRef<[u8]>) {
+        self.0.values.borrow_mut().insert(key.into(), value.as_ref().into());
+    }
+
+    /// The value of a key.
+    pub fn value(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.values.borrow().get(key).cloned()
+    }
+}
+
+impl Drop for TestStore {
+    fn drop(&mut self) {
+        host_store::remove(&self.0);
     }
 }
 

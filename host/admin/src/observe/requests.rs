@@ -37,8 +37,9 @@ pub(crate) fn collect(observed: &Observed, snapshot: &Snapshot, collected: &mut 
     slots.collect_other(collected);
     slots.collect(&figures, collected);
     observed.edges.collect(collected);
-    // Staging is a part of a batch's run.
-    let stages = Stage::ALL.into_iter().filter(|stage| *stage != Stage::Staging);
+    // Staging is a part of a batch's run, and a look-up a part of a plugin's call.
+    let is_own = |stage: &Stage| !matches!(stage, Stage::Staging | Stage::Lookup);
+    let stages = Stage::ALL.into_iter().filter(is_own);
     let mut active: BTreeMap<&str, u64> = stages.map(|stage| (stage.name(), 0)).collect();
     for request in observed.requests.underway() {
         *active.entry(request.stage.name()).or_default() += 1;

@@ -7,7 +7,7 @@
 use gristmill_core::Name;
 use gristmill_state::{
     BatchWith, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec, SentKey,
-    TenantDocument, VersionPolicy,
+    TenantDocument, VersionPolicy, read_stores,
 };
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
@@ -65,6 +65,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let models = document.list("models", model).unwrap_or_default();
     let quota = document.nested("quota", QuotaSpec::read);
     let policy = VersionPolicy::read(&mut document, POLICY, PLUGIN_VERSIONS_MAX);
+    let stores = read_stores(&mut document);
     let mut faults = document.finish();
     quota.check(&mut faults);
     policy.check(POLICY, PLUGIN_VERSIONS_MAX, &mut faults);
@@ -104,6 +105,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         models,
         quota,
         plugin_version_policy,
+        stores,
     };
     (document, faults)
 }

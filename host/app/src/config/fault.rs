@@ -39,6 +39,9 @@ pub(crate) enum Fault {
     /// A file of TLS cannot be used.
     #[error("{key} is {path:?}: {source}")]
     Tls { key: &'static str, path: PathBuf, source: TlsError },
+    /// A store cannot be bound. The text has the key and what it must be.
+    #[error("{0}")]
+    Store(String),
     /// Two planes have the same address.
     #[error("{first} and {second} are both {address}")]
     SameAddress { first: &'static str, second: &'static str, address: SocketAddr },

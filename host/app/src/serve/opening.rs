@@ -7,8 +7,9 @@ use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_cli::runner_config;
 use gristmill_control::{Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
+use gristmill_outbound::Buckets;
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig, child_limits};
+use gristmill_sandbox::{Compiler, NoStores, Sandbox, SandboxConfig, Stores, child_limits};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
@@ -107,6 +108,10 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         memory_bytes: config.models.model_proof_memory_bytes,
     };
     let store = store.into();
+    let stores: Arc<dyn Stores> = match config.stores.is_empty() {
+        true => Arc::new(NoStores),
+        false => Arc::new(Buckets::new(config.stores.clone())?),
+    };
     let parts = ControlParts {
         store,
         sandbox,
@@ -122,6 +127,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         samples_timeout: config.uploads.samples_timeout,
         progress,
         figures,
+        stores,
         following,
     };
     Ok(Control::open(parts).await?)

@@ -23,6 +23,7 @@ mod photos;
 mod pictures;
 mod sources;
 mod stock_tools;
+mod stores;
 mod straight_line;
 mod wasi;
 mod wasip2;

@@ -2,8 +2,8 @@
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it.
 //!   `planes` are those of this process, for tests that need no plugin and no model;
 //! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands
-//!   between; `tls` has certificates; `s3` is an object store whose calls may fail; `collector`
-//!   receives traces;
+//!   between; `tls` has certificates; `s3` is an object store whose calls may fail, and `redis`
+//!   a store of values by key; `collector` receives traces;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it, `admin_api` calls its admin API; `files` has the plugins, models
 //!   and images;
@@ -38,6 +38,7 @@ pub(crate) mod planes;
 pub(crate) mod protobuf;
 pub(crate) mod proxy;
 pub(crate) mod raw;
+pub(crate) mod redis;
 pub(crate) mod s3;
 pub(crate) mod scores;
 pub(crate) mod server;

@@ -7,7 +7,7 @@ use gristmill_batch::{LAST_PRIORITY, Lane};
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_metrics::RequestTarget;
 use gristmill_metrics::usage::Counter;
-use gristmill_sandbox::{HandlerPlugin, LineSource, Plugin, PluginPair};
+use gristmill_sandbox::{HandlerPlugin, LineSource, Plugin, PluginPair, TenantStores};
 use gristmill_snapshot::{
     Access, Candidate, Capture, Direct, Evaluation, Handler, HandlerModel, KeptVersion, ModelState,
     Pair, Pipeline, PluginState, Program, Route, Takes, Tenant, TenantQuota,
@@ -156,6 +156,7 @@ impl TenantBuilder<'_> {
         {
             // Behind all requests of clients.
             route.priority = Some(LAST_PRIORITY);
+            route.stores = self.stores(true);
         }
         let takes = match shadows {
             Some(shadows) => {
@@ -232,6 +233,7 @@ impl TenantBuilder<'_> {
             priority: spec.priority,
             limits,
             quota: quota.clone(),
+            stores: self.stores(false),
             figures: self.accounts.figures(self.id, RequestTarget::Pipeline(name.clone())),
             usage: self.usage(name, &spec.program),
             capture: None,
@@ -273,6 +275,11 @@ impl TenantBuilder<'_> {
                 })
             }
         })
+    }
+
+    /// The stores that the plugins of a pipeline, or of its shadow, may use.
+    fn stores(&self, is_shadow: bool) -> Option<Arc<TenantStores>> {
+        self.accounts.stores(self.id, &self.desired_tenant.spec.stores, is_shadow)
     }
 
     /// What counts the use of a pipeline's requests: a counter for each of its models.

@@ -56,6 +56,7 @@ fn spec_of(
         models,
         quota,
         plugin_version_policy,
+        stores,
     } = document.clone();
     TenantSpec {
         open,
@@ -66,6 +67,7 @@ fn spec_of(
         models,
         quota,
         plugin_version_policy,
+        stores,
     }
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::release::quota::QuotaSpec;
+use crate::release::store_grants::{StoreGrant, StoreGrants};
 use crate::release::version_policy::VersionPolicy;
 use crate::schema::{ModelNameText, NameText};
 
@@ -41,6 +42,9 @@ pub struct TenantSpec {
     /// The versions of its plugins that stay loaded beside the newest ones.
     #[serde(skip_serializing_if = "VersionPolicy::is_default")]
     pub plugin_version_policy: VersionPolicy,
+    /// The stores that its plugins may use. There are none up to format 9 of the log.
+    #[serde(skip_serializing_if = "StoreGrants::is_empty")]
+    pub stores: StoreGrants,
 }
 
 /// The tenants whose rows may share a batch with a tenant's rows.
@@ -92,6 +96,9 @@ pub struct TenantDocument {
     /// The versions of its plugins that stay loaded beside the newest ones.
     #[schema(value_type = Option<VersionPolicy>)]
     pub plugin_version_policy: VersionPolicy,
+    /// The stores that its plugins may use, by their names on the server.
+    #[schema(value_type = Option<BTreeMap<String, StoreGrant>>)]
+    pub stores: StoreGrants,
 }
 
 /// A key that a client sends.
@@ -126,6 +133,7 @@ impl Default for TenantSpec {
             models: BTreeSet::new(),
             quota: QuotaSpec::default(),
             plugin_version_policy: VersionPolicy::default(),
+            stores: StoreGrants::new(),
         }
     }
 }

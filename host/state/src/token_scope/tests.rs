@@ -4,6 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::release::change::ReleaseNote;
 use crate::release::quota::QuotaSpec;
+use crate::release::store_grants::StoreGrant;
 use crate::release::tenant::{SentKey, TenantDocument};
 use crate::release::token::{Role, TokenDocument, TokenSpec};
 use crate::release::version_policy::VersionPolicy;
@@ -68,6 +69,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         models: [].into(),
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),
+        stores: Default::default(),
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
@@ -134,6 +136,7 @@ fn what_follows_from_a_change_stays_within_the_reach_too() {
         TenantSpec { weight: 9, ..spec.clone() },
         TenantSpec { plugin_version_policy, ..spec.clone() },
         TenantSpec { open: true, ..spec.clone() },
+        TenantSpec { stores: [(name("features"), StoreGrant::Read)].into(), ..spec.clone() },
         TenantSpec { models: [name("secret")].into(), ..spec.clone() },
         TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..spec.clone() },
     ] {

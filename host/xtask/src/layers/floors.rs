@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 24] = [
+const FLOORS: [(&str, u8); 25] = [
     ("gristmill-core", 0),
     ("gristmill-log", 0),
     ("gristmill-platform", 0),
@@ -22,6 +22,7 @@ const FLOORS: [(&str, u8); 24] = [
     ("gristmill-profile", 1),
     ("gristmill-otlp", 2),
     ("gristmill-sandbox", 2),
+    ("gristmill-outbound", 3),
     ("gristmill-snapshot", 3),
     ("gristmill-serve", 4),
     ("gristmill-state", 4),

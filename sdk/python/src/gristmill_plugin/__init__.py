@@ -18,7 +18,7 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import image, json, log, models, numpy
+from . import image, json, log, models, numpy, store
 from .blob import Blob
 from .failure import (
     Failure,
@@ -75,4 +75,5 @@ __all__ = [
     "models",
     "numpy",
     "shortest_float32",
+    "store",
 ]

@@ -15,6 +15,7 @@ import json as standard_json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from . import checks
@@ -31,14 +32,17 @@ from .plugin import (
 )
 from .reference import log as reference_log
 from .reference import models, tensors, types
+from .reference import store as reference_store
 from .reference.result import Err
 from .request import Context, Request
 from .response import Response
 from .tensor import Elements, Tensor
 
 LogLine = reference_log.Line
+Bucket = reference_store.Bucket
 
 __all__ = [
+    "Bucket",
     "Failed",
     "LogLine",
     "Part",
@@ -49,6 +53,7 @@ __all__ = [
     "postprocess",
     "preprocess",
     "request",
+    "store",
 ]
 
 
@@ -170,6 +175,27 @@ def model(
             del models.registered[name]
         else:
             models.registered[name] = before
+
+
+@contextmanager
+def store(
+    name: str, values: Mapping[str, bytes] = MappingProxyType({}), *, read_only: bool = False
+) -> Iterator[Bucket]:
+    """A store with these values within the `with` block. `fault` makes it unavailable.
+
+        with testing.store("features", {"user:7": row.tobytes()}) as features:
+            plugin.preprocess(testing.context(), request)
+            features.fault = "no answer"
+    """
+    before = reference_store.buckets.get(name)
+    bucket = reference_store.Bucket(dict(values), read_only)
+    reference_store.buckets[name] = bucket
+    try:
+        yield bucket
+    finally:
+        del reference_store.buckets[name]
+        if before is not None:
+            reference_store.buckets[name] = before
 
 
 def preprocess(plugin: Preprocessor, context: Context, request: Request) -> Prepared | Failed:

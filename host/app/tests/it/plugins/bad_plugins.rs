@@ -286,6 +286,9 @@ fn what_the_host_computes_for_a_guest_is_charged() {
     for deed in ["blob-bytes", "blob-base64", "blob-slices", "blob-huge"] {
         deeds.ends(deed);
     }
+    for deed in ["store-for-ever", "store-keys"] {
+        deeds.ends(deed);
+    }
     deeds.body = format!("{{\"x\":[{}0]}}", "0.123456789,".repeat(300_000)).into_bytes();
     for deed in ["json-read", "json-write", "json-lists"] {
         deeds.ends(deed);

@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 42] = [
+const ALONE: [(&str, &[End]); 44] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -70,6 +70,8 @@ const ALONE: [(&str, &[End]); 42] = [
     ("json-write", &[TIMEOUT, OUT_OF_MEMORY]),
     ("json-lists", &[FAILED]),
     ("softmax", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("store-for-ever", &[TIMEOUT]),
+    ("store-keys", &[HARMLESS]),
     ("tensor-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pixels-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("read-body", &[TIMEOUT, OUT_OF_MEMORY]),

@@ -30,7 +30,7 @@ use gristmill_log::Log;
 use gristmill_metrics::LabelSlots;
 use gristmill_metrics::usage::UsageStore;
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_sandbox::{NoStores, Sandbox, SandboxConfig};
 use gristmill_snapshot::Operator;
 use gristmill_state::SampleAnswer;
 use gristmill_store::Store;
@@ -256,6 +256,7 @@ async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Con
         samples_timeout: TIMEOUT,
         progress: Progress::default(),
         figures: FigureParts { label_slots: LabelSlots::new(1).into(), usage: usage.into() },
+        stores: Arc::new(NoStores),
         following: None,
     };
     Control::open(parts).await.unwrap()

@@ -117,6 +117,7 @@ impl Host {
             priority: None,
             limits: self.limits.clone(),
             quota,
+            stores: None,
             figures: Arc::new(figures),
             usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,
@@ -189,8 +190,9 @@ impl Host {
         let loaded = self.sandbox.load(digest, content).await;
         let plugin = Arc::new(loaded.with_context(cannot)?);
         let limits = &self.limits.plugin;
-        let probed =
-            plugin.probe(Grant { limits, account, lines: None, usage: None, models: None }).await;
+        let probed = plugin
+            .probe(Grant { limits, account, lines: None, usage: None, models: None, stores: None })
+            .await;
         probed.context("it cannot be instantiated").with_context(cannot)?;
         Ok((plugin, digest))
     }

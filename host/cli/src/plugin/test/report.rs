@@ -118,7 +118,7 @@ fn medians(runs: &[Ran]) -> (Duration, Stages) {
 }
 
 fn usage_text(usage: &CallUsage, limits: &PluginLimits) -> String {
-    let CallUsage { cpu, cpu_limit, memory_bytes, host_memory_bytes } = *usage;
+    let CallUsage { cpu, cpu_limit, memory_bytes, host_memory_bytes, .. } = *usage;
     format!(
         "CPU {} of {} ms, memory {} of {} MiB, tensors and pictures {} of {} MiB",
         ms(cpu),

@@ -1,0 +1,273 @@
+//! The connection of one tenant to a server, which the tenant's calls share, with many of them
+//! under way.
+//!
+//! It is made at the first call, and again after it failed. Making one takes its own time: a call
+//! that cannot wait so long fails, and a later one finds the connection. `breaker` bounds how often
+//! that is tried.
+//!
+//! Invariants:
+//! - after an answer that cannot be read, no call that is under way on the same connection takes
+//!   its own for right, and the connection is not used again: answers may belong to other calls;
+//! - a connection that gives no answers for a while is not used again, however short the deadlines
+//!   of its calls are.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use gristmill_core::Name;
+use parking_lot::Mutex;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, ErrorKind, Pipeline, RedisError, RedisResult, Value};
+use tokio::time::timeout_at;
+
+use crate::answers::Refusal;
+use crate::breaker::Breaker;
+
+/// The time for making a connection, with TLS and the password.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The messages that may wait to be written to the connection. They are few, because they stay
+/// there, and count no longer, if their calls end before. Other calls wait for a place.
+const WAITING_MAX: usize = 16;
+
+/// How long a connection may give no answers at least, if its bucket's timeout is shorter.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+
+/// Why a call got no answer.
+#[derive(Debug)]
+pub(crate) enum LinkError {
+    /// Calls fail at once, for so long.
+    Paused(Duration),
+    /// There was no answer in time.
+    TooLate,
+    /// The answer is not one to this command.
+    Garbage,
+    /// The server refuses the command.
+    Refused(Refusal),
+    /// The connection cannot be made, or it failed.
+    Broken(RedisError),
+}
+
+/// Commands that are sent together.
+pub(crate) struct Commands {
+    pub(crate) pipeline: Pipeline,
+    /// Whether they change nothing, so that they can be sent again.
+    pub(crate) only_read: bool,
+}
+
+/// When a call ends at the latest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    pub(crate) at: Instant,
+    /// The time that the server may take.
+    pub(crate) timeout: Duration,
+    /// Whether the server had all of that time. If not, a late answer says nothing about the
+    /// server.
+    pub(crate) is_whole: bool,
+}
+
+/// A connection that is being made, or was made.
+type Connecting = Shared<BoxFuture<'static, RedisResult<MultiplexedConnection>>>;
+
+/// A tenant's connection to one server.
+pub(crate) struct Link {
+    client: Client,
+    /// For the log.
+    address: String,
+    tenant: Name,
+    breaker: Breaker,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    connection: Option<Arc<Connection>>,
+    last_used: Instant,
+}
+
+/// One connection.
+struct Connection {
+    connecting: Connecting,
+    /// Whether it gave an answer that cannot be read.
+    is_poisoned: AtomicBool,
+    /// When the first call was sent that had no answer yet, if there is none since.
+    silent_since: Mutex<Option<Instant>>,
+}
+
+impl Link {
+    /// A connection to the server of `client` at `address`, which is not made yet.
+    pub(crate) fn new(client: Client, address: String, tenant: Name) -> Self {
+        let current = Current { connection: None, last_used: Instant::now() };
+        let (breaker, current) = (Breaker::default(), Mutex::new(current));
+        Self { client, address, tenant, breaker, current }
+    }
+
+    /// When a call last took the connection.
+    pub(crate) fn last_used(&self) -> Instant {
+        self.current.lock().last_used
+    }
+
+    /// Send commands together, and read their answers with `read`, which gives none for those that
+    /// cannot be. This is called on the runtime on which the connection lives.
+    pub(crate) async fn ask<T>(
+        &self,
+        commands: &Commands,
+        until: Until,
+        read: impl FnOnce(Vec<Value>) -> Option<T>,
+    ) -> Result<T, LinkError> {
+        self.breaker.admit(Instant::now()).map_err(LinkError::Paused)?;
+        let mut connection = self.connection();
+        let was_made = connection.is_made();
+        let mut answer = connection.ask(&commands.pipeline, until).await;
+        if was_made && commands.only_read && matches!(answer, Err(LinkError::Broken(_))) {
+            // The server may have closed it while nobody used it.
+            self.drop_connection(&connection);
+            connection = self.connection();
+            answer = connection.ask(&commands.pipeline, until).await;
+        }
+        let answer = match answer.and_then(|answer| read(answer).ok_or(LinkError::Garbage)) {
+            Ok(_) | Err(LinkError::Refused(_)) if connection.is_poisoned() => {
+                Err(LinkError::Garbage)
+            }
+            answer => answer,
+        };
+        self.note(&connection, answer.as_ref().err(), until);
+        answer
+    }
+
+    /// The connection. It is made if there is none.
+    fn connection(&self) -> Arc<Connection> {
+        let mut current = self.current.lock();
+        current.last_used = Instant::now();
+        if let Some(connection) = current.connection.as_ref().filter(|known| !known.has_failed()) {
+            return connection.clone();
+        }
+        let client = self.client.clone();
+        let making = async move {
+            let config = AsyncConnectionConfig::new()
+                .set_connection_timeout(Some(CONNECT_TIMEOUT))
+                .set_response_timeout(None)
+                .set_pipeline_buffer_size(WAITING_MAX);
+            client.get_multiplexed_async_connection_with_config(&config).await
+        };
+        // A panic would stay in the shared future, and end each call that waits for it.
+        let making = AssertUnwindSafe(making).catch_unwind().map(|made| {
+            let panicked = (ErrorKind::Client, "the client panicked while it connected");
+            made.unwrap_or_else(|_| Err(RedisError::from(panicked)))
+        });
+        let connection = Arc::new(Connection::new(making.boxed().shared()));
+        // It is made also if the call that needs it cannot wait so long. It ends by its timeout.
+        drop(tokio::spawn(connection.connecting.clone().map(drop)));
+        current.connection = Some(connection.clone());
+        connection
+    }
+
+    /// Use this connection no more. Returns whether it was the one in use.
+    fn drop_connection(&self, connection: &Arc<Connection>) -> bool {
+        let mut current = self.current.lock();
+        current.connection.take_if(|known| Arc::ptr_eq(known, connection)).is_some()
+    }
+
+    /// Note the outcome of a call.
+    fn note(&self, connection: &Arc<Connection>, error: Option<&LinkError>, until: Until) {
+        let (server, tenant, now) = (self.address.as_str(), self.tenant.as_str(), Instant::now());
+        let error = match error {
+            Some(error) if !matches!(error, LinkError::Refused(_)) => error,
+            _ => {
+                connection.answered();
+                if self.breaker.succeeded() {
+                    tracing::info!(server, tenant, "a store answers again");
+                }
+                return;
+            }
+        };
+        match error {
+            LinkError::TooLate => {
+                let silent = connection.silent(now);
+                let is_dead = silent >= until.timeout.max(SILENCE_MIN);
+                if is_dead && self.drop_connection(connection) {
+                    let silent_ms = silent.as_millis();
+                    tracing::warn!(server, tenant, silent_ms, "a silent connection is dropped");
+                }
+                if !until.is_whole {
+                    return;
+                }
+            }
+            LinkError::Garbage => {
+                connection.is_poisoned.store(true, Ordering::Relaxed);
+                self.drop_connection(connection);
+            }
+            _ => {
+                self.drop_connection(connection);
+            }
+        }
+        if self.breaker.failed(now) {
+            let error = reason(error);
+            tracing::warn!(server, tenant, error, "a store does not answer");
+        }
+    }
+}
+
+impl Connection {
+    fn new(connecting: Connecting) -> Self {
+        let (is_poisoned, silent_since) = (AtomicBool::new(false), Mutex::default());
+        Self { connecting, is_poisoned, silent_since }
+    }
+
+    fn is_made(&self) -> bool {
+        matches!(self.connecting.peek(), Some(Ok(_)))
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.connecting.peek(), Some(Err(_)))
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.is_poisoned.load(Ordering::Relaxed)
+    }
+
+    fn answered(&self) {
+        *self.silent_since.lock() = None;
+    }
+
+    /// How long there have been calls without any answer. None of them may wait just now.
+    fn silent(&self, now: Instant) -> Duration {
+        let since = *self.silent_since.lock();
+        since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    fn asked(&self, now: Instant) {
+        self.silent_since.lock().get_or_insert(now);
+    }
+
+    /// The answers to these commands.
+    async fn ask(&self, commands: &Pipeline, until: Until) -> Result<Vec<Value>, LinkError> {
+        let asking = async {
+            let mut made = self.connecting.clone().await.map_err(LinkError::Broken)?;
+            // A connection that is being made may take longer than a call.
+            self.asked(Instant::now());
+            let answer = commands.query_async::<Vec<Value>>(&mut made).await;
+            answer.map_err(|error| match Refusal::of(&error) {
+                Some(refusal) => LinkError::Refused(refusal),
+                None => LinkError::Broken(error),
+            })
+        };
+        timeout_at(until.at.into(), asking).await.unwrap_or(Err(LinkError::TooLate))
+    }
+}
+
+fn reason(error: &LinkError) -> String {
+    match error {
+        LinkError::Broken(error) => error.to_string(),
+        LinkError::Refused(refusal) => refusal.to_string(),
+        LinkError::TooLate => "no answer in time".to_owned(),
+        LinkError::Garbage => "the answer is not one to the command".to_owned(),
+        LinkError::Paused(_) => "it failed before".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

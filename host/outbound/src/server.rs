@@ -1,0 +1,88 @@
+//! One server, and the links to it: one for each tenant that asks it.
+//!
+//! Calls of a tenant with large answers, or with deadlines that are too short for any answer, hold
+//! up and pause only its own further calls.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_core::Name;
+use parking_lot::Mutex;
+use redis::{Client, RedisResult};
+
+use crate::link::Link;
+use crate::password::Password;
+use crate::redis_url::RedisUrl;
+
+/// How long a link stays that nobody uses.
+pub(crate) const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// A server.
+pub(crate) struct Server {
+    client: Client,
+    /// For the log.
+    address: String,
+    /// By the names of the tenants.
+    links: Mutex<HashMap<Name, Arc<Link>>>,
+}
+
+impl Server {
+    /// A server, to which no connection is made yet.
+    ///
+    /// # Errors
+    /// The client refuses the URL.
+    pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> RedisResult<Self> {
+        let mut info = url.connection_info()?;
+        if let Some(password) = password {
+            let settings = info.redis_settings().clone().set_password(password.as_str());
+            info = info.set_redis_settings(settings);
+        }
+        let (client, address) = (Client::open(info)?, url.to_string());
+        Ok(Self { client, address, links: Mutex::default() })
+    }
+
+    /// The tenant's link.
+    pub(crate) fn link(&self, tenant: &Name) -> Arc<Link> {
+        let mut links = self.links.lock();
+        if let Some(link) = links.get(tenant) {
+            return link.clone();
+        }
+        let link = Link::new(self.client.clone(), self.address.clone(), tenant.clone());
+        let link = Arc::new(link);
+        links.insert(tenant.clone(), link.clone());
+        link
+    }
+
+    /// Drop the links that nobody uses, nor did for a while.
+    pub(crate) fn drop_idle(&self, now: Instant) {
+        let is_kept = |link: &Arc<Link>| {
+            Arc::strong_count(link) > 1
+                || now.saturating_duration_since(link.last_used()) < IDLE_MAX
+        };
+        self.links.lock().retain(|_, link| is_kept(link));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_has_one_link_until_it_is_idle() {
+        let server = Server::new(&"redis://127.0.0.1:1".parse().unwrap(), None).unwrap();
+        let [acme, beta] = ["acme", "beta"].map(|name| name.parse().unwrap());
+        let link = server.link(&acme);
+        assert!(Arc::ptr_eq(&link, &server.link(&acme)));
+        assert!(!Arc::ptr_eq(&link, &server.link(&beta)));
+        server.drop_idle(Instant::now());
+        assert_eq!(server.links.lock().len(), 2);
+        server.drop_idle(Instant::now() + IDLE_MAX);
+        // A call uses it.
+        assert!(Arc::ptr_eq(&link, &server.link(&acme)));
+        assert_eq!(server.links.lock().len(), 1);
+        drop(link);
+        server.drop_idle(Instant::now() + IDLE_MAX);
+        assert_eq!(server.links.lock().len(), 0);
+    }
+}

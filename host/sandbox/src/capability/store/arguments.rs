@@ -1,0 +1,109 @@
+//! The keys and values that a plugin gives, and their bounds.
+
+use std::collections::HashMap;
+
+use crate::stores::{StoreFault, shown};
+
+/// Maximum keys of a call.
+const KEYS_MAX: usize = 4096;
+
+/// Maximum bytes of a key.
+const KEY_BYTES_MAX: usize = 1024;
+
+/// Maximum bytes of a value.
+pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// The work that a key takes, as the bytes that take as long to be read.
+const KEY_WORK_BYTES: usize = 256;
+
+/// Keys without those that stand there before.
+pub(super) struct Distinct<'a> {
+    pub(super) keys: Vec<&'a str>,
+    /// The place of each key of the list among them.
+    pub(super) places: Vec<usize>,
+}
+
+impl<'a> Distinct<'a> {
+    pub(super) fn of(list: &'a [String]) -> Self {
+        let mut known = HashMap::with_capacity(list.len());
+        let mut keys = Vec::with_capacity(list.len());
+        let mut places = Vec::with_capacity(list.len());
+        for key in list {
+            let place = *known.entry(key.as_str()).or_insert(keys.len());
+            if place == keys.len() {
+                keys.push(key.as_str());
+            }
+            places.push(place);
+        }
+        Self { keys, places }
+    }
+}
+
+/// The work that a request with these keys takes, as bytes that are read.
+pub(super) fn work_of(keys: &[String]) -> usize {
+    let bytes: usize = keys.iter().map(String::len).sum();
+    bytes + keys.len() * KEY_WORK_BYTES
+}
+
+pub(super) fn check_keys(keys: &[String]) -> Result<(), StoreFault> {
+    if keys.len() > KEYS_MAX {
+        let text = format!("{} keys are over the limit of {KEYS_MAX} for one call", keys.len());
+        return Err(StoreFault::invalid(text));
+    }
+    keys.iter().try_for_each(|key| check_key(key))
+}
+
+pub(super) fn check_key(key: &str) -> Result<(), StoreFault> {
+    match key.len() {
+        0 => Err(StoreFault::invalid("a key is empty")),
+        1..=KEY_BYTES_MAX => Ok(()),
+        bytes => Err(StoreFault::invalid(format!(
+            "the key {:?} of {bytes} bytes is over the limit of {KEY_BYTES_MAX}",
+            shown(key)
+        ))),
+    }
+}
+
+pub(super) fn check_value(value: &[u8], ttl_ms: Option<u64>) -> Result<(), StoreFault> {
+    if value.len() > VALUE_BYTES_MAX {
+        let bytes = value.len();
+        let text = format!("a value of {bytes} bytes is over the limit of {VALUE_BYTES_MAX}");
+        return Err(StoreFault::invalid(text));
+    }
+    match ttl_ms {
+        Some(0) => Err(StoreFault::invalid("ttl-ms is 0: must be at least 1")),
+        Some(ttl_ms) if i64::try_from(ttl_ms).is_err() => {
+            Err(StoreFault::invalid(format!("ttl-ms is {ttl_ms}: must be at most {}", i64::MAX)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_values_have_bounds() {
+        let text = |checked: Result<(), StoreFault>| checked.unwrap_err().text;
+        check_keys(&["a".to_owned(), "b".repeat(KEY_BYTES_MAX)]).unwrap();
+        assert_eq!(text(check_keys(&["a".to_owned(), String::new()])), "a key is empty");
+        let many = vec!["a".to_owned(); KEYS_MAX + 1];
+        assert_eq!(text(check_keys(&many)), "4097 keys are over the limit of 4096 for one call");
+        let long = text(check_key(&"k".repeat(KEY_BYTES_MAX + 1)));
+        assert!(long.ends_with("of 1025 bytes is over the limit of 1024"), "{long}");
+        check_value(&[0; 9], Some(1)).unwrap();
+        assert!(text(check_value(&[], Some(0))).contains("ttl-ms is 0"));
+        assert!(text(check_value(&[], Some(u64::MAX))).contains("must be at most"));
+        let large = text(check_value(&vec![0; VALUE_BYTES_MAX + 1], None));
+        assert_eq!(large, "a value of 1048577 bytes is over the limit of 1048576");
+    }
+
+    #[test]
+    fn a_key_that_stands_several_times_is_asked_for_once() {
+        let list = ["b", "a", "b"].map(str::to_owned);
+        let Distinct { keys, places } = Distinct::of(&list);
+        assert_eq!((keys, places), (vec!["b", "a"], vec![0, 1, 0]));
+        assert_eq!(work_of(&list), 3 + 3 * KEY_WORK_BYTES);
+    }
+}

@@ -1,0 +1,204 @@
+//! The stores of values by key that a tenant's plugins may use, and the trait of their clients.
+//!
+//! Refuses to know how a store is reached. A bucket is a store's name on this server. A tenant has
+//! some of them, each for reading or for writing too.
+//!
+//! Invariant: the memory of a call of a store, its request and the largest answer, counts against
+//! its tenant's budget until the store's work has ended, also if the guest that asked is gone
+//! before. [`STORE_KIB`] bounds that of all calls of a tenant under way.
+
+mod tenant;
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use gristmill_core::{HeldBytes, Name};
+use tokio::sync::OwnedSemaphorePermit;
+
+pub use self::tenant::TenantStores;
+pub(crate) use self::tenant::{NoAnswer, StoreUse};
+
+/// Maximum KiB that the calls of a tenant that are under way together take.
+pub const STORE_KIB: usize = 64 << 10;
+
+/// Maximum characters of a bucket's or a key's name that a text repeats.
+const SHOWN_CHARS: usize = 64;
+
+/// Why a store gave no answer. The text is for the plugin's author.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct StoreFault {
+    /// What a plugin may do about it.
+    pub kind: StoreFaultKind,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// The kinds of faults: the cases of the contract's `store-error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFaultKind {
+    /// The tenant may not use the bucket, or there is none of this name.
+    NotGranted,
+    /// An argument or a value cannot be used.
+    InvalidArgument,
+    /// The store did not answer, or not rightly.
+    Unavailable,
+    /// The tenant may only read the bucket.
+    ReadOnly,
+}
+
+/// What a tenant may do in a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreAccess {
+    /// Read values.
+    Read,
+    /// Read and change values.
+    Write,
+}
+
+/// A call of a bucket. It is dropped when the store's work for it has ended.
+#[derive(Debug)]
+pub struct StoreCall {
+    /// The tenant whose plugin calls.
+    pub tenant: Name,
+    /// The bucket, which the tenant may use like this.
+    pub bucket: Name,
+    /// The end of the request.
+    pub deadline: Instant,
+    /// Of the memory that the tenant's calls may take together.
+    _permit: OwnedSemaphorePermit,
+    /// Its memory.
+    _held: HeldBytes,
+}
+
+/// The values that a call wants.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedValues<'a> {
+    /// The keys, distinct and at least one.
+    pub keys: &'a [&'a str],
+    /// Of a longer value come only so many bytes and one more. So the memory of an answer is known
+    /// before it is asked for.
+    pub most_bytes: usize,
+    /// Whether an empty value may be told as none.
+    pub none_if_empty: bool,
+}
+
+/// The stores of a server. An answer comes before the call's deadline. What a function does before
+/// it waits is charged to the plugin that calls.
+#[async_trait]
+pub trait Stores: Send + Sync {
+    /// The bytes that each key of a tenant gets in a bucket besides its own. None if there is no
+    /// bucket of this name.
+    fn prefix_bytes(&self, bucket: &str, tenant: &Name) -> Option<usize>;
+
+    /// The values of these keys, in their order.
+    ///
+    /// # Errors
+    /// [`StoreFault`] if the store gives none of them.
+    async fn get_many(
+        &self,
+        call: StoreCall,
+        wanted: WantedValues<'_>,
+    ) -> Result<Vec<Option<Bytes>>, StoreFault>;
+
+    /// Set the value of a key, for so many milliseconds if that is given.
+    ///
+    /// # Errors
+    /// [`StoreFault`]
+    async fn set(
+        &self,
+        call: StoreCall,
+        key: &str,
+        value: &[u8],
+        ttl_ms: Option<u64>,
+    ) -> Result<(), StoreFault>;
+
+    /// Add to the number of a key. Returns the sum.
+    ///
+    /// # Errors
+    /// [`StoreFault`]
+    async fn increment(&self, call: StoreCall, key: &str, delta: i64) -> Result<i64, StoreFault>;
+}
+
+/// The stores of a server that has none.
+#[derive(Clone, Copy, Debug)]
+pub struct NoStores;
+
+impl StoreFault {
+    /// A fault of this kind.
+    pub fn new(kind: StoreFaultKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+
+    /// The store gives no answer now, for this reason.
+    pub fn unavailable(text: impl Into<String>) -> Self {
+        Self::new(StoreFaultKind::Unavailable, text)
+    }
+
+    /// An argument or a value cannot be used, for this reason.
+    pub fn invalid(text: impl Into<String>) -> Self {
+        Self::new(StoreFaultKind::InvalidArgument, text)
+    }
+
+    /// The tenant may not use this bucket. It is the same text if there is no such bucket.
+    pub(crate) fn not_granted<'a>(bucket: &str, granted: impl Iterator<Item = &'a Name>) -> Self {
+        let granted: Vec<_> = granted.map(|name| format!("{:?}", name.as_str())).collect();
+        let has = match granted.is_empty() {
+            true => "it grants none".to_owned(),
+            false => format!("it grants {}", granted.join(", ")),
+        };
+        let text = format!(
+            "the tenant's document grants no store {:?} under \"stores\"; {has}: name it there, with \
+             \"read\" or \"write\"",
+            shown(bucket)
+        );
+        Self::new(StoreFaultKind::NotGranted, text)
+    }
+}
+
+/// The beginning of a text that a plugin gave.
+pub(crate) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[async_trait]
+impl Stores for NoStores {
+    fn prefix_bytes(&self, _: &str, _: &Name) -> Option<usize> {
+        None
+    }
+
+    async fn get_many(
+        &self,
+        _: StoreCall,
+        _: WantedValues<'_>,
+    ) -> Result<Vec<Option<Bytes>>, StoreFault> {
+        Err(no_store())
+    }
+
+    async fn set(&self, _: StoreCall, _: &str, _: &[u8], _: Option<u64>) -> Result<(), StoreFault> {
+        Err(no_store())
+    }
+
+    async fn increment(&self, _: StoreCall, _: &str, _: i64) -> Result<i64, StoreFault> {
+        Err(no_store())
+    }
+}
+
+fn no_store() -> StoreFault {
+    StoreFault::unavailable("this server has no stores")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_cut() {
+        assert_eq!(shown("short"), "short");
+        assert_eq!(shown(&"ä".repeat(100)), format!("{}...", "ä".repeat(64)));
+    }
+}
