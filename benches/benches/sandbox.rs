@@ -105,7 +105,14 @@ impl Bench {
     fn grant(&self) -> Grant<'_> {
         self.turn.set((self.turn.get() + 1) % ACCOUNTS);
         let account = &self.accounts[self.turn.get()];
-        Grant { limits: &self.limits, account, lines: None, usage: None, models: None, stores: None }
+        Grant {
+            limits: &self.limits,
+            account,
+            lines: None,
+            usage: None,
+            models: None,
+            stores: None,
+        }
     }
 
     /// Call `preprocess`.

@@ -116,6 +116,7 @@ fn what_policies_keep_stays() {
                     versions 2 and 5 are loaded";
     assert_eq!((code, &*text), (ErrorCode::Unprocessable, expected));
     let document = TenantDocument {
+        stores: Default::default(),
         open: true,
         api_keys: Vec::new(),
         default_pipeline: None,
