@@ -1,0 +1,74 @@
+//! Programs of Debian that tests run. They are unpacked and not installed: installing would start
+//! a service.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::shell::{program, run, step, succeeds, target};
+
+/// Redis, and the libraries that it needs and a small Debian does not have.
+const REDIS_PACKAGES: [&str; 4] = ["redis-tools", "libatomic1", "libjemalloc2", "liblzf1"];
+
+/// The folder with Debian's Prometheus and its promtool, which are unpacked and not installed:
+/// installing would start a service.
+pub(crate) fn install_prometheus() -> Result<PathBuf> {
+    let directory = target().join("prometheus");
+    let programs = directory.join("usr/bin");
+    if programs.join("promtool").exists() {
+        return Ok(programs);
+    }
+    step("fetching Debian's Prometheus");
+    unpack_packages(&["prometheus"], &directory)?;
+    Ok(programs)
+}
+
+/// A script that runs Debian's Redis with the libraries it needs. They are unpacked and not
+/// installed: installing would start a service.
+pub(crate) fn install_redis() -> Result<PathBuf> {
+    let directory = target().join("redis");
+    let script = directory.join("redis-server");
+    if script.exists() {
+        return Ok(script);
+    }
+    step("fetching Debian's Redis");
+    unpack_packages(&REDIS_PACKAGES, &directory)?;
+    // The program does what its name says: Debian's own name for the server is a link, too.
+    let server = directory.join("usr/bin/redis-server");
+    if !server.exists() {
+        symlink("redis-check-rdb", &server)?;
+    }
+    let text = "\
+#!/bin/sh
+usr=$(dirname \"$0\")/usr
+LD_LIBRARY_PATH=$usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec \"$usr/bin/redis-server\" \"$@\"
+";
+    // As perf_analyzer's script: one of that name is complete and has run.
+    let unfinished = directory.join("unfinished");
+    fs::write(&unfinished, text)?;
+    fs::set_permissions(&unfinished, Permissions::from_mode(0o755))?;
+    run(program(&unfinished).arg("--version"))?;
+    fs::rename(unfinished, &script)?;
+    Ok(script)
+}
+
+/// Unpack Debian packages into `directory`, without installing them.
+fn unpack_packages(packages: &[&str], directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)?;
+    let mut fetch = program("apt-get");
+    fetch.args(["download", "-qq"]).args(packages).current_dir(directory);
+    if !succeeds(&mut fetch) {
+        run(program("apt-get").args(["update", "-qq"]))?;
+        run(&mut fetch)?;
+    }
+    for entry in fs::read_dir(directory)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            run(program("dpkg").arg("--extract").arg(&file).arg(directory))?;
+            fs::remove_file(file)?;
+        }
+    }
+    Ok(())
+}
