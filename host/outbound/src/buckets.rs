@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use gristmill_core::Name;
 use gristmill_sandbox::{StoreCall, StoreFault, Stores, WantedValues};
-use redis::Value;
+use redis::{Pipeline, Value};
 use tokio::time::sleep;
 
 use crate::answers::{Refusal, filled_values, number, values};
@@ -107,17 +107,16 @@ impl Buckets {
         &self,
         bucket: Arc<Bucket>,
         call: StoreCall,
-        commands: Commands,
+        (pipeline, only_read): (Pipeline, bool),
         read: impl FnOnce(Vec<Value>) -> Option<T> + Send + 'static,
     ) -> Result<T, StoreFault> {
-        let timeout = bucket.timeout;
-        let own = Instant::now() + timeout;
-        let is_whole = own <= call.deadline;
-        let until = Until { at: own.min(call.deadline), timeout, is_whole };
+        let (tenant, deadline) = (call.tenant.clone(), call.deadline);
+        let commands = Arc::new(Commands { pipeline, only_read, call: Some(call) });
         let asking = self.thread.spawn(async move {
-            let link = bucket.server.link(&call.tenant);
-            let answer = link.ask(&commands, until, read).await;
-            drop((commands, call));
+            // The time of the server, which begins when this thread comes to the call.
+            let (timeout, own) = (bucket.timeout, Instant::now() + bucket.timeout);
+            let until = Until { at: own.min(deadline), timeout, is_whole: own <= deadline };
+            let answer = bucket.server.link(&tenant).ask(&commands, until, read).await;
             answer.map_err(|error| bucket.fault(&error, until))
         });
         asking
@@ -197,7 +196,7 @@ impl Stores for Buckets {
             true => filled_values(answer, count),
             false => values(answer, count),
         };
-        self.ask(bucket, call, Commands { pipeline, only_read: true }, read).await
+        self.ask(bucket, call, (pipeline, true), read).await
     }
 
     async fn set(
@@ -215,7 +214,7 @@ impl Stores for Buckets {
             pipeline.arg("PX").arg(ttl_ms);
         }
         let is_done = |answer: Vec<Value>| matches!(answer[..], [Value::Okay]).then_some(());
-        self.ask(bucket, call, Commands { pipeline, only_read: false }, is_done).await
+        self.ask(bucket, call, (pipeline, false), is_done).await
     }
 
     async fn increment(&self, call: StoreCall, key: &str, delta: i64) -> Result<i64, StoreFault> {
@@ -224,6 +223,6 @@ impl Stores for Buckets {
         let mut pipeline = redis::pipe();
         pipeline.cmd("INCRBY").arg(format!("{prefix}{key}")).arg(delta);
         let sum = |answer: Vec<Value>| number(&answer);
-        self.ask(bucket, call, Commands { pipeline, only_read: false }, sum).await
+        self.ask(bucket, call, (pipeline, false), sum).await
     }
 }

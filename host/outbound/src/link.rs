@@ -19,9 +19,11 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use gristmill_core::Name;
+use gristmill_sandbox::StoreCall;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, Pipeline, RedisError, RedisResult, Value};
+use tokio::sync::watch;
 use tokio::time::timeout_at;
 
 use crate::answers::Refusal;
@@ -57,6 +59,8 @@ pub(crate) struct Commands {
     pub(crate) pipeline: Pipeline,
     /// Whether they change nothing, so that they can be sent again.
     pub(crate) only_read: bool,
+    /// What counts for them until they are answered, or the connection is dropped.
+    pub(crate) call: Option<StoreCall>,
 }
 
 /// When a call ends at the latest.
@@ -95,6 +99,16 @@ struct Connection {
     is_poisoned: AtomicBool,
     /// When the first call was sent that had no answer yet, if there is none since.
     silent_since: Mutex<Option<Instant>>,
+    /// Becomes true when nobody waits for it any more.
+    is_ended: watch::Sender<bool>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.current.get_mut().connection {
+            connection.end();
+        }
+    }
 }
 
 impl Link {
@@ -114,19 +128,19 @@ impl Link {
     /// cannot be. This is called on the runtime on which the connection lives.
     pub(crate) async fn ask<T>(
         &self,
-        commands: &Commands,
+        commands: &Arc<Commands>,
         until: Until,
         read: impl FnOnce(Vec<Value>) -> Option<T>,
     ) -> Result<T, LinkError> {
         self.breaker.admit(Instant::now()).map_err(LinkError::Paused)?;
         let mut connection = self.connection();
         let was_made = connection.is_made();
-        let mut answer = connection.ask(&commands.pipeline, until).await;
+        let mut answer = connection.ask(commands, until).await;
         if was_made && commands.only_read && matches!(answer, Err(LinkError::Broken(_))) {
             // The server may have closed it while nobody used it.
             self.drop_connection(&connection);
             connection = self.connection();
-            answer = connection.ask(&commands.pipeline, until).await;
+            answer = connection.ask(commands, until).await;
         }
         let answer = match answer.and_then(|answer| read(answer).ok_or(LinkError::Garbage)) {
             Ok(_) | Err(LinkError::Refused(_)) if connection.is_poisoned() => {
@@ -167,6 +181,7 @@ impl Link {
 
     /// Use this connection no more. Returns whether it was the one in use.
     fn drop_connection(&self, connection: &Arc<Connection>) -> bool {
+        connection.end();
         let mut current = self.current.lock();
         current.connection.take_if(|known| Arc::ptr_eq(known, connection)).is_some()
     }
@@ -214,7 +229,7 @@ impl Link {
 impl Connection {
     fn new(connecting: Connecting) -> Self {
         let (is_poisoned, silent_since) = (AtomicBool::new(false), Mutex::default());
-        Self { connecting, is_poisoned, silent_since }
+        Self { connecting, is_poisoned, silent_since, is_ended: watch::Sender::new(false) }
     }
 
     fn is_made(&self) -> bool {
@@ -227,6 +242,10 @@ impl Connection {
 
     fn is_poisoned(&self) -> bool {
         self.is_poisoned.load(Ordering::Relaxed)
+    }
+
+    fn end(&self) {
+        self.is_ended.send_replace(true);
     }
 
     fn answered(&self) {
@@ -243,19 +262,46 @@ impl Connection {
         self.silent_since.lock().get_or_insert(now);
     }
 
-    /// The answers to these commands.
-    async fn ask(&self, commands: &Pipeline, until: Until) -> Result<Vec<Value>, LinkError> {
-        let asking = async {
-            let mut made = self.connecting.clone().await.map_err(LinkError::Broken)?;
-            // A connection that is being made may take longer than a call.
-            self.asked(Instant::now());
-            let answer = commands.query_async::<Vec<Value>>(&mut made).await;
-            answer.map_err(|error| match Refusal::of(&error) {
-                Some(refusal) => LinkError::Refused(refusal),
-                None => LinkError::Broken(error),
-            })
-        };
-        timeout_at(until.at.into(), asking).await.unwrap_or(Err(LinkError::TooLate))
+    /// The answers to these commands. If they come too late, the commands and what counts for them
+    /// stay until the answers are here.
+    async fn ask(
+        self: &Arc<Self>,
+        commands: &Arc<Commands>,
+        until: Until,
+    ) -> Result<Vec<Value>, LinkError> {
+        let (connection, commands) = (self.clone(), commands.clone());
+        let asking = tokio::spawn(async move {
+            let mut is_ended = connection.is_ended.subscribe();
+            tokio::select! {
+                answer = connection.send(&commands.pipeline, until) => answer,
+                _ = is_ended.wait_for(|is_ended| *is_ended) => Err(LinkError::TooLate),
+            }
+        });
+        match timeout_at(until.at.into(), asking).await {
+            Ok(Ok(answer)) => answer,
+            // The client panicked.
+            Ok(Err(_)) => Err(LinkError::Garbage),
+            Err(_) => Err(LinkError::TooLate),
+        }
+    }
+
+    async fn send(&self, commands: &Pipeline, until: Until) -> Result<Vec<Value>, LinkError> {
+        let mut made = self.connecting.clone().await.map_err(LinkError::Broken)?;
+        let now = Instant::now();
+        // A connection that is being made may take longer than a call.
+        if now >= until.at {
+            return Err(LinkError::TooLate);
+        }
+        self.asked(now);
+        let answer = commands.query_async::<Vec<Value>>(&mut made).await;
+        let answer = answer.map_err(|error| match Refusal::of(&error) {
+            Some(refusal) => LinkError::Refused(refusal),
+            None => LinkError::Broken(error),
+        });
+        if matches!(answer, Ok(_) | Err(LinkError::Refused(_))) {
+            self.answered();
+        }
+        answer
     }
 }
 
