@@ -111,7 +111,7 @@ impl Buckets {
         read: impl FnOnce(Vec<Value>) -> Option<T> + Send + 'static,
     ) -> Result<T, StoreFault> {
         let (tenant, deadline) = (call.tenant.clone(), call.deadline);
-        let commands = Arc::new(Commands { pipeline, only_read, call: Some(call) });
+        let commands = Arc::new(Commands { pipeline, only_read, _call: Some(call) });
         let asking = self.thread.spawn(async move {
             // The time of the server, which begins when this thread comes to the call.
             let (timeout, own) = (bucket.timeout, Instant::now() + bucket.timeout);
@@ -176,7 +176,7 @@ impl Stores for Buckets {
         let bucket = self.bucket(&call)?;
         let prefix = bucket.prefix.of(&call.tenant);
         let count = keys.len();
-        let mut pipeline = redis::Pipeline::with_capacity(2 * count + 2);
+        let mut pipeline = Pipeline::with_capacity(2 * count + 2);
         // Redis gives an empty text for a key that it does not have. In a transaction it also says
         // whether the key is there. Not `Pipeline::atomic`: it panics if `MULTI` is refused.
         if !none_if_empty {

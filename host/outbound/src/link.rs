@@ -60,7 +60,7 @@ pub(crate) struct Commands {
     /// Whether they change nothing, so that they can be sent again.
     pub(crate) only_read: bool,
     /// What counts for them until they are answered, or the connection is dropped.
-    pub(crate) call: Option<StoreCall>,
+    pub(crate) _call: Option<StoreCall>,
 }
 
 /// When a call ends at the latest.

@@ -31,7 +31,7 @@ async fn ask(link: &Link, only_read: bool) -> Result<i64, LinkError> {
     let timeout = Duration::from_secs(60);
     let until = Until { at: Instant::now() + timeout, timeout, is_whole: true };
     let number = |answer: Vec<Value>| crate::answers::number(&answer);
-    let commands = Commands { pipeline, only_read, call: None };
+    let commands = Commands { pipeline, only_read, _call: None };
     link.ask(&Arc::new(commands), until, number).await
 }
 
