@@ -105,14 +105,7 @@ impl Bench {
     fn grant(&self) -> Grant<'_> {
         self.turn.set((self.turn.get() + 1) % ACCOUNTS);
         let account = &self.accounts[self.turn.get()];
-        Grant {
-            limits: &self.limits,
-            account,
-            lines: None,
-            usage: None,
-            models: None,
-            stores: None,
-        }
+        Grant::new(&self.limits, account)
     }
 
     /// Call `preprocess`.

@@ -105,14 +105,7 @@ impl Sandboxed {
     }
 
     fn grant(&self) -> Grant<'_> {
-        Grant {
-            limits: &self.limits,
-            account: &self.account,
-            usage: None,
-            lines: None,
-            models: None,
-            stores: None,
-        }
+        Grant::new(&self.limits, &self.account)
     }
 
     /// Fails unless the call's memory is given back. A long call gives it back on another thread.

@@ -2,8 +2,9 @@
 //!
 //! The keys of a bucket begin with its prefix, so that buckets and tenants can share a server. The
 //! commands of a call are made where it is called, at the cost of the plugin. They are sent and
-//! answered in a task on the thread of stores, which ends by its own timeout, also if the request
-//! that began it is gone, and gives its permit and its memory back then.
+//! answered in a task on the thread of stores. The call ends by its own timeout, also if the
+//! request that began it is gone. Its permit and its memory are given back when the answer has
+//! come, or the connection is dropped.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -38,7 +39,7 @@ pub struct BucketConfig {
     pub timeout: Duration,
 }
 
-/// Why there are no stores.
+/// An error of setting up the stores.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketsError {
     /// The client refuses the URL of this bucket.
@@ -134,7 +135,7 @@ async fn drop_idle(servers: Vec<Arc<Server>>) {
 }
 
 impl Bucket {
-    /// What a plugin is told. It names no address.
+    /// The error that a plugin gets. Its text names no address.
     fn fault(&self, error: &LinkError, until: Until) -> StoreFault {
         let name = self.name.as_str();
         let why = match error {

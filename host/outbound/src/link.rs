@@ -32,8 +32,7 @@ use crate::breaker::Breaker;
 /// The time for making a connection, with TLS and the password.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The messages that may wait to be written to the connection. They are few, because they stay
-/// there, and count no longer, if their calls end before. Other calls wait for a place.
+/// Maximum messages that wait to be written to the connection. Other calls wait for a place.
 const WAITING_MAX: usize = 16;
 
 /// How long a connection may give no answers at least, if its bucket's timeout is shorter.
@@ -59,7 +58,8 @@ pub(crate) struct Commands {
     pub(crate) pipeline: Pipeline,
     /// Whether they change nothing, so that they can be sent again.
     pub(crate) only_read: bool,
-    /// What counts for them until they are answered, or the connection is dropped.
+    /// The permit and the memory of the call. The commands keep both until they are answered, or
+    /// the connection is dropped.
     pub(crate) _call: Option<StoreCall>,
 }
 
@@ -99,7 +99,7 @@ struct Connection {
     is_poisoned: AtomicBool,
     /// When the first call was sent that had no answer yet, if there is none since.
     silent_since: Mutex<Option<Instant>>,
-    /// Becomes true when nobody waits for it any more.
+    /// Whether the link has dropped this connection. Calls stop waiting for answers then.
     is_ended: watch::Sender<bool>,
 }
 

@@ -211,14 +211,7 @@ mod tests {
     fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
         let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant {
-            limits: &limits,
-            account: &account,
-            lines: None,
-            usage: None,
-            models: None,
-            stores: None,
-        };
+        let grant = Grant::new(&limits, &account);
         let call = || {
             let meter = Arc::new(Meter::new(limits.cpu));
             CallState::new(grant, meter, BufferPool::new(0), ())
@@ -238,14 +231,7 @@ mod tests {
         let usual = PluginLimits::default().hostcall_bytes;
         let limits = PluginLimits { hostcall_bytes: usual + 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant {
-            limits: &limits,
-            account: &account,
-            lines: None,
-            usage: None,
-            models: None,
-            stores: None,
-        };
+        let grant = Grant::new(&limits, &account);
         let meter = Arc::new(Meter::new(limits.cpu));
         let new = || CallState::new(grant, meter.clone(), BufferPool::new(0), ());
         let (mut first, second) = (new(), new());

@@ -219,14 +219,7 @@ mod tests {
     fn with_state(work: impl FnOnce(&CallState<()>)) {
         let limits = PluginLimits::default();
         let account = Account::new(1, 1, ByteBudget::new(1));
-        let grant = Grant {
-            limits: &limits,
-            account: &account,
-            lines: None,
-            usage: None,
-            models: None,
-            stores: None,
-        };
+        let grant = Grant::new(&limits, &account);
         let meter = Arc::new(Meter::new(limits.cpu));
         work(&CallState::new(grant, meter, BufferPool::new(0), ()));
     }

@@ -40,6 +40,14 @@ pub struct Grant<'a> {
     pub stores: Option<GrantedStores<'a>>,
 }
 
+impl<'a> Grant<'a> {
+    /// A call within these limits, which has lines in the host's log alone, runs no models and uses
+    /// no stores.
+    pub fn new(limits: &'a PluginLimits, account: &'a Account) -> Self {
+        Self { limits, account, lines: None, usage: None, models: None, stores: None }
+    }
+}
+
 /// The stores that a call may use.
 #[derive(Clone, Copy)]
 pub struct GrantedStores<'a> {

@@ -6,6 +6,12 @@
 use gristmill_core::{HeldBytes, NamedTensor};
 use tokio::sync::{mpsc, oneshot};
 
+/// Maximum inputs that a plugin may give a model.
+pub(crate) const INPUTS_MAX: usize = 1024;
+
+/// Maximum bytes of an input's name.
+pub(crate) const INPUT_NAME_MAX: usize = 1024;
+
 /// A run that a call asks for.
 #[derive(Debug)]
 pub struct WantedRun {
@@ -26,7 +32,7 @@ pub struct RunFault {
 }
 
 /// The longest text of a fault, in bytes: no more of it comes back from the plugin.
-pub(crate) const FAULT_TEXT_MAX: usize = 4 << 10;
+const FAULT_TEXT_MAX: usize = 4 << 10;
 
 impl RunFault {
     /// A fault with this text, at most 4 KiB of it.

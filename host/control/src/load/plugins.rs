@@ -131,7 +131,7 @@ impl Plugins {
         // On a separate account, so that a busy tenant can deploy, too.
         let quota = self.accounts.new_quota();
         let (limits, account) = (&self.probe_limits, &quota.calls);
-        let grant = Grant { limits, account, lines: None, usage: None, models: None, stores: None };
+        let grant = Grant::new(limits, account);
         plugin.probe(grant).await.map_err(LoadError::Probe)?;
         Ok(plugin)
     }

@@ -14,7 +14,9 @@ use super::tensors::wit as tensors;
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::limiter::Limited;
-use crate::model_runs::{RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun};
+use crate::model_runs::{
+    INPUT_NAME_MAX, INPUTS_MAX, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+};
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/models@0.3.0"];
@@ -34,10 +36,6 @@ const INPUT_BYTES: usize = 128;
 
 /// Maximum bytes of a model's name: a longer one names none.
 const MODEL_NAME_MAX: usize = 64;
-
-/// Maximum inputs of a run, and maximum bytes of an input's name.
-const INPUTS_MAX: usize = 1024;
-const INPUT_NAME_MAX: usize = 1024;
 
 type Outputs = Result<Vec<tensors::NamedTensor>, wit::InferError>;
 
@@ -101,11 +99,11 @@ impl<S: Send> CallState<S> {
                  {MODEL_NAME_MAX}",
                 model.len()
             );
-            return Ok(Err(RunFault { kind: RunFaultKind::NotGranted, text }));
+            return Ok(Err(RunFault::new(RunFaultKind::NotGranted, text)));
         }
         let invalid = |text: String| {
-            let kind = RunFaultKind::InvalidInput;
-            Ok(Err(RunFault { kind, text: format!("model {model:?}: {text}") }))
+            let text = format!("model {model:?}: {text}");
+            Ok(Err(RunFault::new(RunFaultKind::InvalidInput, text)))
         };
         if inputs.len() > INPUTS_MAX {
             return invalid(format!("{} inputs are over the limit of {INPUTS_MAX}", inputs.len()));
@@ -144,11 +142,7 @@ impl<S: Send> CallState<S> {
         };
         self.hold(outputs.iter().map(|output| output.tensor.as_bytes().len()).sum())?;
         drop(held);
-        let outputs = outputs.into_iter().map(|NamedTensor { name, tensor }| {
-            let tensor = self.table.push(tensor)?;
-            Ok(tensors::NamedTensor { name: name.to_string(), tensor })
-        });
-        Ok(Ok(outputs.collect::<wasmtime::Result<_>>()?))
+        Ok(Ok(self.named_tensors(outputs)?))
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_arrays::Cast;
-use gristmill_core::{Buffer, BufferPool, Dtype, Shape, Tensor, TensorError};
+use gristmill_core::{Buffer, BufferPool, Dtype, NamedTensor, Shape, Tensor, TensorError};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{
-    ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, WasmList,
+    ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, ResourceTableError, WasmList,
 };
 
 use super::methods::{link_instead, link_methods};
@@ -72,6 +72,20 @@ where
             })
         },
     )
+}
+
+impl<S> CallState<S> {
+    /// A model's outputs, as the contract has them.
+    pub(crate) fn named_tensors(
+        &mut self,
+        outputs: Vec<NamedTensor>,
+    ) -> Result<Vec<wit::NamedTensor>, ResourceTableError> {
+        let outputs = outputs.into_iter().map(|NamedTensor { name, tensor }| {
+            let tensor = self.table.push(tensor)?;
+            Ok(wit::NamedTensor { name: name.to_string(), tensor })
+        });
+        outputs.collect()
+    }
 }
 
 impl<S: Send> CallState<S> {

@@ -25,8 +25,7 @@ async fn thread_of_export(
     cpu: Duration,
 ) -> String {
     let limits = PluginLimits::default();
-    let grant =
-        Grant { limits: &limits, account, lines: None, usage: None, models: None, stores: None };
+    let grant = Grant::new(&limits, account);
     let meter = Arc::new(Meter::new(limits.cpu));
     let guest = Guest::new(engine.store(grant, meter.clone(), false));
     let call: CallFuture<String> = Box::pin(async move {

@@ -56,14 +56,7 @@ impl Fixture {
         let first = FirstContent::of(&component, place, bytes as u64).unwrap().unwrap();
         let account = Account::new(1, 1, ByteBudget::new(64 << 20));
         let limits = PluginLimits::default();
-        let grant = Grant {
-            limits: &limits,
-            account: &account,
-            lines: None,
-            usage: None,
-            models: None,
-            stores: None,
-        };
+        let grant = Grant::new(&limits, &account);
         let mut store = engine.store(grant, Arc::new(Meter::new(limits.cpu)), false);
         let linker = Linker::new(engine.engine());
         let instance = linker.instantiate_async(&mut store, &component).await.unwrap();

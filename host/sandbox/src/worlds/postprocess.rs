@@ -6,7 +6,7 @@ use bytes::Bytes;
 use gristmill_core::{NamedTensor, PluginLimits};
 use wasmtime::component::Resource;
 
-use super::world::{World, lent, push};
+use super::world::{World, lent};
 use crate::call::CallState;
 use crate::capability::{tensors, types};
 use crate::diagnose;
@@ -43,11 +43,7 @@ pub(crate) fn outputs<S>(
     outputs: Vec<NamedTensor>,
     state: &mut CallState<S>,
 ) -> Result<Vec<tensors::wit::NamedTensor>, CallError> {
-    let outputs = outputs.into_iter().map(|output| {
-        let tensor = push(state, output.tensor)?;
-        Ok(tensors::wit::NamedTensor { name: output.name.to_string(), tensor })
-    });
-    outputs.collect()
+    state.named_tensors(outputs).map_err(|error| CallError::Host(error.into()))
 }
 
 /// Check a response against the limits.

@@ -10,13 +10,8 @@ use crate::call::CallState;
 use crate::capability::{prepare, types};
 use crate::diagnose;
 use crate::error::{AnswerFault, CallError};
+use crate::model_runs::{INPUT_NAME_MAX, INPUTS_MAX};
 use crate::request::{Context, Prepared, Request};
-
-/// Maximum inputs that a preprocessor may give a model.
-const INPUTS_MAX: usize = 1024;
-
-/// Maximum bytes of an input's name.
-const INPUT_NAME_MAX: usize = 1024;
 
 /// The export of the worlds `preprocessor` and `processor`.
 pub(crate) struct Preprocess;

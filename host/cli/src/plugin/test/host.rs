@@ -190,9 +190,7 @@ impl Host {
         let loaded = self.sandbox.load(digest, content).await;
         let plugin = Arc::new(loaded.with_context(cannot)?);
         let limits = &self.limits.plugin;
-        let probed = plugin
-            .probe(Grant { limits, account, lines: None, usage: None, models: None, stores: None })
-            .await;
+        let probed = plugin.probe(Grant::new(limits, account)).await;
         probed.context("it cannot be instantiated").with_context(cannot)?;
         Ok((plugin, digest))
     }
