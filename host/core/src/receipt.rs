@@ -5,6 +5,9 @@
 //! a request used is charged then, and not when a slow client has read its answer: while an answer
 //! is read, nothing of its pipeline or its model is held.
 //!
+//! Parts of a request that run side by side note what they use in receipts of their own
+//! ([`Receipt::part`]), which are joined to that of the request: it is charged once, as a whole.
+//!
 //! Invariant: a receipt reaches each of its sinks exactly once.
 
 use std::fmt;
@@ -17,7 +20,7 @@ use crate::charge::{Charge, Late, ModelUse, micros};
 use crate::named::{Named, SinkNames};
 use crate::span::{ModelRun, PluginCall, Span, Step};
 use crate::stages::{Stage, Stages};
-use crate::{BatchSink, ErrorCode, Follow, Name, Requests, Tracked, host_time};
+use crate::{BatchSink, ErrorCode, Follow, Name, Progress, Requests, Tracked, host_time};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,6 +225,8 @@ pub struct Receipt {
     /// Takes the request's batches, if they are traced.
     batches: Option<&'static dyn BatchSink>,
     tracked: Option<Tracked>,
+    /// Of `tracked`. Parts of the request have it, too.
+    progress: Option<Progress>,
     is_closed: bool,
 }
 
@@ -229,19 +234,40 @@ impl Receipt {
     /// Open the receipt of a request that arrived at `arrived`.
     pub fn open(arrived: Instant) -> Self {
         let record = Record::begin(arrived);
-        let (sinks, batches, tracked) = (SmallVec::new(), None, None);
-        Self { record, sinks, batches, tracked, is_closed: false }
+        let (sinks, batches, tracked, progress) = (SmallVec::new(), None, None, None);
+        Self { record, sinks, batches, tracked, progress, is_closed: false }
+    }
+
+    /// The receipt of a part of this request, which runs beside other parts. It is never closed:
+    /// [`join`](Self::join) adds what it noted to this one. Runs of models that end after the part
+    /// are charged as runs of this request.
+    pub fn part(&self) -> Self {
+        Self {
+            record: Record::begin(self.record.arrived),
+            sinks: self.sinks.clone(),
+            batches: self.batches,
+            tracked: None,
+            progress: self.progress,
+            is_closed: true,
+        }
+    }
+
+    /// Add the calls and the runs of a part.
+    pub fn join(&mut self, mut part: Self) {
+        self.record.spans.extend(part.record.spans.drain(..));
     }
 
     /// Show the request among those that are under way, until the receipt is closed.
     pub fn track(&mut self, requests: &'static Requests, id: &str) {
-        self.tracked = Some(requests.track(id, self.record.arrived));
+        let tracked = requests.track(id, self.record.arrived);
+        self.progress = Some(tracked.progress());
+        self.tracked = Some(tracked);
     }
 
     /// Note that the request begins this stage.
     pub fn enters(&self, stage: Stage) {
-        if let Some(tracked) = &self.tracked {
-            tracked.progress().enters(stage);
+        if let Some(progress) = self.progress {
+            progress.enters(stage);
         }
     }
 
@@ -263,8 +289,7 @@ impl Receipt {
 
     /// What follows the request into its batches.
     pub fn follow(&self) -> Follow {
-        let progress = self.tracked.as_ref().map(Tracked::progress);
-        Follow { traces: self.batches, progress }
+        Follow { traces: self.batches, progress: self.progress }
     }
 
     /// The counters for runs of this model that end after the request.
@@ -305,7 +330,7 @@ impl Receipt {
         self.record.outcome = outcome;
         self.record.response_bytes = response_bytes;
         self.record.took = self.record.arrived.elapsed();
-        self.tracked = None;
+        (self.tracked, self.progress) = (None, None);
         // Also of a request without sinks: otherwise the next one would pay for it.
         self.record.host_time = host_time::take();
         let mut first = None;
@@ -344,47 +369,4 @@ impl fmt::Debug for Receipt {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Outcomes(Mutex<Vec<Outcome>>);
-
-    impl Named for Outcomes {}
-
-    impl Sink for Outcomes {
-        fn record(&self, record: &Record, _: Duration) {
-            self.0.lock().unwrap().push(record.outcome);
-        }
-    }
-
-    #[test]
-    fn each_sink_gets_the_record() {
-        let (one, other) = (Arc::new(Outcomes::default()), Arc::new(Outcomes::default()));
-        let mut receipt = Receipt::open(Instant::now());
-        receipt.charge_to(one.clone());
-        receipt.charge_to(other.clone());
-        receipt.answered(0);
-        for outcomes in [one, other] {
-            assert_eq!(*outcomes.0.lock().unwrap(), [Outcome::Answered]);
-        }
-    }
-
-    #[test]
-    fn a_receipt_is_closed_once_however_its_request_ends() {
-        let outcomes = Arc::new(Outcomes::default());
-        let open = || {
-            let mut receipt = Receipt::open(Instant::now());
-            receipt.charge_to(outcomes.clone());
-            receipt
-        };
-        assert_eq!(open().answered(7).response_bytes, 7);
-        open().failed(ErrorCode::PluginTrapped, 0);
-        drop(open());
-        let expected =
-            [Outcome::Answered, Outcome::Failed(ErrorCode::PluginTrapped), Outcome::Abandoned];
-        assert_eq!(*outcomes.0.lock().unwrap(), expected);
-    }
-}
+mod tests;

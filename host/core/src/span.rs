@@ -28,8 +28,7 @@ pub struct CallUsage {
 pub struct PluginCall {
     /// The stage in which it ran.
     pub stage: Stage,
-    /// When it began, if runs of models lie within it. Otherwise it began when the span before it
-    /// ended.
+    /// When it began. If it is not known, it began when the span before it ended.
     pub began: Option<Instant>,
     /// How long it waited for models.
     pub waited: Duration,
@@ -63,8 +62,8 @@ impl PluginCall {
 pub struct ModelRun {
     /// The model.
     pub model: Name,
-    /// When it came to the model's queue, if it lies within a call of a plugin. Otherwise that was
-    /// when the span before it ended.
+    /// When it came to the model's queue. If it is not known, that was when the span before it
+    /// ended.
     pub began: Option<Instant>,
     /// How long it waited in the model's queue.
     pub queue: Duration,
@@ -124,7 +123,7 @@ pub struct Step<'a> {
 }
 
 impl Span {
-    /// When it began, if it did not begin when the span before it ended.
+    /// When it began. If it is not known, it began when the span before it ended.
     pub fn began(&self) -> Option<Instant> {
         match self {
             Self::Call(call) => call.began,

@@ -4,15 +4,18 @@
 //! In reading order: `models` describes models, and `config` their configuration (once, as gRPC's
 //! messages, which serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors`
 //! makes a model's inputs, `classes` those of its outputs, `pipeline` shows a pipeline as a model
-//! of one text, `repository` loads and unloads models, with what a call has `brought`, by what
-//! makes `model_changes`, and `decode` decompresses bodies.
+//! of one text and `named` runs one with named inputs and outputs, `repository` loads and unloads
+//! models, with what a call has `brought`, by what makes `model_changes`, and `decode` decompresses
+//! bodies. `asked` is a request that runs.
 
+mod asked;
 mod brought;
 mod classes;
 pub(crate) mod config;
 mod decode;
 mod model_changes;
 pub(crate) mod models;
+mod named;
 mod pipeline;
 mod repository;
 mod run;
@@ -32,12 +35,12 @@ use parking_lot::Mutex;
 
 use crate::observer::{ObserverConfig, RequestObserver};
 
+pub(crate) use self::asked::{Asked, Ran};
 pub(crate) use self::brought::Brought;
 pub use self::brought::ModelFile;
 pub(crate) use self::decode::Encoded;
 pub use self::model_changes::{ModelChange, ModelRepository};
 pub(crate) use self::repository::RepositoryChange;
-pub(crate) use self::run::{Asked, Ran};
 
 /// Why shared memory is not offered.
 pub(crate) const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";

@@ -6,9 +6,9 @@
 //!
 //! `grpc` has gRPC's messages. For JSON, `request` reads a body: `wire` has its JSON, and `input`
 //! is one of its tensors. `response` writes a body through `out`, `classes` makes the classes of an
-//! output. `elements` reads and writes the elements of a tensor in JSON, `bounded` reads lists and
-//! texts, `object` objects and numbers, `json` says what is wrong with a text, and `room` counts
-//! the memory of tensors.
+//! output. `elements` reads and writes the elements of a tensor in JSON, `row_value` reads those of
+//! one row from a value of any document, `bounded` reads lists and texts, `object` objects and
+//! numbers, `json` says what is wrong with a text, and `room` counts the memory of tensors.
 //!
 //! Invariants:
 //! - reading any bytes ends with a request, or with an error that names the fault;
@@ -34,6 +34,7 @@ mod out;
 mod request;
 mod response;
 mod room;
+mod row_value;
 mod unsupported;
 mod wire;
 
@@ -46,6 +47,7 @@ pub use limits::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
 pub use request::{InferRequest, RequestedOutput};
 pub use response::{InferResponse, Output, OutputData, Written};
 pub use room::{Reserved, Room};
+pub use row_value::{RowValue, ValueFault};
 pub use unsupported::no_shared_memory;
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ impl Spans {
         let mut runs = runs.iter();
         let mut last: Option<*const Part> = None;
         for Step { stage, mut took, span: part } in record.steps().take(STEPS_MAX) {
-            // A handler's call and its runs overlap: each says when it began.
+            // A handler's call and its runs overlap, and so do the rows of a request.
             let this = part.map(std::ptr::from_ref);
             if let Some(since) = part.filter(|_| this != last).and_then(Part::began) {
                 at = time_of(since);

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use gristmill_core::{CallUsage, PluginLimits};
 
 use crate::account::Account;
+use crate::assets::Assets;
 use crate::lines::Lines;
 use crate::model_runs::ModelRuns;
 use crate::stores::TenantStores;
@@ -38,13 +39,15 @@ pub struct Grant<'a> {
     pub models: Option<&'a ModelRuns>,
     /// The stores that the call may use. None if it may use none.
     pub stores: Option<GrantedStores<'a>>,
+    /// The files that the call may read. None if it may read none.
+    pub assets: Option<&'a Assets>,
 }
 
 impl<'a> Grant<'a> {
-    /// A call within these limits, which has lines in the host's log alone, runs no models and uses
-    /// no stores.
+    /// A call within these limits, which has lines in the host's log alone, runs no models, uses
+    /// no stores and reads no files.
     pub fn new(limits: &'a PluginLimits, account: &'a Account) -> Self {
-        Self { limits, account, lines: None, usage: None, models: None, stores: None }
+        Self { limits, account, lines: None, usage: None, models: None, stores: None, assets: None }
     }
 }
 

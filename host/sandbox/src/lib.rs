@@ -26,6 +26,7 @@
 
 mod account;
 mod artifact;
+mod assets;
 mod call;
 mod capability;
 mod check_component;
@@ -67,6 +68,9 @@ mod took;
 mod worlds;
 
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
+pub use assets::{Asset, Assets};
+pub use capability::json::pointer::value_at;
+pub use capability::types::base64::{bytes_max as base64_bytes_max, decode as decode_base64};
 pub use check_component::{CheckedComponent, check_component};
 pub use check_job::{CHECK_JOB, check, check_in_child};
 pub use compile::{COMPILE_JOB, Compiler, child_limits, compile};

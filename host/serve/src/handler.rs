@@ -58,6 +58,7 @@ impl PipelineRun<'_> {
                 usage: Some(&noted.used),
                 models: Some(&models),
                 stores,
+                assets: None,
             };
             let runner = Runner { handler, route, context, queueing, noted: &noted };
             let call = handler.plugin.handle(context.clone(), request, grant);
@@ -204,10 +205,9 @@ impl Runner<'_> {
         let mut submission = submission(self.route, self.context, self.queueing, inputs);
         submission.more_follow = more_follow;
         let _rows = held_rows(&self.route.quota, rows_of(lane, &submission))?;
-        let began = Some(Instant::now());
         let running = run_model(model, lane, submission, self.noted.receipt);
         let (run, outputs) = running.instrument(debug_span!("infer")).await;
-        self.noted.with_runs(|runs| runs.ended.push(ModelRun { began, ..run }));
+        self.noted.with_runs(|runs| runs.ended.push(run));
         let outputs = outputs?;
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs))?;

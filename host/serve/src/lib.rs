@@ -3,10 +3,10 @@
 //! In reading order: `access` finds the caller of a request, `quota` counts the request against the
 //! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around
 //! a model, `handler` runs the models that a plugin asks for, `variant` chooses between a pipeline
-//! and its candidate, `evaluated` runs a request of either and counts it, `shadow` runs it once
-//! more with the candidate, `model` runs a model alone, `submit` passes a request to a lane,
-//! `readiness` says whether the server can serve. `edge` makes the request that a plugin gets, and
-//! the answer of its response.
+//! and its candidate, `evaluated` runs a request of either and counts it, `rows` runs several that
+//! came as one, `shadow` runs one once more with the candidate, `model` runs a model alone,
+//! `submit` passes a request to a lane, `readiness` says whether the server can serve. `edge` makes
+//! the request that a plugin gets, and the answer of its response.
 //!
 //! Refuses to know the store, the backends, the admin API, connections and every protocol; `edge`
 //! knows the head of an HTTP request and of an answer. The crate sees the routes and models of a
@@ -30,6 +30,7 @@ mod model;
 mod pipeline;
 mod quota;
 mod readiness;
+mod rows;
 mod shadow;
 mod submit;
 mod target;
@@ -44,5 +45,6 @@ pub use model::{ModelError, ModelWork};
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
 pub use quota::{QuotaError, RequestQuota};
 pub use readiness::{NotReady, Unavailable, readiness};
+pub use rows::{FailedRow, RowResponse, RowsAnswer, run_rows};
 pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};
 pub use variant::{Chosen, Part, Variant, choose};

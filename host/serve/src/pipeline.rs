@@ -171,10 +171,15 @@ impl Work {
     /// trial, the pipeline counts it from here on, even if it fails or its client leaves. Log lines
     /// belong to the caller's span ([`request_span`]).
     pub async fn run(self, receipt: &mut Receipt) -> PipelineAnswer {
-        let Self { route, request, request_id, deadline, queueing, is_trial, is_traced } = self;
-        if !is_trial {
-            receipt.charge_to(route.clone());
+        if !self.is_trial {
+            receipt.charge_to(self.route.clone());
         }
+        self.run_charged(receipt).await
+    }
+
+    /// The same for a request that was charged to the pipeline before.
+    pub(crate) async fn run_charged(self, receipt: &mut Receipt) -> PipelineAnswer {
+        let Self { route, request, request_id, deadline, queueing, is_trial, is_traced } = self;
         let mut own = None;
         let mut lanes = route.program.lanes();
         let context = Arc::new(Context {
@@ -297,7 +302,7 @@ impl Drop for CallsNoted<'_> {
 
 /// A call of a plugin that ended now.
 fn ended(stage: Stage, started: Instant) -> PluginCall {
-    PluginCall { took: Some(started.elapsed()), ..PluginCall::new(stage) }
+    PluginCall { began: Some(started), took: Some(started.elapsed()), ..PluginCall::new(stage) }
 }
 
 /// A run of one of the pipeline's models for a request.
@@ -350,7 +355,7 @@ impl PipelineRun<'_> {
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
-            Grant { limits, account, lines, usage: Some(usage), models: None, stores }
+            Grant { limits, account, lines, usage: Some(usage), models: None, stores, assets: None }
         };
 
         receipt.enters(Stage::Pre);

@@ -6,7 +6,8 @@
 //! Invariants: rows count while their request waits for its model; the time of plugins counts turn
 //! by turn as it is used, however the call ends. A release that changes a quota resets nothing that
 //! was used; a refused release or a dry run changes none. A message of a gRPC stream counts as one
-//! request. No lock is taken.
+//! request, and so does each row of a request for a pipeline with named inputs: each is a run of
+//! the pipeline. No lock is taken.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -42,6 +43,18 @@ pub enum QuotaError {
         /// The time until the next request.
         after: Duration,
     },
+    /// A request has more rows than the tenant can send requests at once.
+    #[error(
+        "the request has {rows} rows, each of which counts as a request: the tenant's quota is {} \
+         at once; send fewer rows",
+        limit.burst
+    )]
+    TooManyAtOnce {
+        /// The quota.
+        limit: RateLimit,
+        /// The request's rows.
+        rows: u64,
+    },
     /// The tenant's plugins used too much processor time.
     #[error(
         "the tenant's quota of plugins' processor time is used up: {} s in {} s; the next request \
@@ -72,7 +85,7 @@ impl ClientError for QuotaError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Requests { after, .. } | Self::PluginCpu { after, .. } => Some(*after),
-            Self::Rows(_) => None,
+            Self::Rows(_) | Self::TooManyAtOnce { .. } => None,
         }
     }
 }
@@ -96,8 +109,39 @@ impl NamedTenant<'_> {
                 refused(own, QuotaError::PluginCpu { limit, after })
             })?;
         }
-        let Some(limit) = limits.requests else { return Ok(()) };
-        match own.requests.take(1, now) {
+        self.take_requests(1, now, quota)
+    }
+
+    /// Count the rows of a request that came before `now` and was counted as one. `quota` is as in
+    /// [`count_request`](Self::count_request).
+    ///
+    /// # Errors
+    /// The tenant has fewer requests left than there are rows.
+    pub fn count_rows(
+        self,
+        rows: u64,
+        now: Instant,
+        quota: &mut Option<RequestQuota>,
+    ) -> Result<(), QuotaError> {
+        let own = &*self.tenant.quota;
+        if let Some(limit) = self.tenant.limits.requests.filter(|limit| rows > limit.burst) {
+            return Err(refused(own, QuotaError::TooManyAtOnce { limit, rows }));
+        }
+        match rows.saturating_sub(1) {
+            0 => Ok(()),
+            more => self.take_requests(more, now, quota),
+        }
+    }
+
+    fn take_requests(
+        self,
+        count: u64,
+        now: Instant,
+        quota: &mut Option<RequestQuota>,
+    ) -> Result<(), QuotaError> {
+        let own = &*self.tenant.quota;
+        let Some(limit) = self.tenant.limits.requests else { return Ok(()) };
+        match own.requests.take(count, now) {
             Ok(None) => {}
             Ok(Some(Remaining { tokens: left, full_after })) => {
                 *quota = Some(RequestQuota { limit, left, full_after });
@@ -165,6 +209,27 @@ mod tests {
             caller.count_request(Instant::now(), &mut quota).unwrap();
         }
         assert_eq!(quota, None);
+    }
+
+    #[test]
+    fn each_row_counts_as_a_request() {
+        let (name, mut tenant) = (samples::name("acme"), samples::tenant(Access::Open));
+        tenant.limits = limits(Some(4), None);
+        let now = Instant::now();
+        tenant.quota.put_in_force(&tenant.limits, now);
+        let (limit, tenant) = (tenant.limits.requests.unwrap(), tenant.into());
+        let caller = NamedTenant { name: &name, tenant: &tenant };
+        let mut quota = None;
+        let too_many = caller.count_rows(5, now, &mut quota).unwrap_err();
+        assert_eq!(too_many, QuotaError::TooManyAtOnce { limit, rows: 5 });
+        caller.count_request(now, &mut quota).unwrap();
+        caller.count_rows(3, now, &mut quota).unwrap();
+        assert_eq!(quota.unwrap().left, 1);
+        caller.count_request(now, &mut quota).unwrap();
+        caller.count_rows(1, now, &mut quota).unwrap();
+        let refused = caller.count_rows(2, now, &mut quota).unwrap_err();
+        assert_eq!(refused, QuotaError::Requests { limit, after: SECOND / 4 });
+        assert_eq!(quota.unwrap().left, 0);
     }
 
     #[test]

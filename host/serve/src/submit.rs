@@ -59,6 +59,7 @@ pub(crate) async fn run_model(
     let waited = started.elapsed();
     let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
     let run = ModelRun::new(model.clone(), queued, waited.saturating_sub(queued));
+    let run = ModelRun { began: Some(started), ..run };
     match submitted {
         Ok(answered) => {
             let run = ModelRun {

@@ -9,7 +9,8 @@ use gristmill_snapshot::{
 
 use crate::access::{Caller, NamedTenant};
 
-/// As a model, a tenant's pipeline `p` is called `pipeline:p`. No model's name has a colon.
+/// As a model, a tenant's pipeline `p` is called `pipeline:p`. No model's name has a colon. A
+/// pipeline with named inputs and outputs is called `p`, too, unless a model `p` is granted.
 const PIPELINE_PREFIX: &str = "pipeline:";
 
 /// The only version of a pipeline.
@@ -223,12 +224,26 @@ impl<'a> Caller<'a> {
 
     fn visible(self, snapshot: &'a Snapshot, model: &str) -> Option<ModelOrPipeline<'a>> {
         if let Some(pipeline) = model.strip_prefix(PIPELINE_PREFIX) {
-            let Self::Tenant(NamedTenant { tenant, .. }) = self else { return None };
-            let (name, pipeline) = tenant.pipelines.get_key_value(pipeline)?;
+            let (name, pipeline) = self.pipeline(pipeline)?;
             return Some(ModelOrPipeline::Pipeline { name, pipeline });
         }
-        let (name, state) = snapshot.models.get_key_value(model)?;
-        self.is_granted(name).then(|| ModelOrPipeline::newest(name, state))
+        let granted =
+            snapshot.models.get_key_value(model).filter(|(name, _)| self.is_granted(name));
+        if let Some((name, state)) = granted {
+            return Some(ModelOrPipeline::newest(name, state));
+        }
+        let (name, pipeline) = self.pipeline(model)?;
+        let has_plain_name = match pipeline {
+            Pipeline::Ready(route) => route.signature.is_some(),
+            // Its caller learns why.
+            Pipeline::Unavailable(_) => true,
+        };
+        has_plain_name.then_some(ModelOrPipeline::Pipeline { name, pipeline })
+    }
+
+    fn pipeline(self, name: &str) -> Option<(&'a Name, &'a Pipeline)> {
+        let Self::Tenant(NamedTenant { tenant, .. }) = self else { return None };
+        tenant.pipelines.get_key_value(name)
     }
 
     fn is_granted(self, model: &Name) -> bool {

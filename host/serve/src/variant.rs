@@ -73,15 +73,15 @@ pub(crate) struct Counted {
     /// A client that leaves after so long has not left for its own reasons, and one that gave so
     /// much time has given enough.
     pub(crate) patience: Duration,
-    /// Whether the plugin answered with a status of 500 or more.
+    /// Whether the plugin answered with a status of 500 or more, or one of the request's rows.
     pub(crate) is_error: AtomicBool,
 }
 
 impl Counted {
-    /// Note the pipeline's own answer.
+    /// Note the pipeline's own answer, to the request or to one of its rows.
     pub(crate) fn note(&self, outcome: &Result<Response, InferError>) {
         let is_error = outcome.as_ref().is_ok_and(|response| response.status >= 500);
-        self.is_error.store(is_error, Ordering::Relaxed);
+        self.is_error.fetch_or(is_error, Ordering::Relaxed);
     }
 }
 

@@ -23,6 +23,7 @@ mod model;
 mod picture;
 mod quota;
 mod route;
+mod signature;
 mod tenant;
 mod versions;
 
@@ -40,5 +41,6 @@ pub use model::{Format, ModelState, ServedModel, TensorNotes};
 pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Candidate, Handler, HandlerModel, Pair, Pipeline, Program, Route, Takes};
+pub use signature::{BodyInput, Inputs, MemberInput, NamedOutput, Signature, row_dims};
 pub use tenant::{Direct, PluginState, Tenant};
 pub use versions::{KeptVersion, loaded_versions};

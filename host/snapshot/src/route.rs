@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use crate::capture::Capture;
 use crate::evaluation::Evaluation;
 use crate::quota::TenantQuota;
+use crate::signature::Signature;
 
 /// A pipeline, or why it cannot serve.
 pub enum Pipeline {
@@ -41,6 +42,9 @@ pub struct Route {
     pub keeps_apart: bool,
     /// The model's priority level for these requests. None means the model's default level.
     pub priority: Option<u32>,
+    /// Its named inputs and outputs over the Open Inference Protocol. None if it has one text each
+    /// way.
+    pub signature: Option<Arc<Signature>>,
     /// The limits of its requests and of its plugin calls.
     pub limits: PipelineLimits,
     /// The tenant's quota, shared by all of its pipelines.

@@ -75,6 +75,7 @@ pub use release::model_config::{
     ModelConfig, OutputSpec, ProviderName, QueuePolicySpec, SizeSpec, Sizes, TimeoutActionSpec,
 };
 pub use release::named_version::{InvalidNamedVersion, NamedVersion};
+pub use release::oip::{OipDatatype, OipEncoding, OipInput, OipOutput, OipSpec};
 pub use release::pipeline::{PipelineDocument, PipelineSpec};
 pub use release::program::{ModelKey, ProgramParts, ProgramSpec};
 pub use release::quota::QuotaSpec;

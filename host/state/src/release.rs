@@ -2,10 +2,10 @@
 //! models.
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
-//! `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation`,
-//! `model_config`, `store_grants` and `version_policy` are their contents; `document` reads these
-//! from JSON that people write. `format` turns releases into the bytes of the log and back; a
-//! `log_error` is why it could not.
+//! `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `oip`, `sample`,
+//! `expectation`, `model_config`, `store_grants` and `version_policy` are their contents;
+//! `document` reads these from JSON that people write. `format` turns releases into the bytes of
+//! the log and back; a `log_error` is why it could not.
 //! Refuses to know the state that results from releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
@@ -21,6 +21,7 @@ pub(crate) mod limits;
 pub(crate) mod log_error;
 pub(crate) mod model_config;
 pub(crate) mod named_version;
+pub(crate) mod oip;
 pub(crate) mod pipeline;
 pub(crate) mod program;
 pub(crate) mod quota;

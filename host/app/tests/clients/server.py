@@ -1,6 +1,6 @@
 """The server of the cases. `it/oip/clients.rs` has put on it: the tenant `acme` with the models
-of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other` with those of `OTHERS`, and a model
-`digits` that is granted to nobody.
+of `GRANTED` and the pipelines of `PIPELINES`, a tenant `other` with those of `OTHERS`, and a model `digits` that is
+granted to nobody.
 """
 
 import asyncio
@@ -34,7 +34,9 @@ GRPC_TLS: dict[str, Any] = {"ssl": True, "root_certificates": CA_FILE} if CA_FIL
 GRANTED = {f"identity-{datatype.lower()}" for datatype in NUMPY_TYPES}
 GRANTED |= {"configured", "fixed-rows", "look-up", "ranker", "simple", "waits"}
 OTHERS = {"identity-int64", "ranker"}
-PIPELINES = {"pipeline:digits", "pipeline:ranker"}
+# This one has named inputs and outputs: a row of `INPUT_IMAGE`, in base64, becomes `DIGIT` and `PROBABILITY`.
+NAMED = "digit_classifier"
+PIPELINES = {"pipeline:digits", "pipeline:ranker", f"pipeline:{NAMED}"}
 
 # The longest wait for a condition.
 PATIENCE_S = 60

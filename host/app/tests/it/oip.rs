@@ -4,6 +4,7 @@ mod abuse;
 mod budget;
 mod clients;
 mod messages;
+mod named;
 mod perf_analyzer;
 mod rules;
 mod surface;

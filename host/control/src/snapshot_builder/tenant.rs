@@ -231,6 +231,7 @@ impl TenantBuilder<'_> {
             weight: self.desired_tenant.spec.weight,
             keeps_apart: self.desired_tenant.spec.batch_with == BatchWith::Tenant,
             priority: spec.priority,
+            signature: spec.oip.as_ref().map(|oip| Arc::new(oip.signature())),
             limits,
             quota: quota.clone(),
             stores: self.stores(false),

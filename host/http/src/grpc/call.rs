@@ -283,8 +283,17 @@ impl Inference {
         };
         receipt.read();
         let deadline = request.deadline;
-        let mut asked =
-            Asked { caller, target, id: log_id, deadline, sticky: &sticky, context, receipt };
+        let mut asked = Asked {
+            caller,
+            target,
+            id: log_id,
+            deadline,
+            sticky: &sticky,
+            context,
+            receipt,
+            // Its answer's headers are those of its admission.
+            quota: &mut None,
+        };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let named = |variant: Variant| {
             let choice = ParameterChoice::StringParam(variant.as_str().into());

@@ -7,7 +7,7 @@ use gristmill_oip::grpc::proto::model_instance_group::Kind;
 use gristmill_oip::grpc::proto::model_queue_policy::TimeoutAction as WireAction;
 use gristmill_oip::grpc::{configured, proto};
 use gristmill_serve::{ModelOrPipeline, Target};
-use gristmill_snapshot::{Format, ServedModel, TensorNotes};
+use gristmill_snapshot::{Format, NamedOutput, ServedModel, Signature, TensorNotes};
 
 use super::models::{REQUEST, RESPONSE, not_scalar, platform};
 
@@ -24,22 +24,53 @@ pub(crate) fn config(visible: ModelOrPipeline<'_>, target: &Target<'_>) -> proto
     let data_type = configured(Dtype::String).into();
     match target {
         Target::Model { served, notes, .. } => model_config(base, served, notes),
-        Target::Pipeline { .. } => proto::ModelConfig {
-            backend: "gristmill".into(),
-            input: vec![proto::ModelInput {
-                name: REQUEST.into(),
-                data_type,
-                dims: vec![1],
-                ..Default::default()
-            }],
-            output: vec![proto::ModelOutput {
-                name: RESPONSE.into(),
-                data_type,
-                dims: vec![1],
-                ..Default::default()
-            }],
-            ..base
+        Target::Pipeline { route, .. } => match &route.signature {
+            Some(signature) => pipeline_config(base, signature),
+            None => proto::ModelConfig {
+                backend: PIPELINE_BACKEND.into(),
+                input: vec![proto::ModelInput {
+                    name: REQUEST.into(),
+                    data_type,
+                    dims: vec![1],
+                    ..Default::default()
+                }],
+                output: vec![proto::ModelOutput {
+                    name: RESPONSE.into(),
+                    data_type,
+                    dims: vec![1],
+                    ..Default::default()
+                }],
+                ..base
+            },
         },
+    }
+}
+
+/// The backend of pipelines.
+const PIPELINE_BACKEND: &str = "gristmill";
+
+/// The configuration of a pipeline with named inputs and outputs. Their rows are a batch of
+/// requests.
+fn pipeline_config(base: proto::ModelConfig, signature: &Signature) -> proto::ModelConfig {
+    let row = |info: &TensorInfo| info.signed_dims().split_off(1);
+    let input = |info: &TensorInfo| proto::ModelInput {
+        name: info.name.to_string(),
+        data_type: configured(info.dtype).into(),
+        dims: row(info),
+        ..Default::default()
+    };
+    let output = |output: &NamedOutput| proto::ModelOutput {
+        name: output.info.name.to_string(),
+        data_type: configured(output.info.dtype).into(),
+        dims: row(&output.info),
+        ..Default::default()
+    };
+    proto::ModelConfig {
+        backend: PIPELINE_BACKEND.into(),
+        max_batch_size: Signature::ROWS_MAX as i32,
+        input: signature.inputs().into_iter().map(input).collect(),
+        output: signature.outputs.iter().map(output).collect(),
+        ..base
     }
 }
 

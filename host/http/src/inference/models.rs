@@ -10,7 +10,7 @@ use gristmill_oip::grpc::proto;
 use gristmill_oip::grpc::proto::model_metadata_response::TensorMetadata;
 use gristmill_oip::grpc::proto::repository_index_response::ModelIndex;
 use gristmill_serve::{Caller, ModelOrPipeline, NotFound, Target};
-use gristmill_snapshot::{Certified, ServedModel, Snapshot};
+use gristmill_snapshot::{Certified, Route, ServedModel, Snapshot};
 
 /// A pipeline's only input.
 pub(crate) const REQUEST: &str = "REQUEST";
@@ -57,7 +57,13 @@ pub(crate) fn metadata(
             });
             (inputs.collect(), info.outputs.iter().map(tensor).collect())
         }
-        Target::Pipeline { .. } => (vec![texts(REQUEST)], vec![texts(RESPONSE)]),
+        Target::Pipeline { route, .. } => match &route.signature {
+            None => (vec![texts(REQUEST)], vec![texts(RESPONSE)]),
+            Some(signature) => (
+                signature.inputs().into_iter().map(tensor).collect(),
+                signature.outputs.iter().map(|output| tensor(&output.info)).collect(),
+            ),
+        },
     };
     let mut versions: Vec<_> = visible.loaded_versions().collect();
     versions.sort_unstable();
@@ -102,9 +108,14 @@ fn tensor(info: &TensorInfo) -> TensorMetadata {
     }
 }
 
-/// The description of a pipeline's input.
-pub(crate) fn pipeline_input() -> TensorInfo {
-    TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }
+/// The descriptions of a pipeline's inputs.
+pub(crate) fn pipeline_inputs(route: &Route) -> Vec<TensorInfo> {
+    match &route.signature {
+        Some(signature) => signature.inputs().into_iter().cloned().collect(),
+        None => {
+            vec![TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }]
+        }
+    }
 }
 
 fn is_on_onnxruntime(served: &ServedModel) -> bool {

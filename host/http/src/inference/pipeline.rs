@@ -1,4 +1,4 @@
-//! A pipeline as a model: one text in, one text out.
+//! A pipeline without named inputs as a model: one text in, one text out.
 
 use bytes::Bytes;
 use gristmill_core::{Dtype, ErrorCode, Shape};
@@ -56,12 +56,11 @@ fn pipeline_body(request: &InferRequest) -> Result<(&Input, Bytes), Problem> {
     Ok((input, input.texts()?.pop().ok_or_else(not_one)?))
 }
 
-/// The pipeline's answer as the output `RESPONSE`. Answers of the protocol have no status, so an
-/// error status becomes an error of the request.
+/// Answers of the protocol have no status, so an error status becomes an error of the request.
 ///
 /// # Errors
 /// The answer has an error status.
-pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
+pub(super) fn check_status(response: &Response) -> Result<(), Problem> {
     if response.status >= 400 {
         let code = match response.status {
             ..500 => ErrorCode::InvalidRequest,
@@ -74,6 +73,15 @@ pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
         let detail = format!("the pipeline answered with status {}: {text}", response.status);
         return Err(Problem::new(code, detail));
     }
+    Ok(())
+}
+
+/// The pipeline's answer as the output `RESPONSE`.
+///
+/// # Errors
+/// The answer has an error status.
+pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
+    check_status(&response)?;
     let data = from_texts(&[&response.body]);
     Ok(Output {
         name: RESPONSE.into(),

@@ -3,43 +3,23 @@
 use std::sync::Arc;
 
 use gristmill_batch::Submission;
-use gristmill_core::{ClientError, Deadline, ErrorCode, Name, NamedTensor, Receipt};
+use gristmill_core::{ClientError, ErrorCode, Name, NamedTensor};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
-    Caller, Chosen, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Queueing, Target,
-    Variant, Work, choose, request_span, run_variant,
+    Chosen, ModelWork, NamedTenant, PIPELINE_VERSION, Part, PipelineAnswer, Target, Variant,
+    choose, request_span, run_variant,
 };
 use gristmill_snapshot::{ServedModel, TensorNotes};
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
 use super::Inference;
+use super::asked::{Asked, PipelineCall, Ran, given_priority};
 use super::classes::Ranking;
 use super::models::RESPONSE;
+use super::named::NamedCall;
 use super::pipeline::{output_of, plugin_request};
-use crate::observer::RequestContext;
 use crate::plugin_error::problem_of;
-
-/// A request on its way to a model or pipeline that was found.
-pub(crate) struct Asked<'a> {
-    pub(crate) caller: Caller<'a>,
-    pub(crate) target: Target<'a>,
-    /// The request's id, for the log.
-    pub(crate) id: &'a str,
-    pub(crate) deadline: Deadline,
-    /// Looks up the value by which a pipeline's candidate can choose its requests.
-    pub(crate) sticky: &'a (dyn Fn(&str) -> Option<&'a [u8]> + Sync),
-    /// Its context, for its answer and its trace.
-    pub(crate) context: &'a mut RequestContext,
-    /// The times, rows and provider are noted here.
-    pub(crate) receipt: &'a mut Receipt,
-}
-
-/// The outputs of a model, and its version.
-pub(crate) struct Ran {
-    pub(crate) version: u64,
-    pub(crate) outputs: Vec<Output>,
-}
 
 /// A version of a model that is loaded.
 struct Model<'a> {
@@ -81,7 +61,13 @@ impl Inference {
                 self.run_model(asked, model, request).await
             }
             Target::Pipeline { name, route } => {
-                check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
+                let known: Vec<&str> = match &route.signature {
+                    Some(signature) => {
+                        signature.outputs.iter().map(|out| &*out.info.name).collect()
+                    }
+                    None => vec![RESPONSE],
+                };
+                check_outputs(name.as_str(), known.iter().copied(), request)?;
                 if request.outputs.iter().any(|output| output.classes > 0) {
                     let detail = "a pipeline's output has no classes: its postprocessing does that";
                     return Err(Problem::new(ErrorCode::InvalidRequest, detail));
@@ -92,8 +78,18 @@ impl Inference {
                 let variant = asked.context.variant.map(Variant::as_str);
                 let trace_id = asked.context.trace_id();
                 let span = request_span(&chosen.route, &id, variant, trace_id.as_deref());
-                let work = Box::pin(run_pipeline(asked, chosen, request, id.into()));
-                work.instrument(span).await
+                let Chosen { route: chosen, part } = chosen;
+                let call = PipelineCall::of(asked, chosen, request, id.into());
+                match route.signature.clone() {
+                    Some(signature) => {
+                        let named = NamedCall { call, signature, part };
+                        Box::pin(self.run_named(asked, named, request)).instrument(span).await
+                    }
+                    None => {
+                        let work = Box::pin(run_pipeline(asked, call, part, request));
+                        work.instrument(span).await
+                    }
+                }
             }
         }
     }
@@ -149,22 +145,13 @@ impl Inference {
 
 async fn run_pipeline(
     asked: &mut Asked<'_>,
-    Chosen { route, part }: Chosen,
+    call: PipelineCall,
+    part: Option<Part>,
     request: &InferRequest,
-    request_id: Arc<str>,
 ) -> Result<Ran, Problem> {
-    let own = Deadline::at(asked.receipt.record().arrived + route.limits.timeout);
-    let work = Work {
-        route: route.clone(),
-        request: plugin_request(&route, request)?,
-        request_id,
-        deadline: own.min(asked.deadline),
-        queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
-        is_trial: false,
-        is_traced: asked.context.is_sampled(),
-    };
+    let work = call.work(plugin_request(&call.route, request)?);
     let PipelineAnswer { outcome, lines } = run_variant(work, part, asked.receipt).await;
-    let response = outcome.map_err(|error| problem_of(error, &route, &lines));
+    let response = outcome.map_err(|error| problem_of(error, &call.route, &lines));
     if asked.context.is_sampled() {
         asked.context.lines = lines;
     }
@@ -205,8 +192,4 @@ fn asked_for(mut outputs: Vec<NamedTensor>, request: &InferRequest) -> Vec<Named
         outputs.sort_by_key(position);
     }
     outputs
-}
-
-fn given_priority(request: &InferRequest) -> Option<u32> {
-    Some(request.priority).filter(|priority| *priority > 0)
 }

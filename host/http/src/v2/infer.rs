@@ -4,6 +4,7 @@ use bytes::Bytes;
 use gristmill_core::{Dtype, ErrorCode, HeldBytes};
 use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
 use gristmill_serve::{Caller, NamedModel, Target};
+use gristmill_snapshot::Signature;
 use gristmill_transport::body::{self, Answer, ReadPlan, ResponseBody};
 use gristmill_transport::{Encoding, INLINE_BYTES_MAX, Problem};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -27,7 +28,7 @@ pub(super) async fn infer(
     model: NamedModel<'_>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { snapshot, head, body, id, receipt, context, .. } = call;
+    let Call { snapshot, head, body, id, receipt, quota, context } = call;
     let budget = &caller.tenant()?.tenant.quota.bytes;
     let target = caller.find(snapshot, model)?.served()?;
     let header_len = header_length(&head.headers)?;
@@ -58,7 +59,8 @@ pub(super) async fn infer(
     };
     receipt.read();
     let sticky = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
-    let mut asked = Asked { caller, target, id, deadline, sticky: &sticky, context, receipt };
+    let mut asked =
+        Asked { caller, target, id, deadline, sticky: &sticky, context, receipt, quota };
     let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;
     let done = Done { model: model.name, version, outputs, request };
     let written = written(inference, caller, done).await?;
@@ -70,9 +72,11 @@ fn bytes_max(inference: &Inference, target: &Target<'_>) -> usize {
     let most = inference.message_bytes_max();
     match target {
         Target::Model { .. } => most,
-        // JSON may make a text longer.
+        // JSON may make a text longer, and so does base64.
         Target::Pipeline { route, .. } => {
-            most.min(route.limits.body_bytes.saturating_mul(2).saturating_add(ENVELOPE_BYTES))
+            let rows = route.signature.as_ref().map_or(1, |_| Signature::ROWS_MAX);
+            let row = route.limits.body_bytes.saturating_mul(2).saturating_add(ENVELOPE_BYTES);
+            most.min(row.saturating_mul(rows))
         }
     }
 }
@@ -95,7 +99,9 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
             let info = served.lane.info();
             InferRequest::raw(&info.inputs, info.has_open_rows(), body)?
         }
-        Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body)?,
+        Target::Pipeline { route, .. } => {
+            InferRequest::raw(&models::pipeline_inputs(route), true, body)?
+        }
     })
 }
 

@@ -3,7 +3,7 @@
 
 mod bindings;
 mod elements;
-mod pointer;
+pub(crate) mod pointer;
 mod rows;
 mod write;
 

@@ -1,7 +1,7 @@
 //! `types`: the context and the request of a call, blobs, and the records that the worlds' exports
 //! use.
 
-pub(super) mod base64;
+pub(crate) mod base64;
 mod bindings;
 mod blob;
 

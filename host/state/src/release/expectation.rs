@@ -105,7 +105,7 @@ impl Expectation {
 }
 
 /// Whether the text is a JSON pointer.
-fn is_pointer(text: &str) -> bool {
+pub(super) fn is_pointer(text: &str) -> bool {
     let mut after_tildes = text.split('~').skip(1);
     (text.is_empty() || text.starts_with('/'))
         && after_tildes.all(|rest| rest.starts_with(['0', '1']))

@@ -7,7 +7,7 @@
 //! next one.
 //!
 //! An older format lacks all that the formats after it lack, and more:
-//! - format 9: pipelines have no `handler`, tenants no `stores`;
+//! - format 9: pipelines have neither `handler` nor `oip`, tenants no `stores`;
 //! - format 8: tenants have no `batch_with`, configurations of models neither `batching` nor
 //!   `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0 and no size is "auto",
 //!   versions of models are numbers of releases, and names of models have at most 64 characters and

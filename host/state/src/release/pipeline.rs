@@ -18,6 +18,7 @@ use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
 use crate::release::limits::LimitsSpec;
 use crate::release::named_version::NamedVersion;
+use crate::release::oip::OipSpec;
 use crate::release::program::{ProgramParts, ProgramSpec};
 use crate::release::sample::{self, Sample};
 
@@ -41,6 +42,8 @@ pub struct PipelineSpec {
     pub instance_reuse: InstanceReuse,
     /// Whether its clients see why a plugin call failed, with the lines of that call.
     pub debug: bool,
+    /// Its named inputs and outputs over the Open Inference Protocol.
+    pub oip: Option<OipSpec>,
     /// Other plugins, other models or other settings that are tried in its place.
     pub candidate: Option<Box<CandidateSpec>>,
     /// Which requests are kept, so that people can make samples of them.
@@ -111,6 +114,7 @@ impl TryFrom<PipelineForm> for PipelineSpec {
             priority: form.priority,
             instance_reuse: form.instance_reuse,
             debug: form.debug,
+            oip: form.oip,
             candidate: form.candidate,
             capture: form.capture,
             samples: form.samples,
@@ -132,6 +136,7 @@ impl From<PipelineSpec> for PipelineForm {
             priority: spec.priority,
             instance_reuse: spec.instance_reuse,
             debug: spec.debug,
+            oip: spec.oip,
             candidate: spec.candidate,
             capture: spec.capture,
             samples: spec.samples,
@@ -166,6 +171,7 @@ pub struct PipelineDocument {
     pub priority: Option<u32>,
     instance_reuse: InstanceReuse,
     debug: bool,
+    oip: Option<OipSpec>,
     /// The candidate.
     pub candidate: Option<Box<CandidateSpec>>,
     capture: Option<CaptureSpec>,
@@ -184,6 +190,7 @@ impl PipelineDocument {
         let priority = document.whole("priority");
         let instance_reuse = InstanceReuse::read(&mut document);
         let debug = document.flag("debug").unwrap_or_default();
+        let oip = OipSpec::read(&mut document);
         let candidate = CandidateSpec::read(&mut document, kind).map(Box::new);
         let capture = CaptureSpec::read(&mut document);
         let samples = sample::read(&mut document);
@@ -202,6 +209,7 @@ impl PipelineDocument {
             priority,
             instance_reuse,
             debug,
+            oip,
             candidate,
             capture,
             samples,
@@ -215,7 +223,7 @@ impl PipelineDocument {
         let Some(program) = program else { return Err(Box::new(self)) };
         let Self { settings, limits, priority, instance_reuse, .. } = self;
         let (debug, candidate, samples) = (self.debug, self.candidate, self.samples);
-        let capture = self.capture;
+        let (oip, capture) = (self.oip, self.capture);
         Ok(PipelineSpec {
             program,
             settings,
@@ -223,6 +231,7 @@ impl PipelineDocument {
             priority,
             instance_reuse,
             debug,
+            oip,
             candidate,
             capture,
             samples,

@@ -123,4 +123,6 @@ fn a_second_import_brings_only_what_is_new() {
     let error = cli.refused(&["model", "import", "repository/ranker"]);
     assert_names(&error, &["has a config.pbtxt, so it is a model: give the folder around it"]);
     assert_names(&cli.refused(&["model", "import", "nowhere"]), &["nowhere: No such file"]);
+    let error = cli.refused(&["model", "import", "repository/README.md"]);
+    assert_names(&error, &["README.md is a file", "unpack an archive first"]);
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::{ADMIN_TOKEN, Setup};
@@ -58,6 +59,14 @@ fn server(setup: Setup) -> Server {
     }
     let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
     server.pipeline("acme", "ranker", &ranker);
+    let image = json!({ "name": "INPUT_IMAGE", "datatype": "BYTES", "encoding": "base64" });
+    let outputs = json!([
+        { "name": "DIGIT", "datatype": "INT64", "pointer": "/label" },
+        { "name": "PROBABILITY", "datatype": "FP32", "pointer": "/probability" },
+    ]);
+    let mut named = processor("digits", json!({}));
+    named["oip"] = json!({ "inputs": [image], "outputs": outputs });
+    server.pipeline("acme", "digit_classifier", &named);
     server
 }
 

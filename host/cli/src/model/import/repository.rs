@@ -97,6 +97,11 @@ impl Repository {
     /// with a model stands in its place.
     pub(super) fn read(folder: &Path, wanted: &[Name]) -> Result<Self> {
         let failed = || folder.display().to_string();
+        ensure!(
+            !folder.is_file(),
+            "{} is a file: FOLDER is a model repository; unpack an archive first",
+            folder.display()
+        );
         let mut folders = BTreeMap::new();
         for entry in fs::read_dir(folder).with_context(failed)? {
             let entry = entry.with_context(failed)?;

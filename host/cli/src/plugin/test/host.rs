@@ -115,6 +115,7 @@ impl Host {
             weight: 1,
             keeps_apart: false,
             priority: None,
+            signature: None,
             limits: self.limits.clone(),
             quota,
             stores: None,

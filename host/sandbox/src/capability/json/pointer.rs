@@ -46,6 +46,14 @@ fn unescaped(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// The value at a pointer, as it stands in the document. None if there is no value.
+///
+/// # Errors
+/// The pointer or the document cannot be read.
+pub fn value_at<'de>(document: &'de [u8], pointer: &str) -> Result<Option<&'de RawValue>, String> {
+    find(document, &Pointer::parse(pointer)?)
+}
+
 /// The value that the pointer leads to, as it stands in the document. None if there is no value.
 pub(super) fn find<'de>(
     document: &'de [u8],

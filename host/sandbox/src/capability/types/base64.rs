@@ -33,12 +33,12 @@ const VALUES: [u8; 256] = {
 };
 
 /// Maximum bytes that a text of `length` bytes can stand for.
-pub(in crate::capability) fn bytes_max(length: usize) -> usize {
+pub fn bytes_max(length: usize) -> usize {
     length / 4 * 3 + 3
 }
 
 /// The bytes that `text` stands for, or what is wrong with it. `may_go_on` is asked between parts.
-pub(in crate::capability) fn decode<E>(
+pub fn decode<E>(
     text: &str,
     may_go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Result<Vec<u8>, String>, E> {

@@ -13,6 +13,7 @@ use crate::release::instance_reuse::InstanceReuse;
 use crate::release::instance_reuse::forms::InstanceReuseForms;
 use crate::release::limits::LimitsSpec;
 use crate::release::named_version::NamedVersion;
+use crate::release::oip::OipSpec;
 use crate::release::sample::Sample;
 use crate::schema::{NamedModelText, NamedVersionText};
 
@@ -62,6 +63,10 @@ pub struct PipelineForm {
     #[schema(value_type = Option<bool>)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub debug: bool,
+    /// Its named inputs and outputs over the Open Inference Protocol. Without them it has one text
+    /// in and one text out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oip: Option<OipSpec>,
     /// Other plugins, other models or other settings that are tried in its place.
     #[schema(value_type = Option<CandidateSpec>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,7 +54,7 @@ fn every_fault_of_a_pipeline_is_named() {
         "debug is \"yes\": must be true or false",
         "samples is an object: must be a list",
         "unknown key \"modle\"; known are pre, model, post, handler, models, settings, limits, \
-         priority, instance_reuse, debug, candidate, capture, samples",
+         priority, instance_reuse, debug, oip, candidate, capture, samples",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for named in expected {

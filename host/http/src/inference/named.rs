@@ -1,0 +1,99 @@
+//! A pipeline with named inputs and outputs: each row of the inputs is a request for it, and its
+//! JSON answers become the outputs.
+//!
+//! `inputs` makes the requests, with `json_body` for bodies in JSON, and `outputs` the tensors;
+//! `row` names a row that fails. Either all rows are answered, or the first one that fails is the
+//! request's error.
+
+mod inputs;
+mod json_body;
+mod outputs;
+mod row;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gristmill_core::{Name, Stage};
+use gristmill_oip::InferRequest;
+use gristmill_serve::{FailedRow, PIPELINE_VERSION, Part, RowsAnswer, run_rows};
+use gristmill_snapshot::Signature;
+use gristmill_transport::{INLINE_BYTES_MAX, Problem};
+
+use self::inputs::Rows;
+use self::row::in_row;
+use super::Inference;
+use super::asked::{Asked, PipelineCall, Ran};
+use crate::plugin_error::problem_of;
+
+/// A call of a pipeline with named inputs and outputs.
+pub(super) struct NamedCall {
+    pub(super) call: PipelineCall,
+    /// Of the pipeline, also if its candidate runs the request.
+    pub(super) signature: Arc<Signature>,
+    pub(super) part: Option<Part>,
+}
+
+impl Inference {
+    /// Run all rows of a request. Large ones are converted off the serving threads.
+    ///
+    /// # Errors
+    /// The inputs do not fit, the quota is used up, or a row fails.
+    pub(super) async fn run_named(
+        &self,
+        asked: &mut Asked<'_>,
+        named: NamedCall,
+        request: &mut InferRequest,
+    ) -> Result<Ran, Problem> {
+        let NamedCall { call, signature, part } = named;
+        let (budget, tenant) = (call.route.quota.bytes.clone(), asked.caller.name());
+        let rows = Rows::of(&signature, std::mem::take(&mut request.inputs))?;
+        let count = rows.count;
+        asked.caller.tenant()?.count_rows(count as u64, Instant::now(), asked.quota)?;
+        let bytes = rows.bytes();
+        let (limit, inputs_budget) = (call.route.limits.body_bytes, budget.clone());
+        let inputs_signature = signature.clone();
+        let make = move || rows.requests(&inputs_signature, limit, &inputs_budget);
+        let requests = self.inline_or_offloaded(bytes, tenant, make).await?;
+        let works = requests.into_iter().map(|request| call.work(request)).collect();
+        let RowsAnswer { outcome, lines } = run_rows(works, part, asked.receipt).await;
+        let outcome = outcome.map_err(|FailedRow { row, error }| {
+            in_row(problem_of(error, &call.route, &lines), row, count)
+        });
+        if asked.context.is_sampled() {
+            asked.context.lines = lines;
+        }
+        let responses = outcome?;
+        let bytes = responses.iter().map(|row| row.response.body.len()).sum();
+        let wanted = wanted(&signature, request);
+        let outputs_signature = signature.clone();
+        let make = move || outputs::outputs(&outputs_signature, &wanted, responses, &budget);
+        let outputs = self.inline_or_offloaded(bytes, tenant, make).await;
+        let outputs = outputs.inspect_err(|problem| {
+            let plugin = call.route.program.source_of(Stage::Post).plugin.as_str();
+            tracing::warn!(plugin, error = problem.detail, "request failed");
+        })?;
+        Ok(Ran { version: PIPELINE_VERSION, outputs })
+    }
+
+    /// Do work on so many bytes, off the serving threads if they are many.
+    async fn inline_or_offloaded<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        tenant: Option<&Name>,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        match bytes <= INLINE_BYTES_MAX {
+            true => work(),
+            false => self.offload().run(tenant, work).await?,
+        }
+    }
+}
+
+/// The places of the outputs that a request asks for, in its order; all of them if it names none.
+fn wanted(signature: &Signature, request: &InferRequest) -> Vec<usize> {
+    if request.outputs.is_empty() {
+        return (0..signature.outputs.len()).collect();
+    }
+    let place = |name: &str| signature.outputs.iter().position(|known| *known.info.name == *name);
+    request.outputs.iter().filter_map(|asked| place(&asked.name)).collect()
+}
