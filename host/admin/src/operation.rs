@@ -125,6 +125,7 @@ impl Operation {
             let schema = match name {
                 "digest" => operation.schemas.shown::<DigestText>(),
                 "number" => integer(1, None).into(),
+                "store_key" => text().min_length(Some(1)).into(),
                 "model" => operation.schemas.shown::<ModelNameText>(),
                 _ => operation.schemas.shown::<NameText>(),
             };

@@ -10,7 +10,7 @@ use crate::operation::{Operation, PREFIX};
 use crate::resource::{
     Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model, ModelConfig,
     OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases, Requests, Resource,
-    Rollback, Rotation, Status, Tenant, TenantLogs, Token, Usage,
+    Rollback, Rotation, Status, Store, StoreValue, Tenant, TenantLogs, Token, Usage,
 };
 
 /// The resource at `path`.
@@ -70,6 +70,10 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["tenants", tenant, "pipelines", pipeline, "captured"] => {
             Box::new(Captured::new(tenant, pipeline))
         }
+        ["tenants", tenant, "stores", store] => Box::new(Store::new(tenant, store)),
+        ["tenants", tenant, "stores", store, "values", store_key] => {
+            Box::new(StoreValue::new(tenant, store, store_key))
+        }
         ["models"] => Box::new(List::Models),
         ["models", model] => Box::new(Model::new(model)),
         ["models", model, "config"] => Box::new(ModelConfig::new(model)),
@@ -102,6 +106,8 @@ pub(crate) fn operations() -> Vec<Operation> {
         Candidate::operations(),
         CandidateEnd::operations(),
         Captured::operations(),
+        Store::operations(),
+        StoreValue::operations(),
         Model::operations(),
         ModelConfig::operations(),
         Content::operations(),
@@ -136,6 +142,8 @@ mod tests {
             ("/admin/v1/tenants/acme/pipelines/p/candidate/abort", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/pipelines/p/captured", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme/keys/ci", Ok(Allowed::GetPutDelete)),
+            ("/admin/v1/tenants/acme/stores/s", Ok(Allowed::Post)),
+            ("/admin/v1/tenants/acme/stores/s/values/a%2Fb", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants", Ok(Allowed::Get)),
             ("/admin/v1/tenants/", Err(ErrorCode::NotFound)),
             ("/admin/v1/tenants/acme/nothing", Err(ErrorCode::NotFound)),

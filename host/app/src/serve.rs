@@ -269,6 +269,7 @@ async fn run_server(
     keeping.abort();
     freeing_memory.abort();
     usage::keep_once(&usage_store);
+    leaving.stores().flush().await;
     observing::end(&observing).await;
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");

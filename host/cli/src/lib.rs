@@ -30,6 +30,7 @@ mod differences;
 mod exit;
 mod file_upload;
 mod get;
+mod kv;
 mod logs;
 mod model;
 mod model_file;
@@ -57,7 +58,7 @@ pub use self::exit::{Exit, FAILED};
 pub use self::progress::Progress;
 
 /// The commands, in the order of the help.
-pub fn commands() -> [Command; 18] {
+pub fn commands() -> [Command; 19] {
     [
         plugin::command(),
         deploy::command(),
@@ -75,6 +76,7 @@ pub fn commands() -> [Command; 18] {
         candidate::command(),
         samples::command(),
         model::command(),
+        kv::command(),
         context::command(),
         completions::command(),
     ]
@@ -111,6 +113,7 @@ fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Resu
         "candidate" => candidate::run(matches),
         "samples" => samples::run(matches),
         "model" => model::run(matches),
+        "kv" => kv::run(matches),
         "context" => context::run(matches),
         "completions" => completions::run(matches, program()),
         _ => no_such_command(),

@@ -208,12 +208,17 @@ impl Accounts {
             StoreGrant::Write => StoreAccess::Write,
         };
         let granted = grants.iter().map(|(name, grant)| (name.clone(), access(grant))).collect();
-        let kib = match is_shadow {
-            true => self.shadows(tenant).store_kib,
-            false => self.with_entry(tenant, |entry| entry.store_kib.clone()),
+        let (kib, quota) = match is_shadow {
+            true => {
+                let Shadows { store_kib, quota, .. } = self.shadows(tenant);
+                (store_kib, quota)
+            }
+            false => {
+                self.with_entry(tenant, |entry| (entry.store_kib.clone(), entry.quota.clone()))
+            }
         };
         let stores = TenantStores::new(tenant.0.clone(), self.stores.clone(), granted, kib);
-        Some(Arc::new(stores))
+        Some(Arc::new(stores.charging(quota.calls.cpu().clone())))
     }
 
     /// A function that reports the candidate as aborted, with a reason.

@@ -103,6 +103,7 @@ pub struct Control {
     loader: Arc<Loader>,
     sandbox: Arc<Sandbox>,
     figures: FigureParts,
+    stores: Arc<dyn Stores>,
     releases: Arc<Releases>,
     /// The servers that share the store, if it is shared.
     replicas: Option<Arc<Replicas>>,
@@ -162,8 +163,13 @@ impl Control {
             tokio::spawn(follow(Arc::downgrade(&releases), replicas.clone()));
             tokio::spawn(keep_lease(Arc::downgrade(&releases), replicas.clone()));
         }
-        let figures = parts.figures;
-        Ok(Self { store, uploads, blobs, loader, sandbox, figures, releases, replicas })
+        let (figures, stores) = (parts.figures, parts.stores);
+        Ok(Self { store, uploads, blobs, loader, sandbox, figures, stores, releases, replicas })
+    }
+
+    /// The stores that plugins may use.
+    pub fn stores(&self) -> &Arc<dyn Stores> {
+        &self.stores
     }
 
     /// The cell that the data plane reads.

@@ -113,6 +113,13 @@ impl HeldBytes {
         Ok(())
     }
 
+    /// Take over all bytes of another hold of the same budget. They count once all the time.
+    pub fn take_over(&self, other: &Self) {
+        debug_assert!(Arc::ptr_eq(&self.budget, &other.budget), "two budgets");
+        let bytes = other.bytes.swap(0, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// The same `bytes`, which now count against the budget until they are dropped.
     pub fn attach_to(self, bytes: Bytes) -> Bytes {
         struct Owner {

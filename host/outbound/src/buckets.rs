@@ -1,13 +1,13 @@
 //! The stores that an operator has bound, each under its name: a bucket.
 //!
-//! The keys of a bucket begin with its prefix, so that buckets and tenants can share a server. The
-//! commands of a call are made where it is called, at the cost of the plugin. They are sent and
-//! answered in a task on the thread of stores. The call ends by its own timeout, also if the
-//! request that began it is gone. Its permit and its memory are given back when the answer has
-//! come, or the connection is dropped.
+//! The keys of a bucket begin with its prefix, so that buckets and tenants can share a server or a
+//! file. The commands of a call are made where it is called, at the cost of the plugin. The rest is
+//! done on threads of stores. The call ends by its own timeout, also if the request that began it
+//! is gone. Its permit and its memory are given back when the work for it is over.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ use redis::{Pipeline, Value};
 use tokio::time::sleep;
 
 use crate::answers::{Refusal, filled_values, number, values};
+use crate::commands;
+use crate::embedded::{Change, Embedded, Key, TooLate, WantedKeys};
 use crate::link::{Commands, LinkError, Until};
 use crate::password::Password;
 use crate::prefix::Prefix;
@@ -29,14 +31,30 @@ use crate::thread::Thread;
 /// How a bucket is bound.
 #[derive(Clone, Debug)]
 pub struct BucketConfig {
-    /// The server.
-    pub redis: RedisUrl,
-    /// Its password, if it needs one.
-    pub password: Option<Password>,
+    /// Where its values are.
+    pub place: Place,
     /// The beginning of all keys.
     pub prefix: Prefix,
     /// The time for a call.
     pub timeout: Duration,
+}
+
+/// Where the values of a bucket are.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// On a server that speaks Redis's protocol.
+    Redis {
+        /// The server.
+        url: RedisUrl,
+        /// Its password, if it needs one.
+        password: Option<Password>,
+    },
+    /// In a file of this server.
+    Embedded {
+        /// Maximum bytes of the values of each prefix: of each tenant, or of all where they share
+        /// keys.
+        max_bytes: u64,
+    },
 }
 
 /// An error of setting up the stores.
@@ -45,8 +63,8 @@ pub enum BucketsError {
     /// The client refuses the URL of this bucket.
     #[error("the client of Redis refuses stores.{0}.redis")]
     Refused(Name),
-    /// The thread of stores cannot be started.
-    #[error("cannot start the thread of stores")]
+    /// A thread of stores cannot be started.
+    #[error("cannot start a thread of stores")]
     Thread(#[source] std::io::Error),
 }
 
@@ -60,35 +78,53 @@ struct Bucket {
     name: Name,
     prefix: Prefix,
     timeout: Duration,
-    server: Arc<Server>,
+    client: Client,
+}
+
+enum Client {
+    Redis(Arc<Server>),
+    Embedded(Embedded),
+}
+
+/// What a server is asked.
+struct Asked<'a> {
+    bucket: &'a Arc<Bucket>,
+    server: &'a Arc<Server>,
+    pipeline: Pipeline,
+    /// Whether the commands change nothing.
+    only_read: bool,
 }
 
 impl Buckets {
-    /// The buckets, with a thread of their own. No connection is made yet. Buckets on one server
-    /// share the connections.
+    /// The buckets, with threads of their own. No connection is made yet. Buckets on one server
+    /// share the connections. The files are in `directory`, which is made when one is needed.
     ///
     /// # Errors
     /// [`BucketsError`]
     pub fn new(
         configs: impl IntoIterator<Item = (Name, BucketConfig)>,
+        directory: &Path,
     ) -> Result<Self, BucketsError> {
         let mut servers = HashMap::new();
         let mut buckets = HashMap::new();
-        for (name, BucketConfig { redis, password, prefix, timeout }) in configs {
-            if redis.is_encrypted() {
-                // The client takes the provider of the process. It may be set already.
-                let _ = rustls::crypto::ring::default_provider().install_default();
-            }
-            let server = match servers.entry((redis, password)) {
-                Entry::Occupied(server) => Arc::clone(server.get()),
-                Entry::Vacant(place) => {
-                    let (redis, password) = place.key();
-                    let server = Server::new(redis, password.as_ref())
-                        .map_err(|_| BucketsError::Refused(name.clone()))?;
-                    Arc::clone(place.insert(Arc::new(server)))
+        for (name, BucketConfig { place, prefix, timeout }) in configs {
+            let client = match place {
+                Place::Embedded { max_bytes } => {
+                    let path = directory.join(format!("{}.redb", name.as_str()));
+                    let embedded = Embedded::start(&name, path, max_bytes);
+                    Client::Embedded(embedded.map_err(BucketsError::Thread)?)
                 }
+                Place::Redis { url, password } => match servers.entry((url, password)) {
+                    Entry::Occupied(server) => Client::Redis(Arc::clone(server.get())),
+                    Entry::Vacant(place) => {
+                        let (url, password) = place.key();
+                        let server = Server::new(url, password.as_ref())
+                            .map_err(|_| BucketsError::Refused(name.clone()))?;
+                        Client::Redis(Arc::clone(place.insert(Arc::new(server))))
+                    }
+                },
             };
-            let bucket = Bucket { name: name.clone(), prefix, timeout, server };
+            let bucket = Bucket { name: name.clone(), prefix, timeout, client };
             buckets.insert(name, Arc::new(bucket));
         }
         let thread = Thread::start().map_err(BucketsError::Thread)?;
@@ -97,8 +133,8 @@ impl Buckets {
         Ok(Self { buckets, thread })
     }
 
-    fn bucket(&self, call: &StoreCall) -> Result<Arc<Bucket>, StoreFault> {
-        let bucket = self.buckets.get(&call.bucket).cloned();
+    fn bucket(&self, call: &StoreCall) -> Result<&Arc<Bucket>, StoreFault> {
+        let bucket = self.buckets.get(&call.bucket);
         bucket.ok_or_else(|| StoreFault::unavailable("this server has no such store"))
     }
 
@@ -106,18 +142,17 @@ impl Buckets {
     /// be. The work goes on if the request is gone.
     async fn ask<T: Send + 'static>(
         &self,
-        bucket: Arc<Bucket>,
+        Asked { bucket, server, pipeline, only_read }: Asked<'_>,
         call: StoreCall,
-        (pipeline, only_read): (Pipeline, bool),
         read: impl FnOnce(Vec<Value>) -> Option<T> + Send + 'static,
     ) -> Result<T, StoreFault> {
+        let (bucket, server) = (bucket.clone(), server.clone());
         let (tenant, deadline) = (call.tenant.clone(), call.deadline);
-        let commands = Arc::new(Commands { pipeline, only_read, _call: Some(call) });
+        let commands = Arc::new(Commands { pipeline, only_read, call: Some(call) });
         let asking = self.thread.spawn(async move {
-            // The time of the server, which begins when this thread comes to the call.
-            let (timeout, own) = (bucket.timeout, Instant::now() + bucket.timeout);
-            let until = Until { at: own.min(deadline), timeout, is_whole: own <= deadline };
-            let answer = bucket.server.link(&tenant).ask(&commands, until, read).await;
+            // The time of the server begins when this thread comes to the call.
+            let until = bucket.until(deadline);
+            let answer = server.link(&tenant).ask(&commands, until, read).await;
             answer.map_err(|error| bucket.fault(&error, until))
         });
         asking
@@ -135,6 +170,42 @@ async fn drop_idle(servers: Vec<Arc<Server>>) {
 }
 
 impl Bucket {
+    /// When a call ends whose request ends at `deadline`.
+    fn until(&self, deadline: Instant) -> Until {
+        let whole = Instant::now() + self.timeout;
+        Until { at: whole.min(deadline), timeout: self.timeout, is_whole: whole <= deadline }
+    }
+
+    /// The key of a tenant.
+    fn key(&self, tenant: &Name, key: &str) -> Key {
+        let prefix = self.prefix.of(tenant);
+        Key { prefix_bytes: prefix.len(), whole: prefix + key }
+    }
+
+    /// Make changes in an embedded store.
+    async fn change(
+        &self,
+        embedded: &Embedded,
+        call: StoreCall,
+        changes: Vec<Change>,
+    ) -> Result<Option<i64>, StoreFault> {
+        let until = self.until(call.deadline);
+        self.answer(until, embedded.change(call, until.at, changes).await)
+    }
+
+    /// The answer of an embedded store.
+    fn answer<T>(
+        &self,
+        until: Until,
+        answer: Result<Result<T, StoreFault>, TooLate>,
+    ) -> Result<T, StoreFault> {
+        let answer = answer.map_err(|TooLate| self.fault(&LinkError::TooLate, until))?;
+        let name = self.name.as_str();
+        answer.map_err(|StoreFault { kind, text }| {
+            StoreFault::new(kind, format!("store {name:?}: {text}"))
+        })
+    }
+
     /// The error that a plugin gets. Its text names no address.
     fn fault(&self, error: &LinkError, until: Until) -> StoreFault {
         let name = self.name.as_str();
@@ -176,54 +247,93 @@ impl Stores for Buckets {
         let WantedValues { keys, most_bytes, none_if_empty } = wanted;
         let bucket = self.bucket(&call)?;
         let prefix = bucket.prefix.of(&call.tenant);
-        let count = keys.len();
-        let mut pipeline = Pipeline::with_capacity(2 * count + 2);
-        // Redis gives an empty text for a key that it does not have. In a transaction it also says
-        // whether the key is there. Not `Pipeline::atomic`: it panics if `MULTI` is refused.
-        if !none_if_empty {
-            pipeline.cmd("MULTI");
-        }
-        for key in keys {
-            let key = format!("{prefix}{key}");
-            if !none_if_empty {
-                pipeline.cmd("EXISTS").arg(key.as_str());
+        let server = match &bucket.client {
+            Client::Redis(server) => server,
+            Client::Embedded(embedded) => {
+                let keys = keys.iter().map(|key| format!("{prefix}{key}")).collect();
+                let wanted = WantedKeys { keys, most_bytes, none_if_empty };
+                let until = bucket.until(call.deadline);
+                return bucket.answer(until, embedded.values(call, until.at, wanted).await);
             }
-            pipeline.cmd("GETRANGE").arg(key.as_str()).arg(0).arg(most_bytes);
-        }
-        if !none_if_empty {
-            pipeline.cmd("EXEC");
-        }
+        };
+        let count = keys.len();
         let read = move |answer| match none_if_empty {
             true => filled_values(answer, count),
             false => values(answer, count),
         };
-        self.ask(bucket, call, (pipeline, true), read).await
+        let pipeline = commands::get_many(&prefix, wanted);
+        let asked = Asked { bucket, server, pipeline, only_read: true };
+        self.ask(asked, call, read).await
     }
 
     async fn set(
         &self,
         call: StoreCall,
-        key: &str,
-        value: &[u8],
+        values: &[(&str, &[u8])],
         ttl_ms: Option<u64>,
     ) -> Result<(), StoreFault> {
         let bucket = self.bucket(&call)?;
+        let server = match &bucket.client {
+            Client::Redis(server) => server,
+            Client::Embedded(embedded) => {
+                let changes = values.iter().map(|(key, value)| Change::Set {
+                    key: bucket.key(&call.tenant, key),
+                    value: Bytes::copy_from_slice(value),
+                    ttl_ms,
+                });
+                let changes = changes.collect();
+                return bucket.change(embedded, call, changes).await.map(|_| ());
+            }
+        };
         let prefix = bucket.prefix.of(&call.tenant);
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("SET").arg(format!("{prefix}{key}")).arg(value);
-        if let Some(ttl_ms) = ttl_ms {
-            pipeline.arg("PX").arg(ttl_ms);
-        }
-        let is_done = |answer: Vec<Value>| matches!(answer[..], [Value::Okay]).then_some(());
-        self.ask(bucket, call, (pipeline, false), is_done).await
+        let count = values.len();
+        let are_done = move |answer: Vec<Value>| {
+            let are_done = answer.iter().all(|answer| matches!(answer, Value::Okay));
+            (are_done && answer.len() == count).then_some(())
+        };
+        let pipeline = commands::set(&prefix, values, ttl_ms);
+        let asked = Asked { bucket, server, pipeline, only_read: false };
+        self.ask(asked, call, are_done).await
     }
 
     async fn increment(&self, call: StoreCall, key: &str, delta: i64) -> Result<i64, StoreFault> {
         let bucket = self.bucket(&call)?;
-        let prefix = bucket.prefix.of(&call.tenant);
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("INCRBY").arg(format!("{prefix}{key}")).arg(delta);
+        let server = match &bucket.client {
+            Client::Redis(server) => server,
+            Client::Embedded(embedded) => {
+                let key = bucket.key(&call.tenant, key);
+                let changes = vec![Change::Increment { key, delta }];
+                let sum = bucket.change(embedded, call, changes).await?;
+                return Ok(sum.unwrap_or_default());
+            }
+        };
+        let pipeline = commands::increment(&bucket.prefix.of(&call.tenant), key, delta);
         let sum = |answer: Vec<Value>| number(&answer);
-        self.ask(bucket, call, (pipeline, false), sum).await
+        let asked = Asked { bucket, server, pipeline, only_read: false };
+        self.ask(asked, call, sum).await
+    }
+
+    async fn remove(&self, call: StoreCall, key: &str) -> Result<bool, StoreFault> {
+        let bucket = self.bucket(&call)?;
+        let server = match &bucket.client {
+            Client::Redis(server) => server,
+            Client::Embedded(embedded) => {
+                let changes = vec![Change::Remove { key: bucket.key(&call.tenant, key) }];
+                let removed = bucket.change(embedded, call, changes).await?;
+                return Ok(removed == Some(1));
+            }
+        };
+        let pipeline = commands::remove(&bucket.prefix.of(&call.tenant), key);
+        let is_removed = |answer: Vec<Value>| number(&answer).map(|removed| removed == 1);
+        let asked = Asked { bucket, server, pipeline, only_read: false };
+        self.ask(asked, call, is_removed).await
+    }
+
+    async fn flush(&self) {
+        for bucket in self.buckets.values() {
+            if let Client::Embedded(embedded) = &bucket.client {
+                embedded.flush().await;
+            }
+        }
     }
 }

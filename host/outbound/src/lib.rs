@@ -1,11 +1,13 @@
-//! Clients of the systems that plugins may ask. Today these are stores of values by key, in Redis
-//! or what speaks its protocol. The only crate that names `redis`.
+//! The stores of values by key that plugins may ask: in Redis or what speaks its protocol, and in
+//! files of this server. The only crate that names `redis` and `redb`.
 //!
 //! In reading order: [`Buckets`] are the stores that an operator has bound, [`RedisUrl`],
-//! [`Prefix`] and [`BucketConfig`] say how; `server` has the links to one server, one for each
-//! tenant, and `link` the connection of one; `breaker` keeps calls from a server that does not
-//! answer; `answers` reads what it answers; `thread` runs all of this. Refuses to know plugins, and
-//! which tenant may use what: that is decided before a call comes here.
+//! [`Prefix`] and [`BucketConfig`] say how; `embedded` has the files. Of Redis, `server` has the
+//! links to one server, one for each tenant, and `link` the connection of one; `endpoint` makes it,
+//! and `stream` bounds what it reads at a time; `breaker` keeps calls from a server that does not
+//! answer; `commands` is what is sent and `answers` reads what comes back; `thread` runs all of
+//! this. Refuses to know plugins, and which tenant may use what: that is decided before a call
+//! comes here.
 //!
 //! Invariants:
 //! - no call waits longer than its bucket's timeout, nor after its request's deadline;
@@ -19,14 +21,18 @@
 mod answers;
 mod breaker;
 mod buckets;
+mod commands;
+mod embedded;
+mod endpoint;
 mod link;
 mod password;
 mod prefix;
 mod redis_url;
 mod server;
+mod stream;
 mod thread;
 
-pub use buckets::{BucketConfig, Buckets, BucketsError};
+pub use buckets::{BucketConfig, Buckets, BucketsError, Place};
 pub use password::Password;
 pub use prefix::{Prefix, PrefixError};
 pub use redis_url::{RedisUrl, RedisUrlError};

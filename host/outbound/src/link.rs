@@ -5,6 +5,9 @@
 //! that cannot wait so long fails, and a later one finds the connection. `breaker` bounds how often
 //! that is tried.
 //!
+//! A connection that the server has closed is not used again: its end is known at once, also while
+//! no call is under way, so that the next call, a change too, gets a new one.
+//!
 //! Invariants:
 //! - after an answer that cannot be read, no call that is under way on the same connection takes
 //!   its own for right, and the connection is not used again: answers may belong to other calls;
@@ -21,19 +24,15 @@ use futures_util::future::{BoxFuture, Shared};
 use gristmill_core::Name;
 use gristmill_sandbox::StoreCall;
 use parking_lot::Mutex;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, Pipeline, RedisError, RedisResult, Value};
+use redis::{ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
 use crate::answers::Refusal;
 use crate::breaker::Breaker;
-
-/// The time for making a connection, with TLS and the password.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Maximum messages that wait to be written to the connection. Other calls wait for a place.
-const WAITING_MAX: usize = 16;
+use crate::endpoint::{Endpoint, Made};
+use crate::stream::Flow;
 
 /// How long a connection may give no answers at least, if its bucket's timeout is shorter.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
@@ -60,7 +59,7 @@ pub(crate) struct Commands {
     pub(crate) only_read: bool,
     /// The permit and the memory of the call. The commands keep both until they are answered, or
     /// the connection is dropped.
-    pub(crate) _call: Option<StoreCall>,
+    pub(crate) call: Option<StoreCall>,
 }
 
 /// When a call ends at the latest.
@@ -75,13 +74,11 @@ pub(crate) struct Until {
 }
 
 /// A connection that is being made, or was made.
-type Connecting = Shared<BoxFuture<'static, RedisResult<MultiplexedConnection>>>;
+type Connecting = Shared<BoxFuture<'static, RedisResult<Made>>>;
 
 /// A tenant's connection to one server.
 pub(crate) struct Link {
-    client: Client,
-    /// For the log.
-    address: String,
+    endpoint: Arc<Endpoint>,
     tenant: Name,
     breaker: Breaker,
     current: Mutex<Current>,
@@ -95,6 +92,7 @@ struct Current {
 /// One connection.
 struct Connection {
     connecting: Connecting,
+    flow: Arc<Flow>,
     /// Whether it gave an answer that cannot be read.
     is_poisoned: AtomicBool,
     /// When the first call was sent that had no answer yet, if there is none since.
@@ -112,11 +110,11 @@ impl Drop for Link {
 }
 
 impl Link {
-    /// A connection to the server of `client` at `address`, which is not made yet.
-    pub(crate) fn new(client: Client, address: String, tenant: Name) -> Self {
+    /// A connection to a server, which is not made yet.
+    pub(crate) fn new(endpoint: Arc<Endpoint>, tenant: Name) -> Self {
         let current = Current { connection: None, last_used: Instant::now() };
         let (breaker, current) = (Breaker::default(), Mutex::new(current));
-        Self { client, address, tenant, breaker, current }
+        Self { endpoint, tenant, breaker, current }
     }
 
     /// When a call last took the connection.
@@ -133,11 +131,16 @@ impl Link {
         read: impl FnOnce(Vec<Value>) -> Option<T>,
     ) -> Result<T, LinkError> {
         self.breaker.admit(Instant::now()).map_err(LinkError::Paused)?;
+        if !commands.only_read {
+            // The thread looks at its sockets before this goes on. So a change is not sent over a
+            // connection that the server has closed before.
+            yield_now().await;
+        }
         let mut connection = self.connection();
         let was_made = connection.is_made();
         let mut answer = connection.ask(commands, until).await;
         if was_made && commands.only_read && matches!(answer, Err(LinkError::Broken(_))) {
-            // The server may have closed it while nobody used it.
+            // What is between both may have lost it while nobody used it.
             self.drop_connection(&connection);
             connection = self.connection();
             answer = connection.ask(commands, until).await;
@@ -156,23 +159,18 @@ impl Link {
     fn connection(&self) -> Arc<Connection> {
         let mut current = self.current.lock();
         current.last_used = Instant::now();
-        if let Some(connection) = current.connection.as_ref().filter(|known| !known.has_failed()) {
+        if let Some(connection) = current.connection.as_ref().filter(|known| known.is_usable()) {
             return connection.clone();
         }
-        let client = self.client.clone();
-        let making = async move {
-            let config = AsyncConnectionConfig::new()
-                .set_connection_timeout(Some(CONNECT_TIMEOUT))
-                .set_response_timeout(None)
-                .set_pipeline_buffer_size(WAITING_MAX);
-            client.get_multiplexed_async_connection_with_config(&config).await
-        };
+        let (endpoint, flow) = (self.endpoint.clone(), Arc::<Flow>::default());
+        let flow_of_stream = flow.clone();
+        let making = async move { endpoint.connect(&flow_of_stream).await };
         // A panic would stay in the shared future, and end each call that waits for it.
         let making = AssertUnwindSafe(making).catch_unwind().map(|made| {
             let panicked = (ErrorKind::Client, "the client panicked while it connected");
             made.unwrap_or_else(|_| Err(RedisError::from(panicked)))
         });
-        let connection = Arc::new(Connection::new(making.boxed().shared()));
+        let connection = Arc::new(Connection::new(making.boxed().shared(), flow));
         // It is made also if the call that needs it cannot wait so long. It ends by its timeout.
         drop(tokio::spawn(connection.connecting.clone().map(drop)));
         current.connection = Some(connection.clone());
@@ -188,7 +186,8 @@ impl Link {
 
     /// Note the outcome of a call.
     fn note(&self, connection: &Arc<Connection>, error: Option<&LinkError>, until: Until) {
-        let (server, tenant, now) = (self.address.as_str(), self.tenant.as_str(), Instant::now());
+        let (server, tenant) = (self.endpoint.url.as_str(), self.tenant.as_str());
+        let now = Instant::now();
         let error = match error {
             Some(error) if !matches!(error, LinkError::Refused(_)) => error,
             _ => {
@@ -227,17 +226,21 @@ impl Link {
 }
 
 impl Connection {
-    fn new(connecting: Connecting) -> Self {
+    fn new(connecting: Connecting, flow: Arc<Flow>) -> Self {
         let (is_poisoned, silent_since) = (AtomicBool::new(false), Mutex::default());
-        Self { connecting, is_poisoned, silent_since, is_ended: watch::Sender::new(false) }
+        Self { connecting, flow, is_poisoned, silent_since, is_ended: watch::Sender::new(false) }
     }
 
     fn is_made(&self) -> bool {
         matches!(self.connecting.peek(), Some(Ok(_)))
     }
 
-    fn has_failed(&self) -> bool {
-        matches!(self.connecting.peek(), Some(Err(_)))
+    /// Whether it can be used, or is being made.
+    fn is_usable(&self) -> bool {
+        match self.connecting.peek() {
+            Some(made) => made.is_ok() && !self.flow.is_closed(),
+            None => true,
+        }
     }
 
     fn is_poisoned(&self) -> bool {
@@ -249,6 +252,7 @@ impl Connection {
     }
 
     fn answered(&self) {
+        self.flow.answered();
         *self.silent_since.lock() = None;
     }
 
@@ -272,10 +276,14 @@ impl Connection {
         let (connection, commands) = (self.clone(), commands.clone());
         let asking = tokio::spawn(async move {
             let mut is_ended = connection.is_ended.subscribe();
-            tokio::select! {
+            let answer = tokio::select! {
                 answer = connection.send(&commands.pipeline, until) => answer,
                 _ = is_ended.wait_for(|is_ended| *is_ended) => Err(LinkError::TooLate),
+            };
+            if let Some(call) = &commands.call {
+                call.charge(connection.flow.take_work());
             }
+            answer
         });
         match timeout_at(until.at.into(), asking).await {
             Ok(Ok(answer)) => answer,
@@ -293,7 +301,7 @@ impl Connection {
             return Err(LinkError::TooLate);
         }
         self.asked(now);
-        let answer = commands.query_async::<Vec<Value>>(&mut made).await;
+        let answer = commands.query_async::<Vec<Value>>(&mut made.connection).await;
         let answer = answer.map_err(|error| match Refusal::of(&error) {
             Some(refusal) => LinkError::Refused(refusal),
             None => LinkError::Broken(error),

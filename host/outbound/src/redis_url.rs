@@ -56,11 +56,6 @@ impl RedisUrl {
     pub(crate) fn connection_info(&self) -> RedisResult<ConnectionInfo> {
         self.0.as_str().into_connection_info()
     }
-
-    /// Whether the connection is encrypted.
-    pub(crate) fn is_encrypted(&self) -> bool {
-        self.0.starts_with("rediss:")
-    }
 }
 
 impl fmt::Display for RedisUrl {
@@ -92,7 +87,6 @@ mod tests {
         for secret in ["redis://:word@host", "rediss://app:word@host/0"] {
             assert_eq!(secret.parse::<RedisUrl>(), Err(RedisUrlError::HasSecret));
         }
-        assert!("rediss://host".parse::<RedisUrl>().unwrap().is_encrypted());
     }
 
     #[test]

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::Name;
 use parking_lot::Mutex;
-use redis::{Client, RedisResult};
+use redis::RedisResult;
 
+use crate::endpoint::Endpoint;
 use crate::link::Link;
 use crate::password::Password;
 use crate::redis_url::RedisUrl;
@@ -20,9 +21,7 @@ pub(crate) const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// A server.
 pub(crate) struct Server {
-    client: Client,
-    /// For the log.
-    address: String,
+    endpoint: Arc<Endpoint>,
     /// By the names of the tenants.
     links: Mutex<HashMap<Name, Arc<Link>>>,
 }
@@ -31,15 +30,10 @@ impl Server {
     /// A server, to which no connection is made yet.
     ///
     /// # Errors
-    /// The client refuses the URL.
+    /// The client refuses the URL, or the system's authorities cannot be used.
     pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> RedisResult<Self> {
-        let mut info = url.connection_info()?;
-        if let Some(password) = password {
-            let settings = info.redis_settings().clone().set_password(password.as_str());
-            info = info.set_redis_settings(settings);
-        }
-        let (client, address) = (Client::open(info)?, url.to_string());
-        Ok(Self { client, address, links: Mutex::default() })
+        let endpoint = Arc::new(Endpoint::new(url, password)?);
+        Ok(Self { endpoint, links: Mutex::default() })
     }
 
     /// The tenant's link.
@@ -48,8 +42,7 @@ impl Server {
         if let Some(link) = links.get(tenant) {
             return link.clone();
         }
-        let link = Link::new(self.client.clone(), self.address.clone(), tenant.clone());
-        let link = Arc::new(link);
+        let link = Arc::new(Link::new(self.endpoint.clone(), tenant.clone()));
         links.insert(tenant.clone(), link.clone());
         link
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, OverBudget, PluginLimits};
+use gristmill_core::{BufferPool, HeldBytes, OverBudget, PluginLimits};
 use wasmtime::component::ResourceTable;
 
 use crate::error::CallLimit;
@@ -125,15 +125,35 @@ impl<S> CallState<S> {
     /// only grows: freeing a resource gives nothing back, so that a loop of creating and dropping
     /// resources ends at the limit, too.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Limited> {
+        let used = self.with_more(bytes)?;
+        self.limiter.held().try_add(bytes)?;
+        self.note_used(used);
+        Ok(())
+    }
+
+    /// Count `bytes` that the host holds for this call already, until the call ends. `held` counts
+    /// at least as many against the owner's budget.
+    pub(crate) fn take_over(&mut self, bytes: usize, held: &HeldBytes) -> Result<(), Limited> {
+        let used = self.with_more(bytes)?;
+        held.give_back(held.bytes().saturating_sub(bytes));
+        self.limiter.held().take_over(held);
+        self.note_used(used);
+        Ok(())
+    }
+
+    /// The bytes that the host would hold for this call with `bytes` more.
+    fn with_more(&self, bytes: usize) -> Result<usize, Limited> {
         let used = self.host_bytes_used.saturating_add(bytes);
         let limit = self.limits.host_memory_bytes;
-        if used > limit {
-            return Err(Limited::Call(CallLimit::HostMemory(limit)));
+        match used > limit {
+            true => Err(Limited::Call(CallLimit::HostMemory(limit))),
+            false => Ok(used),
         }
-        self.limiter.held().try_add(bytes)?;
+    }
+
+    fn note_used(&mut self, used: usize) {
         self.host_bytes_used = used;
         self.meter.note_host_memory(used);
-        Ok(())
     }
 
     /// The bytes that count for this call.
@@ -223,6 +243,22 @@ mod tests {
         first.give_back(60);
         second.hold(51).unwrap();
         drop((first, second));
+        assert_eq!(account.bytes.held(), 0);
+    }
+
+    #[test]
+    fn what_is_taken_over_counts_once() {
+        let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
+        let account = Account::new(1, 1, ByteBudget::new(150));
+        let grant = Grant::new(&limits, &account);
+        let meter = Arc::new(Meter::new(limits.cpu));
+        let mut call = CallState::new(grant, meter, BufferPool::new(0), ());
+        let held = account.bytes.hold(100);
+        call.take_over(90, &held).unwrap();
+        assert_eq!((call.host_bytes_used(), account.bytes.held()), (90, 90));
+        let more = account.bytes.hold(11);
+        assert!(matches!(call.take_over(11, &more), Err(Limited::Call(_))));
+        drop((held, more, call));
         assert_eq!(account.bytes.held(), 0);
     }
 

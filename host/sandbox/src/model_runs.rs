@@ -32,10 +32,10 @@ pub struct RunFault {
 }
 
 /// The longest text of a fault, in bytes: no more of it comes back from the plugin.
-const FAULT_TEXT_MAX: usize = 4 << 10;
+pub(crate) const FAULT_TEXT_MAX: usize = 2 << 10;
 
 impl RunFault {
-    /// A fault with this text, at most 4 KiB of it.
+    /// A fault with this text, at most 2 KiB of it.
     pub fn new(kind: RunFaultKind, mut text: String) -> Self {
         text.truncate(text.floor_char_boundary(FAULT_TEXT_MAX));
         Self { kind, text }

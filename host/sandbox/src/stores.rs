@@ -9,11 +9,12 @@
 
 mod tenant;
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use gristmill_core::{HeldBytes, Name};
+use gristmill_core::{HeldBytes, Name, Rate};
 use tokio::sync::OwnedSemaphorePermit;
 
 pub use self::tenant::TenantStores;
@@ -21,6 +22,12 @@ pub(crate) use self::tenant::{NoAnswer, StoreUse};
 
 /// Maximum KiB that the calls of a tenant that are under way together take.
 pub const STORE_KIB: usize = 64 << 10;
+
+/// Maximum bytes of a key.
+pub const STORE_KEY_BYTES_MAX: usize = 1024;
+
+/// Maximum bytes of a value.
+pub const STORE_VALUE_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum characters of a bucket's or a key's name that a text repeats.
 const SHOWN_CHARS: usize = 64;
@@ -66,10 +73,25 @@ pub struct StoreCall {
     pub bucket: Name,
     /// The end of the request.
     pub deadline: Instant,
+    /// The rate of the CPU time of the tenant's plugins, in nanoseconds.
+    cpu: Arc<Rate>,
     /// Of the memory that the tenant's calls may take together.
-    _permit: OwnedSemaphorePermit,
+    _permit: Option<OwnedSemaphorePermit>,
     /// Its memory.
-    _held: HeldBytes,
+    _held: Option<HeldBytes>,
+}
+
+impl StoreCall {
+    /// A call that the operator makes for a tenant. It counts against nobody's limits.
+    pub fn of_operator(tenant: Name, bucket: Name, deadline: Instant) -> Self {
+        Self { tenant, bucket, deadline, cpu: Arc::default(), _permit: None, _held: None }
+    }
+
+    /// Charge the tenant for CPU time that a thread of the host's took for its calls.
+    pub fn charge(&self, cpu: Duration) {
+        let nanos = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
+        self.cpu.spend(nanos, Instant::now());
+    }
 }
 
 /// The values that a call wants.
@@ -102,15 +124,14 @@ pub trait Stores: Send + Sync {
         wanted: WantedValues<'_>,
     ) -> Result<Vec<Option<Bytes>>, StoreFault>;
 
-    /// Set the value of a key, for so many milliseconds if that is given.
+    /// Set the values of keys, for so many milliseconds if that is given.
     ///
     /// # Errors
-    /// [`StoreFault`]
+    /// [`StoreFault`]. Of several values, some may be set.
     async fn set(
         &self,
         call: StoreCall,
-        key: &str,
-        value: &[u8],
+        values: &[(&str, &[u8])],
         ttl_ms: Option<u64>,
     ) -> Result<(), StoreFault>;
 
@@ -119,6 +140,15 @@ pub trait Stores: Send + Sync {
     /// # Errors
     /// [`StoreFault`]
     async fn increment(&self, call: StoreCall, key: &str, delta: i64) -> Result<i64, StoreFault>;
+
+    /// Forget a key. Returns whether it was there.
+    ///
+    /// # Errors
+    /// [`StoreFault`]
+    async fn remove(&self, call: StoreCall, key: &str) -> Result<bool, StoreFault>;
+
+    /// Write all changes that are only in this process's memory to the disk.
+    async fn flush(&self) {}
 }
 
 /// The stores of a server that has none.
@@ -179,13 +209,35 @@ impl Stores for NoStores {
         Err(no_store())
     }
 
-    async fn set(&self, _: StoreCall, _: &str, _: &[u8], _: Option<u64>) -> Result<(), StoreFault> {
+    async fn set(
+        &self,
+        _: StoreCall,
+        _: &[(&str, &[u8])],
+        _: Option<u64>,
+    ) -> Result<(), StoreFault> {
         Err(no_store())
     }
 
     async fn increment(&self, _: StoreCall, _: &str, _: i64) -> Result<i64, StoreFault> {
         Err(no_store())
     }
+
+    async fn remove(&self, _: StoreCall, _: &str) -> Result<bool, StoreFault> {
+        Err(no_store())
+    }
+}
+
+/// The number that an increment leaves in place of a value, with Redis's texts.
+///
+/// # Errors
+/// The value is not a number, or the sum is out of range.
+pub fn incremented(value: Option<&[u8]>, delta: i64) -> Result<i64, StoreFault> {
+    let Some(text) = value else { return Ok(delta) };
+    let number = str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+    let number =
+        number.ok_or_else(|| StoreFault::invalid("ERR value is not an integer or out of range"))?;
+    let sum = number.checked_add(delta);
+    sum.ok_or_else(|| StoreFault::invalid("ERR increment or decrement would overflow"))
 }
 
 fn no_store() -> StoreFault {
@@ -195,6 +247,20 @@ fn no_store() -> StoreFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_incremented_within_its_range() {
+        assert_eq!(incremented(None, -3), Ok(-3));
+        assert_eq!(incremented(Some(b"7"), -3), Ok(4));
+        let max = i64::MAX.to_string();
+        assert_eq!(incremented(Some(max.as_bytes()), 0), Ok(i64::MAX));
+        for value in [max.as_bytes(), b"", b"1.5", b"word", b"\xff"] {
+            assert_eq!(
+                incremented(Some(value), 1).unwrap_err().kind,
+                StoreFaultKind::InvalidArgument
+            );
+        }
+    }
 
     #[test]
     fn a_long_name_is_cut() {

@@ -8,4 +8,5 @@ export { ArrayError } from './program.js';
 export { Pixels, Placement, ImageError, IMAGENET } from './image.js';
 export { PluginResponse } from './response.js';
 export { models, InferError } from './models.js';
+export { store, StoreError } from './store.js';
 export { log } from './log.js';

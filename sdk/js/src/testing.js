@@ -12,6 +12,7 @@ import { jsonBlob, jsonTensor, jsonValue } from './reference/json.js';
 import { takeLines } from './reference/log.js';
 import { useModels } from './reference/models.js';
 import { refusal } from './reference/refusal.js';
+import { useStores } from './reference/store.js';
 import { State } from './state.js';
 import { Tensor } from './tensor.js';
 
@@ -22,6 +23,7 @@ const decoder = new TextDecoder();
 export class TestHost {
   #context;
   #models = new Map();
+  #stores = new Map();
 
   constructor(context = {}) {
     this.#context = {
@@ -56,6 +58,12 @@ export class TestHost {
     return this;
   }
 
+  /** Let the store of this name have these values, by key. Returns the host. */
+  store(bucket, values = {}) {
+    this.#stores.set(bucket, new Map(Object.entries(values).map(([key, value]) => [key, bytesOf(value)])));
+    return this;
+  }
+
   async preprocess(plugin, request = {}) {
     const run = exportPreprocess(plugin.preprocess);
     const { inputs, state } = await this.#call(() => run(this.#rawContext(), rawRequest(request)));
@@ -78,6 +86,7 @@ export class TestHost {
   async #call(run) {
     takeLines();
     useModels(this.#models);
+    useStores(this.#stores);
     try {
       return await run();
     } catch (error) {

@@ -663,6 +663,53 @@ export class InferError extends Error {
   readonly status: number;
 }
 
+/**
+ * Values by key, in stores that the operator binds, such as Redis. A bucket is a store's name on the
+ * server; the tenant's document grants it under `stores`. Keys have 1 to 1024 bytes, at most 4096 in a
+ * call; values have at most 1 MiB. While a call waits for a store it uses no CPU time. In a trial,
+ * such as a sample or a shadow, `set` and `increment` answer without changing anything.
+ *
+ * Each function throws a `StoreError` if the store gives no answer.
+ */
+export const store: {
+  /** The value of a key; undefined if the bucket does not have the key. */
+  get(bucket: string, key: string): Uint8Array | undefined;
+  /** The values of keys, in their order, with one request to the store. They stay on the host. */
+  getMany(bucket: string, keys: readonly string[]): (Body | undefined)[];
+  /**
+   * The rows of keys, as a float32 tensor of the shape [keys, width], with one request. A value is
+   * `width` little-endian float32. The row of a key that the bucket does not have, or with an empty
+   * value, is filled with `missing`, 0 unless it is given.
+   */
+  gather(bucket: string, keys: readonly string[], width: number, missing?: number): Tensor;
+  /** Set the value of a key. After `ttlMs` milliseconds the store forgets it. */
+  set(bucket: string, key: string, value: string | Uint8Array, options?: { ttlMs?: number }): void;
+  /**
+   * Add to the whole number that a key has as decimal text, or to 0; 1 unless `delta` is given.
+   * Returns the sum.
+   *
+   * @throws {RangeError} if the sum is beyond `Number.MAX_SAFE_INTEGER`. It is added all the same.
+   */
+  increment(bucket: string, key: string, delta?: number): number;
+};
+
+/**
+ * Why a store gave no answer:
+ *
+ * - `not-granted`: the tenant's document does not grant this bucket, or there is no such bucket
+ * - `invalid-argument`: an argument is out of range, or a value in the store is not what the function
+ *   needs
+ * - `unavailable`: the store did not answer in time, or cannot be reached. It may answer later
+ * - `read-only`: the tenant's document grants this bucket for reading only
+ */
+export type StoreErrorKind = 'not-granted' | 'invalid-argument' | 'unavailable' | 'read-only';
+
+/** Why a store gave no answer. If nothing catches it: 500, with the text in the log only. */
+export class StoreError extends Internal {
+  constructor(kind: StoreErrorKind, message: string);
+  readonly kind: StoreErrorKind;
+}
+
 export interface ResponseOptions {
   /** 200 to 599; 200 unless it is given. */
   status?: number;

@@ -48,6 +48,8 @@ export class TestHost {
     name: string,
     run: (inputs: Record<string, Tensor>) => Record<string, Tensor | NdArray>,
   ): this;
+  /** Let the store of this name have these values, by key, for the calls of this host. */
+  store(bucket: string, values?: Record<string, Content>): this;
   preprocess(
     plugin: { preprocess: Preprocess },
     request?: TestRequest,

@@ -3,7 +3,7 @@
 use utoipa::openapi::HttpMethod;
 
 /// The groups of operations, by the segments of their paths. The last segment that is here counts.
-const GROUPS: [(&str, &str); 10] = [
+const GROUPS: [(&str, &str); 11] = [
     ("self", "tokens"),
     ("tokens", "tokens"),
     ("releases", "releases"),
@@ -14,6 +14,7 @@ const GROUPS: [(&str, &str); 10] = [
     ("keys", "keys"),
     ("plugins", "plugins"),
     ("pipelines", "pipelines"),
+    ("stores", "stores"),
 ];
 
 /// The group of paths that have none of these segments: status, metrics, usage and the like.

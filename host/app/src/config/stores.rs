@@ -5,11 +5,12 @@
 //! URL, in which one may stand.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gristmill_core::Name;
-use gristmill_outbound::{BucketConfig, Password, Prefix, RedisUrl};
+use gristmill_outbound::{BucketConfig, Password, Place, Prefix, RedisUrl};
 use toml::{Table, Value};
 
 use super::fault::Fault;
@@ -18,11 +19,16 @@ use super::fault::Fault;
 pub(crate) const KEY: &str = "stores";
 
 /// The keys of a store.
-const KEYS: [&str; 4] = ["redis", "password_file", "prefix", "timeout_ms"];
+const KEYS: [&str; 6] = ["redis", "password_file", "embedded", "max_bytes", "prefix", "timeout_ms"];
 
-/// The time for a call, in milliseconds.
-const TIMEOUT_MS: i64 = 50;
-const TIMEOUT_MS_MAX: i64 = 60_000;
+/// The time for a call, in milliseconds. A disk can take longer than a network.
+const REDIS_TIMEOUT_MS: u64 = 50;
+const EMBEDDED_TIMEOUT_MS: u64 = 1000;
+const TIMEOUT_MS_MAX: u64 = 60_000;
+
+/// Maximum bytes of a tenant's values in an embedded store.
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_BYTES_RANGE: RangeInclusive<u64> = 1 << 20..=1 << 40;
 
 /// Stores by their names.
 pub(crate) type Stores = BTreeMap<Name, BucketConfig>;
@@ -42,7 +48,7 @@ pub(crate) fn read(file: &Table, faults: &mut Vec<Fault>) -> Stores {
     for (name, value) in tables {
         let (Ok(parsed), Value::Table(table)) = (name.parse::<Name>(), value) else {
             faults.push(Fault::Store(format!(
-                "stores.{name} must be a table with the key redis, and its name 1 to 64 of a-z, 0-9, \
+                "stores.{name} must be a table with the key redis or embedded, and its name 1 to 64 of a-z, 0-9, \
                  '-', '_' and '.', beginning with a letter or digit"
             )));
             continue;
@@ -60,7 +66,13 @@ pub(crate) fn read(file: &Table, faults: &mut Vec<Fault>) -> Stores {
 fn check_apart(stores: &Stores, faults: &mut Vec<Fault>) {
     for (at, (first, one)) in stores.iter().enumerate() {
         for (second, other) in stores.iter().skip(at + 1) {
-            let is_shared = one.redis.database() == other.redis.database();
+            let (Place::Redis { url, .. }, Place::Redis { url: other_url, .. }) =
+                (&one.place, &other.place)
+            else {
+                // An embedded store has a file of its own.
+                continue;
+            };
+            let is_shared = url.database() == other_url.database();
             if is_shared && one.prefix.may_meet(&other.prefix) {
                 let (first, second) = (first.as_str(), second.as_str());
                 let [part, other_part] = [&one.prefix, &other.prefix].map(Prefix::shared_part);
@@ -88,16 +100,41 @@ impl StoreReader<'_> {
                 format!("stores.{}: unknown key {key:?}; known are {}", self.name, KEYS.join(", "));
             self.faults.push(Fault::Store(text));
         }
-        let redis = self.redis();
-        let password = self.password();
+        let place = self.place();
         let prefix = self.prefix();
-        let timeout = self.timeout();
-        Some(BucketConfig {
-            redis: redis?,
-            password: password?,
-            prefix: prefix?,
-            timeout: timeout?,
-        })
+        let usual_ms = match &place {
+            Some(Place::Embedded { .. }) => EMBEDDED_TIMEOUT_MS,
+            _ => REDIS_TIMEOUT_MS,
+        };
+        let timeout_ms = self.whole("timeout_ms", 1..=TIMEOUT_MS_MAX);
+        let timeout = timeout_ms.map(|ms| Duration::from_millis(ms.unwrap_or(usual_ms)));
+        Some(BucketConfig { place: place?, prefix: prefix?, timeout: timeout? })
+    }
+
+    fn place(&mut self) -> Option<Place> {
+        let table = self.table;
+        let is_embedded = match table.get("embedded") {
+            None | Some(Value::Boolean(false)) => false,
+            Some(Value::Boolean(true)) => true,
+            Some(_) => return self.fault("embedded", " must be true or false"),
+        };
+        let others = match is_embedded {
+            true => &["redis", "password_file"][..],
+            false => &["max_bytes"],
+        };
+        if let Some(other) = others.iter().find(|key| table.contains_key(**key)) {
+            let text = match is_embedded {
+                true => " cannot be given with embedded = true: the values are in a file",
+                false => " is for a store with embedded = true",
+            };
+            return self.fault(other, text);
+        }
+        if is_embedded {
+            let max_bytes = self.whole("max_bytes", MAX_BYTES_RANGE)?.unwrap_or(MAX_BYTES);
+            return Some(Place::Embedded { max_bytes });
+        }
+        let (url, password) = (self.redis(), self.password());
+        Some(Place::Redis { url: url?, password: password? })
     }
 
     /// One more fault of a key.
@@ -119,7 +156,10 @@ impl StoreReader<'_> {
 
     fn redis(&mut self) -> Option<RedisUrl> {
         let Some(text) = self.text("redis")? else {
-            return self.fault("redis", " is missing: a URL such as redis://10.0.0.7:6379/0");
+            return self.fault(
+                "redis",
+                " is missing: a URL such as redis://10.0.0.7:6379/0, or embedded = true",
+            );
         };
         match text.parse::<RedisUrl>() {
             Ok(url) => Some(url),
@@ -148,17 +188,18 @@ impl StoreReader<'_> {
         }
     }
 
-    fn timeout(&mut self) -> Option<Duration> {
-        let key = "timeout_ms";
-        let (table, range) = (self.table, 1..=TIMEOUT_MS_MAX);
+    /// The number under a key, if it is given. None at all if it is not in this range.
+    fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<Option<u64>> {
+        let table = self.table;
         match table.get(key) {
-            None => Some(Duration::from_millis(TIMEOUT_MS as u64)),
-            Some(Value::Integer(ms)) if range.contains(ms) => {
-                Some(Duration::from_millis(ms.unsigned_abs()))
-            }
-            Some(Value::Integer(ms)) => {
-                self.fault(key, format_args!(" is {ms}: must be 1 to {TIMEOUT_MS_MAX}"))
-            }
+            None => Some(None),
+            Some(Value::Integer(number)) => match u64::try_from(*number) {
+                Ok(number) if range.contains(&number) => Some(Some(number)),
+                _ => {
+                    let (min, max) = range.into_inner();
+                    self.fault(key, format_args!(" is {number}: must be {min} to {max}"))
+                }
+            },
             Some(_) => self.fault(key, " must be a whole number"),
         }
     }
@@ -183,13 +224,41 @@ mod tests {
         );
         assert_eq!(faults, [""; 0]);
         let features = &found["features"];
-        assert_eq!(features.redis.to_string(), "redis://10.0.0.7/2");
+        let Place::Redis { url, password: None } = &features.place else { panic!("{features:?}") };
+        assert_eq!(url.to_string(), "redis://10.0.0.7/2");
         assert_eq!(features.prefix.shared_part(), "features:");
-        assert_eq!(features.password, None);
         assert_eq!(features.timeout, Duration::from_millis(50));
         let sessions = &found["sessions"];
         assert_eq!(sessions.prefix.shared_part(), "s:");
         assert_eq!(sessions.timeout, Duration::from_millis(7));
+    }
+
+    #[test]
+    fn a_store_can_be_a_file_with_a_bound() {
+        let (found, faults) = stores(
+            "[stores.a]\nembedded = true\n\
+             [stores.b]\nembedded = true\nmax_bytes = 1048576\nprefix = ''\ntimeout_ms = 7",
+        );
+        assert_eq!(faults, [""; 0]);
+        let bound = |name: &str| match found[name].place {
+            Place::Embedded { max_bytes } => max_bytes,
+            Place::Redis { .. } => panic!("{found:?}"),
+        };
+        assert_eq!((bound("a"), bound("b")), (1 << 30, 1 << 20));
+        assert_eq!(found["a"].timeout, Duration::from_secs(1));
+        let (found, faults) = stores(
+            "[stores.a]\nembedded = true\nredis = 'redis://host'\n\
+             [stores.b]\nredis = 'redis://host'\nmax_bytes = 1048576\n\
+             [stores.c]\nembedded = 'yes'\n[stores.d]\nembedded = true\nmax_bytes = 7",
+        );
+        assert!(found.is_empty());
+        let texts = [
+            "stores.a.redis cannot be given with embedded = true: the values are in a file",
+            "stores.b.max_bytes is for a store with embedded = true",
+            "stores.c.embedded must be true or false",
+            "stores.d.max_bytes is 7: must be 1048576 to 1099511627776",
+        ];
+        assert_eq!(faults, texts);
     }
 
     #[test]
@@ -201,7 +270,8 @@ mod tests {
         );
         assert!(found.is_empty());
         for named in [
-            "stores.a: unknown key \"port\"; known are redis, password_file, prefix, timeout_ms",
+            "stores.a: unknown key \"port\"; known are redis, password_file, embedded, \
+             max_bytes, prefix, timeout_ms",
             "stores.a.redis must be a URL such as redis://10.0.0.7:6379/0",
             "stores.a.prefix is \"{tenant}\": {tenant} must be followed by",
             "stores.a.timeout_ms is 0: must be 1 to 60000",
@@ -254,7 +324,8 @@ mod tests {
         let file = format!("[stores.a]\nredis = 'redis://host'\npassword_file = {path:?}");
         let (found, faults) = stores(&file);
         assert_eq!(faults, [""; 0]);
-        assert_eq!(found["a"].password, Some(Password::of_file("word")));
+        let Place::Redis { password, .. } = &found["a"].place else { panic!("{found:?}") };
+        assert_eq!(*password, Some(Password::of_file("word")));
         assert!(!format!("{found:?}").contains("word\""), "{found:?}");
     }
 }

@@ -110,7 +110,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
     let store = store.into();
     let stores: Arc<dyn Stores> = match config.stores.is_empty() {
         true => Arc::new(NoStores),
-        false => Arc::new(Buckets::new(config.stores.clone())?),
+        false => Arc::new(Buckets::new(config.stores.clone(), &data_dir.join("stores"))?),
     };
     let parts = ControlParts {
         store,

@@ -5,6 +5,7 @@ mod command_line;
 mod contexts;
 mod deploys;
 mod fsck;
+mod kv;
 mod model_import;
 mod model_push;
 mod packages;

@@ -9,6 +9,7 @@ mod compiling;
 mod contract;
 mod costly_pictures;
 mod costly_uploads;
+mod embedded_stores;
 mod fuzz_inputs;
 mod handlers;
 mod init;

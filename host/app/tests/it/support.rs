@@ -5,8 +5,8 @@
 //!   between; `tls` has certificates; `s3` is an object store whose calls may fail, and `redis`
 //!   a store of values by key; `collector` receives traces;
 //! - `cli` runs the command line;
-//! - `deploy` puts tenants on it, `admin_api` calls its admin API; `files` has the plugins, models
-//!   and images;
+//! - `deploy` puts tenants on it, `stores` those with stores, `admin_api` calls its admin API;
+//!   `files` has the plugins, models and images;
 //! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
 //!   `guests` and `modules` make unusual plugins, and `deeds` lists the deeds of the plugin
 //!   `hostile`;
@@ -44,5 +44,6 @@ pub(crate) mod scores;
 pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod soak;
+pub(crate) mod stores;
 pub(crate) mod tls;
 pub(crate) mod words;

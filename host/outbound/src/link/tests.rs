@@ -22,7 +22,12 @@ async fn link_to(answers: &'static [&'static [u8]]) -> Link {
             serve(client, answers).await;
         }
     }));
-    Link::new(Client::open(url).unwrap(), String::new(), "acme".parse().unwrap())
+    link(&url)
+}
+
+fn link(url: &str) -> Link {
+    let endpoint = Endpoint::new(&url.parse().unwrap(), None).unwrap();
+    Link::new(Arc::new(endpoint), "acme".parse().unwrap())
 }
 
 async fn ask(link: &Link, only_read: bool) -> Result<i64, LinkError> {
@@ -31,13 +36,26 @@ async fn ask(link: &Link, only_read: bool) -> Result<i64, LinkError> {
     let timeout = Duration::from_secs(60);
     let until = Until { at: Instant::now() + timeout, timeout, is_whole: true };
     let number = |answer: Vec<Value>| crate::answers::number(&answer);
-    let commands = Commands { pipeline, only_read, _call: None };
+    let commands = Commands { pipeline, only_read, call: None };
     link.ask(&Arc::new(commands), until, number).await
 }
 
 #[tokio::test]
-async fn a_read_is_sent_again_if_the_connection_was_closed() {
+async fn after_the_server_has_hung_up_a_change_goes_over_a_new_connection() {
     let link = link_to(&[b":7\r\n"]).await;
+    for _ in 0..3 {
+        let connection = link.connection();
+        assert_eq!(ask(&link, false).await.unwrap(), 7);
+        while !connection.flow.is_closed() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_is_sent_again_if_the_connection_was_closed() {
+    // It hangs up instead of answering for the second time.
+    let link = link_to(&[b":7\r\n", b""]).await;
     assert_eq!(ask(&link, true).await.unwrap(), 7);
     assert_eq!(ask(&link, true).await.unwrap(), 7);
     let broken = ask(&link, false).await;
@@ -67,10 +85,9 @@ async fn a_refusal_is_an_answer() {
 
 #[test]
 fn a_silent_connection_is_dropped_whatever_the_deadlines_are() {
-    let client = Client::open("redis://127.0.0.1:1").unwrap();
-    let link = Link::new(client, String::new(), "acme".parse().unwrap());
+    let link = link("redis://127.0.0.1:1");
     let failed = ready(Err(RedisError::from((ErrorKind::Io, "not made")))).boxed().shared();
-    let connection = Arc::new(Connection::new(failed));
+    let connection = Arc::new(Connection::new(failed, Arc::default()));
     link.current.lock().connection = Some(connection.clone());
     let now = Instant::now();
     let timeout = Duration::from_millis(50);

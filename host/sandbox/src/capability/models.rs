@@ -1,8 +1,7 @@
 //! `models`: runs of models that a handler asks for.
 //!
 //! The guest's fiber waits for them. Meanwhile the call has no permit, holds no thread and uses no
-//! CPU time. Its own tensors stay counted; those that come back are counted before the guest has
-//! them.
+//! CPU time. Its own tensors stay counted; those that come back are counted all the time.
 
 mod bindings;
 
@@ -15,7 +14,8 @@ use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::limiter::Limited;
 use crate::model_runs::{
-    INPUT_NAME_MAX, INPUTS_MAX, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+    FAULT_TEXT_MAX, INPUT_NAME_MAX, INPUTS_MAX, RunFault, RunFaultKind, RunOutcome, RunOutputs,
+    WantedRun,
 };
 
 /// The interface that it links.
@@ -27,9 +27,9 @@ const RUNS_MAX: usize = 4096;
 /// Maximum runs side by side.
 const RUNS_AT_ONCE_MAX: usize = 256;
 
-/// The memory that the host has for each run beside its tensors: its way through the lane, and its
-/// record until the request has ended.
-const RUN_BYTES: usize = 2048;
+/// The memory that the host has for each run beside its tensors: its way through the lane, its
+/// record until the request has ended, and the text of its fault.
+const RUN_BYTES: usize = 2048 + FAULT_TEXT_MAX;
 
 /// The memory of an input beside its name and its tensor.
 const INPUT_BYTES: usize = 128;
@@ -140,8 +140,8 @@ impl<S: Send> CallState<S> {
             Ok(outputs) => outputs,
             Err(fault) => return Ok(Err(error_of(fault))),
         };
-        self.hold(outputs.iter().map(|output| output.tensor.as_bytes().len()).sum())?;
-        drop(held);
+        let bytes = outputs.iter().map(|output| output.tensor.as_bytes().len()).sum();
+        self.take_over(bytes, &held)?;
         Ok(Ok(self.named_tensors(outputs)?))
     }
 }

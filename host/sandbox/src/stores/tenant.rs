@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_core::{HeldBytes, Name, OverBudget};
+use gristmill_core::{HeldBytes, Name, OverBudget, Rate};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::{STORE_KIB, StoreAccess, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues};
+use super::{
+    STORE_KIB, StoreAccess, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues,
+    incremented,
+};
 
 /// How often the keys and the value of a request are in memory at the same time at most: the text
 /// of the key, the command, and the message that is written.
@@ -29,6 +32,8 @@ pub struct TenantStores {
     granted: BTreeMap<Name, StoreAccess>,
     /// The permits of the memory of its calls, [`STORE_KIB`].
     kib: Arc<Semaphore>,
+    /// The rate of the CPU time of its plugins, which the work for its calls counts against.
+    cpu: Arc<Rate>,
 }
 
 /// One use of a bucket by a plugin.
@@ -94,7 +99,12 @@ impl TenantStores {
         granted: BTreeMap<Name, StoreAccess>,
         kib: Arc<Semaphore>,
     ) -> Self {
-        Self { tenant, stores, granted, kib }
+        Self { tenant, stores, granted, kib, cpu: Arc::default() }
+    }
+
+    /// The stores whose work is charged as CPU time of this rate.
+    pub fn charging(self, cpu: Arc<Rate>) -> Self {
+        Self { cpu, ..self }
     }
 
     /// The values of these keys, in their order.
@@ -123,7 +133,7 @@ impl TenantStores {
             return Ok(());
         }
         let call = self.call(by, StoreAccess::Write, Size::of_change(key, value)).await?;
-        Ok(self.stores.set(call, key, value, ttl_ms).await?)
+        Ok(self.stores.set(call, &[(key, value)], ttl_ms).await?)
     }
 
     /// Add to the number of a key. Returns the sum.
@@ -139,7 +149,7 @@ impl TenantStores {
             let wanted =
                 WantedValues { keys: &keys, most_bytes: NUMBER_BYTES, none_if_empty: false };
             let found = self.get_many(by, wanted).await?;
-            return Ok(sum(found.into_iter().flatten().next(), delta)?);
+            return Ok(incremented(found.iter().flatten().next().map(|value| &**value), delta)?);
         }
         let call = self.call(by, StoreAccess::Write, Size::of_change(key, &[])).await?;
         Ok(self.stores.increment(call, key, delta).await?)
@@ -191,20 +201,11 @@ impl TenantStores {
             tenant: self.tenant.clone(),
             bucket: bucket.clone(),
             deadline: by.deadline,
-            _permit: permit,
-            _held: by.held,
+            cpu: self.cpu.clone(),
+            _permit: Some(permit),
+            _held: Some(by.held),
         })
     }
-}
-
-/// What an increment would give in a trial, with the texts of Redis.
-fn sum(found: Option<Bytes>, delta: i64) -> Result<i64, StoreFault> {
-    let Some(text) = found else { return Ok(delta) };
-    let number = str::from_utf8(&text).ok().and_then(|text| text.parse::<i64>().ok());
-    let number =
-        number.ok_or_else(|| StoreFault::invalid("ERR value is not an integer or out of range"))?;
-    let sum = number.checked_add(delta);
-    sum.ok_or_else(|| StoreFault::invalid("ERR increment or decrement would overflow"))
 }
 
 #[cfg(test)]

@@ -7,3 +7,4 @@ export { Pixels } from 'gristmill:plugin/image@0.3.0';
 export { write } from 'gristmill:plugin/log@0.3.0';
 export { write as writeJson } from 'gristmill:plugin/json@0.3.0';
 export { evaluate, read } from 'gristmill:plugin/arrays@0.3.0';
+export { gather, getMany, increment, set as setValue } from 'gristmill:plugin/store@0.3.0';

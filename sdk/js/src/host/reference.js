@@ -6,3 +6,4 @@ export { ReferencePixels as Pixels } from '../reference/pixels.js';
 export { write } from '../reference/log.js';
 export { write as writeJson } from '../reference/json.js';
 export { evaluate, read } from '../reference/arrays.js';
+export { gather, getMany, increment, setValue } from '../reference/store.js';

@@ -77,6 +77,8 @@ fn values_at_the_edges_of_the_description_are_not_invalid() {
         ("{token}", "ci"),
         ("{number}", "1"),
         ("{digest}", "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("{store}", "features"),
+        ("{store_key}", "k"),
     ];
     let mut tried = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {

@@ -57,6 +57,10 @@ const TABLE: &[(&str, &str, &[Role])] = &[
     ("POST", "tenants/{tenant}/pipelines/{pipeline}/candidate/promote", &[Deploy]),
     ("POST", "tenants/{tenant}/pipelines/{pipeline}/candidate/abort", &[Deploy]),
     ("GET", "tenants/{tenant}/pipelines/{pipeline}/captured", &[Deploy]),
+    ("POST", "tenants/{tenant}/stores/{store}", &[]),
+    ("GET", "tenants/{tenant}/stores/{store}/values/{store_key}", &[]),
+    ("PUT", "tenants/{tenant}/stores/{store}/values/{store_key}", &[]),
+    ("DELETE", "tenants/{tenant}/stores/{store}/values/{store_key}", &[]),
     ("GET", "models", &[Read, Deploy]),
     ("GET", "models/{model}", &[Read, Deploy]),
     ("PUT", "models/{model}", &[]),
@@ -79,7 +83,7 @@ fn filled(route: &str, tenant: &str, model: &str) -> String {
     let filled = route.replace("{tenant}", tenant).replace("{model}", model);
     let filled = filled.replace("{digest}", &digest).replace("{number}", "1");
     path(
-        &["token", "key", "plugin", "pipeline"]
+        &["token", "key", "plugin", "pipeline", "store", "store_key"]
             .iter()
             .fold(filled, |filled, part| filled.replace(&format!("{{{part}}}"), "x")),
     )

@@ -11,35 +11,12 @@ use crate::support::admin_api::read;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
 use crate::support::redis::{FakeRedis, Redis};
-use crate::support::server::Server;
-use crate::support::setup::Setup;
-
-/// A configuration with these tables of stores.
-fn configured(stores: &str) -> Setup {
-    let setup = Setup::new();
-    let file = setup.data_dir().with_file_name("stores.toml");
-    fs::write(&file, stores).unwrap();
-    setup.flag("--config", file.to_str().unwrap())
-}
+use crate::support::stores::{asked, configured, granted};
+use crate::support::tls::Authority;
 
 /// The table of a store that waits long enough for any machine.
 fn bound(name: &str, redis: &Redis, more: &str) -> String {
     format!("[stores.{name}]\nredis = '{}'\ntimeout_ms = 20000\n{more}\n", redis.url())
-}
-
-/// An open tenant with the plugin `hostile`, which is granted these stores.
-fn granted(server: &Server, tenant: &str, stores: Value) {
-    server.hostile(tenant);
-    server.put_json(&format!("tenants/{tenant}"), &json!({ "open": true, "stores": stores }));
-}
-
-/// What the plugin got, or why it got nothing.
-#[track_caller]
-fn asked(server: &Server, tenant: &str, query: &str) -> String {
-    let path = format!("/v1/{tenant}/infer/hostile?do=store&{query}");
-    let answer = server.data.post(&path, b"");
-    assert_eq!(answer.status, 200, "{query}: {}", answer.text());
-    answer.text()
 }
 
 fn row(values: &[f32]) -> Vec<u8> {
@@ -74,9 +51,14 @@ fn plugins_read_and_change_values() {
     let wrong = asked(&server, "acme", "op=increment&bucket=features&keys=k&delta=1");
     assert!(wrong.starts_with("invalid-argument: store \"features\": ERR value is not"), "{wrong}");
 
-    // A connection that the server has closed costs a read nothing.
-    redis.command(&[b"CLIENT", b"KILL", b"TYPE", b"normal"]);
+    // A connection that the server has closed costs neither a read nor a change anything.
+    let kill = || redis.command(&[b"CLIENT", b"KILL", b"TYPE", b"normal"]);
+    kill();
     assert_eq!(asked(&server, "acme", "op=get&bucket=features&keys=a"), "one");
+    kill();
+    assert_eq!(asked(&server, "acme", "op=set&bucket=features&keys=k&value=w"), "set");
+    kill();
+    assert_eq!(asked(&server, "acme", "op=increment&bucket=features&keys=n&delta=1"), "-1");
 }
 
 #[test]
@@ -339,6 +321,26 @@ fn stores_on_one_database_must_have_keys_of_their_own() {
                   [stores.b]\nredis = 'redis://127.0.0.1:6379/0'\n";
     let log = configured(tables).start_refused();
     assert!(log.contains("stores.a.prefix and stores.b.prefix begin with"), "{log}");
+}
+
+#[test]
+fn a_connection_over_tls_needs_an_authority_that_the_system_trusts() {
+    let authority = Authority::new();
+    // 1.0 as a value.
+    let fake = FakeRedis::over_tls(b"$4\r\n\x00\x00\x80\x3f\r\n", &authority);
+    let table = format!("[stores.s]\nredis = '{}'\ntimeout_ms = 20000\n", fake.url);
+    let gather = "op=gather&bucket=s&keys=a&width=1";
+    let others = Authority::new();
+    for (trusted, expected) in [
+        (&authority, "[1, 1] [1.0]"),
+        (&others, "unavailable: store \"s\": the connection failed: "),
+    ] {
+        let setup = configured(&table).variable("SSL_CERT_FILE", trusted.ca().to_str().unwrap());
+        let server = setup.start();
+        granted(&server, "acme", json!({ "s": "read" }));
+        let rows = asked(&server, "acme", gather);
+        assert!(rows.starts_with(expected), "{rows}");
+    }
 }
 
 #[test]

@@ -10,9 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use super::eventually::eventually_some;
+use super::tls::{Authority, Pair};
 
 /// How many ports are tried for a server.
 const PORTS_TRIED: usize = 10;
@@ -162,14 +166,40 @@ pub(crate) struct FakeRedis {
 impl FakeRedis {
     /// After no bytes it hangs up.
     pub(crate) fn that_answers(answer: &'static [u8]) -> Self {
+        Self::serving("redis", move |client, sent| greet(client, answer, sent))
+    }
+
+    /// The same over TLS, with a certificate of this authority.
+    pub(crate) fn over_tls(answer: &'static [u8], authority: &Authority) -> Self {
+        let Pair { certificate, key } = authority.pair();
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        let config = Arc::new(config);
+        Self::serving("rediss", move |client, sent| {
+            let session = ServerConnection::new(config.clone()).unwrap();
+            greet(StreamOwned::new(session, client), answer, sent);
+        })
+    }
+
+    fn serving(
+        scheme: &str,
+        serve: impl Fn(TcpStream, &AtomicUsize) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("redis://{}/0", listener.local_addr().unwrap());
+        let url = format!("{scheme}://{}/0", listener.local_addr().unwrap());
         let sent = Arc::new(AtomicUsize::new(0));
-        let counted = sent.clone();
+        let (counted, serve) = (sent.clone(), Arc::new(serve));
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let counted = counted.clone();
-                thread::spawn(move || greet(client, answer, &counted));
+                let (counted, serve) = (counted.clone(), serve.clone());
+                thread::spawn(move || serve(client, &counted));
             }
         });
         Self { url, sent }
@@ -181,7 +211,7 @@ impl FakeRedis {
     }
 }
 
-fn greet(mut client: TcpStream, answer: &[u8], sent: &AtomicUsize) {
+fn greet(mut client: impl Read + Write, answer: &[u8], sent: &AtomicUsize) {
     let mut received = [0; 4096];
     while let Ok(length @ 1..) = client.read(&mut received) {
         let text = String::from_utf8_lossy(&received[..length]).into_owned();

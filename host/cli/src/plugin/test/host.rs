@@ -119,6 +119,7 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             stores: None,
+            assets: None,
             figures: Arc::new(figures),
             usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,

@@ -2,16 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::stores::{StoreFault, shown};
+pub(super) use crate::stores::STORE_VALUE_BYTES_MAX as VALUE_BYTES_MAX;
+use crate::stores::{STORE_KEY_BYTES_MAX as KEY_BYTES_MAX, StoreFault, shown};
 
 /// Maximum keys of a call.
 const KEYS_MAX: usize = 4096;
-
-/// Maximum bytes of a key.
-const KEY_BYTES_MAX: usize = 1024;
-
-/// Maximum bytes of a value.
-pub(super) const VALUE_BYTES_MAX: usize = 1 << 20;
 
 /// The work that a key takes, as the bytes that take as long to be read.
 const KEY_WORK_BYTES: usize = 256;

@@ -1,0 +1,260 @@
+//! `gristmill kv`: the values that a tenant's plugins find in a store of a server.
+
+mod rows;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde_json::{Value, json};
+
+use self::rows::{Row, Rows, float_bytes};
+use crate::admin::{self, Admin};
+use crate::output::{self, Output, escaped};
+use crate::progress::Progress;
+
+/// Maximum values and bytes of one call. The server takes a document of 1 MiB.
+const BATCH_VALUES: usize = 1000;
+const BATCH_BYTES: usize = 512 << 10;
+
+/// The bytes of a value in a document besides its key and itself.
+const BESIDE_BYTES: usize = 64;
+
+pub(crate) fn command() -> Command {
+    Command::new("kv")
+        .about("Read and set the values that a tenant's plugins find in a store")
+        .after_help(
+            "Examples:\n  \
+             gristmill kv load features items.csv --tenant acme\n  \
+             gristmill kv get features item:7 --tenant acme --floats\n  \
+             gristmill kv set sessions greeting hello --tenant acme --ttl-ms 60000\n\n\
+             The server's configuration binds the store, to Redis or to a file. The token must have \
+             the role admin.",
+        )
+        .subcommand_required(true)
+        .subcommand(of_key(Command::new("get").about("Print the value of a key")).arg(floats(
+            "Print the value as float32, with commas between",
+        )))
+        .subcommand(
+            of_key(Command::new("set").about("Set the value of a key"))
+                .arg(
+                    Arg::new("value")
+                        .value_name("VALUE")
+                        .required(true)
+                        .allow_hyphen_values(true)
+                        .help("The value, as text"),
+                )
+                .arg(floats("VALUE is float32, with commas between, as `gather` reads them"))
+                .arg(ttl()),
+        )
+        .subcommand(of_key(Command::new("delete").about("Forget a key")))
+        .subcommand(
+            of_store(Command::new("load").about("Set the values of a file"))
+                .after_help(
+                    "FILE.csv has a key and then float32 numbers in each line, and maybe a heading:\n  \
+                     item,f1,f2\n  \
+                     item:7,0.5,-1\n\
+                     FILE.ndjson has an object in each line. A list of numbers is float32:\n  \
+                     {\"key\": \"item:7\", \"value\": [0.5, -1]}\n  \
+                     {\"key\": \"greeting\", \"value\": \"hello\"}\n  \
+                     {\"key\": \"raw\", \"base64\": \"AAEC\"}\n\n\
+                     An error names the line. The lines before it may be set; load the file again \
+                     when it is right.",
+                )
+                .arg(
+                    Arg::new("file")
+                        .value_name("FILE")
+                        .required(true)
+                        .value_parser(value_parser!(PathBuf))
+                        .help("A file that ends with .csv or .ndjson"),
+                )
+                .arg(ttl()),
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some(("get", matches)) => get(matches),
+        Some(("set", matches)) => set(matches),
+        Some(("delete", matches)) => delete(matches),
+        Some(("load", matches)) => load(matches),
+        _ => bail!("no such command; see gristmill kv --help"),
+    }
+}
+
+/// A command on a store.
+fn of_store(command: Command) -> Command {
+    command
+        .arg(Arg::new("store").value_name("STORE").required(true).help("The store's name"))
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("TENANT")
+                .required(true)
+                .help("The tenant whose plugins find the values"),
+        )
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+/// A command on a key.
+fn of_key(command: Command) -> Command {
+    of_store(command).arg(Arg::new("key").value_name("KEY").required(true).help("The key"))
+}
+
+fn floats(help: &'static str) -> Arg {
+    Arg::new("floats").long("floats").action(ArgAction::SetTrue).help(help)
+}
+
+fn ttl() -> Arg {
+    Arg::new("ttl-ms")
+        .long("ttl-ms")
+        .value_name("MS")
+        .value_parser(value_parser!(u64).range(1..=i64::MAX as u64))
+        .help("Forget it after so many milliseconds [default: never]")
+}
+
+fn argument<'a>(matches: &'a ArgMatches, name: &str) -> Result<&'a str> {
+    let value = matches.get_one::<String>(name).map(String::as_str);
+    value.with_context(|| format!("{name} is missing"))
+}
+
+/// The path of the store.
+fn path(matches: &ArgMatches) -> Result<String> {
+    let tenant = admin::name("--tenant", argument(matches, "tenant")?)?;
+    let store = admin::name("STORE", argument(matches, "store")?)?;
+    Ok(format!("tenants/{tenant}/stores/{store}"))
+}
+
+/// The path of the key.
+fn key_path(matches: &ArgMatches) -> Result<String> {
+    let key = argument(matches, "key")?;
+    // A space is `+` there, which stands for itself in a path.
+    let key = form_urlencoded::byte_serialize(key.as_bytes()).collect::<String>();
+    Ok(format!("{}/values/{}", path(matches)?, key.replace('+', "%20")))
+}
+
+fn get(matches: &ArgMatches) -> Result<()> {
+    let found = Admin::of(matches)?.get(&key_path(matches)?)?;
+    let text = match (matches.get_flag("floats"), Output::of(matches)) {
+        (false, Output::Json) => found.to_string(),
+        (false, Output::Text) => match found["text"].as_str() {
+            Some(text) => escaped(text),
+            None => format!("base64: {}", found["base64"].as_str().unwrap_or_default()),
+        },
+        (true, output) => {
+            let numbers = floats_of(&found)?;
+            match output {
+                Output::Json => Value::from(numbers).to_string(),
+                Output::Text => numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(","),
+            }
+        }
+    };
+    println!("{text}");
+    Ok(())
+}
+
+/// The value that was found, as float32.
+fn floats_of(found: &Value) -> Result<Vec<f32>> {
+    let bytes = match (found["text"].as_str(), found["base64"].as_str()) {
+        (Some(text), _) => text.as_bytes().to_vec(),
+        (None, base64) => {
+            let bytes = STANDARD.decode(base64.unwrap_or_default()).ok();
+            bytes.context("the server has answered something that is not base64")?
+        }
+    };
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    ensure!(rest.is_empty(), "the value has {} bytes: float32 have a multiple of 4", bytes.len());
+    Ok(numbers.iter().map(|number| f32::from_le_bytes(*number)).collect())
+}
+
+fn set(matches: &ArgMatches) -> Result<()> {
+    let value = argument(matches, "value")?;
+    let mut document = match matches.get_flag("floats") {
+        true => json!({ "base64": STANDARD.encode(float_bytes(value.split(','))?) }),
+        false => json!({ "text": value }),
+    };
+    if let Some(ttl_ms) = matches.get_one::<u64>("ttl-ms") {
+        document["ttl_ms"] = (*ttl_ms).into();
+    }
+    let path = key_path(matches)?;
+    let changed = Admin::to_change(matches)?.put(&path, document.to_string().into_bytes())?;
+    say(matches, &changed, "set")
+}
+
+fn delete(matches: &ArgMatches) -> Result<()> {
+    let path = key_path(matches)?;
+    say(matches, &Admin::to_change(matches)?.delete(&path)?, "deleted")
+}
+
+/// Print what was done.
+fn say(matches: &ArgMatches, changed: &Value, done: &str) -> Result<()> {
+    match Output::of(matches) {
+        Output::Json => println!("{changed}"),
+        Output::Text => println!("{done}"),
+    }
+    Ok(())
+}
+
+fn load(matches: &ArgMatches) -> Result<()> {
+    let path = path(matches)?;
+    let file = matches.get_one::<PathBuf>("file").context("FILE is missing")?;
+    let admin = Admin::to_change(matches)?;
+    let ttl_ms = matches.get_one::<u64>("ttl-ms").copied();
+    let changed = Loading { admin: &admin, path: &path, ttl_ms }
+        .load(file)
+        .with_context(|| format!("cannot load {}", file.display()))?;
+    match Output::of(matches) {
+        Output::Json => println!("{}", json!({ "changed": changed })),
+        Output::Text => println!("{changed} values set"),
+    }
+    Ok(())
+}
+
+/// Sets the values of a file.
+struct Loading<'a> {
+    admin: &'a Admin,
+    path: &'a str,
+    ttl_ms: Option<u64>,
+}
+
+impl Loading<'_> {
+    /// Returns how many values were set.
+    fn load(&self, path: &Path) -> Result<usize> {
+        let file = File::open(path)?;
+        let progress = Progress::bytes("loading", file.metadata()?.len());
+        let mut rows = Rows::of(path, file)?;
+        let (mut batch, mut bytes, mut changed) = (Vec::new(), 0, 0);
+        let mut read = 0;
+        while let Some(row) = rows.next_row()? {
+            let row_bytes = row.key.len() + row.value.len() * 4 / 3 + BESIDE_BYTES;
+            if batch.len() == BATCH_VALUES || bytes + row_bytes > BATCH_BYTES {
+                changed += self.send(&mut batch)?;
+                bytes = 0;
+                progress.set(read);
+            }
+            bytes += row_bytes;
+            batch.push(row);
+            read = rows.read_bytes();
+        }
+        Ok(changed + self.send(&mut batch)?)
+    }
+
+    /// Send the rows of a batch, and empty it.
+    fn send(&self, batch: &mut Vec<Row>) -> Result<usize> {
+        let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(0) };
+        let lines = format!("lines {} to {}", first.line, last.line);
+        let value = |row: &Row| json!({ "key": row.key, "base64": STANDARD.encode(&row.value) });
+        let mut document = json!({ "values": batch.iter().map(value).collect::<Vec<_>>() });
+        if let Some(ttl_ms) = self.ttl_ms {
+            document["ttl_ms"] = ttl_ms.into();
+        }
+        self.admin.post(self.path, &document).context(lines)?;
+        let count = batch.len();
+        batch.clear();
+        Ok(count)
+    }
+}

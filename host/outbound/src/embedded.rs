@@ -1,0 +1,132 @@
+//! Stores in a file of this server alone: one database file for each, in the data directory.
+//!
+//! In reading order: `values` has the tables of the file and what changes in them, `file` opens it,
+//! and opens it again after a fault, and `worker` has the two threads of a store: one reads, one
+//! changes values. So a reader waits for no change, and for no disk.
+//!
+//! A change is in the memory of this process when it is answered. It is on the disk a second later
+//! ([`FLUSH_INTERVAL`]), or at the orderly end of the server. After a crash the file has the values
+//! of the last time that it was written.
+//!
+//! Invariants:
+//! - a fault of a file is an error of calls of its store alone;
+//! - the memory and the permit of a call are kept until its job is over;
+//! - a tenant's jobs wait for at most one job of each other tenant in turn.
+
+mod file;
+mod values;
+mod worker;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gristmill_core::{Name, Turn};
+use gristmill_sandbox::{StoreCall, StoreFault};
+use tokio::sync::oneshot;
+use tokio::time::timeout_at;
+
+use self::file::File;
+pub(crate) use self::values::{Change, Key, WantedKeys};
+use self::worker::Worker;
+
+/// How often changes are written to the disk.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A store in a file.
+pub(crate) struct Embedded {
+    file: Arc<File>,
+    reads: Worker,
+    changes: Worker,
+}
+
+/// A call that gets no answer in time.
+pub(crate) struct TooLate;
+
+impl Embedded {
+    /// The store `name` in the file at `path`, in which the values of each prefix take at most
+    /// `max_bytes`. The file is opened on a thread of the store's.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub(crate) fn start(name: &Name, path: PathBuf, max_bytes: u64) -> io::Result<Self> {
+        let file = Arc::new(File::new(name.clone(), path, max_bytes));
+        let reads = Worker::start(Duration::MAX, || {})?;
+        let flushed = file.clone();
+        let changes = Worker::start(FLUSH_INTERVAL, move || flushed.flush())?;
+        let opened = file.clone();
+        // A fault is in the log.
+        changes.push(None, Box::new(move || drop(opened.with(|_| Ok(())))));
+        Ok(Self { file, reads, changes })
+    }
+
+    /// The values of keys, in their order.
+    pub(crate) async fn values(
+        &self,
+        call: StoreCall,
+        until: Instant,
+        wanted: WantedKeys,
+    ) -> Result<Result<Vec<Option<Bytes>>, StoreFault>, TooLate> {
+        let read = move |file: &File| file.with(|database| values::read(database, &wanted));
+        self.ask(&self.reads, call, until, read).await
+    }
+
+    /// Make changes, all or none. Returns the number that the last one leaves, if it is one.
+    pub(crate) async fn change(
+        &self,
+        call: StoreCall,
+        until: Instant,
+        changes: Vec<Change>,
+    ) -> Result<Result<Option<i64>, StoreFault>, TooLate> {
+        let change = move |file: &File| file.change(&changes);
+        self.ask(&self.changes, call, until, change).await
+    }
+
+    /// Write all changes to the disk.
+    pub(crate) async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        let file = self.file.clone();
+        self.changes.push(
+            None,
+            Box::new(move || {
+                file.flush();
+                // Nobody may wait any more.
+                let _ = done.send(());
+            }),
+        );
+        // It fails only if the thread panicked, which is in the log.
+        let _ = flushed.await;
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        worker: &Worker,
+        call: StoreCall,
+        until: Instant,
+        work: impl FnOnce(&File) -> Result<T, StoreFault> + Send + 'static,
+    ) -> Result<Result<T, StoreFault>, TooLate> {
+        let (done, answer) = oneshot::channel();
+        let file = self.file.clone();
+        let tenant = call.tenant.clone();
+        let job = move || {
+            let turn = Turn::begin();
+            if Instant::now() < until {
+                // Nobody may wait any more.
+                let _ = done.send(work(&file));
+            }
+            call.charge(Duration::from_nanos(turn.took()));
+        };
+        worker.push(Some(tenant), Box::new(job));
+        match timeout_at(until.into(), answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            // The job panicked.
+            Ok(Err(_)) if Instant::now() < until => Ok(Err(file::failed())),
+            Ok(Err(_)) | Err(_) => Err(TooLate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

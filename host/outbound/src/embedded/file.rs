@@ -1,0 +1,152 @@
+//! The file of one embedded store, which is opened again after a fault.
+//!
+//! Invariant: nothing that the file has, or that reading it does, ends more than the call that
+//! reads. Texts for plugins name no path.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use gristmill_core::Name;
+use gristmill_sandbox::StoreFault;
+use parking_lot::Mutex;
+use redb::{Builder, Database, Error};
+
+use super::values::{self, Change};
+
+/// The memory for parts of a file. The kernel has more of it.
+const CACHE_BYTES: usize = 16 << 20;
+
+/// Maximum bytes that changes write between two flushes: the file has no place of older values
+/// again before a flush.
+const UNFLUSHED_BYTES_MAX: u64 = 256 << 20;
+
+/// The time between two tries to open a file.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A store's file.
+pub(super) struct File {
+    store: Name,
+    path: PathBuf,
+    /// Maximum bytes of the values of each prefix.
+    max_bytes: u64,
+    state: Mutex<State>,
+    /// The bytes that changes have written since the last flush; 0 if there is nothing to flush.
+    unflushed_bytes: AtomicU64,
+}
+
+enum State {
+    Open(Arc<Database>),
+    /// It is not tried before this time.
+    Closed(Option<Instant>),
+}
+
+impl File {
+    /// A file, which is not opened yet.
+    pub(super) fn new(store: Name, path: PathBuf, max_bytes: u64) -> Self {
+        let (state, unflushed_bytes) = (Mutex::new(State::Closed(None)), AtomicU64::new(0));
+        Self { store, path, max_bytes, state, unflushed_bytes }
+    }
+
+    /// Do `work` with the database. After a fault it is opened anew the next time.
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&Database) -> Result<T, Error>,
+    ) -> Result<T, StoreFault> {
+        let database = self.database()?;
+        let done = guarded(|| work(&database));
+        done.map_err(|error| {
+            self.note(&error);
+            // The other thread may still use the database. It has the file until then.
+            let mut state = self.state.lock();
+            if matches!(&*state, State::Open(known) if Arc::ptr_eq(known, &database)) {
+                *state = State::Closed(Some(Instant::now() + RETRY_INTERVAL));
+            }
+            failed()
+        })
+    }
+
+    /// Make these changes, all or none.
+    pub(super) fn change(&self, changes: &[Change]) -> Result<Option<i64>, StoreFault> {
+        let changed = self.with(|database| values::change(database, changes, self.max_bytes))?;
+        let bytes = changes.iter().map(Change::written_bytes).sum();
+        let before = self.unflushed_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > UNFLUSHED_BYTES_MAX {
+            self.flush();
+        }
+        changed
+    }
+
+    /// Write the changes so far to the disk, and forget values whose time has passed.
+    pub(super) fn flush(&self) {
+        if self.unflushed_bytes.swap(0, Ordering::Relaxed) == 0 {
+            return;
+        }
+        // After a fault the file is opened anew, without these changes.
+        let has_more = self.with(values::flush).unwrap_or(false);
+        self.unflushed_bytes.store(u64::from(has_more), Ordering::Relaxed);
+    }
+
+    fn database(&self) -> Result<Arc<Database>, StoreFault> {
+        let mut state = self.state.lock();
+        let retry_at = match &*state {
+            State::Open(database) => return Ok(database.clone()),
+            State::Closed(retry_at) => *retry_at,
+        };
+        let now = Instant::now();
+        if retry_at.is_some_and(|retry_at| now < retry_at) {
+            return Err(failed());
+        }
+        match guarded(|| self.open()) {
+            Ok(database) => {
+                let database = Arc::new(database);
+                *state = State::Open(database.clone());
+                Ok(database)
+            }
+            Err(error) => {
+                self.note(&error);
+                *state = State::Closed(Some(now + RETRY_INTERVAL));
+                Err(failed())
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Database, Error> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let database = Builder::new().set_cache_size(CACHE_BYTES).create(&self.path)?;
+        values::prepare(&database)?;
+        Ok(database)
+    }
+
+    fn note(&self, error: &Fault) {
+        let (store, path) = (self.store.as_str(), self.path.display());
+        tracing::error!(store, %path, %error, "the file of an embedded store cannot be used");
+    }
+}
+
+/// What a file or its parts did.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Database(Error),
+    #[error("the database panicked: the file may be damaged")]
+    Panicked,
+}
+
+/// The outcome of work on a database. A damaged file can make it panic.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Fault> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done.map_err(Fault::Database),
+        Err(_) => Err(Fault::Panicked),
+    }
+}
+
+/// What a plugin is told.
+pub(super) fn failed() -> StoreFault {
+    StoreFault::unavailable("its file cannot be read or written; the server's log says why")
+}

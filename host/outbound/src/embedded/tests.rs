@@ -1,0 +1,150 @@
+use std::fs;
+use std::path::Path;
+
+use gristmill_sandbox::StoreFaultKind;
+
+use super::*;
+
+const MAX_BYTES: u64 = 1 << 20;
+
+fn start(directory: &Path) -> Embedded {
+    let name = "features".parse().unwrap();
+    Embedded::start(&name, directory.join("stores/features.redb"), MAX_BYTES).unwrap()
+}
+
+fn later() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+fn call(tenant: &str) -> StoreCall {
+    StoreCall::of_operator(tenant.parse().unwrap(), "features".parse().unwrap(), later())
+}
+
+fn key(whole: &str) -> Key {
+    let prefix_bytes = whole.find(':').map_or(0, |at| at + 1);
+    Key { whole: whole.to_owned(), prefix_bytes }
+}
+
+fn set(key_text: &str, value: &[u8], ttl_ms: Option<u64>) -> Change {
+    Change::Set { key: key(key_text), value: Bytes::copy_from_slice(value), ttl_ms }
+}
+
+async fn change(store: &Embedded, changes: Vec<Change>) -> Result<Option<i64>, StoreFault> {
+    let changed = store.change(call("acme"), later(), changes).await;
+    changed.unwrap_or_else(|TooLate| panic!("no answer in a minute"))
+}
+
+async fn add(store: &Embedded, key_text: &str, delta: i64) -> Result<Option<i64>, StoreFault> {
+    change(store, vec![Change::Increment { key: key(key_text), delta }]).await
+}
+
+async fn remove(store: &Embedded, key_text: &str) -> Option<i64> {
+    change(store, vec![Change::Remove { key: key(key_text) }]).await.unwrap()
+}
+
+async fn read(store: &Embedded, keys: &[&str]) -> Result<Vec<Option<Bytes>>, StoreFault> {
+    let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+    let wanted = WantedKeys { keys, most_bytes: 4, none_if_empty: false };
+    let values = store.values(call("acme"), later(), wanted).await;
+    values.unwrap_or_else(|TooLate| panic!("no answer in a minute"))
+}
+
+fn some(text: &'static str) -> Option<Bytes> {
+    Some(Bytes::from_static(text.as_bytes()))
+}
+
+#[tokio::test]
+async fn values_stay_when_the_store_is_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    change(&store, vec![set("a:k", b"v", None), set("a:long", b"123456", None)]).await.unwrap();
+    // One byte more than was wanted says that the value is longer.
+    assert_eq!(
+        read(&store, &["a:k", "b:k", "a:long"]).await,
+        Ok(vec![some("v"), None, some("12345")])
+    );
+    drop(store);
+    let store = start(directory.path());
+    assert_eq!(read(&store, &["a:k"]).await, Ok(vec![some("v")]));
+    assert_eq!(remove(&store, "a:k").await, Some(1));
+    assert_eq!(remove(&store, "a:k").await, Some(0));
+    assert_eq!(read(&store, &["a:k"]).await, Ok(vec![None]));
+}
+
+#[tokio::test]
+async fn a_value_ends_and_an_end_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    change(&store, vec![set("a:k", b"1", Some(1)), set("a:kept", b"1", Some(1))]).await.unwrap();
+    change(&store, vec![set("a:kept", b"2", None)]).await.unwrap();
+    let mut reads = 0;
+    while read(&store, &["a:k"]).await != Ok(vec![None]) {
+        reads += 1;
+        assert!(reads < 1_000_000, "a value stays longer than its time");
+    }
+    assert_eq!(read(&store, &["a:kept"]).await, Ok(vec![some("2")]));
+    // A number that has ended begins again.
+    assert_eq!(add(&store, "a:k", 5).await, Ok(Some(5)));
+    store.flush().await;
+    assert_eq!(read(&store, &["a:k", "a:kept"]).await, Ok(vec![some("5"), some("2")]));
+}
+
+#[tokio::test]
+async fn increments_are_one_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(start(directory.path()));
+    let adding = (0..16).map(|_| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                add(&store, "a:n", 3).await.unwrap();
+            }
+        })
+    });
+    for adding in adding.collect::<Vec<_>>() {
+        adding.await.unwrap();
+    }
+    assert_eq!(add(&store, "a:n", 0).await, Ok(Some(480)));
+    change(&store, vec![set("a:word", b"word", None)]).await.unwrap();
+    let wrong = add(&store, "a:word", 1).await.unwrap_err();
+    assert_eq!(wrong.kind, StoreFaultKind::InvalidArgument);
+}
+
+#[tokio::test]
+async fn the_values_of_a_prefix_have_a_bound() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    let half = vec![7; MAX_BYTES as usize / 2];
+    change(&store, vec![set("a:1", &half, None)]).await.unwrap();
+    let changes = || vec![set("a:small", b"v", None), set("a:2", &half, None)];
+    let full = change(&store, changes()).await.unwrap_err();
+    assert_eq!(full.kind, StoreFaultKind::Unavailable);
+    assert!(full.text.contains("max_bytes is 1048576"), "{full}");
+    // Of several changes none is made.
+    assert_eq!(read(&store, &["a:small"]).await, Ok(vec![None]));
+    change(&store, vec![set("b:1", &half, None)]).await.unwrap();
+    // A value in place of another one, and after one that was removed.
+    change(&store, vec![set("a:1", &half, None)]).await.unwrap();
+    assert_eq!(remove(&store, "a:1").await, Some(1));
+    change(&store, changes()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_an_error_of_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("stores")).unwrap();
+    fs::write(directory.path().join("stores/features.redb"), "no database").unwrap();
+    let store = start(directory.path());
+    let refused = read(&store, &["a:k"]).await.unwrap_err();
+    assert_eq!(refused, file::failed());
+    assert_eq!(change(&store, vec![set("a:k", b"v", None)]).await, Err(file::failed()));
+}
+
+#[tokio::test]
+async fn a_call_that_is_too_late_changes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    let late = store.change(call("acme"), Instant::now(), vec![set("a:k", b"v", None)]).await;
+    assert!(matches!(late, Err(TooLate)));
+    assert_eq!(read(&store, &["a:k"]).await, Ok(vec![None]));
+}

@@ -1,0 +1,138 @@
+//! Where a Redis server is, and how a connection to it is made: TCP, TLS, and Redis's greeting with
+//! the user, the password and the database.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_core::Turn;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ErrorKind, RedisConnectionInfo, RedisError, RedisResult,
+};
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::password::Password;
+use crate::redis_url::RedisUrl;
+use crate::stream::{Flow, Stream};
+
+/// The time for making a connection, with TLS and the password.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Maximum messages that wait to be written to the connection. Other calls wait for a place.
+const WAITING_MAX: usize = 16;
+
+/// A server.
+pub(crate) struct Endpoint {
+    /// For the log.
+    pub(crate) url: String,
+    host: String,
+    port: u16,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// The user, the password and the database.
+    settings: RedisConnectionInfo,
+}
+
+/// A connection that was made.
+#[derive(Clone)]
+pub(crate) struct Made {
+    pub(crate) connection: MultiplexedConnection,
+    /// Writes and reads. It ends when the last clone is dropped.
+    _driver: Arc<JoinSet<()>>,
+}
+
+impl Endpoint {
+    /// A server.
+    ///
+    /// # Errors
+    /// The client refuses the URL, or the system's authorities cannot be used.
+    pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> RedisResult<Self> {
+        let info = url.connection_info()?;
+        let mut settings = info.redis_settings().clone();
+        if let Some(password) = password {
+            settings = settings.set_password(password.as_str());
+        }
+        let (host, port, tls) = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => (host.clone(), *port, None),
+            ConnectionAddr::TcpTls { host, port, .. } => {
+                let refused = || RedisError::from((ErrorKind::InvalidClientConfig, "TLS"));
+                let name = ServerName::try_from(host.clone()).map_err(|_| refused())?;
+                let connector = trusting_the_system().map_err(|_| refused())?;
+                (host.clone(), *port, Some((connector, name)))
+            }
+            _ => return Err((ErrorKind::InvalidClientConfig, "not an address of TCP").into()),
+        };
+        Ok(Self { url: url.to_string(), host, port, tls, settings })
+    }
+
+    /// Make a connection, whose state is in `flow`. This is called on the runtime on which the
+    /// connection is to live.
+    ///
+    /// # Errors
+    /// It cannot be made in time, or the server refuses it.
+    pub(crate) async fn connect(&self, flow: &Arc<Flow>) -> RedisResult<Made> {
+        let connecting = async {
+            let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+            stream.set_nodelay(true)?;
+            match &self.tls {
+                None => self.greet(Stream::new(stream, flow.clone()), flow).await,
+                Some((connector, name)) => {
+                    let stream = connector.connect(name.clone(), stream).await?;
+                    self.greet(Stream::new(stream, flow.clone()), flow).await
+                }
+            }
+        };
+        match timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(made) => made,
+            Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
+        }
+    }
+
+    async fn greet<S>(&self, stream: Stream<S>, flow: &Arc<Flow>) -> RedisResult<Made>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(WAITING_MAX);
+        let made = MultiplexedConnection::new_with_config(&self.settings, stream, config).await?;
+        let (connection, driver) = made;
+        flow.answered();
+        let flow = flow.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut driver = pin!(driver);
+            poll_fn(|task| {
+                let turn = Turn::begin();
+                let polled = driver.as_mut().poll(task);
+                flow.worked(turn.took());
+                polled
+            })
+            .await;
+            flow.close();
+        });
+        Ok(Made { connection, _driver: Arc::new(tasks) })
+    }
+}
+
+/// TLS with servers whose certificates the system's authorities have signed.
+fn trusting_the_system() -> Result<TlsConnector, rustls::Error> {
+    let mut authorities = RootCertStore::empty();
+    // A system may have some that cannot be read.
+    authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
