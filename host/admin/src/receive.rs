@@ -72,7 +72,10 @@ impl Received<'_> {
         state: &AdminState,
         subject: Option<Subject>,
     ) -> Result<File, Problem> {
-        let is_plugin = matches!(subject, Some(Subject::Plugin { .. }));
+        let (is_plugin, is_asset) = (
+            matches!(subject, Some(Subject::Plugin { .. })),
+            matches!(subject, Some(Subject::Asset { .. })),
+        );
         let may_be_model = !is_plugin && self.caller.token_scope().is_server();
         let checked =
             subject.map(|subject| state.control.check(&subject, &self.options.conditions));
@@ -83,6 +86,11 @@ impl Received<'_> {
         let mut bounds = Bounds::of_upload(&state.limits);
         if !may_be_model && bounds.bytes > PLUGIN_BYTES_MAX {
             bounds = Bounds { bytes: PLUGIN_BYTES_MAX, limit: "the limit of plugins", ..bounds };
+        }
+        let asset_bytes_max = state.control.asset_limits().bytes_max;
+        if is_asset && bounds.bytes as u64 > asset_bytes_max {
+            let bytes = usize::try_from(asset_bytes_max).unwrap_or(usize::MAX);
+            bounds = Bounds { bytes, limit: "asset_bytes_max", ..bounds };
         }
         let mut pieces = Pieces::of(self.body, bounds).await?;
         let mut incoming = state.control.receive().await?;

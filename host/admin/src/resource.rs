@@ -2,6 +2,7 @@
 //! API's document. `document`, `page`, `changes` and `change_schema` have what several of them
 //! share.
 
+mod asset;
 mod blob;
 mod candidate;
 mod captured;
@@ -39,6 +40,7 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
+pub(crate) use self::asset::Asset;
 pub(crate) use self::blob::Blob;
 pub(crate) use self::candidate::{Candidate, CandidateEnd, End};
 pub(crate) use self::captured::Captured;

@@ -8,9 +8,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::operation::{Operation, PREFIX};
 use crate::resource::{
-    Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model, ModelConfig,
-    OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases, Requests, Resource,
-    Rollback, Rotation, Status, Store, StoreValue, Tenant, TenantLogs, Token, Usage,
+    Asset, Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model,
+    ModelConfig, OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases, Requests,
+    Resource, Rollback, Rotation, Status, Store, StoreValue, Tenant, TenantLogs, Token, Usage,
 };
 
 /// The resource at `path`.
@@ -55,6 +55,11 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["tenants", tenant, "plugins", plugin, "logs"] => Box::new(PluginLogs::new(tenant, plugin)),
         ["tenants", tenant, "plugins", plugin, "content"] => {
             Box::new(Content::Plugin { tenant: tenant.into(), plugin: plugin.into() })
+        }
+        ["tenants", tenant, "assets"] => Box::new(List::Assets(tenant.into())),
+        ["tenants", tenant, "assets", asset] => Box::new(Asset::new(tenant, asset)),
+        ["tenants", tenant, "assets", asset, "content"] => {
+            Box::new(Content::Asset { tenant: tenant.into(), asset: asset.into() })
         }
         ["tenants", tenant, "pipelines"] => Box::new(List::Pipelines(tenant.into())),
         ["tenants", tenant, "pipelines", pipeline] => Box::new(Pipeline::new(tenant, pipeline)),
@@ -101,6 +106,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         Key::operations(),
         Plugin::operations(),
         PluginLogs::operations(),
+        Asset::operations(),
         TenantLogs::operations(),
         Pipeline::operations(),
         Candidate::operations(),
@@ -137,6 +143,9 @@ mod tests {
             ("/admin/v1/tenants/acme", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p/content", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme/assets", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme/assets/a", Ok(Allowed::GetPutDelete)),
+            ("/admin/v1/tenants/acme/assets/a/content", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme/pipelines/p/candidate", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme/pipelines/p/candidate/promote", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/pipelines/p/candidate/abort", Ok(Allowed::Post)),

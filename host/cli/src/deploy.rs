@@ -47,6 +47,9 @@ A manifest is a TOML file, or a folder with several that are read as one:
   [tenants.acme.plugins.brightness]
   folder = \"plugins/brightness\"         # built first; or file = \"x.wasm\", or digest
 
+  [tenants.acme.assets.prices]          # a file that plugins open, if a pipeline names it
+  file = \"prices.json\"                  # or digest
+
   [tenants.acme.pipelines.main]         # what PUT takes for a pipeline
   pre = \"brightness\"
   model = \"digits\"
@@ -103,8 +106,8 @@ fn with_manifest(command: Command) -> Command {
                 .help("The manifest"),
         )
         .arg(flag("prune").action(ArgAction::SetTrue).help(
-            "Delete plugins, pipelines and keys that the manifest's tenants have and the manifest \
-             does not name",
+            "Delete plugins, assets, pipelines and keys that the manifest's tenants have and the \
+             manifest does not name",
         ))
         .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
         .args(admin::arguments())

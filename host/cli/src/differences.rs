@@ -10,11 +10,12 @@ use crate::output::{cut, escaped, short_digest};
 const VALUE_CHARS_MAX: usize = 80;
 
 /// Members that say nothing that people chose.
-const HIDDEN: [(&str, &[&str]); 4] = [
+const HIDDEN: [(&str, &[&str]); 5] = [
     // Keys are things of their own.
     ("tenant", &["api_keys"]),
     ("key", &["name", "version"]),
     ("plugin", &["name", "version", "contract", "world", "imports"]),
+    ("asset", &["name", "version"]),
     ("model", &["name", "version"]),
 ];
 
@@ -166,7 +167,7 @@ fn shown(value: &Value) -> String {
 
 /// The owner and the name of a thing.
 fn name_of(difference: &Value) -> String {
-    let names = ["tenant", "model", "key", "plugin", "pipeline"];
+    let names = ["tenant", "model", "key", "plugin", "asset", "pipeline"];
     let names = names.iter().filter_map(|name| difference[*name].as_str());
     names.collect::<Vec<_>>().join("/")
 }

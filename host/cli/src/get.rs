@@ -10,7 +10,7 @@ use crate::model::signature;
 use crate::output::{self, Column, Output, Table};
 
 /// The kinds of things, each with the columns of its table.
-const KINDS: [(&str, &[Column]); 5] = [
+const KINDS: [(&str, &[Column]); 6] = [
     (
         "tenants",
         &[
@@ -23,6 +23,7 @@ const KINDS: [(&str, &[Column]); 5] = [
         ],
     ),
     ("plugins", &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version")]),
+    ("assets", &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version")]),
     ("pipelines", &[("NAME", "name"), ("PRE", "pre"), ("MODEL", "model"), ("POST", "post")]),
     (
         "models",
@@ -72,7 +73,7 @@ pub(crate) fn command() -> Command {
             Arg::new("tenant")
                 .long("tenant")
                 .value_name("NAME")
-                .help("The tenant whose plugins, pipelines or keys are meant"),
+                .help("The tenant whose plugins, assets, pipelines or keys are meant"),
         )
         .args(admin::arguments())
         .arg(output::argument())

@@ -17,6 +17,7 @@
 mod access;
 mod admin;
 mod ask;
+mod asset;
 mod bench;
 mod candidate;
 mod child;
@@ -77,6 +78,7 @@ pub fn commands() -> [Command; 19] {
         samples::command(),
         model::command(),
         kv::command(),
+        asset::command(),
         context::command(),
         completions::command(),
     ]
@@ -114,6 +116,7 @@ fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Resu
         "samples" => samples::run(matches),
         "model" => model::run(matches),
         "kv" => kv::run(matches),
+        "asset" => asset::run(matches),
         "context" => context::run(matches),
         "completions" => completions::run(matches, program()),
         _ => no_such_command(),

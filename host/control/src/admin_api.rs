@@ -1,15 +1,16 @@
 //! The control plane as admin handlers see it: its parts, its start, and its methods.
 //!
-//! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
-//! brings before its release is made (`releases`). `history` has those for whole releases, `tokens`
-//! those for admin tokens, `replicas` those for the servers that share the store, `figures` those
-//! for metrics. Refuses to know HTTP.
+//! Methods for plugins are in `plugins`, those for assets in `assets`, those for models in
+//! `models`: all load what a change brings before its release is made (`releases`). `history` has
+//! those for whole releases, `tokens` those for admin tokens, `replicas` those for the servers that
+//! share the store, `figures` those for metrics. Refuses to know HTTP.
 //!
 //! The futures of the parts are boxed here and in `blobs`: otherwise the compiler looks through all
 //! of them again for each handler of `admin`, which takes minutes.
 //!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 
+mod assets;
 pub(crate) mod figures;
 pub(crate) mod history;
 pub(crate) mod models;
@@ -36,12 +37,14 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::accounts::{Accounts, FigureParts};
+use crate::asset_limits::AssetLimits;
 use crate::blob_holder::Holder;
 use crate::blobs::Blobs;
 use crate::candidates::take_away;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::follower::{follow, keep_lease};
+use crate::load::assets::Assets;
 use crate::load::loader::Loader;
 use crate::load::models::Models;
 use crate::load::plugins::Plugins;
@@ -73,6 +76,8 @@ pub struct ControlParts {
     pub tenant_bytes_max: usize,
     /// Of one tenant's compiled plugins on disk.
     pub tenant_compiled_bytes_max: u64,
+    /// Of the files that plugins open.
+    pub asset_limits: AssetLimits,
     /// The releases that are kept at least.
     pub keep_releases: u64,
     /// Of the uploaded files that wait for a release.
@@ -129,6 +134,7 @@ impl Control {
         let probe_limits = limits.plugin.clone();
         let loader = Arc::new(Loader {
             plugins: Plugins::new(store.clone(), sandbox.clone(), accounts.clone(), probe_limits),
+            assets: Assets::new(store.clone()),
             models: Models::new(store.clone(), backends, prover),
             progress: progress.clone(),
         });
@@ -141,6 +147,7 @@ impl Control {
             accounts,
             limits,
             compiled_bytes_max: parts.tenant_compiled_bytes_max,
+            asset_limits: parts.asset_limits,
             publisher: Publisher::default(),
             builds: Durations::default(),
             samples,
@@ -329,7 +336,12 @@ impl Control {
         outgoing.map_err(|error| ControlError::from(error).logged())
     }
 
-    /// Begin to receive a file of a plugin or a model.
+    /// The limits on the files that plugins open.
+    pub fn asset_limits(&self) -> AssetLimits {
+        self.releases.asset_limits
+    }
+
+    /// Begin to receive a file of a plugin, an asset or a model.
     ///
     /// # Errors
     /// The store cannot be written to.

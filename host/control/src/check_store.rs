@@ -154,7 +154,15 @@ fn users(desired: &Desired) -> impl Iterator<Item = (Digest, String)> {
             })
         })
     });
-    models.chain(plugins)
+    let assets = desired.tenants.iter().flat_map(|(tenant, owned)| {
+        owned.assets.iter().flat_map(move |(name, asset)| {
+            asset.versions().map(move |(version, digest)| {
+                let named = named(name, version, asset.version);
+                (digest, format!("asset {named:?} of tenant {:?}", tenant.as_str()))
+            })
+        })
+    });
+    models.chain(plugins).chain(assets)
 }
 
 /// The name as a pipeline has it: without a version if it is the newest one.

@@ -1,14 +1,14 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
-//! The file is `{"format": 6, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
+//! The file is `{"format": 7, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the format's number and of the checkpoint's bytes. The checkpoint has the digest of the last
-//! document that it stands for, which the first document of the log names, too. Format 5 lacks what
-//! format 9 of the log lacks, and format 4 what its format 8 lacks. In format 3, moreover,
-//! configurations of models have no `allowed_batch_sizes`. In format 2, moreover, only the newest
-//! version of a plugin or a model stays, pipelines have neither `candidate` nor
-//! `capture`, and the digest covers only the checkpoint's bytes. In format 1, moreover, there are
-//! no admin tokens, no tenant says since when it is there or has a quota, pipelines have no
-//! `samples`, and configurations of models no `warm_up`.
+//! document that it stands for, which the first document of the log names, too. Format 6 lacks what
+//! format 10 of the log lacks, format 5 what its format 9 lacks, and format 4 what its format 8
+//! lacks. In format 3, moreover, configurations of models have no `allowed_batch_sizes`. In format
+//! 2, moreover, only the newest version of a plugin or a model stays, pipelines have neither
+//! `candidate` nor `capture`, and the digest covers only the checkpoint's bytes. In format 1,
+//! moreover, there are no admin tokens, no tenant says since when it is there or has a quota,
+//! pipelines have no `samples`, and configurations of models no `warm_up`.
 //!
 //! Invariant: a checkpoint is read once before it is written, as a release is.
 
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// The format that is written. Those before it are read, too.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// The first format whose number the digest covers.
 const COVERED_FORMAT: u32 = 3;
@@ -201,8 +201,8 @@ mod tests {
             spoilt[at] ^= 1;
             assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
         }
-        let newer = br#"{"format": 7, "state": {}}"#;
+        let newer = br#"{"format": 8, "state": {}}"#;
         let error = Checkpoint::read(newer).unwrap_err().to_string();
-        assert!(error.contains("its format is 7") && error.contains("up to 6"), "{error}");
+        assert!(error.contains("its format is 8") && error.contains("up to 7"), "{error}");
     }
 }

@@ -81,6 +81,41 @@ pub enum ControlError {
         /// Why not.
         source: Arc<LoadError>,
     },
+    /// An asset cannot be read.
+    #[error("asset {name:?}: {source}")]
+    Asset {
+        /// The asset.
+        name: String,
+        /// Why not.
+        source: Arc<LoadError>,
+    },
+    /// An asset is too large.
+    #[error(
+        "asset {asset:?} has {bytes} bytes; the limit is {limit} (asset_bytes_max): split the file, \
+         or raise the setting"
+    )]
+    AssetTooLarge {
+        /// The asset.
+        asset: String,
+        /// Its bytes.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The files that a tenant's plugins open would take too much memory.
+    #[error(
+        "the assets of tenant {tenant:?}, with the files of its plugins, would be {wanted} bytes; the \
+         limit is {limit} (tenant_asset_bytes_max): delete those that it no longer needs, or raise the \
+         setting"
+    )]
+    TooManyAssetBytes {
+        /// The tenant.
+        tenant: String,
+        /// The bytes with the change.
+        wanted: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The tenant's plugins would have too much compiled code on disk.
     #[error(
         "plugin {plugin:?}: the compiled plugins of tenant {tenant:?} would be {wanted} bytes; the \
@@ -189,6 +224,10 @@ impl ControlError {
         Self::Plugin { name: name.to_string(), source }
     }
 
+    pub(crate) fn asset(name: &Name, source: Arc<LoadError>) -> Self {
+        Self::Asset { name: name.to_string(), source }
+    }
+
     pub(crate) fn model(name: &Name, source: impl Into<Arc<LoadError>>) -> Self {
         Self::Model { name: name.to_string(), source: source.into() }
     }
@@ -231,13 +270,17 @@ impl ClientError for ControlError {
                 _ => ErrorCode::Unprocessable,
             },
             Self::Samples(_) => ErrorCode::SampleFailed,
-            Self::CandidateAborted(_) | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,
+            Self::CandidateAborted(_)
+            | Self::TooMuchCompiled { .. }
+            | Self::TooManyAssetBytes { .. } => ErrorCode::Conflict,
+            Self::AssetTooLarge { .. } => ErrorCode::BodyTooLarge,
             Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
             Self::Blob(_) => ErrorCode::Conflict,
             Self::Unmet(_) | Self::Moved { .. } => ErrorCode::PreconditionFailed,
             Self::At { source, .. } => source.code(),
             Self::Common(error) => error.code(),
             Self::Plugin { source, .. } => source.code(ErrorCode::InvalidPlugin),
+            Self::Asset { source, .. } => source.code(ErrorCode::Unprocessable),
             Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),
             Self::Unconfirmed { source, .. } => source.code(),

@@ -1,15 +1,15 @@
 //! The control plane: plan, load, append, publish.
 //!
 //! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state (the
-//! crate `gristmill-state`), and the plugins and models that it brings are loaded. Only if all of
-//! that succeeds, it is appended to the release log and the new snapshot is published. Start-up
-//! replays the log through the same code, so there is only one way to build a state. Refuses to
-//! know HTTP and the way of a request: a [`SampleRunner`] runs the requests of samples.
+//! crate `gristmill-state`), and the plugins, assets and models that it brings are loaded. Only if
+//! all of that succeeds, it is appended to the release log and the new snapshot is published.
+//! Start-up replays the log through the same code, so there is only one way to build a state.
+//! Refuses to know HTTP and the way of a request: a [`SampleRunner`] runs the requests of samples.
 //!
 //! The steps, in the order in which a change takes them:
 //!
 //! 1. a `change_request` plans the next state;
-//! 2. `load` loads the plugins and models that the next state names;
+//! 2. `load` loads the plugins, assets and models that the next state names;
 //! 3. `snapshot_builder` turns the state and what is loaded into a snapshot, and `samples` runs the
 //!    golden samples of the pipelines that differ from those that serve;
 //! 4. `release_log` appends the release, reads those of others, and removes old ones behind a
@@ -18,10 +18,11 @@
 //!
 //! `admin_api` is the way in; `releases` takes these steps under a lock. `uploads` keeps the files,
 //! `blobs` those that no release names yet, and `accounts` the quotas and counters of tenants from
-//! snapshot to snapshot. `history` has the documents of releases. `turns` lets each author of
-//! changes load one change at a time, `pace` bounds how many releases it makes, and `hash_key`
-//! checks the secret of hashes. An `error` is the reason why a change was not made. `check_store`
-//! reads a store without changing it, also beside a server.
+//! snapshot to snapshot. `asset_limits` bounds the files that plugins open. `history` has the
+//! documents of releases. `turns` lets each author of changes load one change at a time, `pace`
+//! bounds how many releases it makes, and `hash_key` checks the secret of hashes. An `error` is the
+//! reason why a change was not made. `check_store` reads a store without changing it, also beside a
+//! server.
 //!
 //! Several servers may share a store. The `follower` of each serves the releases of the others, and
 //! `replicas` has what they tell one another.
@@ -37,6 +38,7 @@
 
 mod accounts;
 mod admin_api;
+mod asset_limits;
 mod blob_error;
 mod blob_holder;
 mod blob_room;
@@ -68,6 +70,7 @@ pub use admin_api::figures::ControlFigures;
 pub use admin_api::history::{NewRelease, Rollback};
 pub use admin_api::models::{NewModel, PublishedModel};
 pub use admin_api::{Control, ControlParts};
+pub use asset_limits::AssetLimits;
 pub use blob_error::BlobError;
 pub use blob_holder::Holder;
 pub use blobs::{ArrivingPart, BeginPart, BlobState, Blobs};

@@ -33,10 +33,11 @@ use std::time::Instant;
 
 use gristmill_core::PipelineLimits;
 use gristmill_metrics::Durations;
-use gristmill_state::{Desired, Fault, Plugin, Serving};
+use gristmill_state::{Desired, Fault, Serving, TenantFile};
 use tokio::sync::Mutex;
 
 use crate::accounts::{Accounts, TenantId};
+use crate::asset_limits::AssetLimits;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::load::at_hand::AtHand;
@@ -62,6 +63,7 @@ pub(crate) struct Releases {
     pub(crate) limits: PipelineLimits,
     /// Of one tenant's plugins together.
     pub(crate) compiled_bytes_max: u64,
+    pub(crate) asset_limits: AssetLimits,
     pub(crate) publisher: Publisher,
     /// How long it took to build each snapshot.
     pub(crate) builds: Durations,
@@ -186,7 +188,7 @@ impl Releases {
         let had: Vec<_> = had.map(|(name, tenant)| (name.clone(), tenant.clone())).collect();
         drop(before);
         let plugins = had.iter().flat_map(|(_, tenant)| tenant.plugins.values());
-        let files = plugins.flat_map(Plugin::versions).map(|(_, file)| file);
+        let files = plugins.flat_map(TenantFile::versions).map(|(_, file)| file);
         self.loader.plugins.dropped(files.filter(|file| !replayed.desired.has_plugin(*file)));
         let tenants = had.into_iter().map(|(name, tenant)| (name, tenant.since)).collect();
         self.forget(&tenants, &replayed.desired).await;

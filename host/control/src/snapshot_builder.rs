@@ -24,7 +24,7 @@ use rpds::HashTrieMapSync;
 use crate::accounts::Accounts;
 use crate::load::at_hand::AtHand;
 use crate::snapshot_builder::reuse::{Sources, changed_models, named_models};
-use crate::snapshot_builder::tenant::{TenantBuilder, plugins_of};
+use crate::snapshot_builder::tenant::{Files, TenantBuilder};
 
 /// A snapshot, and the parts of the desired state that it does not serve.
 pub(crate) struct Built {
@@ -36,7 +36,7 @@ pub(crate) struct Built {
 
 /// The inputs of a snapshot, besides the desired state.
 pub(crate) struct Inputs<'a> {
-    /// The models of the desired state, and the plugins of the tenants that may change.
+    /// The models of the desired state, and the plugins and assets of the tenants that may change.
     pub(crate) at_hand: &'a AtHand,
     pub(crate) accounts: &'a Accounts,
     /// The host's own limits.
@@ -60,8 +60,9 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
             continue;
         };
         let serving_before = before.snapshot.tenants.get(name);
-        let plugins = plugins_of(at_hand, desired_tenant, serving_before.map(|tenant| &**tenant));
-        let new = Sources { desired_tenant, plugins: &plugins, models: &models };
+        let files = Files::of(at_hand, desired_tenant, serving_before.map(|tenant| &**tenant));
+        let Files { plugins, assets } = &files;
+        let new = Sources { desired_tenant, plugins, assets, models: &models };
         let tenant = untouched(before, name, &new).unwrap_or_else(|| {
             let id = &(name.clone(), desired_tenant.since);
             let quota = accounts.quota(id);
@@ -70,7 +71,7 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
             let builder = TenantBuilder {
                 id,
                 desired_tenant,
-                plugins,
+                files,
                 models: &models,
                 limits,
                 quota,
@@ -120,7 +121,8 @@ fn users_of_changed(
 fn untouched(before: &Serving, name: &Name, new: &Sources<'_>) -> Option<Arc<Tenant>> {
     let tenant = before.snapshot.tenants.get(name)?;
     let desired_tenant = before.desired.tenants.get(name)?;
-    let old = Sources { desired_tenant, plugins: &tenant.plugins, models: &before.snapshot.models };
+    let (plugins, assets) = (&tenant.plugins, &tenant.assets);
+    let old = Sources { desired_tenant, plugins, assets, models: &before.snapshot.models };
     old.are_the_same(new).then(|| tenant.clone())
 }
 
@@ -165,7 +167,7 @@ fn version_faults<'a, T: 'a>(
     })
 }
 
-/// The faults of the tenant: plugins, then pipelines, then granted models.
+/// The faults of the tenant: plugins and assets, then pipelines, then granted models.
 fn faults_of(
     name: &Name,
     desired_tenant: &gristmill_state::Tenant,
@@ -175,6 +177,10 @@ fn faults_of(
     let mut faults = Vec::new();
     for (plugin, state) in &own_tenant.plugins {
         let subject = Subject::Plugin { tenant: name.clone(), plugin: plugin.clone() };
+        faults.extend(version_faults(&subject, state.version, state.versions()));
+    }
+    for (asset, state) in &own_tenant.assets {
+        let subject = Subject::Asset { tenant: name.clone(), asset: asset.clone() };
         faults.extend(version_faults(&subject, state.version, state.versions()));
     }
     for pipeline in desired_tenant.pipelines.keys() {

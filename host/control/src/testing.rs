@@ -15,7 +15,9 @@ use gristmill_sandbox::{NoStores, Sandbox, SandboxConfig};
 use gristmill_state::SampleAnswer;
 use gristmill_store::Store;
 
-use crate::{ControlParts, FigureParts, Progress, ProverConfig, SampleRun, SampleRunner};
+use crate::{
+    AssetLimits, ControlParts, FigureParts, Progress, ProverConfig, SampleRun, SampleRunner,
+};
 
 /// Answers with its inputs.
 struct Echo;
@@ -86,6 +88,7 @@ impl Machine {
             limits: PipelineLimits::default(),
             tenant_bytes_max: 4 << 20,
             tenant_compiled_bytes_max: 1 << 30,
+            asset_limits: AssetLimits { bytes_max: 1 << 20, tenant_bytes_max: 4 << 20 },
             keep_releases: 1000,
             waiting_bytes_max: 1 << 30,
             hash_key: None,

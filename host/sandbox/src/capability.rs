@@ -16,6 +16,7 @@
 //! may import the interfaces named there.
 
 pub(crate) mod arrays;
+pub(crate) mod assets;
 pub(crate) mod image;
 pub(crate) mod json;
 pub(crate) mod log;
@@ -88,5 +89,5 @@ macro_rules! capabilities {
 capabilities! {
     stateless: types, tensors, arrays, image, json, models, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
-    with_state: wasi, log, store;
+    with_state: wasi, log, store, assets;
 }

@@ -5,9 +5,10 @@
 //! that the server needs ([`Verdict`]), and the lengths of both ([`Lengths`]). The server reads
 //! only this document, as data. It never parses the uploaded bytes.
 
-use std::collections::hash_map::DefaultHasher;
+mod engine_config;
+mod lengths;
+
 use std::fs::File;
-use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,12 @@ use bytes::Bytes;
 use gristmill_core::Digest;
 use gristmill_platform::child::{ChildLimits, ChildRunner, Job, Output, Task};
 use serde::{Deserialize, Serialize};
-use wasmtime::{Config, Engine};
+use wasmtime::Engine;
 
+pub(crate) use self::engine_config::{compile_config, hash_of};
+use self::lengths::Lengths;
+use crate::asset_sections::asset_places;
+use crate::assets::AssetPlace;
 use crate::capability::is_provided;
 use crate::check_component::{Bounds, CheckedComponent, border_of, check_within};
 use crate::init::{InitError, after_init};
@@ -143,31 +148,14 @@ pub(crate) struct About {
     /// Where the content of this memory stands in the code.
     #[serde(default)]
     pub(crate) content: Option<ContentPlace>,
+    /// Where the files that it brings stand in the uploaded file.
+    #[serde(default)]
+    pub(crate) assets: Vec<AssetPlace>,
 }
 
 impl About {
     pub(crate) fn roles(&self) -> Roles {
         Roles { pre: self.pre, post: self.post, handle: self.handle }
-    }
-}
-
-/// The last bytes of an answer: the lengths of the parts before them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lengths {
-    pub(crate) code: u64,
-    pub(crate) verdict: u64,
-}
-
-impl Lengths {
-    pub(crate) const BYTES: u64 = 16;
-
-    fn to_bytes(self) -> [u8; 16] {
-        (u128::from(self.code) << 64 | u128::from(self.verdict)).to_le_bytes()
-    }
-
-    fn from_bytes(bytes: [u8; 16]) -> Self {
-        let both = u128::from_le_bytes(bytes);
-        Self { code: (both >> 64) as u64, verdict: both as u64 }
     }
 }
 
@@ -224,7 +212,7 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     };
     let CompileRequest { digest, engine, .. } = request;
     let (digest, engine) = (*digest, engine.clone());
-    let MadeComponent { imports, roles, sources, runtime, memory_bytes, image, .. } = made;
+    let MadeComponent { imports, roles, sources, runtime, memory_bytes, image, assets, .. } = made;
     let Roles { pre, post, handle } = roles.unwrap_or_default();
     let content = image.place_in(&code);
     let about = About {
@@ -238,6 +226,7 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
         runtime,
         memory_bytes,
         content,
+        assets,
     };
     Ok((code, Verdict::Compiled(Box::new(about))))
 }
@@ -252,6 +241,7 @@ struct MadeComponent {
     runtime: Option<Digest>,
     memory_bytes: Option<u64>,
     image: Image,
+    assets: Vec<AssetPlace>,
 }
 
 fn from_component(engine: &Engine, bounds: &Bounds, file: &[u8]) -> Result<MadeComponent, Verdict> {
@@ -265,8 +255,8 @@ fn from_component(engine: &Engine, bounds: &Bounds, file: &[u8]) -> Result<MadeC
             error => Verdict::Refused(error.to_string()),
         })?;
     }
-    let (roles, sources) = (Some(roles), sources_of(file));
-    Ok(MadeComponent { component, imports, roles, sources, ..MadeComponent::default() })
+    let (roles, sources, assets) = (Some(roles), sources_of(file), places_of(file)?);
+    Ok(MadeComponent { component, imports, roles, sources, assets, ..MadeComponent::default() })
 }
 
 fn from_sources(
@@ -275,6 +265,7 @@ fn from_sources(
     file: &[u8],
 ) -> Result<MadeComponent, Verdict> {
     let archive = Archive::read(file).map_err(|error| Verdict::Refused(error.to_string()))?;
+    let assets = places_of(file)?;
     let language = archive.manifest.language;
     let runtime = runtimes.iter().find(|runtime| runtime.language == language);
     let Some(CompiledRuntime { digest, file, code: Some(code), .. }) = runtime else {
@@ -290,7 +281,21 @@ fn from_sources(
     let (mut imports, _) = border_of(&component).map_err(failed)?;
     imports.retain(|import| !is_own_import(import));
     let (roles, runtime, memory_bytes) = (Some(roles), Some(*digest), Some(memory_bytes));
-    Ok(MadeComponent { component, imports, roles, sources: None, runtime, memory_bytes, image })
+    let made = MadeComponent {
+        component,
+        imports,
+        roles,
+        runtime,
+        memory_bytes,
+        image,
+        assets,
+        ..MadeComponent::default()
+    };
+    Ok(made)
+}
+
+fn places_of(file: &[u8]) -> Result<Vec<AssetPlace>, Verdict> {
+    asset_places(file).map_err(|error| Verdict::Refused(error.to_string()))
 }
 
 fn runtime_code(file: &[u8]) -> Result<MadeComponent, Verdict> {
@@ -302,18 +307,6 @@ fn failed(error: impl std::fmt::Display) -> Verdict {
     Verdict::Failed(error.to_string())
 }
 
-/// All of the configuration that compiled code depends on.
-pub(crate) fn compile_config() -> Config {
-    let mut config = Config::new();
-    config
-        .concurrency_support(false)
-        .epoch_interruption(true)
-        .memory_init_cow(true)
-        .wasm_component_model(true)
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16));
-    config
-}
-
 fn cut(mut text: String) -> String {
     const MAX: usize = 8 << 10;
     if text.len() > MAX {
@@ -321,13 +314,6 @@ fn cut(mut text: String) -> String {
         text.push_str(" [cut]");
     }
     text
-}
-
-/// The hash by which compiled code names its engine.
-pub(crate) fn hash_of(engine: &Engine) -> String {
-    let mut hasher = DefaultHasher::new();
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 impl Compiler {

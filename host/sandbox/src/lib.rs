@@ -6,8 +6,9 @@
 //!
 //! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks
 //! the file and says what is wrong with it, `compile` compiles it in a child process, where `init`
-//! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, a
-//! [`HandlerPlugin`] the one of a pipeline with a handler, and `idle` the instances that stay.
+//! runs too, `artifact` keeps the code on disk. `asset_sections` has the files that a plugin
+//! brings, and `assets` those that a call may read. A [`PluginPair`] has the plugins of a pipeline,
+//! a [`HandlerPlugin`] the one of a pipeline with a handler, and `idle` the instances that stay.
 //! `engine` runs the calls: `worlds` knows how each export is called, `guest` is a store with its
 //! instance, which `rewind` makes fresh again, `call` is the state of one call, `capability` has
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
@@ -26,6 +27,7 @@
 
 mod account;
 mod artifact;
+mod asset_sections;
 mod assets;
 mod call;
 mod capability;
@@ -62,13 +64,15 @@ mod request;
 mod rewind;
 mod runtime;
 mod sandbox;
+mod sections;
 mod sources;
 mod stores;
 mod took;
 mod worlds;
 
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
-pub use assets::{Asset, Assets};
+pub use asset_sections::add_assets;
+pub use assets::{ASSETS_MAX, Asset, Assets, asset_name_fault};
 pub use capability::json::pointer::value_at;
 pub use capability::types::base64::{bytes_max as base64_bytes_max, decode as decode_base64};
 pub use check_component::{CheckedComponent, check_component};

@@ -73,6 +73,14 @@ pub enum ComponentError {
     /// It passes strings in UTF-16.
     #[error("its texts are in UTF-16: build it with string encoding utf8")]
     NotUtf8,
+    /// One of the files that it brings is refused.
+    #[error("asset {name:?}: {why}")]
+    Asset {
+        /// The file's name.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// It exports none of the functions of a world; lists its exports.
     #[error(
         "exports none of `preprocess`, `postprocess` and `handle`: {0}; build it for one of the \

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use wasmtime::component::{ComponentExportIndex, InstancePre};
 
 use crate::account::Account;
+use crate::assets::Assets;
 use crate::call::ModelAccess;
 use crate::capability::StoreData;
 use crate::diagnose;
@@ -50,6 +51,8 @@ pub struct Plugin {
     memory_bytes: u64,
     /// What its guests' memories begin with, if they can be rewound.
     first_content: Option<Arc<FirstContent>>,
+    /// The files that it brings.
+    assets: Assets,
 }
 
 /// Where a call's guest comes from, when the call begins, and on which threads.
@@ -139,6 +142,11 @@ impl Plugin {
     /// The digest of its sources, if its build wrote it into the file.
     pub fn sources(&self) -> Option<Digest> {
         self.sources
+    }
+
+    /// The files that it brings.
+    pub fn assets(&self) -> &Assets {
+        &self.assets
     }
 
     /// The interfaces that it imports.

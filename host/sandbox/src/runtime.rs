@@ -27,6 +27,7 @@ mod load;
 mod main_module;
 mod parts;
 
+pub(crate) use self::archive::places_in;
 pub use self::archive::{Archive, ArchiveError, Manifest, is_archive};
 pub(crate) use self::file::RuntimeFile;
 pub(crate) use self::image::{ContentPlace, Image};

@@ -11,6 +11,7 @@ use gristmill_metrics::Durations;
 use gristmill_platform::child::JobStatus;
 
 use crate::artifact::{ArtifactCache, Cached};
+use crate::assets::assets_in;
 use crate::check_component::check_head;
 use crate::compile::{CompileRequest, Compiler, Kind};
 use crate::config::SandboxConfig;
@@ -78,6 +79,7 @@ impl Sandbox {
         check_head(&file)?;
         let is_archive = is_archive(&file);
         let kind = self.kind(is_archive).await?;
+        let uploaded = file.clone();
         let cached = match self.compiled(digest, file.clone(), kind).await {
             Err(LoadError::NeedsRuntime(language)) => {
                 let runtime = self.runtimes.of(language)?;
@@ -96,7 +98,11 @@ impl Sandbox {
             None => None,
         };
         let sandbox = self.clone();
-        blocking(move || Plugin::load(sandbox.engine.clone(), cached, runtime)).await
+        blocking(move || {
+            let assets = assets_in(&uploaded, &cached.about.assets)?;
+            Plugin::load(sandbox.engine.clone(), cached, runtime, assets)
+        })
+        .await
     }
 
     /// Load the code of all runtimes, and compile what is not cached, so that no upload waits for

@@ -58,7 +58,7 @@ impl PipelineRun<'_> {
                 usage: Some(&noted.used),
                 models: Some(&models),
                 stores,
-                assets: None,
+                assets: Some(&handler.assets),
             };
             let runner = Runner { handler, route, context, queueing, noted: &noted };
             let call = handler.plugin.handle(context.clone(), request, grant);

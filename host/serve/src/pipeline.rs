@@ -353,16 +353,17 @@ impl PipelineRun<'_> {
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
-        let grant = |source, usage| {
+        let grant = |source, assets, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
-            Grant { limits, account, lines, usage: Some(usage), models: None, stores, assets: None }
+            let (usage, assets) = (Some(usage), Some(assets));
+            Grant { limits, account, lines, usage, models: None, stores, assets }
         };
 
         receipt.enters(Stage::Pre);
         let started = Instant::now();
         let prepared = pair
             .plugins
-            .preprocess(context.clone(), request, grant(&pair.pre, pre_usage))
+            .preprocess(context.clone(), request, grant(&pair.pre, &pair.pre_assets, pre_usage))
             .instrument(debug_span!("pre"))
             .await;
         receipt.note().note_call(ended(Stage::Pre, started));
@@ -381,7 +382,7 @@ impl PipelineRun<'_> {
         receipt.enters(Stage::Post);
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
-        let grant = grant(&pair.post, post_usage);
+        let grant = grant(&pair.post, &pair.post_assets, post_usage);
         let post = pair.plugins.postprocess(kept, context.clone(), results, grant);
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().note_call(ended(Stage::Post, started));

@@ -42,5 +42,5 @@ pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Candidate, Handler, HandlerModel, Pair, Pipeline, Program, Route, Takes};
 pub use signature::{BodyInput, Inputs, MemberInput, NamedOutput, Signature, row_dims};
-pub use tenant::{Direct, PluginState, Tenant};
+pub use tenant::{AssetState, Direct, FileState, PluginState, Tenant};
 pub use versions::{KeptVersion, loaded_versions};

@@ -8,7 +8,7 @@ use gristmill_batch::Lane;
 use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames, Stage};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::{Counter, Use};
-use gristmill_sandbox::{HandlerPlugin, LineSource, PluginPair, TenantStores};
+use gristmill_sandbox::{Assets, HandlerPlugin, LineSource, PluginPair, TenantStores};
 use tokio::sync::Semaphore;
 
 use crate::capture::Capture;
@@ -78,12 +78,16 @@ pub struct Pair {
     pub plugins: PluginPair,
     /// The preprocessor's name, and its lines.
     pub pre: Arc<LineSource>,
+    /// The files that the preprocessor can open.
+    pub pre_assets: Assets,
     /// The name of the model.
     pub model: Name,
     /// The lane of the model.
     pub lane: Arc<Lane>,
     /// The postprocessor's name, and its lines.
     pub post: Arc<LineSource>,
+    /// The files that the postprocessor can open.
+    pub post_assets: Assets,
 }
 
 /// A handler, and the models that it may run.
@@ -92,6 +96,8 @@ pub struct Handler {
     pub plugin: HandlerPlugin,
     /// The plugin's name, and its lines.
     pub source: Arc<LineSource>,
+    /// The files that it can open.
+    pub assets: Assets,
     /// The models, by the names that the handler's code has for them.
     pub models: BTreeMap<Name, HandlerModel>,
 }
@@ -121,6 +127,19 @@ impl Program {
         let lanes = |program: &Self| program.lanes().map(|(_, lane)| Arc::as_ptr(lane)).collect();
         let (own, others): (Vec<_>, Vec<_>) = (lanes(self), lanes(other));
         own == others
+    }
+
+    /// Whether its plugins can open the same files as those of another one.
+    pub fn has_assets_of(&self, other: &Self) -> bool {
+        let files = |program: &Self| {
+            let (first, second) = match program {
+                Self::Pair(Pair { pre_assets, post_assets, .. }) => (pre_assets, Some(post_assets)),
+                Self::Handler(Handler { assets, .. }) => (assets, None),
+            };
+            let all = std::iter::once(first).chain(second).flat_map(Assets::files);
+            all.map(Arc::as_ptr).collect::<Vec<_>>()
+        };
+        files(self) == files(other)
     }
 
     /// Whether both run a model in the same lane.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_core::{Digest, Late, Name, Named, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::Counter;
-use gristmill_sandbox::Plugin;
+use gristmill_sandbox::{Asset, Plugin};
 
 use crate::access::Access;
 use crate::quota::{QuotaLimits, TenantQuota};
@@ -34,6 +34,26 @@ pub struct Tenant {
     pub pipelines: HashMap<Name, Pipeline>,
     /// Its plugins by name.
     pub plugins: BTreeMap<Name, PluginState>,
+    /// Its assets by name.
+    pub assets: BTreeMap<Name, AssetState>,
+}
+
+impl Tenant {
+    /// The files that its plugins can open: the loaded assets, and what its plugins bring. One that
+    /// has several names is there several times.
+    pub fn asset_files(&self) -> impl Iterator<Item = &Arc<Asset>> {
+        let assets = self.assets.values().flat_map(|state| state.versions());
+        let assets = assets.filter_map(|(_, asset)| asset.as_ref().ok());
+        let plugins = self.plugins.values().flat_map(|state| state.versions());
+        let plugins = plugins.filter_map(|(_, plugin)| plugin.as_ref().ok());
+        assets.chain(plugins.flat_map(|plugin| plugin.assets().files()))
+    }
+
+    /// The bytes of these files.
+    pub fn asset_bytes(&self) -> u64 {
+        let bytes = |asset: &Arc<Asset>| (Arc::as_ptr(asset), asset.bytes().len() as u64);
+        self.asset_files().map(bytes).collect::<HashMap<_, _>>().values().sum()
+    }
 }
 
 /// What a tenant's requests to a model add to.
@@ -67,30 +87,41 @@ impl Named for Direct {
 }
 
 /// A plugin and whether it is loaded.
-#[derive(Clone)]
-pub struct PluginState {
+pub type PluginState = FileState<Plugin>;
+
+/// An asset and whether it is loaded.
+pub type AssetState = FileState<Asset>;
+
+/// A file of a tenant with its versions, each loaded as a `T` or with the reason why it is not.
+pub struct FileState<T> {
     /// The digest of the newest version's file.
     pub digest: Digest,
     /// The newest version: the release that brought this content.
     pub version: u64,
     /// The newest version, or why it is not loaded.
-    pub plugin: Result<Arc<Plugin>, String>,
+    pub newest: Result<Arc<T>, String>,
     /// The earlier versions that stay loaded.
-    pub kept: BTreeMap<u64, KeptVersion<Arc<Plugin>>>,
+    pub kept: BTreeMap<u64, KeptVersion<Arc<T>>>,
 }
 
-impl PluginState {
-    /// The versions that stay loaded, the newest first: each plugin, or why it is not loaded.
-    pub fn versions(&self) -> impl Iterator<Item = (u64, &Result<Arc<Plugin>, String>)> {
+impl<T> FileState<T> {
+    /// The versions that stay loaded, the newest first: each loaded, or why it is not.
+    pub fn versions(&self) -> impl Iterator<Item = (u64, &Result<Arc<T>, String>)> {
         let kept = self.kept.iter().rev().map(|(version, kept)| (*version, &kept.loaded));
-        std::iter::once((self.version, &self.plugin)).chain(kept)
+        std::iter::once((self.version, &self.newest)).chain(kept)
     }
 
     /// A version, or the newest one. None if it does not stay loaded.
-    pub fn of_version(&self, version: Option<u64>) -> Option<&Result<Arc<Plugin>, String>> {
+    pub fn of_version(&self, version: Option<u64>) -> Option<&Result<Arc<T>, String>> {
         match version {
-            None => Some(&self.plugin),
-            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, plugin)| plugin),
+            None => Some(&self.newest),
+            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, loaded)| loaded),
         }
+    }
+
+    /// The files of all versions, each loaded or with the reason why it is not.
+    pub fn files(&self) -> impl Iterator<Item = (Digest, &Result<Arc<T>, String>)> {
+        let kept = self.kept.values().map(|kept| (kept.digest, &kept.loaded));
+        std::iter::once((self.digest, &self.newest)).chain(kept)
     }
 }

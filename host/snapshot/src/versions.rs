@@ -1,4 +1,4 @@
-//! Versions of a plugin or a model that are loaded beside the newest one.
+//! Versions of a plugin, an asset or a model that are loaded beside the newest one.
 
 use gristmill_core::Digest;
 

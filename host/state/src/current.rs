@@ -11,8 +11,10 @@ use gristmill_snapshot::KeptVersion;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::description::{KeptDescription, KeyDescription, ModelDescription, PluginDescription};
-use crate::desired::{Model, Plugin, Tenant, Token};
+use crate::description::{
+    AssetDescription, KeptDescription, KeyDescription, ModelDescription, PluginDescription,
+};
+use crate::desired::{Model, Tenant, TenantFile, Token};
 use crate::error::StateError;
 use crate::fault::Subject;
 use crate::release::model_config::ModelConfig;
@@ -27,7 +29,7 @@ pub struct Current {
     pub document: Value,
     /// The digest of the document's JSON. It changes whenever the document does.
     pub tag: Digest,
-    /// The uploaded file of a plugin or a model.
+    /// The uploaded file of a plugin, an asset or a model.
     pub file: Option<Digest>,
 }
 
@@ -45,6 +47,7 @@ impl Serving {
                 serde_json::to_value(KeyDescription { name: key, version })?
             }
             Subject::Plugin { tenant, plugin } => self.plugin_document(tenant, plugin)?,
+            Subject::Asset { tenant, asset } => self.asset_document(tenant, asset)?,
             Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
                 let spec = self.tenant(tenant)?.pipelines.get(pipeline);
                 let spec = spec.ok_or_else(|| StateError::not_found("pipeline", pipeline))?;
@@ -71,7 +74,7 @@ impl Serving {
         };
         let mut tagged = document.clone();
         // Which versions stay is up to the pipelines of others, too.
-        if let (Subject::Plugin { .. } | Subject::Model(_), Some(keys)) =
+        if let (Subject::Plugin { .. } | Subject::Asset { .. } | Subject::Model(_), Some(keys)) =
             (subject, tagged.as_object_mut())
         {
             keys.remove("kept_versions");
@@ -79,6 +82,7 @@ impl Serving {
         let tag = Digest::of(&serde_json::to_vec(&tagged)?);
         let file = match subject {
             Subject::Plugin { tenant, plugin } => Some(self.plugin(tenant, plugin)?.digest),
+            Subject::Asset { tenant, asset } => Some(self.asset(tenant, asset)?.digest),
             Subject::Model(model) => Some(self.model(model)?.digest),
             _ => None,
         };
@@ -123,9 +127,18 @@ impl Serving {
     ///
     /// # Errors
     /// [`StateError::NotFound`] names the plugin, or its tenant.
-    pub fn plugin(&self, tenant: &Name, plugin: &Name) -> Result<&Plugin, StateError> {
+    pub fn plugin(&self, tenant: &Name, plugin: &Name) -> Result<&TenantFile, StateError> {
         let plugins = &self.tenant(tenant)?.plugins;
         plugins.get(plugin).ok_or_else(|| StateError::not_found("plugin", plugin))
+    }
+
+    /// An asset of the desired state.
+    ///
+    /// # Errors
+    /// [`StateError::NotFound`] names the asset, or its tenant.
+    pub fn asset(&self, tenant: &Name, asset: &Name) -> Result<&TenantFile, StateError> {
+        let assets = &self.tenant(tenant)?.assets;
+        assets.get(asset).ok_or_else(|| StateError::not_found("asset", asset))
     }
 
     /// A model of the desired state.
@@ -148,9 +161,9 @@ impl Serving {
 
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, StateError> {
-        let Plugin { digest, version, .. } = *self.plugin(tenant, plugin)?;
+        let TenantFile { digest, version, .. } = *self.plugin(tenant, plugin)?;
         let state = self.snapshot.tenants.get(tenant).and_then(|tenant| tenant.plugins.get(plugin));
-        let loaded = state.and_then(|state| state.plugin.as_ref().ok());
+        let loaded = state.and_then(|state| state.newest.as_ref().ok());
         Ok(serde_json::to_value(PluginDescription {
             name: plugin,
             digest,
@@ -161,6 +174,13 @@ impl Serving {
             imports: loaded.map(|loaded| loaded.imports()),
             kept_versions: state.map(|state| kept(&state.kept)).unwrap_or_default(),
         })?)
+    }
+
+    fn asset_document(&self, tenant: &Name, asset: &Name) -> Result<Value, StateError> {
+        let TenantFile { digest, version, .. } = *self.asset(tenant, asset)?;
+        let state = self.snapshot.tenants.get(tenant).and_then(|tenant| tenant.assets.get(asset));
+        let kept_versions = state.map(|state| kept(&state.kept)).unwrap_or_default();
+        Ok(serde_json::to_value(AssetDescription { name: asset, digest, version, kept_versions })?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is shown of a key, a plugin and a model.
+//! What is shown of a key, a plugin, an asset and a model.
 
 use std::collections::BTreeMap;
 
@@ -62,6 +62,24 @@ pub struct KeptDescription<'a> {
     /// Why it is not loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
+}
+
+/// An asset of a tenant: a file that its plugins read.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Asset)]
+pub struct AssetDescription<'a> {
+    /// Its name.
+    #[schema(value_type = NameText)]
+    pub name: &'a Name,
+    /// The digest of its file.
+    #[schema(value_type = DigestText)]
+    pub digest: Digest,
+    /// The release that brought the file.
+    pub version: u64,
+    /// The earlier versions that stay loaded, by their numbers.
+    #[schema(value_type = Option<BTreeMap<String, KeptDescription>>)]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept_versions: BTreeMap<u64, KeptDescription<'a>>,
 }
 
 /// A model.

@@ -5,8 +5,8 @@
 //! earlier version has made. `tenant` is what a tenant has, `versions` which versions of a plugin
 //! or a model stay, `index` what follows from all tenants.
 //!
-//! Invariant: after a release, a version of a plugin or a model is there only if it is the newest
-//! one, its version policy keeps it, or a pipeline names it.
+//! Invariant: after a release, a version of a plugin, an asset or a model is there only if it is
+//! the newest one, its version policy keeps it, or a pipeline names it.
 
 mod index;
 pub(crate) mod tenant;
@@ -20,7 +20,7 @@ use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
 use crate::desired::index::{Held, Index, pins_of};
-pub use crate::desired::tenant::{Plugin, Tenant};
+pub use crate::desired::tenant::{Tenant, TenantFile};
 use crate::error::StateError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
@@ -151,13 +151,12 @@ impl Desired {
             let policy = &model.config.version_policy;
             versions::prune(&mut model.kept, policy, |version| index.is_pinned(name, version));
         }
-        // The versions of a tenant's plugins depend on nothing but the tenant.
+        // The versions of a tenant's files depend on nothing but the tenant.
         let changed: BTreeSet<_> = changes.iter().filter_map(Change::tenant).collect();
         for name in changed {
             let Some(tenant) = tenants.get(name) else { continue };
-            let Some(plugins) = tenant.pruned() else { continue };
+            let Some(pruned) = tenant.pruned() else { continue };
             let before = Held::of(Some(&**tenant));
-            let pruned = Tenant { plugins, ..(**tenant).clone() };
             index.follow(name, before, Held::of(Some(&pruned)));
             tenants.insert_mut(name.clone(), pruned.into());
         }
@@ -229,13 +228,7 @@ impl Desired {
                 is_removed.then_some(()).ok_or_else(|| StateError::not_found("tenant", tenant))?;
             }
             Change::PutPlugin { tenant, plugin, digest } => {
-                let plugins = &mut self.tenant(tenant)?.plugins;
-                match plugins.get_mut(plugin) {
-                    Some(plugin) => plugin.put(number, *digest),
-                    None => {
-                        plugins.insert(plugin.clone(), Plugin::new(*digest, number));
-                    }
-                }
+                TenantFile::put_among(&mut self.tenant(tenant)?.plugins, plugin, number, *digest);
             }
             Change::PutPluginVersion { tenant, plugin, version, digest } => {
                 let entry = self.tenant(tenant)?.plugins.get_mut(plugin);
@@ -245,6 +238,18 @@ impl Desired {
             Change::DeletePlugin { tenant, plugin } => {
                 let removed = self.tenant(tenant)?.plugins.remove(plugin);
                 removed.ok_or_else(|| StateError::not_found("plugin", plugin))?;
+            }
+            Change::PutAsset { tenant, asset, digest } => {
+                TenantFile::put_among(&mut self.tenant(tenant)?.assets, asset, number, *digest);
+            }
+            Change::PutAssetVersion { tenant, asset, version, digest } => {
+                let entry = self.tenant(tenant)?.assets.get_mut(asset);
+                let entry = entry.ok_or_else(|| StateError::not_found("asset", asset))?;
+                entry.put_version(*version, *digest);
+            }
+            Change::DeleteAsset { tenant, asset } => {
+                let removed = self.tenant(tenant)?.assets.remove(asset);
+                removed.ok_or_else(|| StateError::not_found("asset", asset))?;
             }
             Change::PutPipeline { tenant, pipeline, spec } => {
                 self.tenant(tenant)?.pipelines.insert(pipeline.clone(), spec.clone());
@@ -289,11 +294,11 @@ impl Desired {
         Ok(())
     }
 
-    /// The uploaded files of all versions of plugins and models.
+    /// The uploaded files of all versions of plugins, assets and models.
     pub fn files(&self) -> HashSet<Digest> {
         let models = self.models.values().flat_map(Model::versions);
-        let plugins = self.tenants.values().flat_map(|tenant| tenant.plugins.values());
-        let files = plugins.flat_map(Plugin::versions).chain(models);
+        let tenants = self.tenants.values().flat_map(|tenant| tenant.files());
+        let files = tenants.flat_map(TenantFile::versions).chain(models);
         files.map(|(_, digest)| digest).collect()
     }
 

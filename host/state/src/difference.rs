@@ -63,6 +63,8 @@ fn changed(before: &Serving, after: &Serving) -> Vec<Subject> {
             names(before.map(|tenant| &tenant.plugins), after.map(|tenant| &tenant.plugins));
         let plugins = plugins.into_iter().map(|plugin| Subject::Plugin { tenant: of(), plugin });
         subjects.extend(plugins);
+        let assets = names(before.map(|tenant| &tenant.assets), after.map(|tenant| &tenant.assets));
+        subjects.extend(assets.into_iter().map(|asset| Subject::Asset { tenant: of(), asset }));
         let pipelines =
             names(before.map(|tenant| &tenant.pipelines), after.map(|tenant| &tenant.pipelines));
         let pipelines = pipelines.into_iter();

@@ -14,7 +14,7 @@ use crate::too_many_versions::TooManyVersions;
 /// Why a change cannot be made to a state.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The named tenant, plugin, model or pipeline does not exist.
+    /// The named tenant, plugin, asset, model or pipeline does not exist.
     #[error("no {what} {name:?}")]
     NotFound {
         /// The kind of thing.
@@ -47,7 +47,10 @@ pub enum StateError {
         number: u64,
     },
     /// The author of the request may not do this, whether or not what it names exists.
-    #[error("the token does not allow this: it is for plugins, pipelines and keys of its tenants")]
+    #[error(
+        "the token does not allow this: it is for plugins, assets, pipelines and \
+             keys of its tenants"
+    )]
     OutOfScope,
     /// The token of the request was deleted, rotated or changed, or it ended, before the change.
     #[error("the token of this call was changed or has ended meanwhile: the change is not made")]
@@ -85,7 +88,7 @@ pub enum StateError {
         /// The pipelines that use it.
         users: Vec<String>,
     },
-    /// A plugin or a model would have too many versions loaded.
+    /// A plugin, an asset or a model would have too many versions loaded.
     #[error(transparent)]
     TooManyVersions(#[from] TooManyVersions),
     /// A document cannot be written as JSON.

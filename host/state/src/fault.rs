@@ -16,6 +16,13 @@ pub enum Subject {
         /// Its own name.
         plugin: Name,
     },
+    /// An asset.
+    Asset {
+        /// Its tenant.
+        tenant: Name,
+        /// Its own name.
+        asset: Name,
+    },
     /// A model.
     Model(Name),
     /// A tenant.
@@ -64,6 +71,9 @@ impl fmt::Display for Subject {
             Self::Plugin { tenant, plugin } => {
                 write!(f, "tenant {:?}, plugin {:?}", tenant.as_str(), plugin.as_str())
             }
+            Self::Asset { tenant, asset } => {
+                write!(f, "tenant {:?}, asset {:?}", tenant.as_str(), asset.as_str())
+            }
             Self::Model(model) => write!(f, "model {:?}", model.as_str()),
             Self::Tenant(tenant) => write!(f, "tenant {:?}", tenant.as_str()),
             Self::Pipeline { tenant, pipeline } => {
@@ -106,8 +116,8 @@ impl Fault {
         (self.subject.clone(), self.version)
     }
 
-    /// Whether it may follow from another fault: a pipeline and its candidate fail if their plugins
-    /// or their models fail.
+    /// Whether it may follow from another fault: a pipeline and its candidate fail if their
+    /// plugins, their assets or their models fail.
     fn is_consequence(&self) -> bool {
         matches!(self.subject, Subject::Pipeline { .. } | Subject::Candidate { .. })
     }

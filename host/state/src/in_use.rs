@@ -7,10 +7,10 @@ use crate::plan::names::list;
 /// Why a thing is not deleted. Both can be deleted together with `?cascade=true`.
 #[derive(Debug, thiserror::Error)]
 pub enum InUse {
-    /// A tenant that has pipelines or plugins.
+    /// A tenant that has pipelines, plugins or assets.
     #[error(
         "tenant {:?} has {}: delete these first, or all of it with ?cascade=true",
-        .tenant.as_str(), owned(.pipelines, .plugins)
+        .tenant.as_str(), owned(.pipelines, .plugins, .assets)
     )]
     Owner {
         /// The tenant.
@@ -19,8 +19,10 @@ pub enum InUse {
         pipelines: Vec<Name>,
         /// Its plugins.
         plugins: Vec<Name>,
+        /// Its assets.
+        assets: Vec<Name>,
     },
-    /// A plugin, pipeline, model or tenant that others use.
+    /// A plugin, asset, pipeline, model or tenant that others use.
     #[error(
         "{kind} {:?} is {}: change these first, or delete them as well with ?cascade=true",
         .name.as_str(), .uses.described()
@@ -88,8 +90,8 @@ impl Uses {
 }
 
 /// "the pipelines digits, ranker and the plugins digits".
-fn owned(pipelines: &[Name], plugins: &[Name]) -> String {
-    let kinds = [("pipelines", pipelines), ("plugins", plugins)];
+fn owned(pipelines: &[Name], plugins: &[Name], assets: &[Name]) -> String {
+    let kinds = [("pipelines", pipelines), ("plugins", plugins), ("assets", assets)];
     let named = kinds.into_iter().filter(|(_, names)| !names.is_empty());
     let parts: Vec<_> = named.map(|(kind, names)| format!("the {kind} {}", list(names))).collect();
     parts.join(" and ")

@@ -213,12 +213,13 @@ fn changes_before(
     let users = match change {
         Change::DeleteTenant { tenant } => {
             let owner = find(desired, tenant)?;
-            let is_empty = owner.pipelines.is_empty() && owner.plugins.is_empty();
+            let is_empty = owner.pipelines.is_empty() && owner.files().next().is_none();
             if !cascade && !is_empty {
                 let pipelines = owner.pipelines.keys().cloned().collect();
                 let plugins = owner.plugins.keys().cloned().collect();
+                let assets = owner.assets.keys().cloned().collect();
                 let tenant = tenant.clone();
-                return Err(InUse::Owner { tenant, pipelines, plugins }.into());
+                return Err(InUse::Owner { tenant, pipelines, plugins, assets }.into());
             }
             Users::of_tenant(desired, tenant)
         }
@@ -236,6 +237,12 @@ fn changes_before(
             let exists = owner.plugins.contains_key(plugin);
             exists.then_some(()).ok_or_else(|| StateError::not_found("plugin", plugin))?;
             Users::of_plugin(desired, tenant, plugin)
+        }
+        Change::DeleteAsset { tenant, asset } => {
+            let owner = find(desired, tenant)?;
+            let exists = owner.assets.contains_key(asset);
+            exists.then_some(()).ok_or_else(|| StateError::not_found("asset", asset))?;
+            Users::of_asset(desired, tenant, asset)
         }
         Change::DeletePipeline { tenant, pipeline } => {
             let owner = find(desired, tenant)?;
@@ -256,6 +263,8 @@ fn changes_before(
         | Change::PutKey { .. }
         | Change::PutPlugin { .. }
         | Change::PutPluginVersion { .. }
+        | Change::PutAsset { .. }
+        | Change::PutAssetVersion { .. }
         | Change::PutPipeline { .. }
         | Change::PutModelVersion { .. }
         | Change::PutModelConfig { .. }
@@ -276,7 +285,12 @@ fn changes_before(
 /// leaves its subject as it is.
 pub fn subjects(changes: &[Change]) -> Vec<Subject> {
     let is_version = |change: &Change| {
-        matches!(change, Change::PutPluginVersion { .. } | Change::PutModelVersion { .. })
+        matches!(
+            change,
+            Change::PutPluginVersion { .. }
+                | Change::PutAssetVersion { .. }
+                | Change::PutModelVersion { .. }
+        )
     };
     let stays = changes.iter().filter(|change| !change.takes_away() && !is_version(change));
     let subjects = |change: &Change| match change.target() {
@@ -313,6 +327,7 @@ fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, StateErro
 fn deleted(change: &Change) -> Option<(&'static str, &Name)> {
     match change {
         Change::DeletePlugin { plugin, .. } => Some(("plugin", plugin)),
+        Change::DeleteAsset { asset, .. } => Some(("asset", asset)),
         Change::DeletePipeline { pipeline, .. } => Some(("pipeline", pipeline)),
         Change::DeleteModel { model } => Some(("model", model)),
         Change::DeleteTenant { tenant } => Some(("tenant", tenant)),

@@ -2,7 +2,7 @@
 //! models.
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
-//! `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `oip`, `sample`,
+//! `assets`, `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `oip`, `sample`,
 //! `expectation`, `model_config`, `store_grants` and `version_policy` are their contents;
 //! `document` reads these from JSON that people write. `format` turns releases into the bytes of
 //! the log and back; a `log_error` is why it could not.
@@ -10,6 +10,7 @@
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
 
+pub(crate) mod assets;
 pub(crate) mod candidate;
 pub(crate) mod capture;
 pub(crate) mod change;

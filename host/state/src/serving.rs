@@ -39,6 +39,10 @@ impl Serving {
                     .and_then(|plugin| plugin.of_version(Some(version)))
                     .map(|loaded| loaded.is_ok())
             }
+            Subject::Asset { tenant, asset } => {
+                let state = tenants.get(tenant).and_then(|tenant| tenant.assets.get(asset));
+                state.and_then(|asset| asset.of_version(Some(version))).map(|loaded| loaded.is_ok())
+            }
             _ => Some(true),
         };
         is_ok.unwrap_or_default()
@@ -50,6 +54,7 @@ impl Serving {
     pub fn may_change(&self, desired: &Desired) -> BTreeSet<Name> {
         let faulty = self.faulty.iter().filter_map(|(subject, _)| match subject {
             Subject::Plugin { tenant, .. }
+            | Subject::Asset { tenant, .. }
             | Subject::Tenant(tenant)
             | Subject::Pipeline { tenant, .. }
             | Subject::Candidate { tenant, .. }

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - no release of an author whose scope is a few tenants changes anything else than plugins,
-//!   pipelines and keys of these, however the request is made;
+//!   assets, pipelines and keys of these, however the request is made;
 //! - what is beyond the scope is refused in the same words whether it exists or not.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gristmill_core::{Digest, Name};
 
 use crate::asked::AskedChange;
-use crate::desired::{Desired, Plugin, Tenant};
+use crate::desired::{Desired, Tenant, TenantFile};
 use crate::error::StateError;
 use crate::fault::Subject;
 use crate::plan::restore::Scope;
@@ -54,6 +54,7 @@ impl TokenScope {
         match subject {
             Subject::Tenant(tenant)
             | Subject::Plugin { tenant, .. }
+            | Subject::Asset { tenant, .. }
             | Subject::Pipeline { tenant, .. }
             | Subject::Candidate { tenant, .. }
             | Subject::Key { tenant, .. } => self.has_tenant(tenant.as_str()),
@@ -104,6 +105,8 @@ impl TokenScope {
             AskedChange::Known(
                 Change::PutPlugin { tenant, .. }
                 | Change::DeletePlugin { tenant, .. }
+                | Change::PutAsset { tenant, .. }
+                | Change::DeleteAsset { tenant, .. }
                 | Change::PutPipeline { tenant, .. }
                 | Change::DeletePipeline { tenant, .. }
                 | Change::DeleteKey { tenant, .. },
@@ -197,14 +200,14 @@ impl TokenScope {
         Ok(())
     }
 
-    /// Whether a version of a plugin of one of the tenants has this file.
+    /// Whether a version of a plugin or an asset of one of the tenants has this file.
     pub fn has_file(&self, desired: &Desired, digest: Digest) -> bool {
         match self {
             Self::Server => true,
             Self::Tenants { tenants, .. } => {
                 let entries = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-                let plugins = entries.flat_map(|entry| entry.plugins.values());
-                plugins.flat_map(Plugin::versions).any(|(_, file)| file == digest)
+                let files = entries.flat_map(|entry| entry.files());
+                files.flat_map(TenantFile::versions).any(|(_, file)| file == digest)
             }
         }
     }

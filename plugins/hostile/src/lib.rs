@@ -6,6 +6,7 @@
 //! part of the host.
 
 mod answers;
+mod assets;
 mod blobs;
 mod context;
 mod ends;
@@ -23,8 +24,9 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 11] = [
+const DEEDS: [&[(&str, Deed)]; 12] = [
     answers::STATES,
+    assets::DEEDS,
     blobs::DEEDS,
     ends::DEEDS,
     inputs::DEEDS,

@@ -9,4 +9,5 @@ export { Pixels, Placement, ImageError, IMAGENET } from './image.js';
 export { PluginResponse } from './response.js';
 export { models, InferError } from './models.js';
 export { store, StoreError } from './store.js';
+export { assets } from './assets.js';
 export { log } from './log.js';

@@ -7,6 +7,7 @@ import { exportHandle } from './handler.js';
 import { parse, stringify } from './json.js';
 import { InferError } from './models.js';
 import { NdArray } from './numpy.js';
+import { useFiles } from './reference/assets.js';
 import { ReferenceBlob } from './reference/blob.js';
 import { jsonBlob, jsonTensor, jsonValue } from './reference/json.js';
 import { takeLines } from './reference/log.js';
@@ -24,6 +25,7 @@ export class TestHost {
   #context;
   #models = new Map();
   #stores = new Map();
+  #assets = new Map();
 
   constructor(context = {}) {
     this.#context = {
@@ -64,6 +66,12 @@ export class TestHost {
     return this;
   }
 
+  /** Let plugins open a file of this name, a text or bytes, as if the pipeline named it. */
+  asset(name, content) {
+    this.#assets.set(name, bytesOf(content));
+    return this;
+  }
+
   async preprocess(plugin, request = {}) {
     const run = exportPreprocess(plugin.preprocess);
     const { inputs, state } = await this.#call(() => run(this.#rawContext(), rawRequest(request)));
@@ -87,6 +95,7 @@ export class TestHost {
     takeLines();
     useModels(this.#models);
     useStores(this.#stores);
+    useFiles(this.#assets);
     try {
       return await run();
     } catch (error) {

@@ -644,6 +644,19 @@ export const models: {
 };
 
 /**
+ * Files: those in the plugin's folder `assets/`, and those of the tenant that the pipeline's document
+ * names under `assets`, which hide the plugin's.
+ */
+export const assets: {
+  /**
+   * The file of this name, such as `labels.txt`. Its bytes lie on the host once, for all calls.
+   *
+   * @throws {Internal} if there is none. The message says which files there are.
+   */
+  open(name: string): Body;
+};
+
+/**
  * Why a model gave no outputs:
  *
  * - `not-granted`: the pipeline's document does not name this model under `models`

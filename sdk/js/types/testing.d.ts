@@ -50,6 +50,8 @@ export class TestHost {
   ): this;
   /** Let the store of this name have these values, by key, for the calls of this host. */
   store(bucket: string, values?: Record<string, Content>): this;
+  /** Let plugins open a file of this name, as if the pipeline named it. Returns this host. */
+  asset(name: string, content: Content): this;
   preprocess(
     plugin: { preprocess: Preprocess },
     request?: TestRequest,

@@ -13,7 +13,7 @@ wit_bindgen::generate!({
     additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece", "made"],
 });
 
-pub use gristmill::plugin::{arrays, image, json, log, prepare, store, tensors, types};
+pub use gristmill::plugin::{arrays, assets, image, json, log, prepare, store, tensors, types};
 pub use worlds::handler::gristmill::plugin::models;
 
 pub mod worlds {
@@ -38,6 +38,7 @@ pub mod worlds {
                         "gristmill:plugin/json@0.3.0": crate::bindings::json,
                         "gristmill:plugin/arrays@0.3.0": crate::bindings::arrays,
                         "gristmill:plugin/store@0.3.0": crate::bindings::store,
+                        "gristmill:plugin/assets@0.3.0": crate::bindings::assets,
                         $($own: generate,)?
                     },
                 });

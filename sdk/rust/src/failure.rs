@@ -10,6 +10,7 @@ use std::str::{ParseBoolError, Utf8Error};
 use std::string::FromUtf8Error;
 use std::{fmt, io};
 
+use crate::assets::AssetError;
 use crate::bindings::image::ImageError;
 use crate::store::StoreError;
 use crate::{BlobError, Failure, HandleError, InferError, JsonError, TensorError};
@@ -112,6 +113,7 @@ failures_of_handlers! {
     JsonError,
     ImageError,
     StoreError,
+    AssetError,
 }
 
 /// A tensor that cannot be made is the plugin's fault.
@@ -132,6 +134,13 @@ impl From<TensorError> for Failure {
 /// A store that gives no answer is not the client's fault.
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
+        Self::Internal(error.text().to_owned())
+    }
+}
+
+/// A file that is missing is the plugin's or the pipeline's fault.
+impl From<AssetError> for Failure {
+    fn from(error: AssetError) -> Self {
         Self::Internal(error.text().to_owned())
     }
 }

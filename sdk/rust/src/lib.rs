@@ -142,6 +142,7 @@
 //! src/lib.rs:12:24: order 42 is bad`. A plugin may set another hook.
 
 mod allocator;
+pub mod assets;
 #[cfg(target_arch = "wasm32")]
 mod bindings;
 mod export;

@@ -6,6 +6,7 @@
 #![allow(missing_docs)]
 
 pub mod arrays;
+pub mod assets;
 mod base64;
 pub mod image;
 pub mod json;

@@ -42,12 +42,13 @@
 //! ```
 //!
 //! The models of a [`Handler`](crate::Handler) are functions here: see [`model`]. Stores are maps:
-//! see [`store`].
+//! see [`store`]. Files are those in the crate's folder `assets/`, and those of [`asset`].
 
 use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::bindings::assets as host_assets;
 pub use crate::bindings::log::LogLine;
 use crate::bindings::models;
 use crate::bindings::store as host_store;
@@ -301,6 +302,34 @@ impl TestStore {
 impl Drop for TestStore {
     fn drop(&mut self) {
         host_store::remove(&self.0);
+    }
+}
+
+/// Let this thread's calls open the file `name` with these bytes, until the returned value is
+/// dropped. Of files of one name, the last one counts. It hides one in the crate's folder
+/// `assets/`.
+///
+/// ```
+/// use gristmill_plugin::{assets, testing};
+///
+/// let _prices = testing::asset("prices.json", "{\"apple\": 3}");
+/// assert_eq!(assets::read("prices.json")?, b"{\"apple\": 3}");
+/// # Ok::<(), assets::AssetError>(())
+/// ```
+pub fn asset(name: &str, bytes: impl AsRef<[u8]>) -> TestAsset {
+    let (name, bytes) = (name.to_owned(), bytes.as_ref().to_vec());
+    let file = Rc::new(host_assets::File { name, bytes });
+    host_assets::register(Rc::clone(&file));
+    TestAsset(file)
+}
+
+/// A file of a test. It is there until this is dropped.
+#[must_use = "the file is there until this value is dropped"]
+pub struct TestAsset(Rc<host_assets::File>);
+
+impl Drop for TestAsset {
+    fn drop(&mut self) {
+        host_assets::remove(&self.0);
     }
 }
 

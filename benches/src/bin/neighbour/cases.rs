@@ -163,6 +163,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/blob-base64", &[], Guest("blob-base64")),
     case("guest/blob-slices", &[], Guest("blob-slices")),
     case("guest/store-for-ever", &[], Guest("store-for-ever")),
+    case("guest/asset-for-ever", &[], Guest("asset-for-ever")),
     case("guest/blob-huge", &[], Guest("blob-huge")),
     case("guest/json-write", &[], Guest("json-write")),
     case("guest/thumbnail", &[], Guest("thumbnail")),

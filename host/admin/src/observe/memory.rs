@@ -17,6 +17,8 @@ pub(crate) struct MemoryFigures {
     pub(crate) tenants: u64,
     /// Compiled plugins: mapped files, whose pages the kernel can evict.
     pub(crate) plugin_files: u64,
+    /// The files that plugins open.
+    pub(crate) assets: u64,
     /// Memory of plugin instances that ended, kept for later ones.
     pub(crate) plugin_memories: u64,
     /// Tensor buffers that are free, kept for later requests.
@@ -31,6 +33,10 @@ impl MemoryFigures {
         let tenants = snapshot.tenants.values().map(|tenant| tenant.quota.bytes.held() as u64);
         let files = snapshot.tenants.values().flat_map(|tenant| plugin_files(tenant));
         let files: HashMap<_, _> = files.collect();
+        let assets = snapshot.tenants.values().flat_map(|tenant| tenant.asset_files());
+        let assets = assets.map(|asset| (Arc::as_ptr(asset).addr(), asset.bytes().len() as u64));
+        // Tenants with the same file share it.
+        let assets: HashMap<_, _> = assets.collect();
         let models = snapshot.models.values().flat_map(|model| model.versions());
         let models = models.filter_map(|(_, served)| served.as_ref().ok());
         // Versions with the same file share their sessions.
@@ -40,6 +46,7 @@ impl MemoryFigures {
         Self {
             tenants: tenants.sum(),
             plugin_files: files.values().sum(),
+            assets: assets.values().sum(),
             plugin_memories: observed.control.plugin_memory_bytes() as u64,
             buffers: observed.pool.retained_bytes() as u64,
             models: models.values().sum(),
@@ -47,10 +54,11 @@ impl MemoryFigures {
     }
 
     pub(crate) fn collect(&self, collected: &mut Collected) {
-        let Self { tenants, plugin_files, plugin_memories, buffers, models } = *self;
+        let Self { tenants, plugin_files, assets, plugin_memories, buffers, models } = *self;
         for (part, bytes) in [
             ("tenants", tenants),
             ("plugin_files", plugin_files),
+            ("assets", assets),
             ("plugin_memories", plugin_memories),
             ("buffers", buffers),
             ("models", models),

@@ -13,6 +13,7 @@ const GROUPS: [(&str, &str); 11] = [
     ("tenants", "tenants"),
     ("keys", "keys"),
     ("plugins", "plugins"),
+    ("assets", "assets"),
     ("pipelines", "pipelines"),
     ("stores", "stores"),
 ];

@@ -40,6 +40,8 @@ fn parts(kind: Kind) -> (&'static [&'static str], Content) {
         Kind::DeleteKey => (&["tenant", "key"], Content::None),
         Kind::PutPlugin => (&["tenant", "plugin"], Content::Digest),
         Kind::DeletePlugin => (&["tenant", "plugin"], Content::None),
+        Kind::PutAsset => (&["tenant", "asset"], Content::Digest),
+        Kind::DeleteAsset => (&["tenant", "asset"], Content::None),
         Kind::PutPipeline => (&["tenant", "pipeline"], Content::Document(PipelineSpec::name())),
         Kind::DeletePipeline => (&["tenant", "pipeline"], Content::None),
         Kind::PutModel => (&["model"], Content::Version),

@@ -20,6 +20,8 @@ pub(super) enum Kind {
     DeleteKey,
     PutPlugin,
     DeletePlugin,
+    PutAsset,
+    DeleteAsset,
     PutPipeline,
     DeletePipeline,
     PutModel,
@@ -29,13 +31,15 @@ pub(super) enum Kind {
     UnloadModel,
 }
 
-pub(super) const KINDS: [(&str, Kind); 13] = [
+pub(super) const KINDS: [(&str, Kind); 15] = [
     ("put_tenant", Kind::PutTenant),
     ("delete_tenant", Kind::DeleteTenant),
     ("put_key", Kind::PutKey),
     ("delete_key", Kind::DeleteKey),
     ("put_plugin", Kind::PutPlugin),
     ("delete_plugin", Kind::DeletePlugin),
+    ("put_asset", Kind::PutAsset),
+    ("delete_asset", Kind::DeleteAsset),
     ("put_pipeline", Kind::PutPipeline),
     ("delete_pipeline", Kind::DeletePipeline),
     ("put_model", Kind::PutModel),
@@ -111,6 +115,15 @@ impl Reader<'_> {
             Kind::DeletePlugin => {
                 let (tenant, plugin) = (name(document, "tenant"), name(document, "plugin"));
                 Change::DeletePlugin { tenant: tenant?, plugin: plugin? }
+            }
+            Kind::PutAsset => {
+                let (tenant, asset) = (name(document, "tenant"), name(document, "asset"));
+                let digest = digest(document);
+                Change::PutAsset { tenant: tenant?, asset: asset?, digest: digest? }
+            }
+            Kind::DeleteAsset => {
+                let (tenant, asset) = (name(document, "tenant"), name(document, "asset"));
+                Change::DeleteAsset { tenant: tenant?, asset: asset? }
             }
             Kind::DeletePipeline => {
                 let (tenant, pipeline) = (name(document, "tenant"), name(document, "pipeline"));

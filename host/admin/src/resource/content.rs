@@ -1,4 +1,5 @@
-//! `GET /admin/v1/tenants/{tenant}/plugins/{plugin}/content` and
+//! `GET /admin/v1/tenants/{tenant}/plugins/{plugin}/content`,
+//! `GET /admin/v1/tenants/{tenant}/assets/{asset}/content` and
 //! `GET /admin/v1/models/{model}/content`: the bytes that were uploaded.
 
 use async_trait::async_trait;
@@ -15,9 +16,10 @@ use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::AdminState;
 
-/// The file of a plugin or a model, by the names in the path.
+/// The file of a plugin, an asset or a model, by the names in the path.
 pub(crate) enum Content {
     Plugin { tenant: String, plugin: String },
+    Asset { tenant: String, asset: String },
     Model(String),
 }
 
@@ -27,6 +29,10 @@ impl Content {
             Self::Plugin { tenant, plugin } => {
                 let (tenant, plugin) = (name("tenant", tenant)?, name("plugin", plugin)?);
                 Ok(serving.plugin(&tenant, &plugin)?.digest)
+            }
+            Self::Asset { tenant, asset } => {
+                let (tenant, asset) = (name("tenant", tenant)?, name("asset", asset)?);
+                Ok(serving.asset(&tenant, &asset)?.digest)
             }
             Self::Model(model) => Ok(serving.model(&model_name(model)?)?.digest),
         }
@@ -43,6 +49,9 @@ impl Content {
             Operation::get("tenants/{tenant}/plugins/{plugin}/content", "Download a plugin's file")
                 .reads_file(WASM)
                 .finds(),
+            Operation::get("tenants/{tenant}/assets/{asset}/content", "Download an asset's file")
+                .reads_file(BYTES)
+                .finds(),
             Operation::get("models/{model}/content", "Download a model's file")
                 .reads_file(BYTES)
                 .finds(),
@@ -58,7 +67,9 @@ impl Resource for Content {
 
     fn permission(&self, _: &Method) -> Permission<'_> {
         match self {
-            Self::Plugin { tenant, .. } => Permission::SeeTenant(tenant),
+            Self::Plugin { tenant, .. } | Self::Asset { tenant, .. } => {
+                Permission::SeeTenant(tenant)
+            }
             Self::Model(_) => Permission::SeeServer,
         }
     }
@@ -68,7 +79,7 @@ impl Resource for Content {
         let digest = self.digest(&state.control.serving())?;
         let media_type = match self {
             Self::Plugin { .. } => WASM,
-            Self::Model(_) => BYTES,
+            Self::Asset { .. } | Self::Model(_) => BYTES,
         };
         Ok(AdminAnswer::file(state.control.send(digest).await?, media_type))
     }

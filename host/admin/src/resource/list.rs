@@ -1,5 +1,5 @@
 //! `GET` of the lists: `/admin/v1/tenants`, `/admin/v1/models`, `/admin/v1/tokens`, and a tenant's
-//! `plugins`, `pipelines` and `keys`. An item is a summary, so that a page is small.
+//! `plugins`, `assets`, `pipelines` and `keys`. An item is a summary, so that a page is small.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use gristmill_core::{Digest, Name};
 use gristmill_state::{
     DigestText, KeyDescription, ModelNameText, NameText, NamedModelText, NamedVersion,
-    NamedVersionText, ProgramSpec, Role, Serving, Tenant, rfc3339,
+    NamedVersionText, ProgramSpec, Role, Serving, Tenant, TenantFile, rfc3339,
 };
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -28,6 +28,7 @@ pub(crate) enum List {
     Tenants,
     Models,
     Plugins(String),
+    Assets(String),
     Pipelines(String),
     Keys(String),
     Tokens,
@@ -61,15 +62,21 @@ struct ModelItem<'a> {
     unloaded: bool,
 }
 
-/// A plugin in a list.
+/// A plugin or an asset in a list.
 #[derive(Serialize, ToSchema)]
-struct PluginItem<'a> {
+struct FileItem<'a> {
     #[schema(value_type = NameText)]
     name: &'a Name,
     #[schema(value_type = DigestText)]
     digest: Digest,
     /// The release that brought the file.
     version: u64,
+}
+
+impl<'a> FileItem<'a> {
+    fn of(name: &'a Name, file: &'a TenantFile) -> Option<Self> {
+        Some(Self { name, digest: file.digest, version: file.version })
+    }
 }
 
 /// A pipeline in a list.
@@ -138,7 +145,10 @@ impl List {
             Operation::get("models", "List the models").lists::<ModelItem<'_>>(LIMIT_MAX),
             Operation::get("tokens", "List the admin tokens").lists::<TokenItem<'_>>(LIMIT_MAX),
             Operation::get("tenants/{tenant}/plugins", "List the plugins of a tenant")
-                .lists::<PluginItem<'_>>(LIMIT_MAX)
+                .lists::<FileItem<'_>>(LIMIT_MAX)
+                .finds(),
+            Operation::get("tenants/{tenant}/assets", "List the assets of a tenant")
+                .lists::<FileItem<'_>>(LIMIT_MAX)
                 .finds(),
             Operation::get("tenants/{tenant}/pipelines", "List the pipelines of a tenant")
                 .lists::<PipelineItem<'_>>(LIMIT_MAX)
@@ -163,9 +173,10 @@ impl Resource for List {
     fn permission(&self, _: &Method) -> Permission<'_> {
         match self {
             Self::Tenants | Self::Models => Permission::See,
-            Self::Plugins(tenant) | Self::Pipelines(tenant) | Self::Keys(tenant) => {
-                Permission::SeeTenant(tenant)
-            }
+            Self::Plugins(tenant)
+            | Self::Assets(tenant)
+            | Self::Pipelines(tenant)
+            | Self::Keys(tenant) => Permission::SeeTenant(tenant),
             Self::Tokens => Permission::Administer,
         }
     }
@@ -213,9 +224,11 @@ impl Resource for List {
             }
             Self::Plugins(tenant) => {
                 let entry = tenant_named(&serving, tenant)?;
-                page.answer(entry.plugins.range(page.range()), |name, plugin| {
-                    Some(PluginItem { name, digest: plugin.digest, version: plugin.version })
-                })
+                page.answer(entry.plugins.range(page.range()), FileItem::of)
+            }
+            Self::Assets(tenant) => {
+                let entry = tenant_named(&serving, tenant)?;
+                page.answer(entry.assets.range(page.range()), FileItem::of)
             }
             Self::Pipelines(tenant) => {
                 let entry = tenant_named(&serving, tenant)?;

@@ -115,7 +115,7 @@ fn code(control: &Control) -> Vec<Code> {
     let plugins = tenants.flat_map(|(tenant, entry)| {
         entry.plugins.iter().flat_map(move |(name, state)| {
             let newest =
-                state.plugin.as_ref().ok().map(|plugin| (format!("{tenant}/{name}"), plugin));
+                state.newest.as_ref().ok().map(|plugin| (format!("{tenant}/{name}"), plugin));
             let kept = state.kept.iter().filter_map(move |(version, kept)| {
                 Some((format!("{tenant}/{name}@{version}"), kept.loaded.as_ref().ok()?))
             });

@@ -116,6 +116,9 @@ struct DifferenceDocument {
     plugin: Option<Name>,
     #[schema(value_type = Option<NameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
+    asset: Option<Name>,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<Name>,
     #[schema(value_type = Option<ModelNameText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -294,6 +297,7 @@ impl DifferenceDocument {
             Subject::Tenant(_) => "tenant",
             Subject::Key { .. } => "key",
             Subject::Plugin { .. } => "plugin",
+            Subject::Asset { .. } => "asset",
             Subject::Pipeline { .. } => "pipeline",
             Subject::Candidate { .. } => "candidate",
             Subject::Model(_) => "model",
@@ -308,6 +312,9 @@ impl DifferenceDocument {
             }
             Subject::Plugin { tenant, plugin } => {
                 Self { tenant: Some(tenant), plugin: Some(plugin), ..document }
+            }
+            Subject::Asset { tenant, asset } => {
+                Self { tenant: Some(tenant), asset: Some(asset), ..document }
             }
             Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
                 Self { tenant: Some(tenant), pipeline: Some(pipeline), ..document }

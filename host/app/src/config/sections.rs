@@ -148,6 +148,11 @@ section! {
         tenant_compiled_bytes_max: u64 = "4294967296", 64 << 10..=1 << 50,
             "The most compiled code that the plugins of one tenant may have on the server's disk; an \
              upload that goes over it is refused";
+        asset_bytes_max: u64 = "67108864", 1 << 10..=1 << 40,
+            "The largest asset, a file of a tenant that its plugins open";
+        tenant_asset_bytes_max: u64 = "268435456", 1 << 10..=1 << 50,
+            "The most memory for the files that the plugins of one tenant open: its assets, with all \
+             versions that stay, and what its plugins bring in their folder assets";
         runtimes_directory: PathBuf = none, Any,
             "The folder with the shared runtimes of languages, such as python.wasm; if unset, the \
              folder runtimes beside the server's program or one folder above. Without a runtime, \

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_cli::runner_config;
-use gristmill_control::{Control, ControlParts, FigureParts, Progress, ProverConfig};
+use gristmill_control::{AssetLimits, Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_outbound::Buckets;
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
@@ -119,6 +119,10 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         limits,
         tenant_bytes_max,
         tenant_compiled_bytes_max: plugins.tenant_compiled_bytes_max,
+        asset_limits: AssetLimits {
+            bytes_max: plugins.asset_bytes_max,
+            tenant_bytes_max: plugins.tenant_asset_bytes_max,
+        },
         keep_releases: config.uploads.keep_releases,
         waiting_bytes_max: config.uploads.waiting_bytes_max,
         hash_key,

@@ -1,5 +1,6 @@
 //! The command line, and settings with which no server starts.
 
+mod assets;
 mod bench;
 mod command_line;
 mod contexts;

@@ -1,6 +1,7 @@
 //! Plugins: the contract, the sandbox, and guests that misbehave.
 
 mod arrays;
+mod assets;
 mod bad_guests;
 mod bad_languages;
 mod bad_plugins;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
-use super::manifest::{ContentSource, Manifest, Plugin, Tenant};
+use super::manifest::{ContentSource, Manifest, Tenant, TenantFile};
 use crate::admin::Admin;
 
 /// The things that are there.
@@ -30,6 +30,8 @@ pub(crate) struct CurrentTenant {
     pub(crate) document: Value,
     /// All of its plugins.
     pub(crate) plugins: BTreeMap<Name, Option<Digest>>,
+    /// All of its assets.
+    pub(crate) assets: BTreeMap<Name, Option<Digest>>,
     /// All of its pipelines; null for those that the manifest does not name.
     pub(crate) pipelines: BTreeMap<Name, Value>,
 }
@@ -65,7 +67,7 @@ impl Current {
 pub(crate) fn builds(admin: &Admin, manifest: &Manifest) -> Result<BTreeMap<Digest, Digest>> {
     let mut builds = BTreeMap::new();
     for (name, tenant) in &manifest.tenants {
-        let of_folder = |plugin: &&Plugin| matches!(plugin.source, ContentSource::Folder(_));
+        let of_folder = |plugin: &&TenantFile| matches!(plugin.source, ContentSource::Folder(_));
         for (plugin, _) in tenant.plugins.iter().filter(|(_, plugin)| of_folder(plugin)) {
             let document = admin.find(&format!("tenants/{name}/plugins/{plugin}"))?;
             let Some(document) = document else { continue };
@@ -83,6 +85,9 @@ impl CurrentTenant {
         let mut tenant = Self { document, ..Self::default() };
         for item in admin.items(&format!("{path}/plugins"))? {
             tenant.plugins.insert(name_of(&item)?, digest(&item));
+        }
+        for item in admin.items(&format!("{path}/assets"))? {
+            tenant.assets.insert(name_of(&item)?, digest(&item));
         }
         for item in admin.items(&format!("{path}/pipelines"))? {
             let pipeline = name_of(&item)?;

@@ -25,10 +25,11 @@ impl Files {
     pub(crate) fn of(manifest: &Manifest, on_server: &BTreeMap<Digest, Digest>) -> Result<Self> {
         let models = manifest.models.values().map(|model| (&model.source, &model.position));
         let tenants = manifest.tenants.values();
-        let plugins = tenants.flat_map(|tenant| tenant.plugins.values());
-        let plugins = plugins.map(|plugin| (&plugin.source, &plugin.position));
+        let of_tenants =
+            tenants.flat_map(|tenant| tenant.plugins.values().chain(tenant.assets.values()));
+        let of_tenants = of_tenants.map(|file| (&file.source, &file.position));
         let mut files = Self::default();
-        for (source, position) in models.chain(plugins) {
+        for (source, position) in models.chain(of_tenants) {
             files.add(source, on_server).with_context(|| position.to_string())?;
         }
         Ok(files)

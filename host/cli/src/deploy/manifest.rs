@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use self::file::Reader;
 use self::parts::Variables;
-pub(crate) use self::parts::{ContentSource, Key, Manifest, Model, Plugin, Tenant};
+pub(crate) use self::parts::{ContentSource, Key, Manifest, Model, Tenant, TenantFile};
 #[cfg(test)]
 pub(crate) use self::parts::{Document, Secret};
 use super::position::Faults;

@@ -60,7 +60,7 @@ pub(crate) fn plan(
         || manifest.tenants.iter().map(|(name, tenant)| (name, tenant, current.tenants.get(name)));
     // A tenant comes before what it owns. The pipelines and models that it names may come later.
     tenants().for_each(|(name, tenant, now)| planner.tenant(name, tenant, now));
-    tenants().for_each(|(name, tenant, now)| planner.plugins(name, tenant, now));
+    tenants().for_each(|(name, tenant, now)| planner.files(name, tenant, now));
     tenants().for_each(|(name, tenant, now)| planner.pipelines(name, tenant, now));
     let Planner { mut plan, deletions, faults, .. } = planner;
     plan.changes.extend(deletions);
@@ -163,12 +163,19 @@ impl Planner<'_> {
         }
     }
 
-    fn plugins(&mut self, name: &Name, tenant: &Tenant, now: Option<&CurrentTenant>) {
+    /// The plugins and the assets of a tenant.
+    fn files(&mut self, name: &Name, tenant: &Tenant, now: Option<&CurrentTenant>) {
         for (plugin, plugin_entry) in &tenant.plugins {
             let current = now.and_then(|now| now.plugins.get(plugin).copied()).flatten();
             let put = json!({ "kind": "put_plugin", "tenant": name, "plugin": plugin });
             let label = format!("plugin {name}/{plugin}");
             self.content(label, put, (&plugin_entry.source, &plugin_entry.position), current);
+        }
+        for (asset, entry) in &tenant.assets {
+            let current = now.and_then(|now| now.assets.get(asset).copied()).flatten();
+            let put = json!({ "kind": "put_asset", "tenant": name, "asset": asset });
+            let label = format!("asset {name}/{asset}");
+            self.content(label, put, (&entry.source, &entry.position), current);
         }
     }
 
@@ -203,9 +210,21 @@ impl Planner<'_> {
         for plugin in now.plugins.keys().filter(|plugin| !is_named(plugin)) {
             self.unnamed("plugin", name, plugin);
         }
+        let is_used = |asset: &Name| {
+            let named = tenant
+                .pipelines
+                .values()
+                .filter_map(|pipeline| pipeline.keys.get("assets").and_then(Value::as_object));
+            let mut named = named.flat_map(Map::values).filter_map(Value::as_str);
+            named.any(|named| named.split('@').next() == Some(asset.as_str()))
+        };
+        let is_named = |asset: &Name| tenant.assets.contains_key(asset) || is_used(asset);
+        for asset in now.assets.keys().filter(|asset| !is_named(asset)) {
+            self.unnamed("asset", name, asset);
+        }
     }
 
-    /// A plugin or a model, unless the server has this content under its name.
+    /// A plugin, an asset or a model, unless the server has this content under its name.
     fn content(
         &mut self,
         label: String,
@@ -264,7 +283,9 @@ impl Change {
             }
             _ => {
                 difference["kind"] == kind
-                    && ["tenant", "model", "key", "plugin", "pipeline"].into_iter().all(same)
+                    && ["tenant", "model", "key", "plugin", "asset", "pipeline"]
+                        .into_iter()
+                        .all(same)
             }
         }
     }

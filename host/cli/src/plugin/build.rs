@@ -1,6 +1,7 @@
 //! `gristmill plugin build`: compile a plugin, encode it as a component and check it, or write the
 //! archive of its sources and load them, and report.
 
+mod assets;
 mod c;
 mod files;
 mod js;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_sandbox::{Archive, add_sources};
+use gristmill_sandbox::{Archive, add_assets, add_sources};
 
 use self::module::Module;
 pub(crate) use self::sources::sources;
@@ -41,6 +42,8 @@ pub(crate) fn command() -> Command {
              SDKs, componentize-py, packages of npm and compiled crates are kept in one folder for \
              all plugins: GRISTMILL_BUILD_DIR, otherwise gristmill in $XDG_CACHE_HOME or ~/.cache. \
              It can be deleted whenever no `gristmill plugin dev` runs.\n\n\
+             The files in the folder assets/ become a part of the plugin, which opens them by their \
+             paths in it.\n\n\
              A plugin in Python or JavaScript is not compiled: its files are written to NAME.tar, \
              and the server loads them into its own interpreter. The build loads them, too, and says \
              what is wrong. With component = true in [tool.gristmill], or \"gristmill\": \
@@ -105,6 +108,7 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let sources = sources(folder)?;
     let Module { name, file, is_of_folder } = compile(folder)?;
     let mut checked = children::check(file, Path::new(&name))?;
+    add_assets(&mut checked.component, &assets::assets(folder)?)?;
     if let Some(sources) = sources.filter(|_| is_of_folder) {
         add_sources(&mut checked.component, sources);
     }

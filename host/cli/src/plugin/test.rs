@@ -128,6 +128,7 @@ impl Session {
             post: components.post.clone(),
             settings: Value::Object(options.settings()?).to_string(),
             reuse: options.reuse.clone(),
+            assets: options.assets()?,
         };
         if self.host.is_none() {
             let _entered = self.runtime.enter();

@@ -1,7 +1,9 @@
 //! Releases of many changes, the releases of the past, and going back to them.
 
+use std::collections::BTreeMap;
+
 use futures_util::FutureExt;
-use gristmill_state::{AskedChange, ChangeOptions, Release, Scope, StateError, TokenScope};
+use gristmill_state::{AskedChange, Change, ChangeOptions, Release, Scope, StateError, TokenScope};
 use gristmill_store::StoreError;
 use serde_json::Value;
 
@@ -83,13 +85,14 @@ impl Control {
     }
 
     /// The files that the changes name, which then stay. An author whose scope is a few tenants can
-    /// name only files that the same token has uploaded, or that plugins of these tenants have.
+    /// name only files that the same token has uploaded, or that plugins or assets of these tenants
+    /// have. Assets that are too large, alone or together, are refused before one of them is read.
     async fn uploads_of(
         &self,
         asked: &AskedChanges,
         token_scope: &TokenScope,
     ) -> Result<Vec<Upload>, ControlError> {
-        let mut uploads = Vec::new();
+        let (mut uploads, mut asset_bytes) = (Vec::new(), BTreeMap::<_, u64>::new());
         let AskedChanges::List(changes) = asked else { return Ok(uploads) };
         let desired = self.desired();
         for (index, change) in changes.iter().enumerate() {
@@ -102,12 +105,17 @@ impl Control {
                 return Err(ControlError::At { index, source: source.into() });
             }
             let upload = self.uploads.begin(digest).await;
-            if let Err(error) = self.store.blob_bytes(digest).await {
-                let source = match error {
-                    StoreError::Missing(digest) => ControlError::NoFile(digest),
-                    error => error.into(),
-                };
-                return Err(ControlError::At { index, source: source.into() });
+            let at = |source: ControlError| ControlError::At { index, source: source.into() };
+            let bytes = self.store.blob_bytes(digest).await.map_err(|error| match error {
+                StoreError::Missing(digest) => at(ControlError::NoFile(digest)),
+                error => at(error.into()),
+            })?;
+            if let Change::PutAsset { tenant, asset, .. } = change {
+                let limits = self.releases.asset_limits;
+                limits.check(asset, bytes).map_err(at)?;
+                let all = asset_bytes.entry(tenant).or_default();
+                *all += bytes;
+                limits.check_tenant(tenant, 0, *all).map_err(at)?;
             }
             uploads.push(upload);
         }

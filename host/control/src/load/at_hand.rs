@@ -1,18 +1,18 @@
-//! The plugins and models of a state that a change has at hand: loaded, or known to fail.
+//! The plugins, assets and models of a state that a change has at hand: loaded, or known to fail.
 //!
 //! A look-up is quick and does not wait, so it is done under the control plane's lock. Loading is
-//! slow, so it is done outside the lock. Until the change is made, plugins and models at hand stay
-//! loaded, and those that failed are not tried again.
+//! slow, so it is done outside the lock. Until the change is made, all that is at hand stays
+//! loaded, and what failed is not tried again.
 //!
-//! Invariant: a change loads at most [`MODELS_AT_ONCE`] models and [`PLUGINS_AT_ONCE`] plugins side
-//! by side.
+//! Invariant: a change loads at most [`MODELS_AT_ONCE`] models, [`PLUGINS_AT_ONCE`] plugins and
+//! [`ASSETS_AT_ONCE`] assets side by side.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use gristmill_core::{Digest, Name};
-use gristmill_sandbox::Plugin;
+use gristmill_sandbox::{Asset, Plugin};
 use gristmill_snapshot::ServedModel;
 use gristmill_state::{Desired, Model, ModelConfig, Needs};
 
@@ -27,11 +27,15 @@ const MODELS_AT_ONCE: usize = 2;
 /// (`sandbox`); for the others only verifying the checksum takes time.
 const PLUGINS_AT_ONCE: usize = 4;
 
-/// Models and plugins, each loaded or with the reason why it is not.
+/// Maximum assets that are loaded side by side.
+const ASSETS_AT_ONCE: usize = 4;
+
+/// Models, plugins and assets, each loaded or with the reason why it is not.
 #[derive(Default)]
 pub(crate) struct AtHand {
     models: HashMap<ModelKey, Loaded<ServedModel>>,
     plugins: HashMap<Digest, Loaded<Arc<Plugin>>>,
+    assets: HashMap<Digest, Loaded<Arc<Asset>>>,
     /// Of models that are not in service.
     proofs: HashMap<ModelKey, Loaded<()>>,
     /// Whether files that the store did not give before are fetched again.
@@ -47,7 +51,7 @@ impl AtHand {
         Self { retries, ..Self::default() }
     }
 
-    /// Take all that is known about the models of `desired` and the plugins of these tenants.
+    /// Take all that is known about the models of `desired` and the files of these tenants.
     /// Returns whether all of them are at hand then.
     pub(crate) fn look_up(
         &mut self,
@@ -55,7 +59,7 @@ impl AtHand {
         desired: &Desired,
         tenants: &BTreeSet<Name>,
     ) -> bool {
-        let Needs { models, plugins } = Needs::of(desired, tenants);
+        let Needs { models, plugins, assets } = Needs::of(desired, tenants);
         let mut is_whole = true;
         for ((name, digest), config) in models {
             let key = (name.clone(), digest, config.clone());
@@ -74,10 +78,16 @@ impl AtHand {
                 is_whole &= self.plugins.contains_key(&digest);
             }
         }
+        for digest in assets.into_keys() {
+            match loader.assets.known(digest) {
+                Some(asset) => drop(self.assets.insert(digest, Ok(asset))),
+                None => is_whole &= self.assets.contains_key(&digest),
+            }
+        }
         is_whole
     }
 
-    /// Load the models of `desired` and the plugins of these tenants that are not at hand.
+    /// Load the models of `desired` and the files of these tenants that are not at hand.
     pub(crate) async fn load(
         &mut self,
         loader: &Loader,
@@ -102,6 +112,13 @@ impl AtHand {
                 false => plugins.push((digest, names)),
             }
         }
+        let mut assets = Vec::new();
+        for (digest, names) in needs.assets {
+            match self.assets.contains_key(&digest) {
+                true => progress.loaded(names),
+                false => assets.push((digest, names)),
+            }
+        }
         let models = stream::iter(models).map(|key: ModelKey| async move {
             let (name, digest, config) = &key;
             let served = loader.models.get(name, *digest, config).await;
@@ -113,17 +130,26 @@ impl AtHand {
             progress.loaded(names);
             (digest, plugin)
         });
-        let (models, plugins) = tokio::join!(
+        let assets = stream::iter(assets).map(|(digest, names)| async move {
+            let asset = loader.assets.get(digest).await;
+            progress.loaded(names);
+            (digest, asset)
+        });
+        let (models, plugins, assets) = tokio::join!(
             models.buffer_unordered(MODELS_AT_ONCE).collect::<Vec<_>>(),
             plugins.buffer_unordered(PLUGINS_AT_ONCE).collect::<Vec<_>>(),
+            assets.buffer_unordered(ASSETS_AT_ONCE).collect::<Vec<_>>(),
         );
         self.models.extend(models);
         self.plugins.extend(plugins);
+        self.assets.extend(assets);
     }
 
     /// Whether the store did not give a file.
     pub(crate) fn lacks_files(&self) -> bool {
-        self.models.values().any(is_unread) || self.plugins.values().any(is_unread)
+        self.models.values().any(is_unread)
+            || self.plugins.values().any(is_unread)
+            || self.assets.values().any(is_unread)
     }
 
     /// Prove these models, which are not in service.
@@ -153,6 +179,11 @@ impl AtHand {
     /// The plugin of this digest. None if it is not at hand.
     pub(crate) fn plugin(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
         self.plugins.get(&digest).cloned()
+    }
+
+    /// The asset of this digest. None if it is not at hand.
+    pub(crate) fn asset(&self, digest: Digest) -> Option<Loaded<Arc<Asset>>> {
+        self.assets.get(&digest).cloned()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a plugin or a model is not loaded.
+//! Why a plugin, an asset or a model is not loaded.
 //!
 //! The texts are for the people who deployed it, so they name no path of the host. The sources are
 //! for the log. Snapshots and the status show the text.
@@ -16,7 +16,7 @@ use gristmill_store::StoreError;
 
 use crate::load::paths::without_folder;
 
-/// Why a plugin or a model is not loaded.
+/// Why a plugin, an asset or a model is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The uploaded file, which has not been kept yet, cannot be read.

@@ -143,7 +143,8 @@ impl Plugins {
         tenant: &Name,
     ) -> Result<u64, LoadError> {
         let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
-        let versions = plugins.into_iter().flatten().flat_map(gristmill_state::Plugin::versions);
+        let versions =
+            plugins.into_iter().flatten().flat_map(gristmill_state::TenantFile::versions);
         // A file that has two names is compiled once.
         let digests = versions.map(|(_, digest)| digest).collect();
         Ok(self.sandbox.compiled_bytes(digests).await?)

@@ -12,7 +12,7 @@ pub struct Progress(Arc<Counters>);
 struct Counters {
     release: AtomicU64,
     loaded: AtomicUsize,
-    /// The number of plugins and models to load; 0 until it is known.
+    /// The number of plugins, assets and models to load; 0 until it is known.
     wanted: AtomicUsize,
 }
 
@@ -21,7 +21,7 @@ impl Progress {
         self.0.release.store(release, Ordering::Relaxed);
     }
 
-    /// So many plugins and models are about to be loaded.
+    /// So many plugins, assets and models are about to be loaded.
     pub(crate) fn begin(&self, wanted: usize) {
         self.0.loaded.store(0, Ordering::Relaxed);
         self.0.wanted.store(wanted, Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl fmt::Display for Progress {
         write!(f, "{} releases replayed", release.load(Ordering::Relaxed))?;
         match get(wanted) {
             0 => Ok(()),
-            wanted => write!(f, ", {} of {wanted} plugins and models loaded", get(loaded)),
+            wanted => write!(f, ", {} of {wanted} plugins, assets and models loaded", get(loaded)),
         }
     }
 }
@@ -56,7 +56,7 @@ mod tests {
         progress.replayed(7);
         progress.begin(2);
         progress.loaded(1);
-        let expected = "7 releases replayed, 1 of 2 plugins and models loaded";
+        let expected = "7 releases replayed, 1 of 2 plugins, assets and models loaded";
         assert_eq!(progress.to_string(), expected);
     }
 }

@@ -1,11 +1,13 @@
 //! Checks of a planned release against what is loaded. All are quick: they are made under the lock.
 //!
 //! Invariant: the compiled plugins of a tenant take at most `tenant_compiled_bytes_max` of the
-//! disk. A release that lets them grow beyond it is refused.
+//! disk, and the files that they open at most `tenant_asset_bytes_max` of the memory. A release
+//! that lets them grow beyond it is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::Name;
+use gristmill_snapshot::Snapshot;
 use gristmill_state::{Change, Desired, Model, Plan, Serving, check_users};
 
 use crate::change_request::ChangeRequest;
@@ -62,6 +64,24 @@ impl Releases {
                 let (tenant, plugin) = (tenant.to_string(), plugin.to_string());
                 return Err(ControlError::TooMuchCompiled { tenant, plugin, wanted, limit });
             }
+        }
+        Ok(())
+    }
+
+    /// Refuse files that plugins open, if their tenant would have more of them, and too much.
+    pub(super) fn check_assets(
+        &self,
+        before: &Serving,
+        plan: &Plan,
+        after: &Snapshot,
+    ) -> Result<(), ControlError> {
+        let brings = plan.changes.iter().filter(|change| change.blob().is_some());
+        let tenants: BTreeSet<_> = brings.filter_map(Change::tenant).collect();
+        for name in tenants {
+            let bytes = |snapshot: &Snapshot| {
+                snapshot.tenants.get(name).map_or(0, |tenant| tenant.asset_bytes())
+            };
+            self.asset_limits.check_tenant(name, bytes(&before.snapshot), bytes(after))?;
         }
         Ok(())
     }

@@ -99,6 +99,7 @@ impl Releases {
         }
         self.check_compiled(desired, &plan).await?;
         let built = self.build(before, head.number + 1, &plan.desired, at_hand);
+        self.check_assets(before, &plan, &built.snapshot)?;
         // A candidate can be taken away from a pipeline that cannot serve.
         let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
         let mut faults = refusing(built.faults.clone(), &before.faulty, &put);

@@ -45,8 +45,8 @@ impl Releases {
         Ok(())
     }
 
-    /// Try to load the plugins and models whose files could not be read. Returns whether there were
-    /// any.
+    /// Try to load the plugins, assets and models whose files could not be read. Returns whether
+    /// there were any.
     pub(crate) async fn repair(self: &Arc<Self>) -> bool {
         let serving = self.publisher.serving();
         if serving.faulty.is_empty() {
@@ -54,12 +54,18 @@ impl Releases {
         }
         let needs = Needs::of(&serving.desired, &serving.may_change(&serving.desired));
         // Held, so that what was loaded stays so until it is published.
-        let (mut plugins, mut models) = (Vec::new(), Vec::new());
+        let (mut plugins, mut models, mut assets) = (Vec::new(), Vec::new(), Vec::new());
         for digest in needs.plugins.into_keys() {
             if let Some(Err(fault)) = self.loader.plugins.known(digest)
                 && fault.is_unread()
             {
                 plugins.push(self.loader.plugins.get(digest).await);
+            }
+        }
+        // One that is not loaded could not be read.
+        for digest in needs.assets.into_keys() {
+            if self.loader.assets.known(digest).is_none() {
+                assets.push(self.loader.assets.get(digest).await);
             }
         }
         for ((name, digest), config) in needs.models {
@@ -70,6 +76,7 @@ impl Releases {
             }
         }
         let loaded = plugins.iter().filter(|plugin| plugin.is_ok()).count()
+            + assets.iter().filter(|asset| asset.is_ok()).count()
             + models.iter().filter(|model| model.is_ok()).count();
         if loaded > 0 {
             let replayed = self.replayed.lock().await;
@@ -83,7 +90,7 @@ impl Releases {
                 tracing::info!(release, loaded, "serving files that could not be read before");
             }
         }
-        !plugins.is_empty() || !models.is_empty()
+        !plugins.is_empty() || !assets.is_empty() || !models.is_empty()
     }
 
     /// Record the last release and its state on the local disk, for a start without the store.

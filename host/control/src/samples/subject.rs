@@ -14,8 +14,8 @@ use gristmill_state::{NamedVersion, PipelineSpec, Sample, Serving, Tenant};
 
 use crate::samples::variant::Variant;
 
-/// A pipeline that can serve. As long as a change holds it, no other plugin or lane can have the
-/// same address.
+/// A pipeline that can serve. As long as a change holds it, no other plugin, asset or lane can have
+/// the same address.
 pub(crate) struct SampleSubject {
     pub(crate) tenant: Name,
     pub(crate) pipeline: Name,
@@ -65,7 +65,8 @@ impl SampleSubject {
         self.spec().map_or(&[], |spec| &spec.samples)
     }
 
-    /// Whether its document, its plugins' files or its models are to be others than before.
+    /// Whether its document, its plugins' files, its assets or its models are to be others than
+    /// before.
     fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
         let old = before.desired.tenants.get(&self.tenant);
         let (Some(old), Some(spec)) = (old, self.spec()) else { return true };
@@ -75,21 +76,28 @@ impl SampleSubject {
         let plugin_in = |tenant: &Tenant, NamedVersion { name, version }: &NamedVersion| {
             tenant.plugins.get(name).and_then(|plugin| plugin.file(*version))
         };
+        let asset_in = |tenant: &Tenant, NamedVersion { name, version }: &NamedVersion| {
+            tenant.assets.get(name).and_then(|asset| asset.file(*version))
+        };
         let model_in = |state: &Serving, NamedVersion { name, version }: &NamedVersion| {
             let model = state.desired.models.get(name)?;
             let file = model.file(version.unwrap_or(model.version));
             Some((file, model.config.clone(), model.unloaded))
         };
         spec.plugins().any(|named| plugin_in(old, named) != plugin_in(&self.desired_tenant, named))
+            || spec
+                .assets()
+                .any(|named| asset_in(old, named) != asset_in(&self.desired_tenant, named))
             || spec.models().any(|named| model_in(before, named) != model_in(after, named))
     }
 
-    /// Whether the answers of both come from the same document, plugins and models.
+    /// Whether the answers of both come from the same document, plugins, assets and models.
     fn is_same(&self, other: &Self) -> bool {
         (&self.tenant, &self.pipeline, self.variant)
             == (&other.tenant, &other.pipeline, other.variant)
             && self.plugins.iter().map(Arc::as_ptr).eq(other.plugins.iter().map(Arc::as_ptr))
             && self.route.program.has_lanes_of(&other.route.program)
+            && self.route.program.has_assets_of(&other.route.program)
             && self.spec() == other.spec()
     }
 }

@@ -4,26 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gristmill_core::Name;
-use gristmill_snapshot::{ModelState, PluginState, ServedModel};
+use gristmill_snapshot::{AssetState, FileState, ModelState, PluginState, ServedModel};
 
 /// The inputs of a tenant of a snapshot.
 pub(super) struct Sources<'a> {
     pub(super) desired_tenant: &'a gristmill_state::Tenant,
     pub(super) plugins: &'a BTreeMap<Name, PluginState>,
+    pub(super) assets: &'a BTreeMap<Name, AssetState>,
     /// All models of the host. Only those that the tenant names are compared.
     pub(super) models: &'a BTreeMap<Name, ModelState>,
 }
 
 impl Sources<'_> {
-    /// Whether both make the same tenant: the desired state, the loaded plugins and the lanes of
-    /// the versions of models that its pipelines name are the same. For a plugin or model that is
-    /// not loaded, the reasons must be equal.
+    /// Whether both make the same tenant: the desired state, the loaded plugins and assets, and the
+    /// lanes of the versions of models that its pipelines name are the same. For what is not
+    /// loaded, the reasons must be equal.
     pub(super) fn are_the_same(&self, other: &Sources<'_>) -> bool {
         // States share the tenants that a change does not touch, and a comparison costs time for
         // each byte of a tenant. Equal desired states name the same models.
         (std::ptr::eq(self.desired_tenant, other.desired_tenant)
             || self.desired_tenant == other.desired_tenant)
-            && same_plugins(self.plugins, other.plugins)
+            && same_files(self.plugins, other.plugins)
+            && same_files(self.assets, other.assets)
             && self
                 .desired_tenant
                 .spec
@@ -57,8 +59,8 @@ pub(super) fn changed_models<'a>(
     before.keys().chain(after.keys()).filter(|name| !is_same(name)).collect()
 }
 
-fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginState>) -> bool {
-    let is_same = |old: &PluginState, new: &PluginState| {
+fn same_files<T>(old: &BTreeMap<Name, FileState<T>>, new: &BTreeMap<Name, FileState<T>>) -> bool {
+    let is_same = |old: &FileState<T>, new: &FileState<T>| {
         same_versions(old.versions(), new.versions(), Arc::ptr_eq)
     };
     old.len() == new.len()

@@ -7,55 +7,75 @@ use gristmill_batch::{LAST_PRIORITY, Lane};
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_metrics::RequestTarget;
 use gristmill_metrics::usage::Counter;
-use gristmill_sandbox::{HandlerPlugin, LineSource, Plugin, PluginPair, TenantStores};
+use gristmill_sandbox::{
+    Asset, Assets, HandlerPlugin, LineSource, Plugin, PluginPair, TenantStores,
+};
 use gristmill_snapshot::{
-    Access, Candidate, Capture, Direct, Evaluation, Handler, HandlerModel, KeptVersion, ModelState,
-    Pair, Pipeline, PluginState, Program, Route, Takes, Tenant, TenantQuota,
+    Access, AssetState, Candidate, Capture, Direct, Evaluation, FileState, Handler, HandlerModel,
+    KeptVersion, ModelState, Pair, Pipeline, PluginState, Program, Route, Takes, Tenant,
+    TenantQuota,
 };
 use gristmill_state::{
-    BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, ProgramSpec, Wanted,
+    BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, ProgramSpec,
+    TenantFile, Wanted,
 };
 
 use crate::accounts::{Accounts, TenantId};
 use crate::load::at_hand::AtHand;
-use crate::load::error::LoadError;
+use crate::load::error::{LoadError, Loaded};
 
-/// The tenant's plugins, each version loaded or with the reason why it is not. Those that serve in
-/// `before`, the tenant of the snapshot before, stay the same: what is at hand may be older.
-pub(super) fn plugins_of(
-    at_hand: &AtHand,
-    desired_tenant: &gristmill_state::Tenant,
-    before: Option<&Tenant>,
-) -> BTreeMap<Name, PluginState> {
+/// The tenant's plugins and assets, each version loaded or with the reason why it is not.
+pub(super) struct Files {
+    pub(super) plugins: BTreeMap<Name, PluginState>,
+    pub(super) assets: BTreeMap<Name, AssetState>,
+}
+
+impl Files {
+    /// Those of a tenant. Those that serve in `before`, the tenant of the snapshot before, stay the
+    /// same: what is at hand may be older.
+    pub(super) fn of(
+        at_hand: &AtHand,
+        desired_tenant: &gristmill_state::Tenant,
+        before: Option<&Tenant>,
+    ) -> Self {
+        let gristmill_state::Tenant { plugins, assets, .. } = desired_tenant;
+        let (plugins_before, assets_before) =
+            (before.map(|tenant| &tenant.plugins), before.map(|tenant| &tenant.assets));
+        Self {
+            plugins: states_of(plugins, plugins_before, |digest| at_hand.plugin(digest)),
+            assets: states_of(assets, assets_before, |digest| at_hand.asset(digest)),
+        }
+    }
+}
+
+fn states_of<T>(
+    files: &BTreeMap<Name, TenantFile>,
+    before: Option<&BTreeMap<Name, FileState<T>>>,
+    at_hand: impl Fn(Digest) -> Option<Loaded<Arc<T>>>,
+) -> BTreeMap<Name, FileState<T>> {
     let load = |digest: Digest| {
-        let loaded_before = before.into_iter().flat_map(|before| before.plugins.values());
-        let loaded_before = loaded_before.flat_map(files_of).filter(|(file, _)| *file == digest);
-        let loaded_before = loaded_before.map(|(_, loaded)| loaded);
-        match loaded_before.clone().find(|loaded| loaded.is_ok()) {
+        let loaded_before = || {
+            let states = before.into_iter().flat_map(BTreeMap::values);
+            let files = states.flat_map(|state| state.files());
+            files.filter(move |(file, _)| *file == digest).map(|(_, loaded)| loaded)
+        };
+        match loaded_before().find(|loaded| loaded.is_ok()) {
             Some(loaded) => loaded.clone(),
-            None => match at_hand.plugin(digest) {
-                Some(plugin) => plugin.map_err(|error| error.to_string()),
-                None => loaded_before.clone().next().cloned().unwrap_or_else(not_loaded),
+            None => match at_hand(digest) {
+                Some(loaded) => loaded.map_err(|error| error.to_string()),
+                None => loaded_before().next().cloned().unwrap_or_else(not_loaded),
             },
         }
     };
-    let state = |(name, plugin): (&Name, &gristmill_state::Plugin)| {
-        let gristmill_state::Plugin { digest, version, kept } = plugin;
+    let state = |(name, file): (&Name, &TenantFile)| {
+        let TenantFile { digest, version, kept } = file;
         let kept = kept.iter().map(|(version, digest)| {
             (*version, KeptVersion { digest: *digest, loaded: load(*digest) })
         });
         let (digest, version) = (*digest, *version);
-        (name.clone(), PluginState { digest, version, plugin: load(digest), kept: kept.collect() })
+        (name.clone(), FileState { digest, version, newest: load(digest), kept: kept.collect() })
     };
-    desired_tenant.plugins.iter().map(state).collect()
-}
-
-/// The files of all versions of a plugin, each loaded or with the reason why it is not.
-fn files_of(
-    state: &PluginState,
-) -> impl Iterator<Item = (Digest, &Result<Arc<Plugin>, String>)> + Clone {
-    let kept = state.kept.values().map(|kept| (kept.digest, &kept.loaded));
-    std::iter::once((state.digest, &state.plugin)).chain(kept)
+    files.iter().map(state).collect()
 }
 
 fn not_loaded<T>() -> Result<T, String> {
@@ -66,7 +86,7 @@ fn not_loaded<T>() -> Result<T, String> {
 pub(super) struct TenantBuilder<'a> {
     pub(super) id: &'a TenantId,
     pub(super) desired_tenant: &'a gristmill_state::Tenant,
-    pub(super) plugins: BTreeMap<Name, PluginState>,
+    pub(super) files: Files,
     pub(super) models: &'a BTreeMap<Name, ModelState>,
     /// The host's own limits.
     pub(super) limits: &'a PipelineLimits,
@@ -106,7 +126,8 @@ impl TenantBuilder<'_> {
             limits: spec.quota.limits(),
             default_pipeline: spec.default_pipeline.clone().or_else(only),
             pipelines,
-            plugins: self.plugins,
+            plugins: self.files.plugins,
+            assets: self.files.assets,
         }
     }
 
@@ -185,11 +206,16 @@ impl TenantBuilder<'_> {
         }
     }
 
-    /// Whether the candidate says what it said before, and its plugins are the same files.
+    /// Whether the candidate says what it said before, and its plugins and assets are the same
+    /// files.
     fn is_same_candidate(&self, name: &Name, spec: &PipelineSpec) -> bool {
         let files = |tenant: &gristmill_state::Tenant, spec: &PipelineSpec| {
             let file = |named: &NamedVersion| tenant.plugins.get(&named.name)?.file(named.version);
-            Some(spec.candidate_plugins()?.into_iter().map(file).collect::<Vec<_>>())
+            let asset = |named: &NamedVersion| tenant.assets.get(&named.name)?.file(named.version);
+            let plugins = spec.candidate_plugins()?.into_iter().map(file);
+            let assets = spec.candidate_assets()?.iter();
+            let assets = assets.map(|(name, named)| (name.clone(), asset(named)));
+            Some((plugins.collect::<Vec<_>>(), assets.collect::<Vec<_>>()))
         };
         let before =
             self.before.and_then(|(tenant, _)| Some((tenant, tenant.pipelines.get(name)?)));
@@ -209,11 +235,13 @@ impl TenantBuilder<'_> {
         let limits = spec.limits.resolve(self.limits);
         let wanted = Wanted {
             parts: &spec.program.parts(),
+            assets: &spec.assets,
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
         let mut conflicts = Faults::default();
-        wanted.check(&self.plugins, |name| self.models.get(name), &mut conflicts);
+        let Files { plugins, assets } = &self.files;
+        wanted.check(plugins, assets, |name| self.models.get(name), &mut conflicts);
         let mut faults = conflicts.into_texts();
         let limits = limits.map_err(|limit_faults| faults.extend(limit_faults)).ok();
         let program = match faults.is_empty() {
@@ -243,7 +271,7 @@ impl TenantBuilder<'_> {
         })
     }
 
-    /// The plugins and models of a pipeline. None if one is not loaded.
+    /// The plugins, assets and models of a pipeline. None if one is not loaded.
     fn program(
         &self,
         name: &Name,
@@ -251,26 +279,33 @@ impl TenantBuilder<'_> {
         quota: &Arc<TenantQuota>,
     ) -> Option<Program> {
         let reuse = spec.instance_reuse.resolve();
+        let named: Assets = spec
+            .assets
+            .iter()
+            .map(|(name, asset)| Some((Box::<str>::from(name.as_str()), self.asset(asset)?)))
+            .collect::<Option<_>>()?;
         Some(match &spec.program {
-            ProgramSpec::Pair { pre, model, post } => Program::Pair(Pair {
-                plugins: PluginPair::new(
-                    self.plugin(pre)?,
-                    self.plugin(post)?,
-                    &reuse,
-                    &quota.calls,
-                ),
-                pre: self.source(name, &pre.name, "preprocess"),
-                model: model.name.clone(),
-                lane: self.lane(model)?,
-                post: self.source(name, &post.name, "postprocess"),
-            }),
+            ProgramSpec::Pair { pre, model, post } => {
+                let (first, second) = (self.plugin(pre)?, self.plugin(post)?);
+                Program::Pair(Pair {
+                    pre: self.source(name, &pre.name, "preprocess"),
+                    pre_assets: named.over(first.assets()),
+                    model: model.name.clone(),
+                    lane: self.lane(model)?,
+                    post: self.source(name, &post.name, "postprocess"),
+                    post_assets: named.over(second.assets()),
+                    plugins: PluginPair::new(first, second, &reuse, &quota.calls),
+                })
+            }
             ProgramSpec::Handler { handler, models } => {
                 let model = |(key, named): (&Name, &NamedVersion)| {
                     let (model, lane) = (named.name.clone(), self.lane(named)?);
                     Some((key.clone(), HandlerModel { model, lane }))
                 };
+                let plugin = self.plugin(handler)?;
                 Program::Handler(Handler {
-                    plugin: HandlerPlugin::new(self.plugin(handler)?, &reuse, &quota.calls),
+                    assets: named.over(plugin.assets()),
+                    plugin: HandlerPlugin::new(plugin, &reuse, &quota.calls),
                     source: self.source(name, &handler.name, "handle"),
                     models: models.iter().map(model).collect::<Option<_>>()?,
                 })
@@ -307,6 +342,10 @@ impl TenantBuilder<'_> {
     }
 
     fn plugin(&self, named: &NamedVersion) -> Option<Arc<Plugin>> {
-        self.plugins.get(&named.name)?.of_version(named.version)?.as_ref().ok().cloned()
+        self.files.plugins.get(&named.name)?.of_version(named.version)?.as_ref().ok().cloned()
+    }
+
+    fn asset(&self, named: &NamedVersion) -> Option<Arc<Asset>> {
+        self.files.assets.get(&named.name)?.of_version(named.version)?.as_ref().ok().cloned()
     }
 }

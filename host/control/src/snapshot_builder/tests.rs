@@ -260,7 +260,8 @@ fn same_with(old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>)
     let mut desired = Desired::default();
     desired.apply(1, &[put_tenant("acme", true), put_pipeline("acme", 1)]).unwrap();
     let (desired_tenant, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
-    let sources = |models| Sources { desired_tenant, plugins, models };
+    let assets = &BTreeMap::new();
+    let sources = |models| Sources { desired_tenant, plugins, assets, models };
     sources(old).are_the_same(&sources(new))
 }
 
@@ -300,7 +301,8 @@ fn a_tenant_changes_with_the_version_that_it_names_alone() {
     desired.apply(1, &[put_tenant("acme", true), put]).unwrap();
     let (desired_tenant, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
     let same = |old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>| {
-        let sources = |models| Sources { desired_tenant, plugins, models };
+        let assets = &BTreeMap::new();
+        let sources = |models| Sources { desired_tenant, plugins, assets, models };
         sources(old).are_the_same(&sources(new))
     };
     let old = model(Err("x".into()));
@@ -328,13 +330,19 @@ fn a_tenant_changes_with_the_version_that_it_names_alone() {
 fn a_tenant_changes_with_its_plugins() {
     let desired = gristmill_state::Tenant::default();
     let plugins = |byte: u8, why: &str| {
-        let (plugin, kept) = (Err(why.into()), BTreeMap::new());
-        let state = PluginState { digest: digest(byte), version: 1, plugin, kept };
+        let (newest, kept) = (Err(why.into()), BTreeMap::new());
+        let state = PluginState { digest: digest(byte), version: 1, newest, kept };
         BTreeMap::from([(name("p"), state)])
     };
     let (old, models) = (plugins(1, "x"), BTreeMap::new());
     let same = |new: &BTreeMap<Name, PluginState>| {
-        let sources = |plugins| Sources { desired_tenant: &desired, plugins, models: &models };
+        let assets = BTreeMap::new();
+        let sources = |plugins| Sources {
+            desired_tenant: &desired,
+            plugins,
+            assets: &assets,
+            models: &models,
+        };
         sources(&old).are_the_same(&sources(new))
     };
     assert!(same(&plugins(1, "x")));

@@ -66,6 +66,7 @@ impl Fixture {
             runtime: None,
             memory_bytes: None,
             content: None,
+            assets: Vec::new(),
         };
         change(&mut about);
         let mut answer = Vec::new();

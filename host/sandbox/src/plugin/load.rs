@@ -10,6 +10,7 @@ use wasmtime::component::{Component, Linker};
 
 use super::Plugin;
 use crate::artifact::Cached;
+use crate::assets::Assets;
 use crate::capability::{StoreData, refused, wasi};
 use crate::compile::About;
 use crate::config::SandboxConfig;
@@ -21,7 +22,8 @@ use crate::worlds::{
 };
 
 impl Plugin {
-    /// Check a compiled component against the contract and the engine's limits.
+    /// Check a compiled component against the contract and the engine's limits. `assets` are the
+    /// files that it brings.
     ///
     /// # Errors
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
@@ -30,6 +32,7 @@ impl Plugin {
         engine: Arc<PluginEngine>,
         cached: Cached,
         runtime: Option<Arc<LinkedRuntime>>,
+        assets: Assets,
     ) -> Result<Self, LoadError> {
         let Cached { component, about, first_content } = cached;
         let roles = about.roles();
@@ -69,6 +72,7 @@ impl Plugin {
             sources,
             runtime: runtime.clone(),
             memory_bytes,
+            assets,
         };
         // An older plugin may export a function of this name for itself.
         if roles.handle

@@ -157,6 +157,18 @@ pub(super) fn files_of(file: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, Archive
     Ok(files)
 }
 
+/// The files of a tar file: the path of each, its first byte and its length. [`Archive::read`]
+/// checks the same file.
+pub(crate) fn places_in(file: &[u8]) -> Result<Vec<(String, u64, u64)>, ArchiveError> {
+    let mut places = Vec::new();
+    for entry in tar::Archive::new(file).entries()? {
+        let entry = entry?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        places.push((name, entry.raw_file_position(), entry.size()));
+    }
+    Ok(places)
+}
+
 fn check_path(name: &str) -> Result<(), ArchiveError> {
     if name.starts_with('/') {
         return Err(refused(name, "its path is absolute"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::archive::files_of;
-use crate::sources::custom_section;
+use crate::sections::custom_section;
 
 /// The custom section with the standard library: a tar file.
 const LIBRARY: &str = "gristmill:library";

@@ -9,7 +9,7 @@ use std::hash::Hash;
 use gristmill_core::{Digest, KeyHash, Name};
 use rpds::HashTrieMapSync;
 
-use crate::desired::tenant::{Plugin, Tenant};
+use crate::desired::tenant::{Tenant, TenantFile};
 use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 
@@ -127,7 +127,7 @@ impl Held {
     pub(super) fn of(tenant: Option<&Tenant>) -> Self {
         let Some(entry) = tenant else { return Self::default() };
         let keys = entry.spec.keys.values().copied().collect();
-        let files = entry.plugins.values().flat_map(Plugin::versions).map(|(_, file)| file);
+        let files = entry.plugins.values().flat_map(TenantFile::versions).map(|(_, file)| file);
         let pins = entry.pipelines.values().flat_map(|pipeline| pins_of(pipeline));
         Self { keys, files: files.collect(), pins: pins.collect() }
     }
@@ -171,7 +171,7 @@ mod tests {
             tenant.spec.keys.insert(name(&format!("k{key}")), hash);
         }
         for (number, file) in plugins.iter().enumerate() {
-            let mut plugin = Plugin::new(digest(*file), 7);
+            let mut plugin = TenantFile::new(digest(*file), 7);
             if let Some(last) = plugins.last().filter(|_| number == 0) {
                 plugin.kept.insert(3, digest(*last));
             }
@@ -207,7 +207,7 @@ mod tests {
                     .collect();
                 assert!(index.owners(key).eq(&owners), "key {byte} after {step}");
                 let has = |tenant: &Tenant| {
-                    let mut files = tenant.plugins.values().flat_map(Plugin::versions);
+                    let mut files = tenant.plugins.values().flat_map(TenantFile::versions);
                     files.any(|(_, file)| file == digest(byte))
                 };
                 assert_eq!(index.has_plugin(digest(byte)), all().any(|(_, tenant)| has(tenant)));

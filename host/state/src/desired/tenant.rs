@@ -7,8 +7,10 @@ use gristmill_core::{Digest, KeyHash, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::desired::versions;
+use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
+use crate::release::version_policy::VersionPolicy;
 
 /// A tenant with all it owns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,15 +24,18 @@ pub struct Tenant {
     /// The releases that brought its keys, by the keys' names.
     pub key_versions: BTreeMap<Name, u64>,
     /// Its plugins by name.
-    pub plugins: BTreeMap<Name, Plugin>,
+    pub plugins: BTreeMap<Name, TenantFile>,
+    /// Its assets by name. There are none up to format 6 of the checkpoint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub assets: BTreeMap<Name, TenantFile>,
     /// Its pipelines by name.
     pub pipelines: BTreeMap<Name, Box<PipelineSpec>>,
 }
 
-/// A plugin.
+/// A plugin or an asset: a file with its versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plugin {
+pub struct TenantFile {
     /// The digest of the newest version's file.
     pub digest: Digest,
     /// The newest version: the release that brought this content.
@@ -40,8 +45,8 @@ pub struct Plugin {
     pub kept: BTreeMap<u64, Digest>,
 }
 
-impl Plugin {
-    /// A plugin that release `version` brings.
+impl TenantFile {
+    /// A file that release `version` brings.
     pub fn new(digest: Digest, version: u64) -> Self {
         Self { digest, version, kept: BTreeMap::new() }
     }
@@ -61,8 +66,22 @@ impl Plugin {
         }
     }
 
-    /// Take new content, which release `number` brings.
-    pub(super) fn put(&mut self, number: u64, digest: Digest) {
+    /// Take new content of one of the `files`, which release `number` brings.
+    pub(super) fn put_among(
+        files: &mut BTreeMap<Name, Self>,
+        name: &Name,
+        number: u64,
+        digest: Digest,
+    ) {
+        match files.get_mut(name) {
+            Some(file) => file.put(number, digest),
+            None => {
+                files.insert(name.clone(), Self::new(digest, number));
+            }
+        }
+    }
+
+    fn put(&mut self, number: u64, digest: Digest) {
         if self.digest == digest {
             return;
         }
@@ -101,19 +120,37 @@ impl Tenant {
         self.spec = spec;
     }
 
-    /// Its plugins without the versions that nothing keeps. None if all are kept.
-    pub(super) fn pruned(&self) -> Option<BTreeMap<Name, Plugin>> {
-        if self.plugins.values().all(|plugin| plugin.kept.is_empty()) {
+    /// Its plugins and its assets.
+    pub fn files(&self) -> impl Iterator<Item = &TenantFile> {
+        self.plugins.values().chain(self.assets.values())
+    }
+
+    /// The tenant without the versions of its files that nothing keeps. None if all are kept.
+    pub(super) fn pruned(&self) -> Option<Self> {
+        if self.files().all(|file| file.kept.is_empty()) {
             return None;
         }
-        let named = self.pipelines.values().flat_map(|pipeline| pipeline.plugins());
-        let pins: HashSet<_> =
-            named.filter_map(|named| Some((&named.name, named.version?))).collect();
-        let mut plugins = self.plugins.clone();
-        for (name, plugin) in &mut plugins {
-            let is_pinned = |version| pins.contains(&(name, version));
-            versions::prune(&mut plugin.kept, &self.spec.plugin_version_policy, is_pinned);
-        }
-        (plugins != self.plugins).then_some(plugins)
+        let pipelines = || self.pipelines.values();
+        let plugins = pipelines().flat_map(|pipeline| pipeline.plugins());
+        let assets = pipelines().flat_map(|pipeline| pipeline.assets());
+        let policy = &self.spec.plugin_version_policy;
+        let plugins = pruned(&self.plugins, policy, plugins);
+        let assets = pruned(&self.assets, policy, assets);
+        let is_same = plugins == self.plugins && assets == self.assets;
+        (!is_same).then(|| Self { plugins, assets, ..self.clone() })
     }
+}
+
+/// The files without the versions that the policy does not keep and that are not among the `named`.
+fn pruned<'a>(
+    files: &BTreeMap<Name, TenantFile>,
+    policy: &VersionPolicy,
+    named: impl Iterator<Item = &'a NamedVersion>,
+) -> BTreeMap<Name, TenantFile> {
+    let pins: HashSet<_> = named.filter_map(|named| Some((&named.name, named.version?))).collect();
+    let mut files = files.clone();
+    for (name, file) in &mut files {
+        versions::prune(&mut file.kept, policy, |version| pins.contains(&(name, version)));
+    }
+    files
 }

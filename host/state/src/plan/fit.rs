@@ -1,12 +1,14 @@
-//! Checks whether the plugins and the models of a pipeline exist and can be used by it. Pure.
+//! Checks whether the plugins, the assets and the models of a pipeline exist and can be used by it.
+//! Pure.
 
 use std::collections::BTreeMap;
 
 use gristmill_batch::Lane;
 use gristmill_core::Name;
 use gristmill_sandbox::{Plugin, Roles};
-use gristmill_snapshot::{ModelState, PluginState, loaded_versions};
+use gristmill_snapshot::{AssetState, ModelState, PluginState, loaded_versions};
 
+use crate::release::assets::{ASSETS, AssetNames};
 use crate::release::document::Faults;
 use crate::release::named_version::NamedVersion;
 use crate::release::program::{ModelKey, ProgramParts};
@@ -54,6 +56,8 @@ impl Role {
 pub struct Wanted<'a> {
     /// The plugins and models.
     pub parts: &'a ProgramParts,
+    /// The assets.
+    pub assets: &'a AssetNames,
     /// The priority at the models.
     pub priority: Option<u32>,
     /// The memory of a plugin's call.
@@ -61,10 +65,12 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Add all faults of the pipeline, given the tenant's plugins and the host's models.
+    /// Add all faults of the pipeline, given the tenant's plugins and assets, and the host's
+    /// models.
     pub fn check<'m>(
         &self,
         plugins: &BTreeMap<Name, PluginState>,
+        assets: &BTreeMap<Name, AssetState>,
         model: impl Fn(&Name) -> Option<&'m ModelState>,
         faults: &mut Faults,
     ) {
@@ -86,6 +92,7 @@ impl Wanted<'_> {
                 Some(Ok(plugin)) => self.check_plugin(role, &plugin_name, plugin, faults),
             }
         }
+        self.check_assets(assets, faults);
         for (key, named) in self.parts.keyed_models() {
             let Some(state) = model(&named.name) else {
                 let text = format!("{key}: no model {:?}", named.name.as_str());
@@ -107,6 +114,22 @@ impl Wanted<'_> {
                 }
                 Some(Ok(served)) => self.check_priority(key, &served.lane, faults),
             }
+        }
+    }
+
+    fn check_assets(&self, assets: &BTreeMap<Name, AssetState>, faults: &mut Faults) {
+        for (key, named) in self.assets {
+            let state = assets.get(&named.name);
+            let fault = match state.map(|state| (state, state.of_version(named.version))) {
+                None => format!(
+                    "the tenant has no asset {:?}: put the file first, with `gristmill asset push`",
+                    named.name.as_str()
+                ),
+                Some((state, None)) => format!("asset {}", no_version(named, state.versions())),
+                Some((_, Some(Err(why)))) => format!("asset {:?}: {why}", named.to_string()),
+                Some((_, Some(Ok(_)))) => continue,
+            };
+            faults.add_member(ASSETS, key, format!("{ASSETS}: {key:?}: {fault}"));
         }
     }
 

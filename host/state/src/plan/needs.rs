@@ -1,43 +1,51 @@
-//! The plugins and models that a desired state needs. Pure.
+//! The plugins, assets and models that a desired state needs. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{Digest, Name};
 
-use crate::desired::{Desired, Plugin};
+use crate::desired::{Desired, TenantFile};
 use crate::release::model_config::ModelConfig;
 
-/// The models that a desired state names, and the plugins of some of its tenants: all versions that
-/// stay.
+/// The models that a desired state names, and the plugins and assets of some of its tenants: all
+/// versions that stay.
 #[derive(Debug, PartialEq)]
 pub struct Needs<'a> {
     /// The files of the models that are in service, each with the model's configuration.
     pub models: BTreeMap<(&'a Name, Digest), &'a ModelConfig>,
     /// The files of the plugins, each with the number of names that it has.
     pub plugins: BTreeMap<Digest, usize>,
+    /// The files of the assets, likewise.
+    pub assets: BTreeMap<Digest, usize>,
 }
 
 impl<'a> Needs<'a> {
-    /// What `desired` needs of models, and of the plugins of `tenants`.
+    /// What `desired` needs of models, and of the files of `tenants`.
     pub fn of(desired: &'a Desired, tenants: &BTreeSet<Name>) -> Self {
         let models = desired.models.iter().filter(|(_, model)| !model.unloaded);
         let models = models.flat_map(|(name, model)| {
             model.versions().map(move |(_, digest)| ((name, digest), &model.config))
         });
-        let mut plugins = BTreeMap::new();
-        let tenants = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-        let versions =
-            tenants.flat_map(|tenant| tenant.plugins.values()).flat_map(Plugin::versions);
-        for (_, digest) in versions {
-            *plugins.entry(digest).or_default() += 1;
-        }
-        Self { models: models.collect(), plugins }
+        let tenants = || tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
+        let plugins = counted(tenants().flat_map(|tenant| tenant.plugins.values()));
+        let assets = counted(tenants().flat_map(|tenant| tenant.assets.values()));
+        Self { models: models.collect(), plugins, assets }
     }
 
     /// Maximum names that a message lists.
     pub fn names(&self) -> usize {
-        self.models.len() + self.plugins.values().sum::<usize>()
+        let files = self.plugins.values().chain(self.assets.values());
+        self.models.len() + files.sum::<usize>()
     }
+}
+
+/// The files of all versions, each with the number of names that it has.
+fn counted<'a>(files: impl Iterator<Item = &'a TenantFile>) -> BTreeMap<Digest, usize> {
+    let mut counted = BTreeMap::new();
+    for (_, digest) in files.flat_map(TenantFile::versions) {
+        *counted.entry(digest).or_default() += 1;
+    }
+    counted
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use gristmill_core::{Name, PipelineLimits};
 use crate::error::StateError;
 use crate::fault::Subject;
 use crate::plan::fit::Wanted;
+use crate::release::assets::AssetNames;
 use crate::release::candidate::CandidateSpec;
 use crate::release::document::Faults;
 use crate::release::limits::LimitsSpec;
@@ -33,10 +34,11 @@ impl PutPipeline<'_> {
     /// The error for a document with faults. It has all faults of the pipeline: those of its
     /// document, names of things that do not exist, and things that do not fit it.
     pub fn faulty(self, document: PipelineDocument) -> StateError {
-        let PipelineDocument { parts, mut faults, limits, .. } = document;
+        let PipelineDocument { parts, assets, mut faults, limits, .. } = document;
         let (priority, candidate) = (document.priority, document.candidate);
         let memory_bytes = (!faults.has("limits.memory_bytes")).then(|| self.memory_bytes(&limits));
-        self.compare(&Wanted { parts: &parts, priority, memory_bytes }, &mut faults);
+        let wanted = Wanted { parts: &parts, assets: &assets, priority, memory_bytes };
+        self.compare(&wanted, &mut faults);
         self.compare_candidate(candidate.as_deref(), priority, memory_bytes, &mut faults);
         self.error(faults)
     }
@@ -45,7 +47,8 @@ impl PutPipeline<'_> {
     pub fn misfit(self, spec: &PipelineSpec) -> Option<StateError> {
         let parts = spec.program.parts();
         let memory_bytes = Some(self.memory_bytes(&spec.limits));
-        let wanted = Wanted { parts: &parts, priority: spec.priority, memory_bytes };
+        let (assets, priority) = (&spec.assets, spec.priority);
+        let wanted = Wanted { parts: &parts, assets, priority, memory_bytes };
         let mut faults = Faults::default();
         self.compare(&wanted, &mut faults);
         let candidate = spec.candidate.as_deref();
@@ -58,14 +61,16 @@ impl PutPipeline<'_> {
     }
 
     fn compare(&self, wanted: &Wanted<'_>, faults: &mut Faults) {
-        let none = BTreeMap::new();
+        let (no_plugins, no_assets) = (BTreeMap::new(), BTreeMap::new());
         let Serving { snapshot, desired, .. } = &*self.serving;
-        let plugins = snapshot.tenants.get(self.tenant).map_or(&none, |tenant| &tenant.plugins);
+        let tenant = snapshot.tenants.get(self.tenant);
+        let plugins = tenant.map_or(&no_plugins, |tenant| &tenant.plugins);
+        let assets = tenant.map_or(&no_assets, |tenant| &tenant.assets);
         let model = |name: &Name| {
             let model = snapshot.models.get(name);
             model.filter(|_| self.token_scope.has_model(desired, name.as_str()))
         };
-        wanted.check(plugins, model, faults);
+        wanted.check(plugins, assets, model, faults);
     }
 
     /// Compare what the candidate names itself.
@@ -78,7 +83,9 @@ impl PutPipeline<'_> {
     ) {
         let Some(candidate) = candidate else { return };
         let mut candidate_faults = Faults::default();
-        let wanted = Wanted { parts: &candidate.parts(), priority, memory_bytes };
+        let no_assets = AssetNames::new();
+        let assets = candidate.assets.as_ref().unwrap_or(&no_assets);
+        let wanted = Wanted { parts: &candidate.parts(), assets, priority, memory_bytes };
         self.compare(&wanted, &mut candidate_faults);
         faults.add_all("candidate", candidate_faults);
     }

@@ -8,14 +8,15 @@
 //! version policy that names an earlier version gets this one, under its own number, beside the
 //! newest one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use gristmill_core::Name;
+use gristmill_core::{Digest, Name};
 
-use crate::desired::{Desired, Model, Plugin, Tenant};
+use crate::desired::{Desired, Model, Tenant, TenantFile};
 use crate::error::StateError;
 use crate::release::change::Change;
 use crate::release::named_version::NamedVersion;
+use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 
 /// The part of the state that is brought back.
@@ -23,10 +24,10 @@ use crate::release::tenant::TenantSpec;
 pub enum Scope {
     /// All tenants and all models.
     Everything,
-    /// One tenant with its plugins and pipelines.
+    /// One tenant with its plugins, assets and pipelines.
     Tenant(Name),
-    /// The plugins and pipelines of a tenant, with its default pipeline. Its other settings stay as
-    /// they are, because the operator sets them.
+    /// The plugins, assets and pipelines of a tenant, with its default pipeline. Its other settings
+    /// stay as they are, because the operator sets them.
     PartsOf(Name),
     /// One model with its configuration.
     Model(Name),
@@ -140,20 +141,71 @@ fn put_model_versions<'a>(
     }
 }
 
-/// Bring back the versions of a tenant's plugins that its pipelines or its policy name.
-fn put_plugin_versions(now: &Tenant, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
-    for (plugin, old) in &then.plugins {
-        let named = then.pipelines.values().flat_map(|pipeline| pipeline.plugins());
-        let named = named.filter(|other| other.name == *plugin).filter_map(|other| other.version);
-        let named: BTreeSet<_> = named.chain(then.spec.plugin_version_policy.named()).collect();
-        for version in named {
-            let has = |plugin: &Plugin| plugin.file(Some(version));
-            let (None, Some(digest)) = (now.plugins.get(plugin).and_then(has), has(old)) else {
-                continue;
-            };
-            let (tenant, plugin) = (name.clone(), plugin.clone());
-            changes.push(Change::PutPluginVersion { tenant, plugin, version, digest });
+/// A kind of files of a tenant.
+struct Kind {
+    of: fn(&Tenant) -> &BTreeMap<Name, TenantFile>,
+    /// The files that a pipeline names.
+    named: fn(&PipelineSpec) -> Vec<&NamedVersion>,
+    put: fn(Name, Name, Digest) -> Change,
+    put_version: fn(Name, Name, u64, Digest) -> Change,
+    delete: fn(Name, Name) -> Change,
+}
+
+const PLUGINS: Kind = Kind {
+    of: |tenant| &tenant.plugins,
+    named: |pipeline| pipeline.plugins().collect(),
+    put: |tenant, plugin, digest| Change::PutPlugin { tenant, plugin, digest },
+    put_version: |tenant, plugin, version, digest| Change::PutPluginVersion {
+        tenant,
+        plugin,
+        version,
+        digest,
+    },
+    delete: |tenant, plugin| Change::DeletePlugin { tenant, plugin },
+};
+
+const ASSETS: Kind = Kind {
+    of: |tenant| &tenant.assets,
+    named: |pipeline| pipeline.assets().collect(),
+    put: |tenant, asset, digest| Change::PutAsset { tenant, asset, digest },
+    put_version: |tenant, asset, version, digest| Change::PutAssetVersion {
+        tenant,
+        asset,
+        version,
+        digest,
+    },
+    delete: |tenant, asset| Change::DeleteAsset { tenant, asset },
+};
+
+impl Kind {
+    /// Bring back a tenant's files, and those of their earlier versions that its pipelines or its
+    /// policy name.
+    fn put_all(&self, now: &Tenant, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
+        let current = (self.of)(now);
+        for (file, old) in (self.of)(then) {
+            if current.get(file).is_none_or(|file| file.digest != old.digest) {
+                changes.push((self.put)(name.clone(), file.clone(), old.digest));
+            }
         }
+        for (file, old) in (self.of)(then) {
+            let named = then.pipelines.values().flat_map(|pipeline| (self.named)(pipeline));
+            let named = named.filter(|other| other.name == *file).filter_map(|other| other.version);
+            let named: BTreeSet<_> = named.chain(then.spec.plugin_version_policy.named()).collect();
+            for version in named {
+                let has = |file: &TenantFile| file.file(Some(version));
+                let (None, Some(digest)) = (current.get(file).and_then(has), has(old)) else {
+                    continue;
+                };
+                changes.push((self.put_version)(name.clone(), file.clone(), version, digest));
+            }
+        }
+    }
+
+    /// Delete the files of `now` that `then` does not have.
+    fn delete_others(&self, now: &Tenant, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
+        let stays = (self.of)(then);
+        let gone = (self.of)(now).keys().filter(|file| !stays.contains_key(*file));
+        changes.extend(gone.map(|file| (self.delete)(name.clone(), file.clone())));
     }
 }
 
@@ -170,24 +222,19 @@ fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Chang
         changes.push(Change::PutTenant { tenant: name.clone(), spec });
     }
     let current = current.map_or(&none, |tenant| &**tenant);
-    for (plugin, then) in &then.plugins {
-        if current.plugins.get(plugin).is_none_or(|plugin| plugin.digest != then.digest) {
-            let (tenant, plugin, digest) = (name.clone(), plugin.clone(), then.digest);
-            changes.push(Change::PutPlugin { tenant, plugin, digest });
-        }
-    }
-    put_plugin_versions(current, name, then, changes);
+    PLUGINS.put_all(current, name, then, changes);
+    ASSETS.put_all(current, name, then, changes);
     for (pipeline, spec) in &then.pipelines {
         if current.pipelines.get(pipeline) != Some(spec) {
             let (tenant, pipeline, spec) = (name.clone(), pipeline.clone(), spec.clone());
             changes.push(Change::PutPipeline { tenant, pipeline, spec });
         }
     }
-    // Pipelines go before the plugins that they use.
+    // Pipelines go before the files that they use.
     let gone = current.pipelines.keys().filter(|pipeline| !then.pipelines.contains_key(*pipeline));
     changes.extend(gone.map(|pipeline| delete_pipeline(name, pipeline)));
-    let gone = current.plugins.keys().filter(|plugin| !then.plugins.contains_key(*plugin));
-    changes.extend(gone.map(|plugin| delete_plugin(name, plugin)));
+    PLUGINS.delete_others(current, name, then, changes);
+    ASSETS.delete_others(current, name, then, changes);
 }
 
 fn delete_tenant(name: &Name, tenant: &Tenant, changes: &mut Vec<Change>) {
@@ -196,7 +243,8 @@ fn delete_tenant(name: &Name, tenant: &Tenant, changes: &mut Vec<Change>) {
         changes.push(Change::PutTenant { tenant: name.clone(), spec });
     }
     changes.extend(tenant.pipelines.keys().map(|pipeline| delete_pipeline(name, pipeline)));
-    changes.extend(tenant.plugins.keys().map(|plugin| delete_plugin(name, plugin)));
+    PLUGINS.delete_others(tenant, name, &Tenant::default(), changes);
+    ASSETS.delete_others(tenant, name, &Tenant::default(), changes);
     changes.push(Change::DeleteTenant { tenant: name.clone() });
 }
 
@@ -204,6 +252,44 @@ fn delete_pipeline(tenant: &Name, pipeline: &Name) -> Change {
     Change::DeletePipeline { tenant: tenant.clone(), pipeline: pipeline.clone() }
 }
 
-fn delete_plugin(tenant: &Name, plugin: &Name) -> Change {
-    Change::DeletePlugin { tenant: tenant.clone(), plugin: plugin.clone() }
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{digest, name};
+
+    fn put_asset(byte: u8) -> Change {
+        Change::PutAsset { tenant: name("acme"), asset: name("a"), digest: digest(byte) }
+    }
+
+    fn naming(asset: &str) -> Change {
+        let spec = json!({ "pre": "p", "model": "m", "post": "p", "assets": { "x": asset } });
+        let spec = serde_json::from_value(spec).unwrap();
+        Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec }
+    }
+
+    #[test]
+    fn assets_go_back_with_the_versions_that_pipelines_name() {
+        let mut then = Desired::default();
+        let tenant = Change::PutTenant { tenant: name("acme"), spec: TenantSpec::default() };
+        then.apply(1, &[tenant, put_asset(1)]).unwrap();
+        then.apply(2, &[naming("a@1")]).unwrap();
+        then.apply(3, &[put_asset(2)]).unwrap();
+        assert_eq!(then.tenants["acme"].assets["a"].kept, [(1, digest(1))].into());
+        let mut now = then.clone();
+        now.apply(4, &[naming("a"), put_asset(3)]).unwrap();
+        assert!(now.tenants["acme"].assets["a"].kept.is_empty());
+        let changes = restore(&now, &then, &Scope::PartsOf(name("acme")), 3).unwrap();
+        now.apply(5, &changes).unwrap();
+        let asset = &now.tenants["acme"].assets["a"];
+        assert_eq!((asset.digest, asset.version), (digest(2), 5));
+        assert_eq!(asset.kept, [(1, digest(1))].into());
+        assert_eq!(now.tenants["acme"].pipelines, then.tenants["acme"].pipelines);
+        // One that came later goes, after the pipelines that name it.
+        let none = Desired::default();
+        let changes = restore(&now, &none, &Scope::Everything, 0).unwrap();
+        now.apply(6, &changes).unwrap();
+        assert_eq!(now, none);
+    }
 }

@@ -24,6 +24,20 @@ pub struct Users {
 impl Users {
     pub fn of_plugin(desired: &Desired, tenant: &Name, plugin: &Name) -> Self {
         let uses = |pipeline: &PipelineSpec| pipeline.plugins().any(|named| named.name == *plugin);
+        Self::of_file(desired, tenant, uses)
+    }
+
+    pub fn of_asset(desired: &Desired, tenant: &Name, asset: &Name) -> Self {
+        let uses = |pipeline: &PipelineSpec| pipeline.assets().any(|named| named.name == *asset);
+        Self::of_file(desired, tenant, uses)
+    }
+
+    /// The pipelines of a tenant that use one of its files.
+    fn of_file(
+        desired: &Desired,
+        tenant: &Name,
+        uses: impl Fn(&PipelineSpec) -> bool + Copy,
+    ) -> Self {
         let entry = || desired.tenants.get_key_value(tenant);
         let only_candidates = only_candidates(entry(), uses);
         let uses = Uses { pipelines: pipelines_where(entry(), uses), ..Uses::default() };

@@ -1,8 +1,8 @@
-//! The rules for the versions of a plugin or a model that stay loaded. Pure.
+//! The rules for the versions of a plugin, an asset or a model that stay loaded. Pure.
 //!
-//! Invariant: a model has at most [`MODEL_VERSIONS_MAX`] versions loaded, a tenant's plugin
-//! [`PLUGIN_VERSIONS_MAX`]. An earlier version that cannot be loaded is a fault of its own, and
-//! takes nothing else down.
+//! Invariant: a model has at most [`MODEL_VERSIONS_MAX`] versions loaded, a tenant's plugin or
+//! asset [`PLUGIN_VERSIONS_MAX`]. An earlier version that cannot be loaded is a fault of its own,
+//! and takes nothing else down.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use gristmill_core::Name;
 use gristmill_snapshot::loaded_versions;
 
 use crate::asked::AskedChange;
-use crate::desired::{Desired, Model, Plugin};
+use crate::desired::{Desired, Model, Tenant, TenantFile};
 use crate::error::StateError;
 use crate::fault::Subject;
 use crate::release::change::Change;
@@ -36,7 +36,18 @@ pub(super) fn check(
         AskedChange::Known(
             Change::PutPlugin { tenant, plugin, .. }
             | Change::PutPluginVersion { tenant, plugin, .. },
-        ) => check_plugin(after, tenant, plugin),
+        ) => after.tenants.get(tenant).map_or(Ok(()), |entry| {
+            let file = entry.plugins.get(plugin);
+            check_file((tenant, &**entry), ("plugin", plugin), file, |spec| {
+                spec.plugins().collect()
+            })
+        }),
+        AskedChange::Known(
+            Change::PutAsset { tenant, asset, .. } | Change::PutAssetVersion { tenant, asset, .. },
+        ) => after.tenants.get(tenant).map_or(Ok(()), |entry| {
+            let file = entry.assets.get(asset);
+            check_file((tenant, &**entry), ("asset", asset), file, |spec| spec.assets().collect())
+        }),
         AskedChange::Known(
             Change::PutModel { model, .. } | Change::PutModelVersion { model, .. },
         ) => check_model(after, model),
@@ -71,21 +82,26 @@ pub(super) fn check_chosen(before: &Desired, change: &Change) -> Result<(), Stat
     Err(StateError::document(Subject::Model(model.clone()), "version", fault))
 }
 
-fn check_plugin(after: &Desired, tenant: &Name, plugin: &Name) -> Result<(), StateError> {
-    let Some(entry) = after.tenants.get(tenant) else { return Ok(()) };
-    let count = entry.plugins.get(plugin).map_or(0, |plugin| plugin.kept.len() + 1);
+/// Check one of a tenant's files. `named` has those of its kind that a pipeline names.
+fn check_file(
+    (tenant, entry): (&Name, &Tenant),
+    (what, name): (&'static str, &Name),
+    file: Option<&TenantFile>,
+    named: fn(&PipelineSpec) -> Vec<&NamedVersion>,
+) -> Result<(), StateError> {
+    let count = file.map_or(0, |file| file.kept.len() + 1);
     if count <= PLUGIN_VERSIONS_MAX {
         return Ok(());
     }
     let pipelines = entry.pipelines.iter().map(|(name, spec)| (tenant, name, &**spec));
     Err(TooManyVersions {
-        what: "plugin",
-        name: plugin.to_string(),
+        what,
+        name: name.to_string(),
         count,
         limit: PLUGIN_VERSIONS_MAX,
         policy: "the tenant's plugin_version_policy",
         pins: pins(pipelines, |spec| {
-            spec.plugins().filter(|named| is_pin(named, plugin)).collect()
+            named(spec).into_iter().filter(|named| is_pin(named, name)).collect()
         }),
     }
     .into())
@@ -141,13 +157,14 @@ fn check_plugin_policy(before: &Desired, after: &Desired, tenant: &Name) -> Resu
     let named_before = before.tenants.get(tenant).map(|before| &before.spec.plugin_version_policy);
     let is_known =
         |asked: u64| named_before.is_some_and(|policy| policy.named().any(|named| named == asked));
-    let versions = || entry.plugins.values().flat_map(Plugin::versions).map(|(version, _)| version);
+    let versions = || entry.files().flat_map(TenantFile::versions).map(|(version, _)| version);
     let is_missing =
         |asked: &u64| !is_known(*asked) && !versions().any(|version| version == *asked);
     let missing = entry.spec.plugin_version_policy.named().find(is_missing);
     missing.map_or(Ok(()), |version| {
         let fault = format!(
-            "plugin_version_policy: no plugin of the tenant has a version {version} any more"
+            "plugin_version_policy: no plugin or asset of the tenant has a version {version} any \
+             more"
         );
         let subject = Subject::Tenant(tenant.clone());
         Err(StateError::document(subject, "plugin_version_policy", fault))

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::release::assets::{AssetNames, read_assets};
 use crate::release::document::Document;
 use crate::release::named_version::NamedVersion;
 use crate::release::program::{ProgramKind, ProgramParts};
@@ -58,6 +59,10 @@ pub struct CandidateSpec {
     #[schema(value_type = Option<Object>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Map<String, Value>>,
+    /// Other assets, in place of all assets of the pipeline.
+    #[schema(value_type = Option<BTreeMap<String, NamedVersionText>>)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assets: Option<AssetNames>,
     /// The share of the requests that it answers.
     #[schema(minimum = 0, maximum = 100)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,6 +122,7 @@ impl CandidateSpec {
         let percent = 0.0..=100.0;
         let ProgramParts { pre, model, post, handler, models } = ProgramParts::read(document);
         let settings = document.object("settings");
+        let assets = read_assets(document);
         let traffic_percent = document.number("traffic_percent", &percent);
         let shadow_percent = document.number("shadow_percent", &percent);
         let sticky_header = read_header(document);
@@ -134,6 +140,7 @@ impl CandidateSpec {
             handler,
             models,
             settings,
+            assets,
             traffic_percent,
             shadow_percent,
             sticky_header,
@@ -148,15 +155,16 @@ impl CandidateSpec {
     /// Add a fault if it names nothing, or a part of the other kind of program.
     fn check_parts(&self, document: &mut Document, kind: Option<ProgramKind>) {
         let parts = self.parts();
-        if parts.is_empty() && self.settings.is_none() && !document.has_faults() {
+        let is_same = parts.is_empty() && self.settings.is_none() && self.assets.is_none();
+        if is_same && !document.has_faults() {
             match kind {
                 Some(ProgramKind::Handler) => document.fault(
                     "handler",
-                    " is missing: give one of handler, models and settings at least",
+                    " is missing: give one of handler, models, settings and assets at least",
                 ),
                 _ => document.fault(
                     "pre",
-                    " is missing: give one of pre, model, post and settings at least",
+                    " is missing: give one of pre, model, post, settings and assets at least",
                 ),
             }
         }
@@ -164,11 +172,11 @@ impl CandidateSpec {
             None => return,
             Some(ProgramKind::Pair) => (
                 ProgramKind::Handler,
-                " is for a pipeline with a handler: name pre, model, post or settings",
+                " is for a pipeline with a handler: name pre, model, post, settings or assets",
             ),
             Some(ProgramKind::Handler) => (
                 ProgramKind::Pair,
-                " is for a pipeline without a handler: name handler, models or settings",
+                " is for a pipeline without a handler: name handler, models, settings or assets",
             ),
         };
         for key in parts.keys_of(other) {
@@ -224,6 +232,11 @@ impl CandidateSpec {
     /// The models that it names.
     pub fn models(&self) -> impl Iterator<Item = &NamedVersion> {
         self.model.iter().chain(self.models.iter().flat_map(BTreeMap::values))
+    }
+
+    /// The assets that it names.
+    pub fn assets(&self) -> impl Iterator<Item = &NamedVersion> {
+        self.assets.iter().flat_map(BTreeMap::values)
     }
 
     /// The parts of the program that it names.
@@ -331,7 +344,7 @@ mod tests {
         let fault = |candidate| read(candidate).1.join("; ");
         assert_eq!(
             fault(json!({ "traffic_percent": 1 })),
-            "candidate.pre is missing: give one of pre, model, post and settings at least"
+            "candidate.pre is missing: give one of pre, model, post, settings and assets at least"
         );
         assert_eq!(
             fault(json!({ "pre": "p" })),

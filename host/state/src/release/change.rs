@@ -107,6 +107,33 @@ pub enum Change {
         /// The plugin.
         plugin: Name,
     },
+    /// Make an asset, or replace its file.
+    PutAsset {
+        /// The tenant.
+        tenant: Name,
+        /// The asset.
+        asset: Name,
+        /// The digest of its file.
+        digest: Digest,
+    },
+    /// Bring back an earlier version of an asset, beside the newest one. Only going back makes it.
+    PutAssetVersion {
+        /// The tenant.
+        tenant: Name,
+        /// The asset.
+        asset: Name,
+        /// The release that brought the version.
+        version: u64,
+        /// The digest of its file.
+        digest: Digest,
+    },
+    /// Delete an asset.
+    DeleteAsset {
+        /// The tenant.
+        tenant: Name,
+        /// The asset.
+        asset: Name,
+    },
     /// Make a pipeline, or replace it.
     PutPipeline {
         /// The tenant.
@@ -194,6 +221,11 @@ impl Change {
             | Self::DeletePlugin { tenant, plugin } => {
                 Subject::Plugin { tenant: tenant.clone(), plugin: plugin.clone() }
             }
+            Self::PutAsset { tenant, asset, .. }
+            | Self::PutAssetVersion { tenant, asset, .. }
+            | Self::DeleteAsset { tenant, asset } => {
+                Subject::Asset { tenant: tenant.clone(), asset: asset.clone() }
+            }
             Self::PutPipeline { tenant, pipeline, .. }
             | Self::DeletePipeline { tenant, pipeline } => {
                 Subject::Pipeline { tenant: tenant.clone(), pipeline: pipeline.clone() }
@@ -220,6 +252,9 @@ impl Change {
             | Self::PutPlugin { tenant, .. }
             | Self::PutPluginVersion { tenant, .. }
             | Self::DeletePlugin { tenant, .. }
+            | Self::PutAsset { tenant, .. }
+            | Self::PutAssetVersion { tenant, .. }
+            | Self::DeleteAsset { tenant, .. }
             | Self::PutPipeline { tenant, .. }
             | Self::DeletePipeline { tenant, .. } => Some(tenant),
             Self::PutModel { .. }
@@ -239,6 +274,7 @@ impl Change {
             Self::DeleteTenant { .. }
             | Self::DeleteKey { .. }
             | Self::DeletePlugin { .. }
+            | Self::DeleteAsset { .. }
             | Self::DeletePipeline { .. }
             | Self::DeleteModel { .. }
             | Self::UnloadModel { .. }
@@ -247,6 +283,8 @@ impl Change {
             | Self::PutKey { .. }
             | Self::PutPlugin { .. }
             | Self::PutPluginVersion { .. }
+            | Self::PutAsset { .. }
+            | Self::PutAssetVersion { .. }
             | Self::PutPipeline { .. }
             | Self::PutModel { .. }
             | Self::PutModelVersion { .. }
@@ -261,6 +299,8 @@ impl Change {
         match self {
             Self::PutPlugin { digest, .. }
             | Self::PutPluginVersion { digest, .. }
+            | Self::PutAsset { digest, .. }
+            | Self::PutAssetVersion { digest, .. }
             | Self::PutModel { digest, .. }
             | Self::PutModelVersion { digest, .. } => Some(*digest),
             _ => None,
@@ -283,6 +323,13 @@ impl fmt::Display for Change {
                 write!(f, "put plugin {tenant}/{plugin}@{version} {digest}")
             }
             Self::DeletePlugin { tenant, plugin } => write!(f, "delete plugin {tenant}/{plugin}"),
+            Self::PutAsset { tenant, asset, digest } => {
+                write!(f, "put asset {tenant}/{asset} {digest}")
+            }
+            Self::PutAssetVersion { tenant, asset, version, digest } => {
+                write!(f, "put asset {tenant}/{asset}@{version} {digest}")
+            }
+            Self::DeleteAsset { tenant, asset } => write!(f, "delete asset {tenant}/{asset}"),
             Self::PutPipeline { tenant, pipeline, .. } => {
                 write!(f, "put pipeline {tenant}/{pipeline}")
             }

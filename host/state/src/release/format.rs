@@ -1,13 +1,14 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
-//! A document is `{"format": 10, "digest": ..., "release": {...}}`. The digest is the SHA-256 of
+//! A document is `{"format": 11, "digest": ..., "release": {...}}`. The digest is the SHA-256 of
 //! the format's number and of the release's bytes, so that a change inside a document is found. A
 //! release contains its number, which its file's name must match, and the SHA-256 of the whole
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.
 //!
 //! An older format lacks all that the formats after it lack, and more:
-//! - format 9: pipelines have neither `handler` nor `oip`, tenants no `stores`;
+//! - format 10: there are no assets, and pipelines have no `oip`;
+//! - format 9: pipelines have no `handler`, tenants no `stores`;
 //! - format 8: tenants have no `batch_with`, configurations of models neither `batching` nor
 //!   `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0 and no size is "auto",
 //!   versions of models are numbers of releases, and names of models have at most 64 characters and
@@ -46,7 +47,7 @@ use crate::release::change::{Change, Release, ReleaseNote};
 use crate::release::log_error::LogError;
 
 /// The format that is written.
-const FORMAT: u32 = 10;
+const FORMAT: u32 = 11;
 
 /// The first format with digests.
 const CHAINED_FORMAT: u32 = 2;

@@ -1,4 +1,5 @@
-//! A plugin or a model as a pipeline names it: `digits`, or one version of it, `digits@16`.
+//! A plugin, an asset or a model as a pipeline names it: `digits`, or one version of it,
+//! `digits@16`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +7,7 @@ use std::str::FromStr;
 use gristmill_core::{InvalidName, Name};
 use serde::{Deserialize, Serialize};
 
-/// The name of a plugin or a model, and the version that is meant.
+/// The name of a plugin, an asset or a model, and the version that is meant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NamedVersion {

@@ -12,6 +12,7 @@ use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
 use self::form::PipelineForm;
+use crate::release::assets::{AssetNames, read_assets};
 use crate::release::candidate::CandidateSpec;
 use crate::release::capture::CaptureSpec;
 use crate::release::document::{Document, Faults};
@@ -33,6 +34,8 @@ pub struct PipelineSpec {
     pub program: ProgramSpec,
     /// A JSON object that the plugins can read.
     pub settings: Map<String, Value>,
+    /// The assets that the plugins can open.
+    pub assets: AssetNames,
     /// The limits of its requests.
     pub limits: LimitsSpec,
     /// The models' priority level for its requests; 1 is served first. If it is not given: the
@@ -70,6 +73,18 @@ impl PipelineSpec {
         self.program.models().chain(candidate)
     }
 
+    /// The assets that it names.
+    pub fn assets(&self) -> impl Iterator<Item = &NamedVersion> {
+        let candidate = self.candidate.iter().flat_map(|candidate| candidate.assets());
+        self.assets.values().chain(candidate)
+    }
+
+    /// The assets of a request of its candidate. None if it has none.
+    pub fn candidate_assets(&self) -> Option<&AssetNames> {
+        let candidate = self.candidate.as_deref()?;
+        Some(candidate.assets.as_ref().unwrap_or(&self.assets))
+    }
+
     /// The plugins that run a request of its candidate. None if it has none.
     pub fn candidate_plugins(&self) -> Option<Vec<&NamedVersion>> {
         let candidate = self.candidate.as_deref()?;
@@ -91,6 +106,9 @@ impl PipelineSpec {
         if let Some(settings) = &candidate.settings {
             promoted.settings = settings.clone();
         }
+        if let Some(assets) = &candidate.assets {
+            promoted.assets = assets.clone();
+        }
         Some(promoted)
     }
 
@@ -110,6 +128,7 @@ impl TryFrom<PipelineForm> for PipelineSpec {
         Ok(Self {
             program: parts.program().ok_or(InvalidProgram)?,
             settings,
+            assets: form.assets,
             limits: form.limits,
             priority: form.priority,
             instance_reuse: form.instance_reuse,
@@ -132,6 +151,7 @@ impl From<PipelineSpec> for PipelineForm {
             handler,
             models,
             settings: spec.settings,
+            assets: spec.assets,
             limits: spec.limits,
             priority: spec.priority,
             instance_reuse: spec.instance_reuse,
@@ -165,6 +185,8 @@ pub struct PipelineDocument {
     /// The plugins and models.
     pub parts: ProgramParts,
     settings: Map<String, Value>,
+    /// The assets.
+    pub assets: AssetNames,
     /// The limits.
     pub limits: LimitsSpec,
     /// The priority at the models.
@@ -186,6 +208,7 @@ impl PipelineDocument {
         let mut document = Document::new(keys);
         let (parts, kind) = ProgramParts::read_all(&mut document);
         let settings = document.object("settings").unwrap_or_default();
+        let assets = read_assets(&mut document).unwrap_or_default();
         let limits = document.nested("limits", LimitsSpec::read);
         let priority = document.whole("priority");
         let instance_reuse = InstanceReuse::read(&mut document);
@@ -205,6 +228,7 @@ impl PipelineDocument {
         Self {
             parts,
             settings,
+            assets,
             limits,
             priority,
             instance_reuse,
@@ -221,12 +245,13 @@ impl PipelineDocument {
     pub fn into_spec(self) -> Result<PipelineSpec, Box<Self>> {
         let program = self.parts.clone().program().filter(|_| self.faults.is_empty());
         let Some(program) = program else { return Err(Box::new(self)) };
-        let Self { settings, limits, priority, instance_reuse, .. } = self;
+        let Self { settings, assets, limits, priority, instance_reuse, .. } = self;
         let (debug, candidate, samples) = (self.debug, self.candidate, self.samples);
         let (oip, capture) = (self.oip, self.capture);
         Ok(PipelineSpec {
             program,
             settings,
+            assets,
             limits,
             priority,
             instance_reuse,

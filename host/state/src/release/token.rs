@@ -30,7 +30,7 @@ const EXPIRES_WITHIN: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 pub enum Role {
     /// Reads everything but the tokens, and changes nothing.
     Read,
-    /// Reads the tenants of the token, and changes their plugins, pipelines and keys.
+    /// Reads the tenants of the token, and changes their plugins, assets, pipelines and keys.
     Deploy,
     /// Does everything.
     Admin,

@@ -19,6 +19,15 @@ fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
     Change::PutTenant { tenant: name(tenant), spec }
 }
 
+fn put_asset(tenant: &str, byte: u8) -> Change {
+    Change::PutAsset { tenant: name(tenant), asset: name("a"), digest: digest(byte) }
+}
+
+fn put_asset_version(tenant: &str) -> Change {
+    let (tenant, asset) = (name(tenant), name("a"));
+    Change::PutAssetVersion { tenant, asset, version: 3, digest: digest(9) }
+}
+
 fn put_plugin(tenant: &str, byte: u8) -> Change {
     Change::PutPlugin { tenant: name(tenant), plugin: name("p"), digest: digest(byte) }
 }
@@ -76,6 +85,9 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
     let allowed = [
         (put_plugin(tenant, 1), true),
         (Change::DeletePlugin { tenant: of(), plugin: name("p") }, true),
+        (put_asset(tenant, 1), true),
+        (Change::DeleteAsset { tenant: of(), asset: name("a") }, true),
+        (put_asset_version(tenant), false),
         (put_pipeline(tenant, "used"), true),
         (Change::DeletePipeline { tenant: of(), pipeline: name("main") }, true),
         (Change::DeleteKey { tenant: of(), key: key() }, true),
@@ -103,7 +115,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
 }
 
 #[test]
-fn a_token_changes_plugins_pipelines_and_keys_of_its_tenants_alone() {
+fn a_token_changes_plugins_assets_pipelines_and_keys_of_its_tenants_alone() {
     for (change, may) in asked("acme") {
         assert_eq!(token_scope().check_asked(&change).is_ok(), may, "{change:?}");
     }

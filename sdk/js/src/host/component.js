@@ -4,6 +4,7 @@
 export { Blob } from 'gristmill:plugin/types@0.3.0';
 export { Tensor } from 'gristmill:plugin/tensors@0.3.0';
 export { Pixels } from 'gristmill:plugin/image@0.3.0';
+export { open as openAsset } from 'gristmill:plugin/assets@0.3.0';
 export { write } from 'gristmill:plugin/log@0.3.0';
 export { write as writeJson } from 'gristmill:plugin/json@0.3.0';
 export { evaluate, read } from 'gristmill:plugin/arrays@0.3.0';

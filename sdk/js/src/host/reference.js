@@ -3,6 +3,7 @@
 export { ReferenceBlob as Blob } from '../reference/blob.js';
 export { ReferenceTensor as Tensor } from '../reference/tensor.js';
 export { ReferencePixels as Pixels } from '../reference/pixels.js';
+export { open as openAsset } from '../reference/assets.js';
 export { write } from '../reference/log.js';
 export { write as writeJson } from '../reference/json.js';
 export { evaluate, read } from '../reference/arrays.js';

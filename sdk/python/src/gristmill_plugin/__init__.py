@@ -18,7 +18,7 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import image, json, log, models, numpy, store
+from . import assets, image, json, log, models, numpy, store
 from .blob import Blob
 from .failure import (
     Failure,
@@ -68,6 +68,7 @@ __all__ = [
     "Unprocessable",
     "UnsupportedMediaType",
     "View",
+    "assets",
     "export",
     "image",
     "json",

@@ -12,7 +12,17 @@ if sys.platform == "wasi":
     # plugin's module may open files while it is imported.
     os.chdir(next((path for path in sys.path if path[1:].isdigit()), "/"))
     from componentize_py_types import Err
-    from wit_world.imports import arrays, image, json, log, prepare, store, tensors, types
+    from wit_world.imports import (
+        arrays,
+        assets,
+        image,
+        json,
+        log,
+        prepare,
+        store,
+        tensors,
+        types,
+    )
 
     try:
         from wit_world.imports import models
@@ -20,7 +30,30 @@ if sys.platform == "wasi":
         # Only components that export `handle` import it, and the shared runtime.
         models = None
 else:
-    from .reference import arrays, image, json, log, models, prepare, store, tensors, types
+    from .reference import (
+        arrays,
+        assets,
+        image,
+        json,
+        log,
+        models,
+        prepare,
+        store,
+        tensors,
+        types,
+    )
     from .reference.result import Err
 
-__all__ = ["Err", "arrays", "image", "json", "log", "models", "prepare", "store", "tensors", "types"]
+__all__ = [
+    "Err",
+    "arrays",
+    "assets",
+    "image",
+    "json",
+    "log",
+    "models",
+    "prepare",
+    "store",
+    "tensors",
+    "types",
+]

@@ -30,6 +30,7 @@ from .plugin import (
     _postprocess_of,
     _preprocess_of,
 )
+from .reference import assets as reference_assets
 from .reference import log as reference_log
 from .reference import models, tensors, types
 from .reference import store as reference_store
@@ -46,6 +47,7 @@ __all__ = [
     "Failed",
     "LogLine",
     "Part",
+    "asset",
     "captured_log",
     "context",
     "handle",
@@ -196,6 +198,24 @@ def store(
         del reference_store.buckets[name]
         if before is not None:
             reference_store.buckets[name] = before
+
+
+@contextmanager
+def asset(name: str, content: bytes | str) -> Iterator[None]:
+    """Within the `with` block, the pipeline names a file of this name with this content.
+
+        with testing.asset("prices.json", '{"apple": 3}'):
+            plugin.preprocess(testing.context(), request)
+    """
+    files = reference_assets.files
+    before = files.get(name)
+    files[name] = content.encode() if isinstance(content, str) else bytes(content)
+    try:
+        yield
+    finally:
+        del files[name]
+        if before is not None:
+            files[name] = before
 
 
 def preprocess(plugin: Preprocessor, context: Context, request: Request) -> Prepared | Failed:

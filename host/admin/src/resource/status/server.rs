@@ -81,6 +81,8 @@ pub(super) struct MemoryDocument {
     tenants_bytes: u64,
     /// Compiled plugins: mapped files, whose pages the kernel can evict.
     plugin_files_bytes: u64,
+    /// Assets of tenants, and files that plugins bring.
+    assets_bytes: u64,
     /// Memory of plugin instances that ended, kept for later ones.
     plugin_memories_bytes: u64,
     /// Tensor buffers that are free, kept for later requests.
@@ -95,6 +97,7 @@ impl From<MemoryFigures> for MemoryDocument {
         Self {
             tenants_bytes: figures.tenants,
             plugin_files_bytes: figures.plugin_files,
+            assets_bytes: figures.assets,
             plugin_memories_bytes: figures.plugin_memories,
             buffers_bytes: figures.buffers,
             models_bytes: figures.models,

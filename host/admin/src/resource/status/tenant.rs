@@ -25,6 +25,8 @@ pub(super) struct TenantDocument<'a> {
     bytes_under_way: usize,
     /// The compiled files of its plugins, which are mapped into the server's memory.
     plugin_files_bytes: u64,
+    /// Its assets and the files that its plugins bring, which lie in the server's memory.
+    asset_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<QuotaDocument>,
     #[schema(value_type = Option<NameText>)]
@@ -46,6 +48,7 @@ impl<'a> TenantDocument<'a> {
             models: tenant.models.keys().collect(),
             bytes_under_way: tenant.quota.bytes.held(),
             plugin_files_bytes: plugin_file_bytes(tenant),
+            asset_bytes: tenant.asset_bytes(),
             quota: QuotaDocument::of(tenant),
             default_pipeline: tenant.default_pipeline.as_ref(),
             plugins: plugins.map(|(name, plugin)| (name, PluginDocument::of(plugin))).collect(),
@@ -136,7 +139,7 @@ impl<'a> PluginDocument<'a> {
         });
         Self {
             kept_versions: kept.collect(),
-            ..Self::of_version(state.version, state.digest, &state.plugin)
+            ..Self::of_version(state.version, state.digest, &state.newest)
         }
     }
 

@@ -140,7 +140,7 @@ fn keys_of_format_5_are_plain_hashes_until_they_are_replaced() {
     assert_eq!(statuses, [200, 401, 200]);
     let last = fs::read_to_string(log.join(format!("{:020}.json", before + 1))).unwrap();
     assert!(
-        last.contains(&server.kept_hash(third)) && last.starts_with("{\"format\":10"),
+        last.contains(&server.kept_hash(third)) && last.starts_with("{\"format\":11"),
         "{last}"
     );
     let server = server.kill().start();

@@ -49,6 +49,11 @@ const TABLE: &[(&str, &str, &[Role])] = &[
     ("DELETE", "tenants/{tenant}/plugins/{plugin}", &[Deploy]),
     ("GET", "tenants/{tenant}/plugins/{plugin}/logs", &[Read, Deploy]),
     ("GET", "tenants/{tenant}/plugins/{plugin}/content", &[Read, Deploy]),
+    ("GET", "tenants/{tenant}/assets", &[Read, Deploy]),
+    ("GET", "tenants/{tenant}/assets/{asset}", &[Read, Deploy]),
+    ("PUT", "tenants/{tenant}/assets/{asset}", &[Deploy]),
+    ("DELETE", "tenants/{tenant}/assets/{asset}", &[Deploy]),
+    ("GET", "tenants/{tenant}/assets/{asset}/content", &[Read, Deploy]),
     ("GET", "tenants/{tenant}/pipelines", &[Read, Deploy]),
     ("GET", "tenants/{tenant}/pipelines/{pipeline}", &[Read, Deploy]),
     ("PUT", "tenants/{tenant}/pipelines/{pipeline}", &[Deploy]),
@@ -83,7 +88,7 @@ fn filled(route: &str, tenant: &str, model: &str) -> String {
     let filled = route.replace("{tenant}", tenant).replace("{model}", model);
     let filled = filled.replace("{digest}", &digest).replace("{number}", "1");
     path(
-        &["token", "key", "plugin", "pipeline", "store", "store_key"]
+        &["token", "key", "plugin", "asset", "pipeline", "store", "store_key"]
             .iter()
             .fold(filled, |filled, part| filled.replace(&format!("{{{part}}}"), "x")),
     )

@@ -35,7 +35,7 @@ fn run_large(server: &Server) {
 fn the_status_says_what_holds_the_memory() {
     let server = Server::start();
     let empty = memory(&server);
-    for part in ["tenants", "plugin_files", "plugin_memories", "buffers", "models"] {
+    for part in ["tenants", "plugin_files", "assets", "plugin_memories", "buffers", "models"] {
         assert_eq!(empty[format!("{part}_bytes")], 0, "{empty}");
     }
     server.digits("acme");
@@ -58,7 +58,7 @@ fn the_status_says_what_holds_the_memory() {
     let (anonymous, resident) = (&process["resident_anonymous_bytes"], &process["resident_bytes"]);
     assert!(anonymous.as_u64() < resident.as_u64(), "{process}");
     let metrics = server.admin.get("/metrics").text();
-    for part in ["tenants", "plugin_files", "plugin_memories", "buffers", "models"] {
+    for part in ["tenants", "plugin_files", "assets", "plugin_memories", "buffers", "models"] {
         let line = format!("gristmill_memory_usage_bytes{{part=\"{part}\"}} ");
         assert!(metrics.contains(&line), "no {line}");
     }

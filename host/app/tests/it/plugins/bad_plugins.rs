@@ -286,7 +286,7 @@ fn what_the_host_computes_for_a_guest_is_charged() {
     for deed in ["blob-bytes", "blob-base64", "blob-slices", "blob-huge"] {
         deeds.ends(deed);
     }
-    for deed in ["store-for-ever", "store-keys"] {
+    for deed in ["store-for-ever", "store-keys", "asset-for-ever", "asset-names"] {
         deeds.ends(deed);
     }
     deeds.body = format!("{{\"x\":[{}0]}}", "0.123456789,".repeat(300_000)).into_bytes();

@@ -214,9 +214,9 @@ fn a_log_of_an_older_version_is_read_and_goes_on_with_digests() {
 #[test]
 fn a_release_of_a_newer_version() {
     let setup = four_releases();
-    let newer = json!({ "format": 11, "anything": [] }).to_string();
+    let newer = json!({ "format": 12, "anything": [] }).to_string();
     fs::write(file(&setup, 5), newer).unwrap();
-    assert_start_refused(&setup, &["release 5 in the log cannot be used", "its format is 11"]);
+    assert_start_refused(&setup, &["release 5 in the log cannot be used", "its format is 12"]);
 }
 
 fn blobs(setup: &Setup) -> Vec<PathBuf> {

@@ -392,7 +392,7 @@ fn samples_are_kept_and_read_back_but_no_list_shows_them() {
     assert_eq!(release["changes"][0]["document"]["samples"], sampled_digits()["samples"]);
     let log = server.data_dir().join(format!("store/log/{before:020}.json"));
     let text = std::fs::read_to_string(log).unwrap();
-    assert!(text.starts_with("{\"format\":10,"), "{}", &text[..20]);
+    assert!(text.starts_with("{\"format\":11,"), "{}", &text[..20]);
 }
 
 #[test]

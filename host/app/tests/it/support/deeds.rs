@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 44] = [
+const ALONE: [(&str, &[End]); 46] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -72,6 +72,8 @@ const ALONE: [(&str, &[End]); 44] = [
     ("softmax", &[TIMEOUT, OUT_OF_MEMORY]),
     ("store-for-ever", &[TIMEOUT]),
     ("store-keys", &[HARMLESS]),
+    ("asset-for-ever", &[TIMEOUT]),
+    ("asset-names", &[HARMLESS]),
     ("tensor-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pixels-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("read-body", &[TIMEOUT, OUT_OF_MEMORY]),

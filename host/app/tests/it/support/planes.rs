@@ -20,7 +20,8 @@ use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_client::http::{Request, Response};
 use gristmill_client::{ClientError, Connection};
 use gristmill_control::{
-    Control, ControlParts, FigureParts, Progress, ProverConfig, SampleRun, SampleRunner,
+    AssetLimits, Control, ControlParts, FigureParts, Progress, ProverConfig, SampleRun,
+    SampleRunner,
 };
 use gristmill_core::{BufferPool, HashKeyId, Name, PipelineLimits};
 use gristmill_http::{
@@ -243,6 +244,7 @@ async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Con
         limits: PipelineLimits::default(),
         tenant_bytes_max: 1 << 20,
         tenant_compiled_bytes_max: 1 << 30,
+        asset_limits: AssetLimits { bytes_max: 1 << 20, tenant_bytes_max: 1 << 20 },
         keep_releases: 1000,
         waiting_bytes_max: 1 << 20,
         hash_key: Some(hash_key),

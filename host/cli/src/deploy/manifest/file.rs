@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::keys::KeyReader;
-use super::parts::{ContentSource, Document, Manifest, Model, Plugin, Variables};
+use super::parts::{ContentSource, Document, Manifest, Model, TenantFile, Variables};
 use super::text::{Text, Toml};
 use super::values::{Misfit, join, object, value};
 use crate::deploy::position::{Faults, FilePosition};
@@ -111,8 +111,19 @@ impl<'a> Reader<'a> {
             let below = join(path, key.get_ref());
             match &**key.get_ref() {
                 "plugins" => self.each(file, &below, value, |reader, file, (path, name), value| {
-                    let plugin = reader.plugin(file, path, value);
+                    let plugin = reader.file(file, path, value, &["folder", "file", "digest"]);
                     tenant.plugins.extend(plugin.map(|plugin| (name, plugin)));
+                }),
+                "assets" => self.each(file, &below, value, |reader, file, (path, name), value| {
+                    let asset = reader.file(file, path, value, &["file", "digest"]);
+                    // Of a model a folder would do.
+                    if let Some(TenantFile { source: ContentSource::File(at), position }) = &asset
+                        && !at.is_file()
+                    {
+                        let text = format!("{path}.file: {} is not a file", at.display());
+                        return reader.faults.at(position, text);
+                    }
+                    tenant.assets.extend(asset.map(|asset| (name, asset)));
                 }),
                 "pipelines" => {
                     self.each(file, &below, value, |reader, file, (path, name), value| {
@@ -150,15 +161,21 @@ impl<'a> Reader<'a> {
         self.manifest.tenants.insert(name, tenant);
     }
 
-    fn plugin(&mut self, file: &Text<'_>, path: &str, value: &Toml<'_>) -> Option<Plugin> {
-        const KEYS: [&str; 3] = ["folder", "file", "digest"];
+    /// A plugin or an asset, whose content one of the keys `allowed` names.
+    fn file(
+        &mut self,
+        file: &Text<'_>,
+        path: &str,
+        value: &Toml<'_>,
+        allowed: &[&str],
+    ) -> Option<TenantFile> {
         let table = self.table(file, path, value)?;
         if !self.define(file, path, value) {
             return None;
         }
-        self.only(file, path, table, &KEYS);
-        let source = self.source(file, path, value, &KEYS)?;
-        Some(Plugin { source, position: file.position(value.span()) })
+        self.only(file, path, table, allowed);
+        let source = self.source(file, path, value, allowed)?;
+        Some(TenantFile { source, position: file.position(value.span()) })
     }
 
     /// The source of a file, which one of the keys `known` names.

@@ -30,12 +30,14 @@ pub(crate) struct Tenant {
     /// Its document without `api_keys`. None if the manifest has no key of it.
     pub(crate) document: Option<Document>,
     pub(crate) keys: Option<Vec<Key>>,
-    pub(crate) plugins: BTreeMap<Name, Plugin>,
+    pub(crate) plugins: BTreeMap<Name, TenantFile>,
+    pub(crate) assets: BTreeMap<Name, TenantFile>,
     pub(crate) pipelines: BTreeMap<Name, Document>,
 }
 
+/// A plugin or an asset.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Plugin {
+pub(crate) struct TenantFile {
     pub(crate) source: ContentSource,
     pub(crate) position: FilePosition,
 }
@@ -66,7 +68,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The content of a plugin or a model.
+/// The content of a plugin, an asset or a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ContentSource {
     /// A folder of a plugin, which is built.

@@ -4,7 +4,7 @@ use gristmill_state::ModelConfig;
 
 use super::*;
 use crate::deploy::current::CurrentModel;
-use crate::deploy::manifest::{Document, Plugin, Secret};
+use crate::deploy::manifest::{Document, Secret, TenantFile};
 
 fn name(name: &str) -> Name {
     name.parse().unwrap()
@@ -35,19 +35,21 @@ fn pipeline(threshold: f64) -> Value {
     json!({ "pre": "p", "model": "m", "post": "p", "settings": { "threshold": threshold } })
 }
 
-/// The model `m` and the tenant `acme`, which has the key `ci`, the plugin `p` and the pipeline
-/// `main`.
+/// The model `m` and the tenant `acme`, which has the key `ci`, the plugin `p`, the asset
+/// `prices` and the pipeline `main`.
 fn manifest() -> Manifest {
     let model = Model {
         source: ContentSource::Digest(digest(1)),
         config: Some(keys(json!({ "max_batch_size": 32 }))),
         position: position(),
     };
-    let plugin = Plugin { source: ContentSource::Digest(digest(2)), position: position() };
+    let plugin = TenantFile { source: ContentSource::Digest(digest(2)), position: position() };
+    let asset = TenantFile { source: ContentSource::Digest(digest(3)), position: position() };
     let tenant = Tenant {
         document: Some(document(json!({ "models": ["m", "a", "m"] }))),
         keys: Some(vec![key("ci", None)]),
         plugins: [(name("p"), plugin)].into(),
+        assets: [(name("prices"), asset)].into(),
         pipelines: [(name("main"), document(pipeline(0.5)))].into(),
     };
     Manifest { models: [(name("m"), model)].into(), tenants: [(name("acme"), tenant)].into() }
@@ -64,6 +66,7 @@ fn current() -> Current {
         document: json!({ "open": false, "weight": 1, "models": ["a", "m"],
             "api_keys": [{ "name": "ci" }] }),
         plugins: [(name("p"), Some(digest(2)))].into(),
+        assets: [(name("prices"), Some(digest(3)))].into(),
         pipelines: [(name("main"), main)].into(),
     };
     Current {
@@ -108,12 +111,14 @@ fn a_new_server_gets_all_in_an_order_that_it_takes() {
             "api_keys": [{ "name": "ci", "key": "the-key-of-ci" }] } }),
         json!({ "kind": "put_plugin", "tenant": "acme", "plugin": "p",
             "digest": digest(2).to_string() }),
+        json!({ "kind": "put_asset", "tenant": "acme", "asset": "prices",
+            "digest": digest(3).to_string() }),
         json!({ "kind": "put_pipeline", "tenant": "acme", "pipeline": "main",
             "document": pipeline(0.5) }),
     ];
     assert_eq!(documents(&plan), expected);
     let contents: Vec<_> = plan.changes.iter().filter_map(|change| change.content).collect();
-    assert_eq!(contents, [digest(1), digest(2)]);
+    assert_eq!(contents, [digest(1), digest(2), digest(3)]);
 }
 
 #[test]
@@ -122,13 +127,17 @@ fn only_what_differs_is_changed() {
     current.models.get_mut("m").unwrap().config["instances"] = 2.into();
     let tenant = acme(&mut current);
     tenant.plugins.insert(name("p"), Some(digest(3)));
+    tenant.assets.insert(name("prices"), Some(digest(2)));
     tenant.pipelines.insert(name("main"), pipeline(0.6));
     let labels: Vec<_> = planned(&manifest(), &current, false)
         .changes
         .into_iter()
         .map(|change| change.label)
         .collect();
-    assert_eq!(labels, ["config of model m", "plugin acme/p", "pipeline acme/main"]);
+    assert_eq!(
+        labels,
+        ["config of model m", "plugin acme/p", "asset acme/prices", "pipeline acme/main"]
+    );
 }
 
 #[test]
@@ -202,15 +211,17 @@ fn things_of_a_tenant_that_are_not_named_are_pruned_users_first() {
     let tenant = acme(&mut current);
     for other in ["used", "old"] {
         tenant.plugins.insert(name(other), Some(digest(9)));
+        tenant.assets.insert(name(other), Some(digest(9)));
         tenant.pipelines.insert(name(other), Value::Null);
     }
     let mut manifest = manifest();
     let mut uses = pipeline(0.5);
     uses["post"] = "used@7".into();
+    uses["assets"] = json!({ "x.json": "used@3" });
     let acme = manifest.tenants.get_mut("acme").unwrap();
     acme.pipelines = BTreeMap::from([(name("main"), document(uses))]);
     let plan = planned(&manifest, &current, false);
-    let kept = ["pipeline acme/old", "pipeline acme/used", "plugin acme/old"];
+    let kept = ["pipeline acme/old", "pipeline acme/used", "plugin acme/old", "asset acme/old"];
     assert_eq!(plan.kept, kept);
     let labels: Vec<_> =
         planned(&manifest, &current, true).changes.into_iter().map(|change| change.label).collect();

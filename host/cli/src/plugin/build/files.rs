@@ -18,6 +18,9 @@ const ABOUT_PACKAGES: &str = ".dist-info";
 /// Ends of names of files that are not part of a plugin: what builds make.
 const BUILT: [&str; 3] = [".pyc", ".tar", ".wasm"];
 
+/// The beginning of the paths of files that the plugin opens.
+pub(super) const ASSETS: &str = "assets/";
+
 /// The most bytes of an archive.
 const BYTES_MAX: usize = 64 << 20;
 
@@ -44,7 +47,9 @@ impl Files {
                 self.add(&entry.path(), &format!("{below}/"), false)?;
             }
             let is_test = name.starts_with("test_") && name.ends_with(".py");
-            if !kind.is_file() || is_test || BUILT.iter().any(|end| name.ends_with(end)) {
+            let is_of_tools = is_test || BUILT.iter().any(|end| name.ends_with(end));
+            // A plugin may open any file.
+            if !kind.is_file() || is_of_tools && !below.starts_with(ASSETS) {
                 continue;
             }
             let content =

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use gristmill_core::Digest;
 use gristmill_sandbox::{Archive, Language as RuntimeLanguage, Manifest};
 
+use super::assets::archived;
 use super::files::Files;
 use super::module::{Module, folder_name};
 use crate::plugin::build_folder::BuildFolder;
@@ -36,6 +37,7 @@ pub(super) fn archive(folder: &Path) -> Result<(String, Archive)> {
     let app = output(script.arg("--sources").arg(made.path()), REMEDY)?.trim().to_owned();
     let mut files = Files::default();
     files.add(made.path(), "", false)?;
+    files.found.extend(archived(folder)?);
     let archive = Archive {
         manifest: Manifest { language: RuntimeLanguage::JavaScript, app },
         files: files.found,

@@ -11,7 +11,8 @@ use gristmill_batch::{Lane, LaneParts};
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
 use gristmill_metrics::{LabelSlots, RequestTarget};
 use gristmill_sandbox::{
-    Account, Grant, HandlerPlugin, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
+    Account, Assets, Grant, HandlerPlugin, LineSource, Plugin, PluginPair, Reuse, Sandbox,
+    SandboxConfig,
 };
 use gristmill_snapshot::{Handler, HandlerModel, Pair, Program, Route, TenantQuota};
 use gristmill_state::ModelConfig;
@@ -52,6 +53,8 @@ pub(super) struct PipelineFiles {
     /// A JSON document.
     pub(super) settings: String,
     pub(super) reuse: Reuse,
+    /// The files that its plugins can open besides their own.
+    pub(super) assets: Assets,
 }
 
 impl Host {
@@ -119,7 +122,6 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             stores: None,
-            assets: None,
             figures: Arc::new(figures),
             usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,
@@ -148,6 +150,8 @@ impl Host {
         let model = only(&self.models, &pre_is)?;
         let (pre_name, post_name) = (name_of(&files.pre, "plugin")?, name_of(post_file, "plugin")?);
         Ok(Pair {
+            pre_assets: files.assets.over(pre.assets()),
+            post_assets: files.assets.over(post.assets()),
             plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
             pre: source(&pre_name, pre_name.clone(), "preprocess", quota),
             model: model.name.clone(),
@@ -175,6 +179,7 @@ impl Host {
             (name, HandlerModel { model: model.name.clone(), lane: model.lane.clone() })
         };
         Ok(Handler {
+            assets: files.assets.over(plugin.assets()),
             plugin: HandlerPlugin::new(plugin, &files.reuse, &quota.calls),
             source: source(&name, name.clone(), "handle", quota),
             models: models.into_iter().map(model).collect(),

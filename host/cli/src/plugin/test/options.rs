@@ -1,11 +1,12 @@
 //! The command line of `gristmill plugin test`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use gristmill_core::Name;
-use gristmill_sandbox::{Reuse, TenantReuse};
+use gristmill_sandbox::{Asset, Assets, Reuse, TenantReuse, asset_name_fault};
 use serde_json::{Map, Value};
 
 use super::models::{self, Given};
@@ -70,6 +71,17 @@ pub(crate) fn command() -> Command {
         .arg(pre.requires("post"))
         .arg(post.requires("pre"))
         .arg(file("settings", "The pipeline's settings: a JSON object"))
+        .arg(
+            Arg::new("asset")
+                .long("asset")
+                .value_name("NAME=FILE")
+                .action(ArgAction::Append)
+                .conflicts_with("tenant")
+                .help(
+                    "A file that the pipeline names under assets, which the plugin opens by NAME; the \
+                     plugin's own files are there anyway",
+                ),
+        )
         .arg(requests.value_name("DIR"))
         .arg(
             flag("update", "Write the expectations that are missing or differ")
@@ -142,6 +154,7 @@ Examples:
   gristmill plugin test digits.wasm --model digits.onnx --requests samples
   gristmill plugin test --pre pre.wasm --post post.wasm --model ranker.onnx
   gristmill plugin test --model model.onnx --instance-reuse tenant --repeat 100
+  gristmill plugin test --model model.onnx --asset prices.json=prices/today.json
   gristmill plugin test --model digits --tenant acme   with the model of a server
   gristmill plugin test --model detect=det.onnx --model read=rec.onnx
                                                        a handler, with the models that it names
@@ -162,6 +175,8 @@ pub(super) struct Options {
     pub(super) models: TestedModels,
     pub(super) library: Option<PathBuf>,
     pub(super) settings: Option<PathBuf>,
+    /// Files by the names under which plugins open them.
+    assets: Vec<(String, PathBuf)>,
     /// The folder of requests, unless it is the one beside the plugin.
     pub(super) requests: Option<PathBuf>,
     pub(super) reuse: Reuse,
@@ -212,6 +227,20 @@ fn on_server(model: &str) -> Result<Name> {
     }
 }
 
+/// The files of `--asset`.
+fn assets(matches: &ArgMatches) -> Result<Vec<(String, PathBuf)>> {
+    let values = matches.get_many::<String>("asset").into_iter().flatten();
+    let read = |value: &String| {
+        let (name, file) =
+            value.split_once('=').with_context(|| format!("--asset {value} is not NAME=FILE"))?;
+        if let Some(fault) = asset_name_fault(name) {
+            bail!("--asset {value}: the name {fault}");
+        }
+        Ok((name.to_owned(), PathBuf::from(file)))
+    };
+    values.map(read).collect()
+}
+
 impl Options {
     pub(super) fn of(matches: &ArgMatches) -> Result<Self> {
         let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
@@ -226,6 +255,7 @@ impl Options {
             models: TestedModels::of(matches)?,
             library: path("onnxruntime-library"),
             settings: path("settings"),
+            assets: assets(matches)?,
             requests: path("requests"),
             reuse: match text("instance-reuse") {
                 Some("request") => Reuse::Request,
@@ -274,6 +304,15 @@ impl Options {
             inside(folder, REQUESTS)?;
         }
         Samples::read(&self.requests())
+    }
+
+    /// The files of `--asset`, as they are now.
+    pub(super) fn assets(&self) -> Result<Assets> {
+        let read = |(name, path): &(String, PathBuf)| -> Result<(Box<str>, Arc<Asset>)> {
+            let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+            Ok((name.as_str().into(), Arc::new(Asset::new(bytes.into()))))
+        };
+        self.assets.iter().map(read).collect()
     }
 
     /// The settings.

@@ -128,7 +128,7 @@ fn what_policies_keep_stays() {
     };
     let put = AskedChange::PutTenant { tenant: name("acme"), document };
     let (_, text) = refused(&states[5], 7, put);
-    assert!(text.ends_with("no plugin of the tenant has a version 3 any more"), "{text}");
+    assert!(text.ends_with("no plugin or asset of the tenant has a version 3 any more"), "{text}");
 }
 
 #[test]

@@ -116,8 +116,8 @@ fn what_could_not_be_read_is_not_written() {
 
 #[test]
 fn a_document_of_a_newer_format_is_refused_by_name() {
-    let newer = [r#"{"format": 11, "releases": []}"#];
-    let expected = "its format is 11, and this server reads formats up to 10: upgrade the server";
+    let newer = [r#"{"format": 12, "releases": []}"#];
+    let expected = "its format is 12, and this server reads formats up to 11: upgrade the server";
     refused(&newer, 1, expected);
     refused(&["{\"format\":"], 1, "EOF");
     refused(&["[]"], 1, "expected");

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::release::assets::AssetNames;
 use crate::release::candidate::CandidateSpec;
 use crate::release::capture::CaptureSpec;
 use crate::release::instance_reuse::InstanceReuse;
@@ -47,6 +48,11 @@ pub struct PipelineForm {
     #[schema(value_type = Option<Object>)]
     #[serde(default = "no_settings")]
     pub settings: Map<String, Value>,
+    /// The tenant's assets that the plugins can open, by the names under which they do: at most
+    /// 256.
+    #[schema(value_type = Option<BTreeMap<String, NamedVersionText>>)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub assets: AssetNames,
     /// The limits of its requests.
     #[schema(value_type = Option<LimitsSpec>)]
     #[serde(default)]

@@ -53,8 +53,8 @@ fn every_fault_of_a_pipeline_is_named() {
         "limits: unknown key \"cpu\"; known are timeout_ms, body_bytes",
         "debug is \"yes\": must be true or false",
         "samples is an object: must be a list",
-        "unknown key \"modle\"; known are pre, model, post, handler, models, settings, limits, \
-         priority, instance_reuse, debug, oip, candidate, capture, samples",
+        "unknown key \"modle\"; known are pre, model, post, handler, models, settings, assets, \
+         limits, priority, instance_reuse, debug, oip, candidate, capture, samples",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for named in expected {
@@ -206,19 +206,21 @@ fn a_candidate_has_the_parts_of_its_pipeline() {
     assert_eq!(
         of_handler(json!({ "pre": "a", "model": "b", "traffic_percent": 1 })).unwrap_err(),
         ["pre", "model"].map(|key| format!(
-            "candidate.{key} is for a pipeline without a handler: name handler, models or settings"
+            "candidate.{key} is for a pipeline without a handler: name handler, models, settings \
+             or assets"
         ))
     );
     assert_eq!(
         of_pair(json!({ "handler": "a", "models": { "a": "b" }, "traffic_percent": 1 }))
             .unwrap_err(),
         ["handler", "models"].map(|key| format!(
-            "candidate.{key} is for a pipeline with a handler: name pre, model, post or settings"
+            "candidate.{key} is for a pipeline with a handler: name pre, model, post, settings or \
+             assets"
         ))
     );
     assert_eq!(
         of_handler(json!({ "traffic_percent": 1 })).unwrap_err(),
-        ["candidate.handler is missing: give one of handler, models and settings at least"]
+        ["candidate.handler is missing: give one of handler, models, settings and assets at least"]
     );
     let faults = of_handler(json!({ "models": { "A": "m" }, "traffic_percent": 1 })).unwrap_err();
     assert!(faults[0].starts_with("candidate.models: \"A\" is not a valid name"), "{faults:?}");

@@ -1,0 +1,98 @@
+//! `gristmill asset`: files of a tenant, which its plugins open.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgMatches, Command};
+use gristmill_core::Name;
+
+use crate::admin::{self, Admin};
+use crate::progress::{Progress, bytes_text};
+use crate::release_flags;
+
+pub(crate) fn command() -> Command {
+    let text = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("NAME").help(help)
+    };
+    Command::new("asset")
+        .about("Push and delete assets: files of a tenant, such as a price list, which its plugins open")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("push")
+                .about(
+                    "Upload a file, which is live in every pipeline that names it when the command \
+                     returns",
+                )
+                .after_help(
+                    "Examples:\n  \
+                     gristmill asset push prices.json --tenant acme --name prices\n  \
+                     gristmill put pipeline main --tenant acme 'assets={\"prices.json\": \"prices\"}'\n  \
+                     gristmill get assets --tenant acme\n\n\
+                     A pipeline names assets, as the second command does, and its plugins open them by \
+                     the names on the left. A version with which a pipeline would not answer its \
+                     samples as expected is refused.",
+                )
+                .arg(Arg::new("file").value_name("FILE").required(true).help("The file"))
+                .arg(text("tenant", "The asset's tenant").required(true))
+                .arg(text("name", "The asset's name [default: the name of the file]"))
+                .args([release_flags::skip_samples(), release_flags::wait_all()])
+                .args(admin::arguments()),
+        )
+        .subcommand(
+            Command::new("delete")
+                .about("Delete an asset that no pipeline names")
+                .arg(Arg::new("name").value_name("NAME").required(true).help("The asset's name"))
+                .arg(text("tenant", "The asset's tenant").required(true))
+                .arg(release_flags::wait_all())
+                .args(admin::arguments()),
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some(("push", matches)) => push(matches),
+        Some(("delete", matches)) => delete(matches),
+        _ => bail!("no such command; see gristmill asset --help"),
+    }
+}
+
+fn push(matches: &ArgMatches) -> Result<()> {
+    let argument = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let admin = Admin::to_change(matches)?;
+    let tenant = tenant(matches)?;
+    let file = Path::new(argument("file").context("FILE is missing")?);
+    let name = match argument("name") {
+        Some(name) => admin::name("--name", name)?,
+        None => {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            admin::name("the name of the file (--name gives another)", &name)?
+        }
+    };
+    let body = std::fs::read(file).with_context(|| file.display().to_string())?;
+    let waiting = Progress::wait(&format!("uploading {}", bytes_text(body.len() as u64)));
+    let query = release_flags::query(matches);
+    let answer = admin
+        .put(&format!("tenants/{tenant}/assets/{name}?{query}"), body)
+        .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
+    drop(waiting);
+    println!("{tenant}/{name} is live in release {}", answer["release"]);
+    Ok(())
+}
+
+fn delete(matches: &ArgMatches) -> Result<()> {
+    let name = matches.get_one::<String>("name").context("NAME is missing")?;
+    let (admin, tenant, name) =
+        (Admin::to_change(matches)?, tenant(matches)?, admin::name("NAME", name)?);
+    let query = release_flags::query(matches);
+    let answer = admin
+        .delete(&format!("tenants/{tenant}/assets/{name}?{query}"))
+        .with_context(|| format!("cannot delete {tenant}/{name}"))?;
+    println!("{tenant}/{name} is gone in release {}", answer["release"]);
+    Ok(())
+}
+
+fn tenant(matches: &ArgMatches) -> Result<Name> {
+    let tenant = matches.get_one::<String>("tenant").context("--tenant is missing")?;
+    admin::name("--tenant", tenant)
+}
