@@ -1,10 +1,12 @@
 """A transformer's encoder of two layers with seeded random weights, for benchmarks.
 
     python models/encoder/make.py target/models/encoder.onnx
+    python models/encoder/make.py target/models/encoder-texts.onnx texts
 
 What it computes means nothing; how much it computes is that of two layers of MiniLM: input `input`
 [N, 64, 384] (64 tokens, embedded), output `output` [N, 384], the mean over the tokens; 12 heads, 1536 inside of
-the feed-forward part, 3.5 million weights.
+the feed-forward part, 3.5 million weights. With `texts` a row has any number of tokens, and the input `mask`
+[N, tokens] is 1 for those that count.
 """
 
 import sys
@@ -19,8 +21,11 @@ LAYERS, TOKENS, WIDTH, HEADS, INSIDE = 2, 64, 384, 12, 1536
 
 
 class Graph:
-    def __init__(self):
+    def __init__(self, has_mask):
         self.random = np.random.default_rng(SEED)
+        # In a shape, 0 is the size that the data has.
+        self.tokens = 0 if has_mask else TOKENS
+        self.hidden = None
         self.nodes, self.constants = [], []
 
     def constant(self, values):
@@ -43,16 +48,17 @@ class Graph:
         return self.node("LayerNormalization", data, self.constant(scale), self.constant(bias), axis=-1)
 
     def heads(self, data):
-        shape = self.constant(np.array([0, TOKENS, HEADS, WIDTH // HEADS], np.int64))
+        shape = self.constant(np.array([0, self.tokens, HEADS, WIDTH // HEADS], np.int64))
         return self.node("Transpose", self.node("Reshape", data, shape), perm=[0, 2, 1, 3])
 
     def attention(self, data):
         query, key, value = (self.heads(self.linear(data, WIDTH, WIDTH)) for _ in range(3))
         scores = self.node("MatMul", query, self.node("Transpose", key, perm=[0, 1, 3, 2]))
         scale = self.constant(np.array((WIDTH // HEADS) ** -0.5, np.float32))
-        weights = self.node("Softmax", self.node("Mul", scores, scale), axis=-1)
+        scaled = self.node("Mul", scores, scale)
+        weights = self.node("Softmax", self.node("Add", scaled, self.hidden) if self.hidden else scaled, axis=-1)
         mixed = self.node("Transpose", self.node("MatMul", weights, value), perm=[0, 2, 1, 3])
-        shape = self.constant(np.array([0, TOKENS, WIDTH], np.int64))
+        shape = self.constant(np.array([0, self.tokens, WIDTH], np.int64))
         return self.linear(self.node("Reshape", mixed, shape), WIDTH, WIDTH)
 
     def gelu(self, data):
@@ -61,24 +67,46 @@ class Graph:
         error = self.node("Add", self.node("Erf", self.node("Mul", data, root)), one)
         return self.node("Mul", self.node("Mul", data, error), half)
 
+    def hide(self, mask):
+        """Give tokens that do not count a score that no other can outdo."""
+        one, large = (self.constant(np.array(value, np.float32)) for value in (1, 1e9))
+        axes = self.constant(np.array([1, 2], np.int64))
+        hidden = self.node("Mul", self.node("Sub", mask, one), large)
+        self.hidden = self.node("Unsqueeze", hidden, axes)
+
+    def masked_mean(self, data, mask):
+        last, tokens = (self.constant(np.array([axis], np.int64)) for axis in (2, 1))
+        marked = self.node("Mul", data, self.node("Unsqueeze", mask, last))
+        total = self.node("ReduceSum", marked, tokens, keepdims=0)
+        return self.node("Div", total, self.node("ReduceSum", mask, tokens, keepdims=1))
+
 
 def main():
-    path = Path(sys.argv[1])
-    graph = Graph()
+    path, has_mask = Path(sys.argv[1]), "texts" in sys.argv[2:]
+    graph = Graph(has_mask)
+    if has_mask:
+        graph.hide("mask")
     data = "input"
     for _ in range(LAYERS):
         data = graph.normalized(graph.node("Add", data, graph.attention(data)))
         inside = graph.gelu(graph.linear(data, WIDTH, INSIDE))
         data = graph.normalized(graph.node("Add", data, graph.linear(inside, INSIDE, WIDTH)))
-    mean = helper.make_node("ReduceMean", [data], ["output"], name="mean", axes=[1], keepdims=0)
+    if has_mask:
+        mean = helper.make_node("Identity", [graph.masked_mean(data, "mask")], ["output"], name="mean")
+    else:
+        mean = helper.make_node("ReduceMean", [data], ["output"], name="mean", axes=[1], keepdims=0)
     graph.nodes.append(mean)
 
     value = helper.make_tensor_value_info
+    tokens = "tokens" if has_mask else TOKENS
+    inputs = [value("input", TensorProto.FLOAT, ["N", tokens, WIDTH])]
+    if has_mask:
+        inputs.append(value("mask", TensorProto.FLOAT, ["N", tokens]))
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "encoder",
-            [value("input", TensorProto.FLOAT, ["N", TOKENS, WIDTH])],
+            inputs,
             [value("output", TensorProto.FLOAT, ["N", WIDTH])],
             graph.constants,
         ),

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{BufferPool, Model, ModelInfo, TensorInfo};
+use gristmill_core::{BufferPool, Model, ModelInfo, Padding, TensorInfo};
 
-use crate::certificate::{Certificate, Certified, RowProof};
+use crate::certificate::{Certificate, Certified, PaddingProof, RowProof};
 use crate::error::{LibraryError, LoadError, ProviderError, ProviderFailure};
 use crate::fallback::Fallback;
 use crate::health::ProviderHealth;
@@ -109,9 +109,9 @@ impl Backends {
     ///
     /// # Errors
     /// [`LoadError::NoModel`], [`LoadError::ExternalData`], [`LoadError::Package`] or
-    /// [`LoadError::TooLarge`] if the file is not a usable model; [`LoadError::Unusable`] if no
-    /// provider can run it; [`LoadError::OutOfMemory`] if one of these runs goes over the memory
-    /// limit.
+    /// [`LoadError::TooLarge`] if the file is not a usable model; [`LoadError::Padding`] if its
+    /// inputs cannot be padded as the options say; [`LoadError::Unusable`] if no provider can run
+    /// it; [`LoadError::OutOfMemory`] if one of these runs goes over the memory limit.
     pub fn load<'a>(
         &self,
         file: impl Into<ModelFile<'a>>,
@@ -153,6 +153,16 @@ impl Backends {
                 Batching::Declared => true,
             };
         }
+        let (mut padding, mut padding_proofs) = (Padding::default(), Vec::new());
+        if info.forms_batches && !options.padding.is_none() {
+            padding = options.padding.resolve(&info)?;
+            for on in &mut chain {
+                padding_proofs.push(self.padding_proof(on, &info, (options, proof), &padding)?);
+            }
+            if padding_proofs.iter().any(|proof| proof.undecided.is_some()) {
+                padding = Padding::default();
+            }
+        }
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>], sessions: &[usize]| {
             let sizes = options.warm_up_sizes(sessions);
             let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &sizes };
@@ -184,6 +194,8 @@ impl Backends {
             providers,
             staging,
             certificates,
+            padding,
+            padding_proofs,
         })
     }
 
@@ -203,21 +215,43 @@ impl Backends {
             return Certificate::Undecided { why: why.clone() };
         }
         match instances.first_mut().filter(|_| kind.is_gpu()) {
-            Some(model) => self.try_rows(kind, model.as_mut(), info, options.trial_time),
+            Some(model) => self.trial(kind, model.as_mut(), info, options.trial_time).run(),
             None => Certificate::Undecided { why: "it was not tried".into() },
         }
     }
 
-    /// Try whether its rows are independent.
-    pub(crate) fn try_rows(
+    /// Whether a loaded model's rows may be padded: the proof of the child, or one that is made
+    /// now.
+    fn padding_proof(
         &self,
-        kind: ProviderKind,
-        model: &mut dyn Model,
+        (kind, instances, _): &mut OnProvider,
         info: &ModelInfo,
+        (options, proof): (&LoadOptions, &RowProof),
+        padding: &Padding,
+    ) -> Result<PaddingProof, LoadError> {
+        let kind = *kind;
+        if let Some(made) = proof.padding.iter().find(|made| made.provider == kind) {
+            return Ok(made.clone());
+        }
+        match instances.first_mut().filter(|_| kind.is_gpu()) {
+            Some(model) => {
+                let trial = self.trial(kind, model.as_mut(), info, options.trial_time);
+                Ok(trial.run_padded(kind, padding)?)
+            }
+            None => Ok(PaddingProof::undecided(kind, "it was not tried")),
+        }
+    }
+
+    /// A trial of its rows.
+    pub(crate) fn trial<'a>(
+        &'a self,
+        kind: ProviderKind,
+        model: &'a mut dyn Model,
+        info: &'a ModelInfo,
         within: Duration,
-    ) -> Certificate {
+    ) -> Trial<'a> {
         let slack = if kind.is_gpu() { GPU_SLACK } else { 1.0 };
-        Trial { model, info, pool: &self.pool, slack, within }.run()
+        Trial { model, info, pool: &self.pool, slack, within }
     }
 
     /// One more instance of a model that is loaded on `providers`. Takes long.

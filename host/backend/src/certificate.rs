@@ -39,6 +39,21 @@ pub struct Certified {
     pub certificate: Certificate,
 }
 
+/// The outcome of testing on a provider whether rows may be padded as the configuration says. If
+/// they may not, the model is not loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaddingProof {
+    /// The provider.
+    pub provider: ProviderKind,
+    /// The largest change of a row by padding, relative to its largest element. Small changes come
+    /// from rounding.
+    pub influence: f64,
+    /// Runs of the trial.
+    pub runs: u32,
+    /// Why it is not known, if it is not. Then rows are not padded.
+    pub undecided: Option<String>,
+}
+
 /// All that is known of a model's rows before it is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RowProof {
@@ -46,6 +61,9 @@ pub struct RowProof {
     pub obstacle: Option<String>,
     /// The certificates made in a child process.
     pub certificates: Vec<Certified>,
+    /// Whether rows may be padded, if the configuration says so. Made in a child process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub padding: Vec<PaddingProof>,
 }
 
 impl RowProof {
@@ -63,6 +81,13 @@ impl RowProof {
             }
             (other, _) => other,
         }
+    }
+}
+
+impl PaddingProof {
+    /// It is not known, for this reason.
+    pub(crate) fn undecided(provider: ProviderKind, why: impl Into<String>) -> Self {
+        Self { provider, influence: 0.0, runs: 0, undecided: Some(why.into()) }
     }
 }
 

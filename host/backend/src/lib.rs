@@ -11,7 +11,8 @@
 //! runs it a first time, on inputs of `probe`; `fallback` runs each batch on the best provider that
 //! works, `breaker` says which may be tried. `prove` does the same in a child process. There it
 //! also finds out whether rows may share batches: `rows` follows them through the graph, and
-//! `trial` runs made-up ones. A `certificate` is the outcome.
+//! `trial` runs made-up ones, also padded if the configuration says that they may be. A
+//! `certificate` is the outcome.
 //!
 //! Invariant: an `ort` value is never cloned, and never bound as an input, because binding may
 //! clone it. In 2.0.0-rc.15 a clone deadlocks in `ort`'s identity session.
@@ -46,7 +47,7 @@ mod trial;
 mod warm_up;
 
 pub use backends::Backends;
-pub use certificate::{Certificate, Certified, RowProof};
+pub use certificate::{Certificate, Certified, PaddingProof, RowProof};
 pub use error::{LibraryError, LibraryFault, LoadError, NotOnnx, ProviderError, ProviderFailure};
 pub use health::ProviderHealth;
 pub use library::LibrarySearch;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
-use gristmill_core::{BufferPool, Model, ModelInfo};
+use gristmill_core::{BufferPool, Model, ModelInfo, Padding};
 
-use crate::certificate::Certified;
+use crate::certificate::{Certified, PaddingProof};
 use crate::health::ProviderHealth;
 use crate::memory::SessionMemory;
 
@@ -27,6 +27,11 @@ pub struct LoadedModel {
     pub staging: BufferPool,
     /// Whether its rows are independent on each provider. Empty if that was not asked.
     pub certificates: Vec<Certified>,
+    /// How rows are padded. None if that was not asked, or is not proven on each provider.
+    pub padding: Padding,
+    /// Whether rows may be padded on each provider. Empty if that was not asked, or if requests
+    /// share no batches.
+    pub padding_proofs: Vec<PaddingProof>,
 }
 
 impl LoadedModel {

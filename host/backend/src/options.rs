@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use gristmill_core::PaddingSpec;
 use serde::{Deserialize, Serialize};
 
 /// The name of ONNX Runtime as a backend.
@@ -113,7 +114,10 @@ pub struct LoadOptions {
     pub warm_up: Option<Vec<usize>>,
     /// Whether requests may share batches.
     pub batching: Batching,
-    /// The time that testing the independence of its rows may take on a provider.
+    /// How rows of different lengths may be padded. It is used only if requests share batches.
+    pub padding: PaddingSpec,
+    /// The time that testing the independence of its rows may take on a provider; testing whether
+    /// they may be padded may take as long.
     pub trial_time: Duration,
 }
 
@@ -153,6 +157,7 @@ impl Default for LoadOptions {
             allowed_batch_sizes: Vec::new(),
             warm_up: None,
             batching: Batching::Proven,
+            padding: PaddingSpec::default(),
             trial_time: TRIAL_TIME,
         }
     }

@@ -4,7 +4,7 @@ use gristmill_core::ModelErrorKind;
 
 use crate::backends::Backends;
 use crate::beliefs::Compared;
-use crate::certificate::{Certificate, Certified, RowProof};
+use crate::certificate::{Certificate, Certified, PaddingProof, RowProof};
 use crate::error::{LoadError, ProviderFailure};
 use crate::inspect::{decode, inspect};
 use crate::options::{Batching, LoadOptions, ProviderKind};
@@ -31,8 +31,9 @@ const NO_END: &str = "the trial of its rows needed more time or memory than a ch
 
 impl Backends {
     /// Load a model on the processor and run it once. If its batches are to be proven, and
-    /// `options` give time for it, also find out whether its rows are independent. If not all
-    /// `sizes` are fixed, choose the others. The process must have set its own limits before.
+    /// `options` give time for it, also find out whether its rows are independent, and whether they
+    /// may be padded as the options say. If not all `sizes` are fixed, choose the others. The
+    /// process must have set its own limits before.
     ///
     /// # Errors
     /// As for [`load`](Self::load).
@@ -89,12 +90,22 @@ impl Backends {
             let is_tried = has_open_rows && options.batching.is_proven();
             let mut certificate = is_tried.then(|| match options.trial_time.is_zero() {
                 true => Certificate::Undecided { why: NO_END.into() },
-                false => self.try_rows(kind, model.as_mut(), &loaded.info, options.trial_time),
+                false => self.trial(kind, model.as_mut(), &loaded.info, options.trial_time).run(),
             });
             let is_independent = proven.rows.obstacle.is_none()
                 && certificate.as_ref().is_some_and(Certificate::is_independent);
             let forms_batches =
                 is_independent || has_open_rows && options.batching == Batching::Declared;
+            if !options.padding.is_none() {
+                let padding = options.padding.resolve(&loaded.info)?;
+                if forms_batches {
+                    let trial = self.trial(kind, model.as_mut(), &loaded.info, options.trial_time);
+                    proven.rows.padding.push(match options.trial_time.is_zero() {
+                        true => PaddingProof::undecided(kind, NO_END),
+                        false => trial.run_padded(kind, &padding)?,
+                    });
+                }
+            }
             if let Some(fixed) = sizes.filter(|_| !on_gpu && proven.sizing.is_none()) {
                 let (source, inspected) = (&source, &inspected);
                 let subject = Subject {

@@ -4,7 +4,10 @@
 //! parts and in large batches. Each output of a row must be that of the row alone (`Likeness`).
 //! `values` makes the rows up. A trial can show that rows depend on each other. It cannot prove
 //! that they never do, so the graph is looked at, too (`rows`).
+//!
+//! `padding` tries in the same way whether rows may be padded.
 
+mod padding;
 mod values;
 
 use std::time::{Duration, Instant};
@@ -83,18 +86,21 @@ impl Trial<'_> {
         match outcome {
             Ok(()) => Certificate::Independent { influence, runs },
             Err(Ends::Dependent(why)) => Certificate::Dependent { why },
-            Err(Ends::Unclear(why)) => Certificate::Undecided { why },
-            Err(Ends::Failed(error)) => {
-                let why = format!("it fails on rows that are made up: {}", error.text);
-                Certificate::Undecided { why }
-            }
-            Err(Ends::Late) => {
-                let why = format!(
-                    "the trial ended after {} ms and {runs} runs: raise batch_proof_ms",
-                    within.as_millis()
-                );
-                Certificate::Undecided { why }
-            }
+            Err(ends) => Certificate::Undecided { why: ends.text(within, runs) },
+        }
+    }
+}
+
+impl Ends {
+    /// The reason, for a trial that may take the time `within` and made so many `runs`.
+    fn text(self, within: Duration, runs: u32) -> String {
+        match self {
+            Self::Dependent(why) | Self::Unclear(why) => why,
+            Self::Failed(error) => format!("it fails on rows that are made up: {}", error.text),
+            Self::Late => format!(
+                "the trial ended after {} ms and {runs} runs: raise batch_proof_ms",
+                within.as_millis()
+            ),
         }
     }
 }

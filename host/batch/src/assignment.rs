@@ -38,6 +38,8 @@ pub(crate) struct AssignedInstance {
 pub(crate) struct Finished {
     pub(crate) batch: Batch,
     pub(crate) rows: usize,
+    /// The key of its shape, with the largest bucket. None if nothing ran.
+    pub(crate) shape_key: Option<u64>,
     pub(crate) assigned: AssignedInstance,
     /// The figures of the run from which the lane learns. None if it has learned from them already,
     /// or if nothing ran.
@@ -56,16 +58,18 @@ impl Assignment {
         let ran = batch.run(&mut assigned.instance, stager, sharing);
         // A task that leads runs it in a turn of its connection.
         charged_elsewhere(Duration::from_nanos(turn.took()));
-        if let Some(Ran { times, bisections, .. }) = &ran {
+        if let Some(Ran { times, bisections, elements, .. }) = &ran {
             let tenant_rows = batch.tenant_rows();
             let (tenants, at) = (tenant_rows.len(), sync::time_of_day());
-            let bisections = *bisections;
-            let counted = CountedBatch { tenant_rows: &tenant_rows, times, bisections, at };
+            let (bisections, elements) = (*bisections, *elements);
+            let counted =
+                CountedBatch { tenant_rows: &tenant_rows, times, bisections, elements, at };
             tally.recent().count_batch(&counted);
             drop(tenant_rows);
             batch.tenants = tenants;
         }
-        Finished { rows: batch.rows(), batch, assigned, ran, should_wait: false }
+        let (rows, shape_key) = (batch.rows(), batch.shape_key());
+        Finished { rows, shape_key, batch, assigned, ran, should_wait: false }
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use self::run::Ran;
 use self::run::{Outputs, Run};
 use crate::error::SubmitError;
 use crate::job::Job;
-use crate::policy::{Entry, Taken, rows_of};
+use crate::policy::{Entry, Taken, joined_key, rows_of};
 use crate::running::Instance;
 use crate::served::{Served, Times};
 use crate::sharing::Sharing;
@@ -70,6 +70,11 @@ impl Batch {
 
     pub(crate) fn rows(&self) -> usize {
         rows_of(self.requests())
+    }
+
+    /// The key of its shape: that of its requests, with the largest bucket among them.
+    pub(crate) fn shape_key(&self) -> Option<u64> {
+        self.requests().iter().map(|entry| entry.shape_key).reduce(joined_key)
     }
 
     /// The rows of each tenant, in the order in which the tenants first appear.
@@ -157,6 +162,9 @@ impl Batch {
         let copied = stager.copies(requests, self.padding);
         let took = if was_staged { self.staging_time } else { ran.times.input };
         ran.staging_time = copied.then_some(took);
+        if !self.are_alone {
+            ran.elements = stager.elements(requests);
+        }
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
     }

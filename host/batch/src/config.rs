@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use gristmill_core::Padding;
+
 /// The limits of a lane and the rules for its batches. The caller validates it: sizes and limits
 /// must be at least 1, and preferred sizes must ascend and be at most the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,9 @@ pub struct LaneConfig {
     /// padded to the next of them. Empty: any size. A lane clears them if rows form no batches, or
     /// if an input has texts.
     pub allowed_batch_sizes: Vec<usize>,
+    /// How requests with rows of different lengths share batches, as was proven. A lane clears it
+    /// if rows form no batches.
+    pub padding: Padding,
     /// How long a request may wait for others while an instance is idle. Zero: it does not wait.
     pub max_queue_delay: Duration,
     /// One queue policy for each priority level, at least one. The first is for the highest level.
@@ -83,6 +88,7 @@ impl LaneConfig {
             max_batch_size,
             preferred_batch_sizes: Vec::new(),
             allowed_batch_sizes: Vec::new(),
+            padding: Padding::default(),
             max_queue_delay: Duration::ZERO,
             levels: vec![QueuePolicy::default()],
             default_level: 0,

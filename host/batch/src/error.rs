@@ -84,6 +84,27 @@ pub enum RunError {
         /// Rows of one of its outputs.
         rows_out: usize,
     },
+    /// An output does not have the length to which its inputs were padded.
+    #[error(
+        "model failed: dimension {axis} of an output is {actual} for inputs that were padded to \
+         {padded}, see pad and cut"
+    )]
+    Length {
+        /// The dimension that is cut.
+        axis: usize,
+        /// The length of the inputs.
+        padded: usize,
+        /// The dimension's size.
+        actual: usize,
+    },
+    /// The rows together would need too many bytes of padding. Parts of them run.
+    #[error("padding these rows to one length takes {bytes} bytes: the limit is {max}")]
+    Padding {
+        /// Bytes of padding.
+        bytes: usize,
+        /// Maximum bytes.
+        max: usize,
+    },
     /// An output has no rows, so it cannot be divided among the requests.
     #[error("model failed: an output cannot be split by rows")]
     Indivisible,

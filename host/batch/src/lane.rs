@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BatchRecord, BufferPool, Deadline, Model, ModelInfo, ModelUse, Name, NamedTensor, Receipt,
-    rows_of,
+    BatchRecord, BufferPool, Deadline, Model, ModelInfo, ModelUse, Name, NamedTensor, Padding,
+    Receipt, rows_of,
 };
 use smallvec::SmallVec;
 
@@ -144,6 +144,7 @@ impl Lane {
             // Each request is a batch of its own. Its dimension 0 may have any size.
             config.max_batch_size = 1;
             config.preferred_batch_sizes.clear();
+            config.padding = Padding::default();
         }
         // The size of texts is not bounded, so padding would not be, either.
         if !info.forms_batches || info.has_texts() {
@@ -161,12 +162,12 @@ impl Lane {
     }
 
     /// A lane with other settings over the same queue, instances and counters. The queue follows
-    /// them once they are [put in force](Self::put_in_force). Five settings stay as they are,
+    /// them once they are [put in force](Self::put_in_force). Six settings stay as they are,
     /// because queued requests or the instances depend on them: `max_batch_size`,
-    /// `allowed_batch_sizes`, `rows_are_declared`, `leads` and `lost_after`.
+    /// `allowed_batch_sizes`, `padding`, `rows_are_declared`, `leads` and `lost_after`.
     pub fn with_config(&self, mut config: LaneConfig) -> Self {
         let LaneConfig { max_batch_size, rows_are_declared, leads, lost_after, .. } = self.config;
-        let allowed_batch_sizes = self.config.allowed_batch_sizes.clone();
+        let LaneConfig { allowed_batch_sizes, padding, .. } = self.config.clone();
         config.preferred_batch_sizes.retain(|size| *size <= max_batch_size);
         if !self.info.forms_batches {
             config.preferred_batch_sizes.clear();
@@ -174,6 +175,7 @@ impl Lane {
         let config = LaneConfig {
             max_batch_size,
             allowed_batch_sizes,
+            padding,
             rows_are_declared,
             leads,
             lost_after,
@@ -289,7 +291,10 @@ impl Lane {
         // The proof of rows supposes that no dimension is empty.
         let is_empty = inputs.iter().any(|input| input.tensor.shape().contains(&0));
         let is_lone = !optional.is_empty() || is_empty;
-        let shape_key = if is_lone { keys.lone() } else { keys.of(&inputs, apart) };
+        let shape_key = match is_lone {
+            true => keys.lone(),
+            false => keys.of(&inputs, &self.config.padding, apart),
+        };
         let arrival = Arrival {
             tenant: &submission.tenant,
             weight: submission.weight,

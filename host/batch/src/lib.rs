@@ -11,8 +11,9 @@
 //! - `policy` decides which requests share a batch, and knows no clock, thread or tensor;
 //!   `service_time` learns how long batches take; `running` lists the batches that run now;
 //! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `stager` copies
-//!   its inputs together; `split` cuts requests that are larger than a batch; `job` is a request in
-//!   a batch, and `ticket` carries the answer back;
+//!   its inputs together, fills short rows up and cuts their outputs back; `split` cuts requests
+//!   that are larger than a batch; `job` is a request in a batch, and `ticket` carries the answer
+//!   back;
 //! - `tally` counts, `statistics` are its figures, `pending` counts each request when it ends;
 //! - `rehearsal` is a lane by the same rules in which nothing runs, for predictions;
 //! - `sync` has the locks, the threads and the clock, so that tests can run the threads in many
@@ -62,5 +63,5 @@ pub use leader::LED_BATCHES_MAX;
 pub use policy::Full;
 pub use rehearsal::{Lead, Rehearsal};
 pub use served::Times;
-pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
+pub use statistics::{BatchStatistics, Counters, Elements, LaneStatistics, MixedBatch};
 pub use upkeep::{LOST_RUNS_MAX, Refusal, Replace, ReplaceError, Upkeep};

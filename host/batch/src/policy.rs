@@ -6,9 +6,10 @@
 //! goes first (`fair_queue`). A batch has one shape, that of its first request. Requests of other
 //! shapes keep their place in the queue.
 //!
-//! `limits` bounds the queue. `closed_loop` and `gather` wait a moment for expected requests; if
-//! that does not pay, a `trial` decides when they try again. `shape` decides which requests fit one
-//! batch.
+//! A batch with room left also takes requests that can be padded to its shape, if that is cheaper
+//! (`raising`). `limits` bounds the queue. `closed_loop` and `gather` wait a moment for expected
+//! requests; if that does not pay, a `trial` decides when they try again. `shape` decides which
+//! requests fit one batch, and `forming` is a batch on its way.
 //!
 //! Invariants: a queued request comes out once: in a batch, as expired or as gone. A batch never
 //! has more rows than the maximum. Requests of one tenant, level and shape keep their order.
@@ -16,8 +17,10 @@
 mod closed_loop;
 mod entry;
 mod fair_queue;
+mod forming;
 mod gather;
 mod limits;
+mod raising;
 mod shape;
 mod trial;
 
@@ -30,11 +33,14 @@ use crate::service_time::ServiceTime;
 use closed_loop::{ClosedLoop, QueueRows};
 use entry::QueuedEntry;
 pub(crate) use entry::{Entry, Size, Taken, rows_of};
-use fair_queue::{FairQueue, Forming};
+use fair_queue::FairQueue;
+use forming::Forming;
 pub(crate) use gather::Gather;
 pub use limits::Full;
 use limits::Usage;
-pub(crate) use shape::{ShapeKeys, is_lone};
+use raising::Raising;
+pub(crate) use shape::{ShapeKeys, is_lone, joined_key};
+use shape::{buckets_in, is_padded_to};
 
 /// When the queue has a batch for an idle instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,7 @@ pub(crate) struct Policy<T> {
     usage: Usage,
     tiers: Vec<FairQueue<T>>,
     closed_loop: ClosedLoop,
+    raising: Raising,
 }
 
 /// The queued rows of one shape.
@@ -71,7 +78,13 @@ struct ShapeRows {
 impl<T> Policy<T> {
     pub(crate) fn new(config: LaneConfig) -> Self {
         let tiers = (0..config.levels.len() * 2).map(|_| FairQueue::default()).collect();
-        Self { config, usage: Usage::default(), tiers, closed_loop: ClosedLoop::default() }
+        Self {
+            config,
+            usage: Usage::default(),
+            tiers,
+            closed_loop: ClosedLoop::default(),
+            raising: Raising::default(),
+        }
     }
 
     /// Apply other settings. Returns whether they differ from those before. Requests in a level
@@ -132,6 +145,11 @@ impl<T> Policy<T> {
             return Err(Full::Tenant { queued: shapes, max: TENANT_SHAPES_MAX, unit: "shapes" });
         }
         self.usage.has_room(tenant, size, &self.config)
+    }
+
+    /// A batch of this shape with `rows` rows took so long.
+    pub(crate) fn learn(&mut self, shape_key: u64, rows: usize, time: Duration) {
+        self.raising.observe(shape_key, rows, time);
     }
 
     /// Put each request into a batch of its own.
@@ -208,7 +226,7 @@ impl<T> Policy<T> {
         self.closed_loop.end(self.usage.rows());
         let share = share_of(self.usage.rows(), idle, service);
         let (ready, room_of) = self.ready_shapes(now, share);
-        let Self { config, usage, tiers, .. } = self;
+        let Self { config, usage, tiers, raising, .. } = self;
         let verdict = |entry: &Entry<T>, queued_rows: usize| {
             // A request that waits alone is served in any case. If it were not, the lane would
             // never learn that batches became faster after a slow one.
@@ -230,9 +248,22 @@ impl<T> Policy<T> {
         for index in 0..tiers.len() {
             tiers[index].fill(&mut forming);
             // Only the first tier of a level delays requests, so there is a next tier.
-            for mut queued in forming.delayed.drain(..) {
-                (queued.entry.timeout, queued.since) = (None, now);
-                tiers[index + 1].push(queued);
+            forming.take_delayed(now).into_iter().for_each(|queued| tiers[index + 1].push(queued));
+        }
+        // With another idle instance, they run side by side with this batch.
+        let may_raise = |key: &u64| idle < 2 && forming.room > 0 && buckets_in(*key).is_some();
+        let Some(larger) = forming.shape.filter(may_raise) else { return };
+        let mut smaller = shapes_of(tiers);
+        smaller.retain(|shape| is_padded_to(shape.key, larger));
+        smaller.sort_by_key(|shape| shape.oldest);
+        for ShapeRows { key, rows, .. } in smaller {
+            let taken = rows_of(&forming.taken.batch);
+            if rows > forming.room || !raising.pays((larger, taken), (key, rows)) {
+                continue;
+            }
+            for index in 0..tiers.len() {
+                tiers[index].fill_with(key, &mut forming);
+                forming.take_delayed(now).into_iter().for_each(|one| tiers[index + 1].push(one));
             }
         }
     }
@@ -322,18 +353,23 @@ impl<T> Policy<T> {
     }
 
     fn shapes(&self) -> Vec<ShapeRows> {
-        let mut shapes: Vec<ShapeRows> = Vec::new();
-        for (key, rows, oldest) in self.tiers.iter().flat_map(FairQueue::shapes) {
-            match shapes.iter_mut().find(|shape| shape.key == key) {
-                Some(shape) => {
-                    shape.rows += rows;
-                    shape.oldest = shape.oldest.min(oldest);
-                }
-                None => shapes.push(ShapeRows { key, rows, oldest }),
-            }
-        }
-        shapes
+        shapes_of(&self.tiers)
     }
+}
+
+/// The queued rows of each shape.
+fn shapes_of<T>(tiers: &[FairQueue<T>]) -> Vec<ShapeRows> {
+    let mut shapes: Vec<ShapeRows> = Vec::new();
+    for (key, rows, oldest) in tiers.iter().flat_map(FairQueue::shapes) {
+        match shapes.iter_mut().find(|shape| shape.key == key) {
+            Some(shape) => {
+                shape.rows += rows;
+                shape.oldest = shape.oldest.min(oldest);
+            }
+            None => shapes.push(ShapeRows { key, rows, oldest }),
+        }
+    }
+    shapes
 }
 
 /// The rows that one of `idle` instances takes of so many that are queued. It is all of them if

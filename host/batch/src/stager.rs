@@ -1,16 +1,23 @@
-//! The inputs of a batch: those of its requests, copied together into pooled buffers, and padded to
-//! the next allowed size with copies of the last row.
+//! The inputs of a batch: those of its requests, copied together into pooled buffers, and padded.
+//!
+//! If rows have different lengths, each is filled up to the bucket of the longest
+//! (`core::Padding`), and outputs are cut back to the length of each request. Requests of one
+//! length are not filled up: a request that runs alone costs as much as its rows, and gets the
+//! model's own answer. The number of rows is padded to the next allowed size with copies of the
+//! last row.
 
 use std::iter::repeat_n;
 
-use gristmill_core::{BufferPool, Tensor};
+use gristmill_core::{BufferPool, CutOutput, Fill, Lengths, NamedTensor, Padding, Tensor};
 
 use crate::error::RunError;
 use crate::job::Job;
 use crate::policy::{Entry, rows_of};
+use crate::statistics::Elements;
 
-/// Maximum bytes of padding. A batch that would need more runs as it is: the rows are large then,
-/// and clients choose how large.
+/// Maximum bytes of padding. A batch that would need more rows runs as it is, and one whose rows
+/// would have to be filled up by more runs in parts: the rows are large then, and clients choose
+/// how large.
 const PADDING_BYTES_MAX: usize = 256 << 20;
 
 /// Copies batches together.
@@ -18,6 +25,8 @@ pub(crate) struct Stager {
     pub(crate) pool: BufferPool,
     /// The allowed sizes of batches, ascending. Empty if any size is allowed.
     pub(crate) sizes: Vec<usize>,
+    /// How rows of different lengths are padded.
+    pub(crate) padding: Padding,
 }
 
 impl Stager {
@@ -30,7 +39,7 @@ impl Stager {
     /// many rows of `padding`.
     ///
     /// # Errors
-    /// The requests do not fit together. `staged` stays empty.
+    /// The requests do not fit together, or need too much padding. `staged` stays empty.
     pub(crate) fn stage(
         &self,
         requests: &[Entry<Job>],
@@ -38,14 +47,25 @@ impl Stager {
         staged: &mut Vec<Tensor>,
     ) -> Result<(), RunError> {
         let Some(last) = requests.last() else { return Ok(()) };
+        let lengths = self.lengths(requests);
+        if let Some(lengths) = &lengths {
+            let bytes = self.filling_bytes(requests, padding, lengths);
+            if bytes > PADDING_BYTES_MAX {
+                return Err(RunError::Padding { bytes, max: PADDING_BYTES_MAX });
+            }
+        }
         for (index, input) in last.item.inputs.iter().enumerate() {
             let parts = requests.iter().map(|entry| &entry.item.inputs[index].tensor);
             let row = match padding {
                 0 => None,
                 _ => input.tensor.slice_rows(last.rows - 1..last.rows),
             };
-            let rows = row.iter().flat_map(|row| repeat_n(row, padding));
-            match Tensor::stack(&self.pool, parts.chain(rows)) {
+            let parts = parts.chain(row.iter().flat_map(|row| repeat_n(row, padding)));
+            let stacked = match self.fill(index, lengths.as_ref()) {
+                Some(fill) => Tensor::stack_filled(&self.pool, parts, fill),
+                None => Tensor::stack(&self.pool, parts),
+            };
+            match stacked {
                 Ok(stacked) => staged.push(stacked),
                 Err(error) => {
                     staged.clear();
@@ -67,12 +87,106 @@ impl Stager {
         let (Some(next), Some(last)) = (next, requests.last()) else { return 0 };
         let inputs = last.item.inputs.iter();
         let last_bytes: usize = inputs.map(|input| input.tensor.as_bytes().len()).sum();
-        // Rows are as large as each other: only like ones share a batch.
+        // Rows are as large as each other, or filled up: only like ones share a batch.
         let row_bytes = last_bytes / last.rows.max(1);
         let padding = next - rows;
         if last.rows == 0 || row_bytes.saturating_mul(padding) > PADDING_BYTES_MAX {
             return 0;
         }
         padding
+    }
+
+    /// The lengths to which `requests` are filled up, so that they fit together. None if all have
+    /// the same length, or if they are not padded.
+    pub(crate) fn lengths(&self, requests: &[Entry<Job>]) -> Option<Lengths> {
+        let (first, others) = requests.split_first()?;
+        let first = self.padding.lengths_of(&first.item.inputs)?;
+        let (mut longest, mut differ) = (first.clone(), false);
+        for other in others {
+            let lengths = self.padding.lengths_of(&other.item.inputs)?;
+            differ |= lengths != first;
+            for (longest, length) in longest.iter_mut().zip(lengths) {
+                *longest = length.max(*longest);
+            }
+        }
+        if differ { self.padding.padded(&longest) } else { None }
+    }
+
+    /// Check that the outputs that are cut back have the `lengths` of their inputs.
+    ///
+    /// # Errors
+    /// [`RunError::Length`].
+    pub(crate) fn check_lengths(
+        &self,
+        outputs: &[Tensor],
+        lengths: &Lengths,
+    ) -> Result<(), RunError> {
+        for CutOutput { output, axis, length } in &self.padding.outputs {
+            let size = outputs.get(*output).and_then(|output| output.shape().get(*axis).copied());
+            let (actual, padded, axis) = (size.unwrap_or(1), lengths[*length], *axis);
+            if actual != padded {
+                return Err(RunError::Length { axis, padded, actual });
+            }
+        }
+        Ok(())
+    }
+
+    /// Cut the outputs of a request's rows, which were filled up, back to its length. None if they
+    /// cannot be cut.
+    pub(crate) fn cut(
+        &self,
+        request: &Entry<Job>,
+        mut outputs: Vec<Tensor>,
+    ) -> Option<Vec<Tensor>> {
+        let lengths = self.padding.lengths_of(&request.item.inputs)?;
+        for cut in &self.padding.outputs {
+            let output = outputs.get_mut(cut.output)?;
+            *output = output.cut(&self.pool, cut.axis, *lengths.get(cut.length)?)?;
+        }
+        Some(outputs)
+    }
+
+    /// The elements of the inputs that may be padded, if `requests` run together.
+    pub(crate) fn elements(&self, requests: &[Entry<Job>]) -> Elements {
+        let filled = self.lengths(requests);
+        let mut elements = Elements::default();
+        for (index, length) in self.padding.lengths.iter().enumerate() {
+            for padded in &length.inputs {
+                for entry in requests {
+                    let Some(input) = entry.item.inputs.get(padded.input) else { continue };
+                    let tensor = &input.tensor;
+                    let real: usize = tensor.shape().iter().product();
+                    let length = tensor.shape().get(padded.axis).copied().unwrap_or_default();
+                    let filled = filled.as_ref().map_or(length, |filled| filled[index]);
+                    let whole = real / length.max(1) * filled;
+                    elements.real += real as u64;
+                    elements.padding += whole.saturating_sub(real) as u64;
+                }
+            }
+        }
+        elements
+    }
+
+    /// How an input is filled up, if it is.
+    fn fill(&self, input: usize, lengths: Option<&Lengths>) -> Option<Fill<'_>> {
+        let (length, padded) = self.padding.of_input(input)?;
+        let size = *lengths?.get(length)?;
+        Some(Fill { axis: padded.axis, size, element: &padded.element })
+    }
+
+    /// The bytes that fill the rows of `requests`, and so many rows of `padding`, up to `lengths`.
+    fn filling_bytes(&self, requests: &[Entry<Job>], padding: usize, lengths: &Lengths) -> usize {
+        let Some(last) = requests.last() else { return 0 };
+        let rows = rows_of(requests) + padding;
+        let bytes = |(index, input): (usize, &NamedTensor)| {
+            let fill = self.fill(index, Some(lengths))?;
+            let (rows_before, shape) = (input.tensor.rows().max(1), input.tensor.shape());
+            let place = input.tensor.as_bytes().len() / rows_before / shape[fill.axis].max(1);
+            let real =
+                requests.iter().map(|entry| entry.item.inputs[index].tensor.as_bytes().len());
+            let whole = place.saturating_mul(fill.size).saturating_mul(rows);
+            Some(whole.saturating_sub(real.sum()))
+        };
+        last.item.inputs.iter().enumerate().filter_map(bytes).fold(0, usize::saturating_add)
     }
 }

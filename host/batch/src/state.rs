@@ -151,7 +151,11 @@ impl LaneShared {
         Self {
             sharing: Sharing::new(name.clone(), config),
             name,
-            stager: Stager { pool, sizes: config.allowed_batch_sizes.clone() },
+            stager: Stager {
+                pool,
+                sizes: config.allowed_batch_sizes.clone(),
+                padding: config.padding.clone(),
+            },
             instances: count,
             upkeep,
             tally: Tally::default(),

@@ -32,6 +32,8 @@ pub struct LaneStatistics {
     pub given_up: u64,
     /// How many of these did not end, so that their instances were given up.
     pub lost: u64,
+    /// Elements of the inputs that may be padded.
+    pub elements: Elements,
     /// Batches that held rows of more than one tenant.
     pub mixed_batches: u64,
     /// The most recent of them.
@@ -78,6 +80,15 @@ pub struct BatchStatistics {
     pub count: u64,
     /// The times, summed over the batches.
     pub times: Times,
+}
+
+/// Elements of the inputs that may be padded, in batches that ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Elements {
+    /// Elements of requests.
+    pub real: u64,
+    /// Elements that filled rows up to the length of others.
+    pub padding: u64,
 }
 
 /// A batch that held rows of several tenants.
@@ -141,6 +152,7 @@ pub(crate) struct CountedBatch<'a> {
     pub(crate) times: &'a Times,
     /// How often it was cut in half.
     pub(crate) bisections: u64,
+    pub(crate) elements: Elements,
     /// When it ended, by the time of day.
     pub(crate) at: SystemTime,
 }
@@ -156,9 +168,11 @@ pub(crate) struct CountedRequest<'a> {
 
 impl LaneStatistics {
     pub(crate) fn count_batch(&mut self, batch: &CountedBatch<'_>) {
-        let CountedBatch { tenant_rows, times, bisections, at } = *batch;
+        let CountedBatch { tenant_rows, times, bisections, elements, at } = *batch;
         let rows = tenant_rows.iter().map(|(_, rows)| rows).sum();
         self.bisections += bisections;
+        self.elements.real += elements.real;
+        self.elements.padding += elements.padding;
         self.total.count_batch(rows, times, at);
         for (tenant, rows) in tenant_rows {
             self.of(tenant).count_batch(*rows, times, at);
@@ -184,6 +198,8 @@ impl LaneStatistics {
             (&mut self.refused, later.refused),
             (&mut self.refused_early, later.refused_early),
             (&mut self.bisections, later.bisections),
+            (&mut self.elements.real, later.elements.real),
+            (&mut self.elements.padding, later.elements.padding),
             (&mut self.given_up, later.given_up),
             (&mut self.lost, later.lost),
             (&mut self.mixed_batches, later.mixed_batches),

@@ -45,14 +45,16 @@ mod tests {
 
     use super::*;
     use crate::served::{Served, Times};
-    use crate::statistics::{CountedBatch, CountedRequest};
+    use crate::statistics::{CountedBatch, CountedRequest, Elements};
 
     fn count(tally: &Tally, tenants: [&Name; 2]) {
         let (times, served) =
             (Times { run: Duration::from_millis(2), ..Times::default() }, Served::default());
         let tenant_rows = [(tenants[0], 2), (tenants[1], 3)];
         let at = SystemTime::now();
-        let batch = CountedBatch { tenant_rows: &tenant_rows, times: &times, bisections: 1, at };
+        let elements = Elements { real: 7, padding: 3 };
+        let batch =
+            CountedBatch { tenant_rows: &tenant_rows, times: &times, bisections: 1, elements, at };
         tally.recent().count_batch(&batch);
         for (tenant, served) in [(tenants[0], Some(&served)), (tenants[1], None)] {
             let time = Duration::from_millis(5);
@@ -81,6 +83,7 @@ mod tests {
         assert_eq!(texts[0], texts[1]);
         let figures = read_often.read();
         assert_eq!((figures.total.rows, figures.mixed_batches, figures.bisections), (100, 20, 20));
+        assert_eq!(figures.elements, Elements { real: 140, padding: 60 });
         assert_eq!((figures.tenants[&a].success, figures.tenants[&b].fail), (20, 20));
         assert_eq!(figures.total.batches[&5].times.run, Duration::from_millis(40));
         assert_eq!(figures.recent_mixed.len(), 8);

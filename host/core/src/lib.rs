@@ -30,6 +30,7 @@ mod name;
 mod named;
 mod not_json;
 mod opaque;
+mod padding;
 mod pool;
 mod rate;
 mod receipt;
@@ -66,6 +67,10 @@ pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};
 pub use not_json::{NotJson, json_token};
 pub use opaque::Opaque;
+pub use padding::{
+    BUCKETS_MAX, CutOutput, CutSpec, Element, LENGTHS_MAX, Lengths, PadSpec, PadValue, PaddedInput,
+    PaddedLength, Padding, PaddingFault, PaddingSpec,
+};
 pub use pool::BufferPool;
 pub use rate::{Exhausted, Rate, RateLimit, Remaining};
 pub use receipt::{Outcome, Receipt, Record, Sink, Subject};
@@ -73,6 +78,7 @@ pub use requests::{Progress, Requests, Tracked, Underway};
 pub use shards::Shards;
 pub use span::{CallUsage, ModelRun, PluginCall, Span, Step};
 pub use stages::{Stage, Stages};
+pub use tensor::lengths::Fill;
 pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};
 pub use turn::Turn;

@@ -1,4 +1,8 @@
 //! Tensors: a dtype, a shape, and a range of a shared buffer.
+//!
+//! `lengths` fills a dimension up and cuts it back.
+
+pub(crate) mod lengths;
 
 use std::ops::Range;
 use std::str::Utf8Error;

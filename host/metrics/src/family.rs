@@ -113,6 +113,8 @@ families! {
         "The model's max_batch_size.";
     BATCH_MIXED Counter "gristmill.batch.mixed" ["{batch}"] (model, version)
         "Batches with rows of several tenants.";
+    BATCH_ELEMENTS Counter "gristmill.batch.elements" ["{element}"] (model, version, kind)
+        "Elements of the inputs that `pad` names, in the batches that ran: those of requests (real), and those that filled rows up (padding).";
     MODEL_TIME Counter "gristmill.model.time" ["s"] (model, version, part)
         "Time of the batches that ran: copying inputs together (input), the model (run), taking outputs apart (output).";
     MODEL_REQUESTS Counter "gristmill.model.requests" ["{request}"] (model, version, outcome)

@@ -34,7 +34,7 @@ pub use evaluation::{
     AbortBounds, Comparison, Difference, Evaluation, EvaluationReport, Observed, ShadowTally,
     VariantTally,
 };
-pub use gristmill_backend::{Certificate, Certified, ProviderHealth, Sizing};
+pub use gristmill_backend::{Certificate, Certified, PaddingProof, ProviderHealth, Sizing};
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
 pub use mismatch::{Mismatch, Mismatches};
 pub use model::{Format, ModelState, ServedModel, TensorNotes};

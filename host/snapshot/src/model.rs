@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gristmill_backend::{Certified, ProviderHealth, Sizing};
+use gristmill_backend::{Certified, PaddingProof, ProviderHealth, Sizing};
 use gristmill_batch::Lane;
 use gristmill_core::Digest;
 
@@ -58,6 +58,8 @@ pub struct ServedModel {
     pub file_bytes: u64,
     /// Whether its rows are independent on each provider. Empty if that was not asked.
     pub certificates: Arc<[Certified]>,
+    /// Whether its rows may be padded on each provider. Empty if that was not asked.
+    pub padding_proofs: Arc<[PaddingProof]>,
     /// Its instances, the threads of a run and the most rows of a batch.
     pub sizes: Arc<Sizing>,
     /// Warnings for the operator who put the model.

@@ -72,8 +72,9 @@ pub use release::format::Head;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
 pub use release::log_error::LogError;
 pub use release::model_config::{
-    BatchingSpec, FormatSpec, GraphOptimizationSpec, InputSpec, LABELS_MAX, LabelFiles, Labels,
-    ModelConfig, OutputSpec, ProviderName, QueuePolicySpec, SizeSpec, Sizes, TimeoutActionSpec,
+    BatchingSpec, CutSpec, FormatSpec, GraphOptimizationSpec, InputSpec, LABELS_MAX, LabelFiles,
+    Labels, ModelConfig, OutputSpec, PadSpec, ProviderName, QueuePolicySpec, SizeSpec, Sizes,
+    TimeoutActionSpec,
 };
 pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::oip::{OipDatatype, OipEncoding, OipInput, OipOutput, OipSpec};

@@ -6,6 +6,7 @@
 
 mod allocations;
 mod overload;
+mod padding;
 mod sound;
 mod staging;
 mod throughput;
@@ -34,7 +35,7 @@ enum Bound {
 use Bound::{AtLeast, AtMost};
 
 /// The rows: a scenario, one of its figures, what the figure is, and its target.
-const ROWS: [(&str, &str, &str, Bound); 11] = [
+const ROWS: [(&str, &str, &str, Bound); 12] = [
     (
         "submit_overhead",
         "added_us",
@@ -43,6 +44,12 @@ const ROWS: [(&str, &str, &str, Bound); 11] = [
     ),
     ("digits_throughput", "ratio", "digits CNN: rows a second over the bare loop", AtLeast(0.9)),
     ("resnet50_throughput", "ratio", "ResNet-50: rows a second over the bare loop", AtLeast(0.97)),
+    (
+        "padding",
+        "ratio",
+        "two layers of an encoder, texts of 3 to 32 tokens: answers with buckets over without",
+        AtLeast(1.5),
+    ),
     ("mean_batch_16", "ratio", "mean batch of 64 clients, maximum 16, over 16", AtLeast(0.9)),
     ("mean_batch_64", "ratio", "mean batch of 64 clients, maximum 64, over 64", AtLeast(0.9)),
     (
@@ -58,10 +65,11 @@ const ROWS: [(&str, &str, &str, Bound); 11] = [
     ("sound", "wrong", "requests with another's rows or fate, 10^7 rows", AtMost(0.0)),
 ];
 
-const SCENARIOS: [(&str, Scenario); 9] = [
+const SCENARIOS: [(&str, Scenario); 10] = [
     ("submit_overhead", throughput::submit_overhead),
     ("digits_throughput", throughput::digits),
     ("resnet50_throughput", throughput::resnet50),
+    ("padding", padding::run),
     ("mean_batch_16", |harness| throughput::mean_batch(harness, 16)),
     ("mean_batch_64", |harness| throughput::mean_batch(harness, 64)),
     ("fairness", overload::fairness),
@@ -72,8 +80,8 @@ const SCENARIOS: [(&str, Scenario); 9] = [
 
 /// Scenarios whose figures vary with the state of the machine, with the figure by which the median
 /// of their rounds is found. Their rounds are interleaved, so that all of them meet the same state.
-const VARYING: [(&str, &str); 2] =
-    [("digits_throughput", "ratio"), ("fairness", "grown_by_batches")];
+const VARYING: [(&str, &str); 3] =
+    [("digits_throughput", "ratio"), ("padding", "ratio"), ("fairness", "grown_by_batches")];
 
 /// Odd, so that there is a median.
 const ROUNDS: usize = 5;

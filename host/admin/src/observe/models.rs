@@ -56,6 +56,10 @@ impl One<'_> {
             add(family::PROVIDER_FAULTS, provider.name, provider.faults() as f64);
             add(family::PROVIDER_OPEN, provider.name, f64::from(u8::from(provider.is_open())));
         }
+        if !lane.config().padding.is_none() {
+            add(family::BATCH_ELEMENTS, "real", statistics.elements.real as f64);
+            add(family::BATCH_ELEMENTS, "padding", statistics.elements.padding as f64);
+        }
         collected.add(family::QUEUE_ROWS, &labels, statistics.queued_rows);
         collected.add(family::QUEUE_AGE, &labels, statistics.queue_age.as_secs_f64());
         collected.add(family::MODEL_SIZE, &labels, *file_bytes);

@@ -4,6 +4,7 @@
 //! figures of the server and of the lanes, which all tenants share, are not shown then.
 
 mod model;
+mod padding;
 mod server;
 mod tenant;
 

@@ -6,4 +6,5 @@ mod batching;
 mod exported;
 mod mixed_rows;
 mod names;
+mod padding;
 mod warm_up;

@@ -8,8 +8,8 @@
 //! - `deploy` puts tenants on it, `stores` those with stores, `admin_api` calls its admin API;
 //!   `files` has the plugins, models and images;
 //! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
-//!   `guests` and `modules` make unusual plugins, and `deeds` lists the deeds of the plugin
-//!   `hostile`;
+//!   `lengths` those of texts, `guests` and `modules` make unusual plugins, and `deeds` lists the
+//!   deeds of the plugin `hostile`;
 //! - `eventually` waits, `soak` says how often something is repeated, and `words` checks messages.
 
 mod figures;
@@ -28,6 +28,7 @@ pub(crate) mod grpc;
 pub(crate) mod guests;
 pub(crate) mod h2;
 pub(crate) mod inits;
+pub(crate) mod lengths;
 pub(crate) mod load;
 pub(crate) mod mixing;
 pub(crate) mod modules;

@@ -64,21 +64,39 @@ impl<'a> Values<'a> {
 
     /// A row in `range`; `size` replaces the open dimensions. None if it would be too large.
     pub(super) fn row(&mut self, range: Range, size: usize) -> Option<Row> {
-        let mut left = ROW_BYTES_MAX;
-        let info = self.info;
-        info.inputs.iter().map(|input| self.tensor(input, range, size, &mut left)).collect()
+        self.row_of(range, size, |_, _| {})
+    }
+
+    /// The same, after `change` changed the shapes of inputs with some of these indices.
+    pub(super) fn row_of(
+        &mut self,
+        range: Range,
+        size: usize,
+        change: impl Fn(usize, &mut [usize]),
+    ) -> Option<Row> {
+        let (mut left, info) = (ROW_BYTES_MAX, self.info);
+        let tensor = |(index, input): (usize, &TensorInfo)| {
+            let mut shape = shape_of(input, 1, size);
+            change(index, &mut shape);
+            self.tensor(input, range, &shape, &mut left)
+        };
+        info.inputs.iter().enumerate().map(tensor).collect()
+    }
+
+    /// A number from `from` to `to`.
+    pub(super) fn length(&mut self, from: usize, to: usize) -> usize {
+        from + self.below((to - from + 1) as u64) as usize
     }
 
     fn tensor(
         &mut self,
         input: &TensorInfo,
         range: Range,
-        size: usize,
+        shape: &[usize],
         left: &mut usize,
     ) -> Option<Tensor> {
-        let shape = shape_of(input, 1, size);
-        let (elements, _) = take_size(input, &shape, left)?;
-        self.filled(input.dtype, &shape, elements, range).ok()?
+        let (elements, _) = take_size(input, shape, left)?;
+        self.filled(input.dtype, shape, elements, range).ok()?
     }
 
     fn filled(

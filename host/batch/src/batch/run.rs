@@ -18,6 +18,7 @@ use crate::running::Stop;
 use crate::served::Times;
 use crate::sharing::Sharing;
 use crate::stager::Stager;
+use crate::statistics::Elements;
 use crate::sync::now;
 
 /// A request's tensor for each output, in the model's order.
@@ -33,6 +34,8 @@ pub(crate) struct Ran {
     /// How long it took to copy the requests together, ahead of the run or in it. None if they were
     /// not copied.
     pub(crate) staging_time: Option<Duration>,
+    /// The elements of the inputs that may be padded.
+    pub(crate) elements: Elements,
 }
 
 /// How much more than the type of the numbers says the answers of a declared model may differ:
@@ -85,7 +88,8 @@ impl Run<'_> {
                 self.shares.extend(requests.iter().map(|_| Duration::ZERO));
             }
             Err(SubmitError::Failed {
-                source: mixed @ (RunError::Rows { .. } | RunError::Indivisible),
+                source:
+                    mixed @ (RunError::Rows { .. } | RunError::Length { .. } | RunError::Indivisible),
                 ..
             }) => {
                 self.sharing.end(&mixed.to_string());
@@ -162,10 +166,19 @@ impl Run<'_> {
             false => passed,
         };
         match attempted {
-            Ok(()) => self.shares.extend(shares_of(took, requests)),
+            Ok(()) => self.share_out(took, requests),
             Err(_) => self.failing += took,
         }
         attempted
+    }
+
+    /// Share the time of a run out: by rows, or by their bytes if they have different lengths. What
+    /// filled them up is nobody's.
+    fn share_out(&mut self, took: Duration, requests: &[Entry<Job>]) {
+        let by_bytes = self.stager.lengths(requests).is_some();
+        let size = |entry: &Entry<Job>| if by_bytes { entry.bytes } else { entry.rows };
+        let all: usize = requests.iter().map(size).sum();
+        self.shares.extend(requests.iter().map(|entry| part_of(took, size(entry), all)));
     }
 
     /// Charge the time of runs that failed to the requests that made them fail, by rows: those that
@@ -217,9 +230,45 @@ impl Run<'_> {
             }
             self.outcomes.push(Ok(outputs));
         } else {
-            take_apart(requests, padding, &outputs, self.outcomes)?;
+            self.take_apart(requests, padding, &outputs)?;
         }
         self.ran.times.output += now() - ran;
+        Ok(())
+    }
+
+    /// Push each request's rows of `outputs`, after which come so many rows of `padding`. Rows that
+    /// were filled up are cut back.
+    fn take_apart(
+        &mut self,
+        requests: &[Entry<Job>],
+        padding: usize,
+        outputs: &[Tensor],
+    ) -> Result<(), RunError> {
+        let rows = padding + rows_of(requests);
+        if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
+            return Err(RunError::Rows { rows_in: rows, padding, rows_out: odd.rows() });
+        }
+        let lengths = self.stager.lengths(requests);
+        if let Some(lengths) = &lengths {
+            self.stager.check_lengths(outputs, lengths)?;
+        }
+        let before = self.outcomes.len();
+        let mut start = 0;
+        for entry in requests {
+            let range = start..start + entry.rows;
+            start = range.end;
+            let part = outputs.iter().map(|output| output.slice_rows(range.clone()));
+            let part: Option<Vec<Tensor>> = part.collect();
+            let part = match lengths {
+                Some(_) => part.and_then(|part| self.stager.cut(entry, part)),
+                None => part,
+            };
+            let Some(part) = part else {
+                self.outcomes.truncate(before);
+                return Err(RunError::Indivisible);
+            };
+            self.outcomes.push(Ok(part));
+        }
         Ok(())
     }
 }
@@ -229,38 +278,7 @@ fn given_up() -> SubmitError {
     SubmitError::GivenUp { used: ModelUse::default() }
 }
 
-/// The share of each request of the time of a run, by rows.
-fn shares_of(took: Duration, requests: &[Entry<Job>]) -> impl Iterator<Item = Duration> {
-    let all = rows_of(requests);
-    requests.iter().map(move |entry| part_of(took, entry.rows, all))
-}
-
-fn part_of(time: Duration, rows: usize, all: usize) -> Duration {
-    time.mul_f64(rows as f64 / all.max(1) as f64)
-}
-
-/// Push each request's rows of `outputs`, after which come so many rows of `padding`.
-fn take_apart(
-    requests: &[Entry<Job>],
-    padding: usize,
-    outputs: &[Tensor],
-    outcomes: &mut Vec<Outputs>,
-) -> Result<(), RunError> {
-    let rows = padding + rows_of(requests);
-    if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
-        return Err(RunError::Rows { rows_in: rows, padding, rows_out: odd.rows() });
-    }
-    let before = outcomes.len();
-    let mut start = 0;
-    for entry in requests {
-        let range = start..start + entry.rows;
-        start = range.end;
-        let part = outputs.iter().map(|output| output.slice_rows(range.clone()));
-        let Some(part) = part.collect() else {
-            outcomes.truncate(before);
-            return Err(RunError::Indivisible);
-        };
-        outcomes.push(Ok(part));
-    }
-    Ok(())
+/// The part of a time that belongs to `size` of `all`.
+fn part_of(time: Duration, size: usize, all: usize) -> Duration {
+    time.mul_f64(size as f64 / all.max(1) as f64)
 }

@@ -4,6 +4,7 @@ mod endless;
 mod late;
 mod limits;
 mod orders;
+mod padding;
 mod properties;
 mod running;
 mod sharing;

@@ -15,7 +15,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
-use super::entry::{Entry, QueuedEntry, Taken, Verdict};
+use super::entry::{Entry, QueuedEntry, Verdict};
+use super::forming::Forming;
 use super::limits::Usage;
 
 /// The number of empty queues (one for each shape) that are kept for each tenant, so that a steady
@@ -24,26 +25,6 @@ const IDLE_SHAPES_MAX: usize = 4;
 
 /// The virtual time that one row adds to a tenant of weight 1.
 const ROW_TIME: u64 = 1_000_000;
-
-/// A batch that is being formed.
-pub(super) struct Forming<'a, T> {
-    /// Its shape; none until its first request.
-    pub(super) shape: Option<u64>,
-    /// The rows that it still has room for.
-    pub(super) room: usize,
-    /// The shapes that may begin it. None means all.
-    pub(super) ready: &'a Option<Vec<u64>>,
-    /// Maximum rows of a batch of a shape.
-    pub(super) room_of: &'a dyn Fn(u64) -> usize,
-    pub(super) usage: &'a mut Usage,
-    /// Decides about an entry, given the rows queued in all.
-    pub(super) verdict: &'a dyn Fn(&Entry<T>, usize) -> Verdict,
-    pub(super) taken: &'a mut Taken<T>,
-    /// Tenants whose next request did not fit. Their requests in lower tiers must not overtake it.
-    pub(super) blocked: Vec<usize>,
-    /// Entries whose timeout has passed and that go to the next tier.
-    pub(super) delayed: Vec<QueuedEntry<T>>,
-}
 
 /// The entries of one tier.
 #[derive(Debug)]
@@ -176,18 +157,24 @@ impl<T> FairQueue<T> {
         if forming.shape.is_none() {
             self.begin(forming);
         }
-        if let Some(shape) = forming.shape {
-            self.adding.clear();
-            for index in 0..self.active.len() {
-                self.offer(self.active[index], shape, forming);
+        match forming.shape {
+            Some(shape) => self.fill_with(shape, forming),
+            None => self.forget_idle(),
+        }
+    }
+
+    /// Add entries of this tier and of this shape to the batch until it has no more room.
+    pub(super) fn fill_with(&mut self, shape: u64, forming: &mut Forming<'_, T>) {
+        self.adding.clear();
+        for index in 0..self.active.len() {
+            self.offer(self.active[index], shape, forming);
+        }
+        while let Some(Reverse(Precedence { tenant, .. })) = self.adding.pop() {
+            // The room may have become smaller since the tenant was put on the list.
+            if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
+                self.serve(tenant, shape, forming);
             }
-            while let Some(Reverse(Precedence { tenant, .. })) = self.adding.pop() {
-                // The room may have become smaller since the tenant was put on the list.
-                if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
-                    self.serve(tenant, shape, forming);
-                }
-                self.offer(tenant, shape, forming);
-            }
+            self.offer(tenant, shape, forming);
         }
         self.forget_idle();
     }

@@ -3,18 +3,59 @@
 //!
 //! The rest of the policy knows a shape only by its key. If two shapes had equal keys, they could
 //! come into one batch. Copying that batch together would fail, and it would be bisected.
+//!
+//! Requests that may be padded have one shape if they have the same buckets. Their key ends with
+//! the buckets, so that it says which of them can be padded to the shape of others.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gristmill_core::{Name, NamedTensor};
+use gristmill_core::{BUCKETS_MAX, LENGTHS_MAX, Lengths, Name, NamedTensor, Padding};
 
 /// The bit that keys of requests that share no batch have.
 const LONE: u64 = 1 << 63;
 
+/// The bit that keys of other requests have if they may be padded.
+const PADDED: u64 = 1 << 62;
+
+/// The bits of a bucket, and those of all buckets of a key.
+const BUCKET_BITS: u32 = BUCKETS_MAX.ilog2();
+const BUCKETS: u64 = (1 << (BUCKET_BITS * LENGTHS_MAX as u32)) - 1;
+
 /// Whether a request with this key shares no batch.
 pub(crate) fn is_lone(key: u64) -> bool {
     key & LONE != 0
+}
+
+/// The buckets in a key, as a number. None if requests with this key are not padded.
+pub(super) fn buckets_in(key: u64) -> Option<u64> {
+    (key & (LONE | PADDED) == PADDED).then_some(key & BUCKETS)
+}
+
+/// Whether requests with the key `smaller` can be padded to the shape of those with another key,
+/// `larger`.
+pub(super) fn is_padded_to(smaller: u64, larger: u64) -> bool {
+    buckets_in(larger).is_some() && smaller != larger && joined_key(smaller, larger) == larger
+}
+
+/// The key of requests with the key `a` and others with the key `b`, which fit one batch: the
+/// larger bucket of each length.
+pub(crate) fn joined_key(a: u64, b: u64) -> u64 {
+    if (a ^ b) & !BUCKETS != 0 || buckets_in(a).is_none() {
+        return a;
+    }
+    let larger = |at: u32| {
+        let bucket = (BUCKETS_MAX as u64 - 1) << (at * BUCKET_BITS);
+        (a & bucket).max(b & bucket)
+    };
+    (0..LENGTHS_MAX as u32).fold(a & !BUCKETS, |key, at| key | larger(at))
+}
+
+/// The key of requests whose other dimensions have this hash.
+pub(super) fn key_of_buckets(hash: u64, buckets: &[usize]) -> u64 {
+    let bits = |(at, bucket): (u32, &usize)| (*bucket as u64) << (at * BUCKET_BITS);
+    let buckets = (0..).zip(buckets).map(bits).fold(0, |all, bucket| all | bucket);
+    hash & !(LONE | BUCKETS) | PADDED | buckets & BUCKETS
 }
 
 /// Makes keys. Clients cannot know its secret, so they cannot make equal keys.
@@ -27,19 +68,54 @@ pub(crate) struct ShapeKeys {
 
 impl ShapeKeys {
     /// A key that is equal for inputs that fit one batch. Their dtypes are the model's, so only the
-    /// dimensions after the first can differ. `apart` is a tenant that shares batches with no
-    /// other.
-    pub(crate) fn of(&self, inputs: &[NamedTensor], apart: Option<&Name>) -> u64 {
+    /// dimensions after the first can differ. Inputs that are longer than the largest bucket of
+    /// `padding` are not padded. `apart` is a tenant that shares batches with no other.
+    pub(crate) fn of(
+        &self,
+        inputs: &[NamedTensor],
+        padding: &Padding,
+        apart: Option<&Name>,
+    ) -> u64 {
         let mut hasher = self.state.build_hasher();
         apart.hash(&mut hasher);
-        for input in inputs {
-            input.tensor.shape().get(1..).hash(&mut hasher);
+        let lengths = padding.lengths_of(inputs);
+        let buckets: Option<Lengths> = lengths.and_then(|lengths| padding.buckets_of(&lengths));
+        let Some(buckets) = buckets else {
+            for input in inputs {
+                input.tensor.shape().get(1..).hash(&mut hasher);
+            }
+            return hasher.finish() & !(LONE | PADDED);
+        };
+        for (index, input) in inputs.iter().enumerate() {
+            let axis = padding.of_input(index).map(|(_, padded)| padded.axis);
+            let dims = input.tensor.shape().iter().enumerate().skip(1);
+            dims.filter(|(at, _)| Some(*at) != axis).for_each(|dim| dim.hash(&mut hasher));
         }
-        hasher.finish() & !LONE
+        key_of_buckets(hasher.finish(), &buckets)
     }
 
     /// A key for a request that shares no batch.
     pub(crate) fn lone(&self) -> u64 {
         LONE | self.state.hash_one(("alone", self.lone.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_says_which_requests_can_be_padded_to_which() {
+        let key = |buckets: &[usize]| key_of_buckets(u64::MAX, buckets);
+        assert!(is_padded_to(key(&[0, 3]), key(&[2, 3])) && is_padded_to(key(&[0]), key(&[15])));
+        assert!(!is_padded_to(key(&[2, 3]), key(&[0, 3])), "a smaller one");
+        assert!(!is_padded_to(key(&[0, 3]), key(&[2, 1])), "the second length is longer");
+        assert!(!is_padded_to(key(&[1]), key(&[1])), "the same");
+        let other = key_of_buckets(u64::MAX << 20, &[2]);
+        assert!(!is_padded_to(key(&[0]), other), "another shape");
+        assert!(!is_padded_to(LONE | key(&[0]), LONE | key(&[2])), "alone");
+        assert!(!is_padded_to(0, 2), "not padded");
+        assert_eq!(joined_key(key(&[0, 3]), key(&[2, 1])), key(&[2, 3]));
+        assert_eq!(joined_key(5, 5), 5);
     }
 }

@@ -62,7 +62,11 @@ impl LockedState<'_> {
     pub(crate) fn learn(&mut self, finished: &mut Finished) {
         let Some(ran) = finished.ran.take() else { return };
         if ran.failed == 0 {
-            self.state.service.observe(finished.rows, ran.times.total());
+            let LaneState { policy, service, .. } = &mut *self.state;
+            service.observe(finished.rows, ran.times.total());
+            if let Some(key) = finished.shape_key {
+                policy.learn(key, finished.rows, ran.times.total());
+            }
         }
         if let Some(time) = ran.staging_time {
             self.learn_staging(time);

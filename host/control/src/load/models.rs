@@ -137,13 +137,31 @@ impl Models {
         lane.leads = loaded.may_lead();
         let preferred = lane.preferred_batch_sizes.last().copied().unwrap_or(1);
         lane.max_batch_size = sizes.max_batch_size.max(preferred).min(config.max_queue_rows);
-        let LoadedModel { info, instances, providers, staging, certificates, .. } = loaded;
+        let LoadedModel {
+            info,
+            instances,
+            providers,
+            staging,
+            certificates,
+            padding,
+            padding_proofs,
+            ..
+        } = loaded;
+        lane.padding = padding;
         let name = name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let lane = Lane::with_upkeep(parts, upkeep)?;
         let (lane, warnings) = (Arc::new(lane), warnings.into());
-        let certificates = certificates.into();
-        Ok(ServedModel { lane, providers, file_bytes, certificates, sizes, warnings })
+        let (certificates, padding_proofs) = (certificates.into(), padding_proofs.into());
+        Ok(ServedModel {
+            lane,
+            providers,
+            file_bytes,
+            certificates,
+            padding_proofs,
+            sizes,
+            warnings,
+        })
     }
 
     /// Have a child load the model and run it once. Returns the file and the child's answer.
@@ -247,6 +265,14 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
              independent, set \"batching\": \"declared\"; to keep requests alone without this \
              warning, set \"batching\": \"off\""
         ));
+    }
+    if !config.pad.is_empty() && model.padding.is_none() {
+        let mut undecided = model.padding_proofs.iter();
+        let why = undecided.find_map(|proof| {
+            Some(format!("on {} {}", proof.provider.as_str(), proof.undecided.as_ref()?))
+        });
+        let why = why.unwrap_or_else(|| "each request runs alone".into());
+        warnings.push(format!("pad is not used, so rows of different lengths do not meet: {why}"));
     }
     if let Some(fixed) = model.info.fixed_among_open_rows()
         && config.load_options().batching != Batching::Off

@@ -9,6 +9,7 @@
 //! GPUs. A child cannot prove a model on a GPU, because CUDA reserves far more address space than
 //! the child's limits allow.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use gristmill_backend::{
-    Backends, FixedSizes, LibrarySearch, ModelFile, RowProof, SIZING_TIME, Sizing,
+    Backends, FixedSizes, LibrarySearch, LoadOptions, ModelFile, RowProof, SIZING_TIME, Sizing,
 };
 use gristmill_core::{BufferPool, Digest};
 use gristmill_platform::child::{
     ChildError, ChildLimits, ChildRunner, Job, JobStatus, Output, Task,
 };
-use gristmill_state::{GraphOptimizationSpec, ModelConfig, ProviderName};
+use gristmill_state::{CutSpec, GraphOptimizationSpec, ModelConfig, PadSpec, ProviderName};
 use serde::{Deserialize, Serialize};
 
 use crate::load::blob::StoredModel;
@@ -76,6 +77,9 @@ struct Subject {
     /// How the independence of its rows was judged. Proofs of earlier versions lack it.
     #[serde(default)]
     rows: Option<RowSubject>,
+    /// How rows may be padded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    padding: Option<PaddingSubject>,
     /// The sizes that were to be chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sizes: Option<FixedSizes>,
@@ -87,6 +91,14 @@ struct RowSubject {
     /// The version of the trial and of the rules for graphs.
     version: u32,
     trial_ms: u64,
+}
+
+/// A claim about padding, and how it is judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct PaddingSubject {
+    pad: BTreeMap<String, PadSpec>,
+    cut: BTreeMap<String, CutSpec>,
+    judged: RowSubject,
 }
 
 /// Raised when the trial or the rules for graphs change, so that all proofs are made again.
@@ -181,7 +193,7 @@ impl Prover {
         config: &ModelConfig,
     ) -> Result<(ProofReport, bool), LoadError> {
         let without_trial = ModelConfig { batch_proof_ms: 0, ..config.clone() };
-        let is_tried = config.load_options().batching.is_proven();
+        let is_tried = trials(&config.load_options()) > 0;
         let sizes = config.sizes().fixed(cores());
         let mut attempts = Vec::new();
         if sizes.is_some() {
@@ -251,10 +263,8 @@ impl Prover {
     fn limits(&self, file_bytes: u64, config: &ModelConfig) -> ChildLimits {
         let ProverConfig { mut timeout, memory_bytes, .. } = self.config;
         let options = config.load_options();
-        if options.batching.is_proven() {
-            // Each provider is tried.
-            timeout += options.trial_time * options.providers.len().max(1) as u32;
-        }
+        // Each provider is tried.
+        timeout += options.trial_time * trials(&options) * options.providers.len().max(1) as u32;
         ChildLimits {
             wall: timeout * WALL_PER_CPU,
             cpu: timeout,
@@ -265,6 +275,7 @@ impl Prover {
     }
 
     fn subject(&self, model: Digest, config: &ModelConfig) -> Subject {
+        let judged = RowSubject { version: ROW_PROOF_VERSION, trial_ms: config.batch_proof_ms };
         Subject {
             model,
             version: self.backends.version(),
@@ -273,9 +284,11 @@ impl Prover {
             graph_optimization: config.graph_optimization,
             memory_arena: config.memory_arena,
             memory_pattern: config.memory_pattern,
-            rows: config.load_options().batching.is_proven().then_some(RowSubject {
-                version: ROW_PROOF_VERSION,
-                trial_ms: config.batch_proof_ms,
+            rows: config.load_options().batching.is_proven().then(|| judged.clone()),
+            padding: (!config.pad.is_empty()).then(|| PaddingSubject {
+                pad: config.pad.clone(),
+                cut: config.cut.clone(),
+                judged,
             }),
             sizes: config.sizes().fixed(cores()),
         }
@@ -297,6 +310,11 @@ impl Prover {
             }
         }
     }
+}
+
+/// How many trials a provider makes: of the independence of rows, and of padding.
+fn trials(options: &LoadOptions) -> u32 {
+    u32::from(options.batching.is_proven()) + u32::from(!options.padding.is_none())
 }
 
 /// The cores that this process may use.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gristmill_backend::Sizing;
 use gristmill_batch::{Lane, LaneConfig};
-use gristmill_snapshot::{Certified, ProviderHealth, ServedModel};
+use gristmill_snapshot::{Certified, PaddingProof, ProviderHealth, ServedModel};
 use parking_lot::Mutex;
 
 use crate::load::error::{LoadError, Loaded};
@@ -37,6 +37,7 @@ struct KnownLane {
     providers: Arc<[ProviderHealth]>,
     file_bytes: u64,
     certificates: Arc<[Certified]>,
+    padding_proofs: Arc<[PaddingProof]>,
     sizes: Arc<Sizing>,
     warnings: Arc<[String]>,
 }
@@ -99,10 +100,25 @@ impl Slot {
 
 impl KnownLane {
     fn of(served: &ServedModel, settings: LaneConfig) -> Self {
-        let ServedModel { lane, providers, file_bytes, certificates, sizes, warnings } =
-            served.clone();
-        let lane = Arc::downgrade(&lane);
-        Self { settings, lane, providers, file_bytes, certificates, sizes, warnings }
+        let ServedModel {
+            lane,
+            providers,
+            file_bytes,
+            certificates,
+            padding_proofs,
+            sizes,
+            warnings,
+        } = served.clone();
+        Self {
+            settings,
+            lane: Arc::downgrade(&lane),
+            providers,
+            file_bytes,
+            certificates,
+            padding_proofs,
+            sizes,
+            warnings,
+        }
     }
 
     fn is_alive(&self) -> bool {
@@ -115,12 +131,13 @@ impl KnownLane {
     }
 
     fn served(&self) -> Option<ServedModel> {
-        let Self { providers, file_bytes, certificates, sizes, warnings, .. } = self;
+        let Self { providers, certificates, padding_proofs, sizes, warnings, .. } = self;
         Some(ServedModel {
             lane: self.lane.upgrade()?,
             providers: providers.clone(),
-            file_bytes: *file_bytes,
+            file_bytes: self.file_bytes,
             certificates: certificates.clone(),
+            padding_proofs: padding_proofs.clone(),
             sizes: sizes.clone(),
             warnings: warnings.clone(),
         })

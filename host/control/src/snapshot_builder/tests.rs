@@ -274,6 +274,7 @@ fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
             providers: Vec::new().into(),
             file_bytes: 0,
             certificates: [].into(),
+            padding_proofs: [].into(),
             sizes: Arc::default(),
             warnings: [].into(),
         }

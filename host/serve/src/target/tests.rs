@@ -41,6 +41,7 @@ fn snapshot() -> Snapshot {
         providers: Arc::new([]),
         file_bytes: 0,
         certificates: Arc::new([]),
+        padding_proofs: Arc::new([]),
         sizes: Arc::default(),
         warnings: Arc::new([]),
     };

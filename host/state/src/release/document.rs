@@ -85,6 +85,12 @@ impl Document {
         self.faults.push(Fault { key, pointer, text });
     }
 
+    /// Add the faults of the member `name`, which can be any text, of the object that is the value
+    /// of a key. The member was read as a document of its own.
+    pub fn member_faults(&mut self, key: &str, name: &str, faults: Faults) {
+        self.faults.add_member_all(&format!("{}{key}", self.at), name, faults);
+    }
+
     /// The value of a key, which `read` turns into what it `must` be.
     pub fn read<T>(
         &mut self,

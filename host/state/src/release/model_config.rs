@@ -2,12 +2,14 @@
 //!
 //! Names that Triton has mean the same here; names of times end in `_us` or `_ms`. `read` reads a
 //! configuration from a document, `check` checks its ranges, and `meaning` turns it into settings
-//! of the batcher and the backends. `tensors` is what it says of inputs and outputs, `triton` reads
-//! Triton's own documents. Its enums mirror those of the backends and the batcher, because the
-//! spelling in the log must never change, not even if another crate renames something.
+//! of the batcher and the backends. `padding` says how rows of different lengths share batches,
+//! `tensors` is what it says of inputs and outputs to clients, `triton` reads Triton's own
+//! documents. Its enums mirror those of the backends and the batcher, because the spelling in the
+//! log must never change, not even if another crate renames something.
 
 mod check;
 mod meaning;
+mod padding;
 mod read;
 mod size;
 mod tensors;
@@ -20,6 +22,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+pub use self::padding::{CutSpec, PadSpec};
 pub use self::size::SizeSpec;
 pub use self::size::Sizes;
 use self::size::size_schema;
@@ -94,6 +97,14 @@ pub struct ModelConfig {
     /// session, with its own memory, for each. Empty: any size.
     #[schema(max_items = 64)]
     pub allowed_batch_sizes: Vec<usize>,
+    /// The inputs that may be filled up to a bucket, so that rows of different lengths share
+    /// batches, by input. It is tried when the model is loaded, and refused if an output changes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pad: BTreeMap<String, PadSpec>,
+    /// The outputs that grow with a padded input, by output. They are cut back to the length of
+    /// each request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cut: BTreeMap<String, CutSpec>,
     /// How long a request may wait for others while an instance is idle.
     #[schema(maximum = 60_000_000)]
     pub max_queue_delay_us: u64,
@@ -202,6 +213,8 @@ impl Default for ModelConfig {
             batch_proof_ms: TRIAL_TIME.as_millis() as u64,
             preferred_batch_sizes: Vec::new(),
             allowed_batch_sizes: Vec::new(),
+            pad: BTreeMap::new(),
+            cut: BTreeMap::new(),
             max_queue_delay_us: 0,
             priority_levels: 1,
             default_priority_level: 0,

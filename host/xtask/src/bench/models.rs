@@ -27,6 +27,11 @@ pub(super) fn encoder() -> Result<PathBuf> {
     made("encoder", "encoder.onnx", &[])
 }
 
+/// The same for texts of any number of tokens.
+pub(super) fn encoder_of_texts() -> Result<PathBuf> {
+    made("encoder", "encoder-texts.onnx", &["texts"])
+}
+
 /// The `file` that the script of the folder `name` makes. It is made if it is missing.
 fn made(name: &str, file: &str, arguments: &[&str]) -> Result<PathBuf> {
     let path = target().join("models").join(file);

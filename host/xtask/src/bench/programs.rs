@@ -15,6 +15,7 @@ const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
 
 pub(super) fn batch(bench: &mut Bench<'_>) -> Result<()> {
     models::resnet50()?;
+    models::encoder_of_texts()?;
     step("measuring the batcher (about five minutes)");
     let rows = bench.lines("batch", &[])?;
     bench.add_rows(rows)

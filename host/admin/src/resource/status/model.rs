@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::observe::model_bytes;
+use crate::resource::status::padding::PaddingDocument;
 use crate::schemas::maybe;
 
 /// A model.
@@ -126,6 +127,11 @@ pub(in crate::resource) struct ServedDocument<'a> {
     /// The sizes of the batches that it runs: a batch is padded to the next of them. Empty for any
     /// size.
     allowed_batch_sizes: &'a [usize],
+    /// How rows of different lengths share batches. Left out if the configuration says nothing of
+    /// it.
+    #[schema(value_type = Option<PaddingDocument<'_>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    padding: Option<PaddingDocument<'a>>,
     inputs: Vec<TensorDocument<'a>>,
     /// Inputs that have defaults and may be left out.
     #[schema(value_type = Option<Vec<TensorDocument>>)]
@@ -148,6 +154,7 @@ impl<'a> ServedDocument<'a> {
             batching: BatchingDocument::of(served),
             sizes: SizesDocument::of(served),
             allowed_batch_sizes: &lane.config().allowed_batch_sizes,
+            padding: PaddingDocument::of(served),
             inputs: info.inputs.iter().map(TensorDocument::of).collect(),
             optional_inputs: info.optional.iter().map(TensorDocument::of).collect(),
             outputs: info.outputs.iter().map(TensorDocument::of).collect(),
@@ -300,6 +307,10 @@ struct LaneDocument {
     bisections: u64,
     queued_rows: usize,
     rows: u64,
+    /// Elements of padded inputs in the batches that ran: those of requests.
+    elements: u64,
+    /// Those that filled rows up to the length of others.
+    padding_elements: u64,
     #[schema(value_type = BTreeMap<String, TenantCounts>)]
     tenants: BTreeMap<Name, TenantCounts>,
     batches: u64,
@@ -356,6 +367,8 @@ impl LaneDocument {
             bisections: statistics.bisections,
             queued_rows: statistics.queued_rows,
             rows: total.rows,
+            elements: statistics.elements.real,
+            padding_elements: statistics.elements.padding,
             tenants: tenants.collect(),
             batches: total.batch_count(),
             batch_sizes: sizes.collect(),

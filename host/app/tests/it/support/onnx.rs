@@ -162,6 +162,13 @@ impl Graph {
         self
     }
 
+    /// Add an input of whole numbers whose open dimensions have these names.
+    pub(crate) fn numbers_named(mut self, name: &str, dims: &[&str]) -> Self {
+        let dims = dims.iter().map(|symbol| Message::new().text(2, symbol));
+        self.inputs.push(Self::value_of(name, INT64, dims));
+        self
+    }
+
     fn message(self) -> Message {
         let Self { nodes, constants, inputs, outputs } = self;
         let graph = with_all(Message::new(), 1, nodes).text(2, "graph");

@@ -10,6 +10,7 @@ fn subject() -> Subject {
         memory_arena: true,
         memory_pattern: true,
         rows: None,
+        padding: None,
         sizes: None,
     }
 }

@@ -12,6 +12,7 @@ fn load(slot: &Slot, rows: usize) -> ServedModel {
         providers: Vec::new().into(),
         file_bytes: 0,
         certificates: [].into(),
+        padding_proofs: [].into(),
         sizes: Arc::default(),
         warnings: [].into(),
     };

@@ -10,6 +10,9 @@ use super::pointer;
 /// Maximum faults that are kept. More would not help a reader.
 pub(super) const FAULTS_MAX: usize = 100;
 
+/// Maximum characters of a member's name that a text repeats.
+const NAME_CHARS_MAX: usize = 60;
+
 /// The faults of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -41,6 +44,18 @@ impl Faults {
     pub fn add_member(&mut self, key: &str, name: &str, text: impl Into<String>) {
         let pointer = pointer::child(pointer::of_key(key), name);
         self.push(Fault { key: format!("{key}.{name}"), pointer, text: text.into() });
+    }
+
+    /// Add the faults of the member `name`, which can be any text, of the object under `key`.
+    pub fn add_member_all(&mut self, key: &str, name: &str, inner: Self) {
+        self.meets_secret |= inner.meets_secret;
+        let at = pointer::child(pointer::of_key(key), name);
+        let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
+        for Fault { key: inner_key, pointer, text } in inner.list {
+            let (key, text) =
+                (format!("{key}.{shown}.{inner_key}"), format!("{key}.{shown}: {text}"));
+            self.push(Fault { key, pointer: format!("{at}{pointer}"), text });
+        }
     }
 
     /// Add a fault that tells that a secret is somebody else's.

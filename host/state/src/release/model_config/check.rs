@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::tensors;
+use super::{padding, tensors};
 use crate::release::document::Faults;
 use crate::release::model_config::{
     BatchingSpec, ModelConfig, ProviderName, QueuePolicySpec, SizeSpec,
@@ -75,6 +75,7 @@ impl ModelConfig {
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
         self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
+        self.check_padding(faults);
         tensors::check(&self.input, &self.output, faults);
     }
 
@@ -94,6 +95,20 @@ impl ModelConfig {
         {
             let text = format!("the last of {key} is {last}: must be max_batch_size, {most}");
             faults.add(key, text);
+        }
+    }
+
+    fn check_padding(&self, faults: &mut Faults) {
+        padding::check(&self.pad, &self.cut, faults);
+        let is_off = self.batching == BatchingSpec::Off || self.max_batch_size.fixed() == Some(0);
+        if is_off
+            && !self.pad.is_empty()
+            && !faults.has("max_batch_size")
+            && !faults.has("batching")
+        {
+            let text = "pad is given, but batching is \"off\" (or max_batch_size 0): rows are \
+                        padded only to share batches. Remove one of them";
+            faults.add("pad", text);
         }
     }
 

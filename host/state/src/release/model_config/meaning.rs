@@ -10,9 +10,10 @@ use gristmill_backend::{
 };
 use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 
+use gristmill_core::Padding;
 use gristmill_snapshot::TensorNotes;
 
-use super::tensors;
+use super::{padding, tensors};
 use crate::release::model_config::{
     BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, SizeSpec,
     Sizes, TimeoutActionSpec,
@@ -62,6 +63,7 @@ impl ModelConfig {
                 BatchingSpec::Off => Batching::Off,
                 BatchingSpec::Declared => Batching::Declared,
             },
+            padding: padding::spec(&self.pad, &self.cut),
             trial_time: Duration::from_millis(self.batch_proof_ms),
         }
     }
@@ -90,6 +92,8 @@ impl ModelConfig {
             max_batch_size: max_batch_size.max(1),
             preferred_batch_sizes: preferred,
             allowed_batch_sizes: self.allowed_batch_sizes.clone(),
+            // It is proven when the model is loaded.
+            padding: Padding::default(),
             max_queue_delay: Duration::from_micros(self.max_queue_delay_us),
             levels: levels.collect(),
             default_level: default_level as usize - 1,

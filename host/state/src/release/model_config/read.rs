@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::error::StateError;
 use crate::release::document::{Document, named, one_of, shown, whole_of};
+use crate::release::model_config::padding::{read_cut, read_pad};
 use crate::release::model_config::tensors::{read_inputs, read_outputs};
 use crate::release::model_config::{
     BatchingSpec, GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, SizeSpec,
@@ -64,6 +65,8 @@ impl ModelConfig {
             batch_proof_ms: read.whole("batch_proof_ms").unwrap_or(default.batch_proof_ms),
             preferred_batch_sizes: read.list("preferred_batch_sizes", size).unwrap_or_default(),
             allowed_batch_sizes: read.list("allowed_batch_sizes", size).unwrap_or_default(),
+            pad: read_pad(read),
+            cut: read_cut(read),
             max_queue_delay_us: read.whole("max_queue_delay_us").unwrap_or_default(),
             priority_levels: read.whole("priority_levels").unwrap_or(default.priority_levels),
             default_priority_level: read.whole("default_priority_level").unwrap_or_default(),

@@ -14,8 +14,8 @@ use crate::release::document::{Document, Faults, shown};
 pub const LABELS_MAX: usize = 65_536;
 
 /// Maximum inputs and outputs, and bytes of a name and of a label.
-const TENSORS_MAX: usize = 1024;
-const TEXT_BYTES_MAX: usize = 1024;
+pub(super) const TENSORS_MAX: usize = 1024;
+pub(super) const TEXT_BYTES_MAX: usize = 1024;
 
 pub(super) const FORMATS: [(&str, FormatSpec); 3] = [
     ("FORMAT_NONE", FormatSpec::None),

@@ -32,6 +32,8 @@ fn a_document_is_read_as_the_log_reads_it() {
     });
     let document = json!({
         "max_batch_size": 9, "preferred_batch_sizes": [3, 9], "allowed_batch_sizes": [1, 9],
+        "pad": { "ids": { "axis": 1, "value": -1.5, "buckets": [16, 32] } },
+        "cut": { "tokens": { "axis": 2, "as": "ids" } },
         "max_queue_delay_us": 4,
         "priority_levels": 3, "default_priority_level": 2, "priority_ageing_ms": 77,
         "default_queue_policy": policy, "priority_queue_policies": { "3": policy },
@@ -196,6 +198,7 @@ fn loading_depends_on_nothing_but_its_options() {
         json!({ "graph_optimization": "basic" }),
         json!({ "memory_arena": false }),
         json!({ "memory_pattern": false }),
+        json!({ "pad": { "ids": { "axis": 1, "buckets": [16] } } }),
     ] {
         assert_ne!(read(options.clone()).load_options(), usual, "{options}");
     }

@@ -1,0 +1,126 @@
+//! Rows of different lengths.
+
+use gristmill_core::{CutOutput, PadValue, PaddedInput, PaddedLength, Padding};
+
+use super::*;
+use crate::Elements;
+
+/// Doubles each place of its rows, and adds them up. Notes the shapes that it ran.
+struct Doubling {
+    pool: BufferPool,
+    shapes: Arc<Mutex<Vec<Vec<usize>>>>,
+    /// How many places too few its first output has for rows of 16 places.
+    lacks: usize,
+}
+
+impl Model for Doubling {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        let (values, shape) = (inputs[0].as_f32().unwrap(), inputs[0].shape().to_vec());
+        self.shapes.lock().unwrap().push(shape.clone());
+        let (rows, length) = (shape[0], shape[1]);
+        let sums: Vec<f32> = values.chunks(length).map(|row| row.iter().sum()).collect();
+        let kept = if length == 16 { length - self.lacks } else { length };
+        let places = values.chunks(length).flat_map(|row| row[..kept].iter().map(|one| one * 2.0));
+        let places: Vec<f32> = places.collect();
+        let tensor = |values: &[f32], columns: usize| {
+            let buffer = self.pool.copy_from(bytemuck::cast_slice(values));
+            Tensor::new(Dtype::Float32, [rows, columns].as_slice().into(), buffer).unwrap()
+        };
+        Ok(vec![tensor(&places, kept), tensor(&sums, 1)])
+    }
+}
+
+/// A lane of such a model that pads to 4 and to 16, in which two rows wait for each other.
+fn lane(lacks: usize) -> (Lane, Arc<Mutex<Vec<Vec<usize>>>>, BufferPool) {
+    let (pool, shapes) = (BufferPool::new(1 << 20), Arc::default());
+    let model = Doubling { pool: pool.clone(), shapes: Arc::clone(&shapes), lacks };
+    let element = PadValue::Whole(0).element(Dtype::Float32).unwrap();
+    let inputs = vec![PaddedInput { input: 0, axis: 1, element }];
+    let padding = Padding {
+        lengths: vec![PaddedLength { buckets: vec![4, 16], inputs }],
+        outputs: vec![CutOutput { output: 0, axis: 1, length: 0 }],
+    };
+    let config = LaneConfig {
+        padding,
+        max_queue_delay: BOUND,
+        preferred_batch_sizes: vec![2],
+        ..LaneConfig::new(8, 64)
+    };
+    let output = |name: &str, size| TensorInfo {
+        name: name.into(),
+        dtype: Dtype::Float32,
+        dims: vec![None, size],
+    };
+    let parts = LaneParts {
+        name: "doubling",
+        info: ModelInfo { outputs: vec![output("places", None), output("sum", Some(1))], ..info() },
+        instances: vec![Box::new(model)],
+        config,
+        pool: pool.clone(),
+    };
+    (Lane::new(parts).unwrap(), shapes, pool)
+}
+
+/// A row of so many ones.
+fn row(pool: &BufferPool, tenant: &str, length: usize) -> Submission {
+    let buffer = pool.copy_from(bytemuck::cast_slice(&vec![1.0_f32; length]));
+    let tensor = Tensor::new(Dtype::Float32, [1, length].as_slice().into(), buffer).unwrap();
+    let inputs = vec![NamedTensor { name: "x".into(), tensor }];
+    Submission { inputs, ..submission(pool, tenant, &[], Duration::from_secs(60)) }
+}
+
+/// Two rows of these lengths in one batch. Both get their own outputs.
+async fn together(lane: &Lane, pool: &BufferPool, lengths: [usize; 2]) -> [Answered; 2] {
+    let [one, other] = lengths.map(|length| row(pool, &format!("t{length}"), length));
+    let both = async { tokio::join!(lane.submit(one, None), lane.submit(other, None)) };
+    let (one, other) = within("both are answered", both).await;
+    let answers = [one.unwrap(), other.unwrap()];
+    for (answer, length) in answers.iter().zip(lengths) {
+        let [places, sum] = [0, 1].map(|at| &answer.outputs[at].tensor);
+        assert_eq!(places.shape(), [1, length]);
+        assert_eq!(places.as_f32().unwrap(), vec![2.0; length]);
+        assert_eq!(sum.as_f32().unwrap(), [length as f32]);
+    }
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_one_bucket_share_a_batch_and_get_their_own_lengths() {
+    let (lane, shapes, pool) = lane(0);
+    let answers = together(&lane, &pool, [5, 12]).await;
+    assert!(answers.iter().all(|answer| (answer.batch_rows, answer.batch_tenants) == (2, 2)));
+    assert!(answers.iter().all(|answer| answer.used.rows == 1));
+    let statistics = lane.statistics();
+    assert_eq!(statistics.elements, Elements { real: 17, padding: 15 });
+    // Rows of one length need no padding.
+    together(&lane, &pool, [7, 7]).await;
+    assert_eq!(*shapes.lock().unwrap(), [[2, 16], [2, 7]]);
+    assert_eq!(lane.statistics().elements, Elements { real: 31, padding: 15 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_other_buckets_and_longer_ones_wait_for_their_like() {
+    let (lane, shapes, pool) = lane(0);
+    let pairs = async {
+        tokio::join!(
+            together(&lane, &pool, [3, 4]),
+            together(&lane, &pool, [17, 17]),
+            together(&lane, &pool, [5, 16]),
+        )
+    };
+    pairs.await;
+    let mut shapes = shapes.lock().unwrap().clone();
+    shapes.sort_unstable();
+    assert_eq!(shapes, [[2, 4], [2, 16], [2, 17]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_output_of_another_length_ends_sharing_and_hurts_nobody() {
+    let (lane, shapes, pool) = lane(1);
+    let answers = together(&lane, &pool, [5, 12]).await;
+    assert!(answers.iter().all(|answer| (answer.batch_rows, answer.batch_tenants) == (1, 1)));
+    assert_eq!(*shapes.lock().unwrap(), [[2, 16], [1, 5], [1, 12]]);
+    let why = lane.batches_ended().unwrap();
+    assert!(why.contains("dimension 1 of an output is 15"), "{why}");
+    assert_eq!(lane.statistics().elements, Elements::default(), "what ran alone is not counted");
+}
