@@ -59,7 +59,7 @@ pub use self::exit::{Exit, FAILED};
 pub use self::progress::Progress;
 
 /// The commands, in the order of the help.
-pub fn commands() -> [Command; 19] {
+pub fn commands() -> [Command; 20] {
     [
         plugin::command(),
         deploy::command(),

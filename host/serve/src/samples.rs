@@ -25,5 +25,6 @@ pub(crate) fn tenant(access: Access) -> Tenant {
         default_pipeline: None,
         pipelines: HashMap::new(),
         plugins: Default::default(),
+        assets: Default::default(),
     }
 }

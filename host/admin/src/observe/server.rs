@@ -54,7 +54,7 @@ fn collect_objects(snapshot: &Snapshot, collected: &mut Collected) {
     };
     for tenant in snapshot.tenants.values() {
         for plugin in tenant.plugins.values() {
-            count(&mut plugins, plugin.plugin.is_ok());
+            count(&mut plugins, plugin.newest.is_ok());
         }
         for pipeline in tenant.pipelines.values() {
             count(&mut pipelines, matches!(pipeline, Pipeline::Ready(_)));

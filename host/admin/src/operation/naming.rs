@@ -3,7 +3,7 @@
 use utoipa::openapi::HttpMethod;
 
 /// The groups of operations, by the segments of their paths. The last segment that is here counts.
-const GROUPS: [(&str, &str); 11] = [
+const GROUPS: [(&str, &str); 12] = [
     ("self", "tokens"),
     ("tokens", "tokens"),
     ("releases", "releases"),

@@ -47,7 +47,7 @@ async fn after_the_server_has_hung_up_a_change_goes_over_a_new_connection() {
         let connection = link.connection();
         assert_eq!(ask(&link, false).await.unwrap(), 7);
         while !connection.flow.is_closed() {
-            tokio::task::yield_now().await;
+            yield_now().await;
         }
     }
 }

@@ -46,7 +46,9 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         };
-        ["assets/labels.txt", "assets/more/vocab.tar", "assets/.hidden", "app.py"].map(write);
+        for path in ["assets/labels.txt", "assets/more/vocab.tar", "assets/.hidden", "app.py"] {
+            write(path);
+        }
         symlink("/etc/passwd", folder.path().join("assets/link")).unwrap();
         let names: Vec<_> = assets(folder.path()).unwrap().into_keys().collect();
         assert_eq!(names, ["labels.txt", "more/vocab.tar"]);
