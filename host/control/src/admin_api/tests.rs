@@ -100,7 +100,7 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     drop(control);
     let (_, control) = open(directory.path()).await;
     let snapshot = control.cell().load();
-    assert!(snapshot.tenants[&acme()].plugins[&name].plugin.is_ok());
+    assert!(snapshot.tenants[&acme()].plugins[&name].newest.is_ok());
 }
 
 #[tokio::test]
