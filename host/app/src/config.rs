@@ -351,6 +351,31 @@ mod tests {
     }
 
     #[test]
+    fn origins_are_a_list_or_a_text_with_commas() {
+        let expected = resolve(&["--cors-origins", "https://a.example, http://b:81"], "").unwrap();
+        let expected = expected.access.cors_origins.unwrap();
+        assert!(expected.has("https://a.example") && expected.has("http://b:81"));
+        for file in ["['https://a.example', 'http://b:81']", "'https://a.example,http://b:81'"] {
+            let config = resolve(&[], &format!("cors_origins = {file}")).unwrap();
+            assert_eq!(config.access.cors_origins.as_ref(), Some(&expected), "{file}");
+        }
+        let any = resolve(&[], "cors_origins = '*'").unwrap();
+        assert!(any.access.cors_origins.unwrap().is_any());
+        for (file, named) in [
+            (
+                "['https://a.example/', 'null']",
+                "write \"https://a.example\"; \"null\" is the origin",
+            ),
+            ("['*', 'https://a.example']", "\"*\" stands for all origins: it must be alone"),
+            ("[1]", "cors_origins must be text or a list of texts, not an array with other values"),
+            ("true", "cors_origins must be text or a list of texts, not a boolean"),
+        ] {
+            let faults = resolve(&[], &format!("cors_origins = {file}")).unwrap_err().to_string();
+            assert!(faults.contains(named), "{named} is missing from:\n{faults}");
+        }
+    }
+
+    #[test]
     fn every_default_is_valid() {
         let config = resolve(&[], "").unwrap();
         assert_eq!(config.requests.infer_timeout.as_secs(), 30);

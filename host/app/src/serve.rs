@@ -34,6 +34,7 @@ use gristmill_imaging::is_decoding;
 use gristmill_log::{Log, LogFormat};
 use gristmill_metrics::LabelSlots;
 use gristmill_platform::Share;
+use gristmill_snapshot::Cors;
 use gristmill_transport::Shutdown;
 use gristmill_transport::credentials::KeyHasher;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -224,7 +225,8 @@ async fn run_server(
         pool.clone(),
         rules,
     );
-    let data = DataPlane::new(control.cell().clone(), inference.clone());
+    let origins = config.access.cors_origins.clone().unwrap_or_default();
+    let data = DataPlane::new(control.cell().clone(), inference.clone(), Cors::of(origins));
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
         upload_bytes_max: config.uploads.upload_bytes_max,

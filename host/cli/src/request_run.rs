@@ -146,7 +146,7 @@ impl RequestRun<'_> {
 fn as_client_gets(response: Response, route: &Route) -> SampleAnswer {
     let body = Bytes::from(response.body.clone());
     let bytes_max = route.limits.plugin.response_bytes;
-    match answer_from_plugin(response, bytes_max, &route.quota.bytes) {
+    match answer_from_plugin(response, bytes_max, &route.quota.bytes, &route.redirects) {
         Ok(answer) => {
             let content_type = answer.headers().get(CONTENT_TYPE);
             let content_type = content_type.and_then(|value| value.to_str().ok());

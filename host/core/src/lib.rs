@@ -30,6 +30,7 @@ mod name;
 mod named;
 mod not_json;
 mod opaque;
+mod origin;
 mod padding;
 mod pool;
 mod rate;
@@ -67,6 +68,7 @@ pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};
 pub use not_json::{NotJson, json_token};
 pub use opaque::Opaque;
+pub use origin::{InvalidOrigin, OriginFault, Origins};
 pub use padding::{
     BUCKETS_MAX, CutOutput, CutSpec, Element, LENGTHS_MAX, Lengths, PadSpec, PadValue, PaddedInput,
     PaddedLength, Padding, PaddingFault, PaddingSpec,

@@ -10,6 +10,17 @@ pub(crate) enum Path<'a> {
     V2(v2::V2Path<'a>),
 }
 
+impl<'a> Path<'a> {
+    /// The tenant that the path names. It may not exist.
+    pub(crate) fn tenant(self) -> Option<&'a str> {
+        match self {
+            Self::V1(v1::Path::Tenant(tenant) | v1::Path::Infer { tenant, .. }) => Some(tenant),
+            Self::V1(v1::Path::Live | v1::Path::Ready) => None,
+            Self::V2(v2::V2Path { tenant, .. }) => tenant,
+        }
+    }
+}
+
 /// The most segments that are told apart. The last one is all of a longer path's rest.
 const SEGMENTS_MAX: usize = 5;
 
@@ -69,6 +80,9 @@ mod tests {
             ("*", None),
         ] {
             assert_eq!(path_of(path), expected, "{path}");
+            let named = path.strip_prefix("/v1/acme").and(expected).map(|_| "acme");
+            let named = named.or((path == "/v1//v2").then_some(""));
+            assert_eq!(expected.and_then(Path::tenant), named, "{path}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use gristmill_core::{ErrorCode, Outcome, Receipt, Record};
 use gristmill_metrics::Edge;
-use gristmill_snapshot::SnapshotCell;
+use gristmill_snapshot::{Cors, SnapshotCell};
 use gristmill_transport::body::{self, Answer, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::request::Parts;
@@ -19,7 +19,7 @@ use crate::observer::{RequestNames, UnderWay};
 use crate::path::{Path, path_of};
 use crate::receipt_header::RECEIPT;
 use crate::timing::{SERVER_TIMING, server_timing};
-use crate::{rate_limit, receipt_header, v1, v2};
+use crate::{cors, rate_limit, receipt_header, v1, v2};
 
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
@@ -35,13 +35,16 @@ pub struct DataPlane {
 struct Shared {
     cell: Arc<SnapshotCell>,
     inference: Inference,
+    /// Which web pages may call, where no tenant says it.
+    cors: Cors,
     request_ids: RequestIds,
 }
 
 impl DataPlane {
-    /// A handler that serves each request from the current snapshot of `cell`.
-    pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
-        let shared = Shared { cell, inference, request_ids: RequestIds::default() };
+    /// A handler that serves each request from the current snapshot of `cell`. `cors` says which
+    /// web pages may call, where no tenant says it.
+    pub fn new(cell: Arc<SnapshotCell>, inference: Inference, cors: Cors) -> Self {
+        let shared = Shared { cell, inference, cors, request_ids: RequestIds::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -108,6 +111,8 @@ impl DataPlane {
         {
             answer.headers_mut().insert(TRACERESPONSE, value);
         }
+        let policy = || cors::policy(path, &snapshot, &self.shared.cors);
+        cors::add(answer.headers_mut(), &head, policy);
         // Before the rest of a body is read, for which the client can take its time.
         let sending = under_way.sends(Some(answer.status()));
         body::finish(&head, Some(&mut body), &mut answer).await;

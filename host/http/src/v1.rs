@@ -119,7 +119,8 @@ async fn infer(
         context.lines = lines;
     }
     let response = response?;
-    let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);
+    let bytes_max = route.limits.plugin.response_bytes;
+    let answer = answer_from_plugin(response, bytes_max, budget, &route.redirects);
     answer.inspect_err(|problem| {
         let plugin = route.program.source_of(Stage::Post).plugin.as_str();
         tracing::warn!(plugin, error = problem.detail, "request failed");

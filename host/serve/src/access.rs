@@ -1,7 +1,8 @@
 //! The caller of a request: a tenant or the operator.
 //!
 //! Invariant: a client without a key of a tenant cannot find out whether the tenant exists: not by
-//! an answer, a header or a response time.
+//! an answer, a header or a response time. A tenant whose document has `cors` gives this up: the
+//! headers for web pages, which `http::cors` adds, tell that it exists.
 
 use std::sync::Arc;
 use std::time::SystemTime;

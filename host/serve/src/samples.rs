@@ -17,6 +17,7 @@ pub(crate) fn tenant(access: Access) -> Tenant {
     let calls = Account::new(1, 1, bytes.clone());
     Tenant {
         access,
+        cors: None,
         models: BTreeMap::new(),
         weight: 1,
         keeps_apart: false,

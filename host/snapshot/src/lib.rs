@@ -16,6 +16,7 @@
 mod access;
 mod capture;
 mod cell;
+mod cors;
 mod evaluation;
 mod in_flight;
 mod mismatch;
@@ -30,6 +31,7 @@ mod versions;
 pub use access::{Access, is_no_key, same_key};
 pub use capture::{Capture, Captured, CapturedAnswer, Capturing};
 pub use cell::SnapshotCell;
+pub use cors::Cors;
 pub use evaluation::{
     AbortBounds, Comparison, Difference, Evaluation, EvaluationReport, Observed, ShadowTally,
     VariantTally,

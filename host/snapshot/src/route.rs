@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{Late, Name, Named, PipelineLimits, Record, Sink, SinkNames, Stage};
+use gristmill_core::{Late, Name, Named, Origins, PipelineLimits, Record, Sink, SinkNames, Stage};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::{Counter, Use};
 use gristmill_sandbox::{Assets, HandlerPlugin, LineSource, PluginPair, TenantStores};
@@ -36,6 +36,8 @@ pub struct Route {
     pub settings: Arc<str>,
     /// Whether its clients see why a plugin call failed, with the lines of that call.
     pub debug: bool,
+    /// The origins of the pages to which its plugins may redirect browsers.
+    pub redirects: Origins,
     /// The tenant's share of contended batches.
     pub weight: u32,
     /// Whether the tenant's rows share batches with no other tenant's.

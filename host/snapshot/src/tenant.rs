@@ -10,6 +10,7 @@ use gristmill_metrics::usage::Counter;
 use gristmill_sandbox::{Asset, Plugin};
 
 use crate::access::Access;
+use crate::cors::Cors;
 use crate::quota::{QuotaLimits, TenantQuota};
 use crate::route::Pipeline;
 use crate::versions::KeptVersion;
@@ -18,6 +19,8 @@ use crate::versions::KeptVersion;
 pub struct Tenant {
     /// Who may call it.
     pub access: Access,
+    /// Which web pages may call it. None if its document does not say it: then the server does.
+    pub cors: Option<Cors>,
     /// The models it may run directly.
     pub models: BTreeMap<Name, Arc<Direct>>,
     /// Its share of contended batches, against the weights of others.

@@ -197,7 +197,7 @@ fn kept<T>(kept: &BTreeMap<u64, KeptVersion<T>>) -> BTreeMap<u64, KeptDescriptio
 /// The document of a tenant.
 ///
 /// # Errors
-/// Its quota cannot be written as JSON.
+/// A part of it cannot be written as JSON.
 pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
     let mut document = json!({ "open": spec.open, "weight": spec.weight, "models": spec.models });
     if spec.batch_with != BatchWith::default() {
@@ -218,6 +218,12 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
     }
     if !spec.stores.is_empty() {
         document["stores"] = serde_json::to_value(&spec.stores)?;
+    }
+    if let Some(cors) = &spec.cors {
+        document["cors"] = serde_json::to_value(cors)?;
+    }
+    if !spec.redirects.is_empty() {
+        document["redirects"] = serde_json::to_value(&spec.redirects)?;
     }
     Ok(document)
 }

@@ -66,6 +66,7 @@ pub use release::assets::AssetNames;
 pub use release::candidate::{AbortSpec, CandidateSpec};
 pub use release::capture::CaptureSpec;
 pub use release::change::{Change, Release, ReleaseNote};
+pub use release::cors::CorsSpec;
 pub use release::document::{Document, Faults};
 pub use release::expectation::Expectation;
 pub use release::format::Head;
@@ -78,6 +79,7 @@ pub use release::model_config::{
 };
 pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::oip::{OipDatatype, OipEncoding, OipInput, OipOutput, OipSpec};
+pub use release::origins::read_redirects;
 pub use release::pipeline::{PipelineDocument, PipelineSpec};
 pub use release::program::{ModelKey, ProgramParts, ProgramSpec};
 pub use release::quota::QuotaSpec;

@@ -3,9 +3,9 @@
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
 //! `assets`, `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `oip`, `sample`,
-//! `expectation`, `model_config`, `store_grants` and `version_policy` are their contents;
-//! `document` reads these from JSON that people write. `format` turns releases into the bytes of
-//! the log and back; a `log_error` is why it could not.
+//! `expectation`, `model_config`, `cors`, `store_grants` and `version_policy` are their contents;
+//! `document` reads these from JSON that people write, with `origins` of web pages. `format` turns
+//! releases into the bytes of the log and back; a `log_error` is why it could not.
 //! Refuses to know the state that results from releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
@@ -14,6 +14,7 @@ pub(crate) mod assets;
 pub(crate) mod candidate;
 pub(crate) mod capture;
 pub(crate) mod change;
+pub(crate) mod cors;
 pub(crate) mod document;
 pub(crate) mod expectation;
 pub(crate) mod format;
@@ -23,6 +24,7 @@ pub(crate) mod log_error;
 pub(crate) mod model_config;
 pub(crate) mod named_version;
 pub(crate) mod oip;
+pub(crate) mod origins;
 pub(crate) mod pipeline;
 pub(crate) mod program;
 pub(crate) mod quota;

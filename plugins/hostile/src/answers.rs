@@ -29,6 +29,8 @@ const ANSWERS: &[(&str, Answer)] = &[
     ("huge-headers", || headers(100, 250_000)),
     ("large-headers", || headers(3, 7 << 10)),
     ("redirect-headers", redirect_headers),
+    ("see-page", || see_other("https://app.example.com/thanks?label=7")),
+    ("see-elsewhere", || see_other("https://app.example.com@evil.example/")),
     ("remember", || Response::new("text/plain", remember())),
 ];
 
@@ -48,7 +50,7 @@ fn headers(count: u32, bytes: usize) -> Response {
     (0..count).fold(text(), |response, index| response.header(&format!("x-{index}"), &value))
 }
 
-/// Headers that a proxy in front of the host may act upon.
+/// Headers that a proxy in front of the host, or a browser, may act upon.
 fn redirect_headers() -> Response {
     text()
         .header("x-accel-redirect", "/etc/passwd")
@@ -57,7 +59,15 @@ fn redirect_headers() -> Response {
         .header("x-frame-options", "ALLOWALL")
         .header("x-request-id", "/etc/passwd")
         .header("set-cookie", "a=b")
+        .header("access-control-allow-origin", "*")
+        .header("Access-Control-Allow-Credentials", "true")
+        .header("vary", "*")
         .header("x-plugin-own", "1")
+}
+
+/// A redirect, which leads a browser to this page.
+fn see_other(location: &str) -> Response {
+    Response { status: 303, ..text().header("location", location) }
 }
 
 /// The number of calls of this instance. It must be 1: a larger number means that requests share an

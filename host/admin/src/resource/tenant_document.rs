@@ -6,8 +6,8 @@
 
 use gristmill_core::Name;
 use gristmill_state::{
-    BatchWith, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec, SentKey,
-    TenantDocument, VersionPolicy, read_stores,
+    BatchWith, CorsSpec, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec,
+    SentKey, TenantDocument, VersionPolicy, read_redirects, read_stores,
 };
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
@@ -66,6 +66,8 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let quota = document.nested("quota", QuotaSpec::read);
     let policy = VersionPolicy::read(&mut document, POLICY, PLUGIN_VERSIONS_MAX);
     let stores = read_stores(&mut document);
+    let cors = CorsSpec::read(&mut document);
+    let redirects = read_redirects(&mut document);
     let mut faults = document.finish();
     quota.check(&mut faults);
     policy.check(POLICY, PLUGIN_VERSIONS_MAX, &mut faults);
@@ -106,6 +108,8 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         quota,
         plugin_version_policy,
         stores,
+        cors,
+        redirects,
     };
     (document, faults)
 }

@@ -6,7 +6,7 @@ use toml::Value as Toml;
 
 use super::fault::Fault;
 use super::setting::Setting;
-use super::value::{Refusal, Rule, Value};
+use super::value::{LIST, Refusal, Rule, Value};
 
 /// Reads settings.
 pub(crate) struct Reader<'a> {
@@ -68,6 +68,12 @@ impl Reader<'_> {
             Some(Toml::Integer(number)) => Ok(Some(number.to_string())),
             Some(Toml::Float(number)) if T::KIND != "text" => Ok(Some(number.to_string())),
             Some(Toml::Boolean(value)) if T::KIND == bool::KIND => Ok(Some(value.to_string())),
+            Some(Toml::Array(items)) if T::KIND == LIST => {
+                let texts: Option<Vec<_>> = items.iter().map(Toml::as_str).collect();
+                let actual = "an array with other values";
+                let texts = texts.ok_or(Fault::Kind { key, expected: T::KIND, actual })?;
+                Ok(Some(texts.join(",")))
+            }
             Some(other) => Err(Fault::Kind { key, expected: T::KIND, actual: with_article(other) }),
             None => Ok(setting.default.map(str::to_owned)),
         }

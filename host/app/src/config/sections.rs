@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gristmill_core::Name;
+use gristmill_core::{Name, Origins};
 use gristmill_log::LogFormat;
 use gristmill_otlp::OtlpProtocol;
 use gristmill_store::StoreUrl;
@@ -91,6 +91,11 @@ section! {
         open_tenant: Name = none, Any,
             "Tenant used for calls of /v2 and gRPC without an API key; if unset, such calls are \
              refused";
+        cors_origins: Origins = none, Any,
+            "Origins of the web pages that may call the data plane from a browser, such as \
+             https://app.example.com, separated by commas (in the file also a list), or * for all \
+             pages. They are for paths without a tenant, such as those of /v2, and for tenants \
+             whose documents have no cors; if unset, no page may";
     }
 }
 

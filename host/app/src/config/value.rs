@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gristmill_core::Name;
+use gristmill_core::{Name, Origins};
 use gristmill_log::LogFormat;
 use gristmill_otlp::OtlpProtocol;
 use gristmill_store::{StoreUrl, StoreUrlError};
@@ -20,6 +20,9 @@ pub(crate) enum Refusal {
     /// The value is a secret: the message does not repeat it.
     Secret(&'static str),
 }
+
+/// The [kind](Value::KIND) of texts that are separated by commas. The file may have them as a list.
+pub(crate) const LIST: &str = "text or a list of texts";
 
 /// A type of settings.
 pub(crate) trait Value: Sized {
@@ -118,6 +121,19 @@ impl Value for StoreUrl {
 impl Value for Name {
     fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
         text.parse().map_err(|error: gristmill_core::InvalidName| Refusal::Value(error.to_string()))
+    }
+}
+
+/// Origins of web pages, separated by commas.
+impl Value for Origins {
+    const KIND: &'static str = LIST;
+
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        let texts = text.split(',').map(str::trim).filter(|text| !text.is_empty());
+        Self::of(texts.map(str::to_owned).collect()).map_err(|faults| {
+            let faults: Vec<_> = faults.iter().map(|fault| fault.error.to_string()).collect();
+            Refusal::Value(faults.join("; "))
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod answers;
 mod bad_callers;
 mod bad_requests;
+mod browsers;
 mod connections;
 mod http2_floods;
 mod limits;

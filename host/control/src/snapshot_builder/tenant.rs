@@ -16,8 +16,8 @@ use gristmill_snapshot::{
     TenantQuota,
 };
 use gristmill_state::{
-    BatchWith, CandidateSpec, CaptureSpec, Faults, NamedVersion, PipelineSpec, ProgramSpec,
-    TenantFile, Wanted,
+    BatchWith, CandidateSpec, CaptureSpec, CorsSpec, Faults, NamedVersion, PipelineSpec,
+    ProgramSpec, TenantFile, Wanted,
 };
 
 use crate::accounts::{Accounts, TenantId};
@@ -119,6 +119,7 @@ impl TenantBuilder<'_> {
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         Tenant {
             access: if spec.open { Access::Open } else { Access::Keys(keys()) },
+            cors: spec.cors.as_ref().map(CorsSpec::policy),
             models: spec.models.iter().map(|name| (name.clone(), Arc::new(direct(name)))).collect(),
             weight: spec.weight,
             keeps_apart: spec.batch_with == BatchWith::Tenant,
@@ -256,6 +257,7 @@ impl TenantBuilder<'_> {
             program,
             settings: settings.into(),
             debug: spec.debug,
+            redirects: self.desired_tenant.spec.redirects.clone(),
             weight: self.desired_tenant.spec.weight,
             keeps_apart: self.desired_tenant.spec.batch_with == BatchWith::Tenant,
             priority: spec.priority,

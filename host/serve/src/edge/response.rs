@@ -2,17 +2,18 @@
 //!
 //! A plugin may set headers, but only a few names pass. Proxies act upon `x-accel-redirect`,
 //! `x-sendfile` and others, and no list of those is complete. A plugin's own headers begin with
-//! `x-plugin-`. All of a response is bounded, and counts against its tenant's budget until it is
+//! `x-plugin-`. A `location` passes with 303 alone, to pages that the tenant's document allows: it
+//! leads a browser from a form to the next page. All of a response is bounded, and counts against its tenant's budget until it is
 //! sent.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, ErrorCode};
+use gristmill_core::{ByteBudget, ErrorCode, Origins};
 use gristmill_sandbox::Response as PluginResponse;
 use gristmill_transport::Problem;
 use gristmill_transport::body::{Answer, ResponseBody};
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 /// The most headers of a response. Those that do not pass count, too.
@@ -46,14 +47,15 @@ const SHOWN_BYTES_MAX: usize = 64;
 /// The answer with the plugin's response and the headers that pass.
 ///
 /// # Errors
-/// `plugin_invalid_output` if the response is larger than `bytes_max`, or a part of it is not
-/// valid.
+/// `plugin_invalid_output` if the response is larger than `bytes_max`, a part of it is not valid,
+/// or it redirects to a page that is not among `redirects`.
 pub fn answer_from_plugin(
     response: PluginResponse,
     bytes_max: usize,
     budget: &Arc<ByteBudget>,
+    redirects: &Origins,
 ) -> Result<Answer, Problem> {
-    checked(response, bytes_max, budget).map_err(|what| {
+    checked(response, bytes_max, budget, redirects).map_err(|what| {
         let detail = format!("post: plugin's answer cannot be used: {what}");
         Problem::new(ErrorCode::PluginInvalidOutput, detail)
     })
@@ -63,6 +65,7 @@ fn checked(
     response: PluginResponse,
     bytes_max: usize,
     budget: &Arc<ByteBudget>,
+    redirects: &Origins,
 ) -> Result<Answer, String> {
     let PluginResponse { status, content_type, headers, body } = response;
     // An answer without a body needs no content type.
@@ -83,7 +86,15 @@ fn checked(
         .map_err(|_| format!("status {status} is not an HTTP status"))?;
     answer.headers_mut().extend(media_type.map(|value| (CONTENT_TYPE, value)));
     for (name, value) in headers {
-        if !passes(&name) {
+        let is_redirect = answer.status() == StatusCode::SEE_OTHER
+            && name.eq_ignore_ascii_case(LOCATION.as_str());
+        if is_redirect && !redirects.has_url(&value) {
+            return Err(format!(
+                "location {:?} is on no origin in the tenant's redirects",
+                shown(&value)
+            ));
+        }
+        if !(is_redirect || passes(&name)) {
             tracing::debug!(header = name, "a plugin's header is not passed on");
             continue;
         }

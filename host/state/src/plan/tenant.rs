@@ -57,6 +57,8 @@ fn spec_of(
         quota,
         plugin_version_policy,
         stores,
+        cors,
+        redirects,
     } = document.clone();
     TenantSpec {
         open,
@@ -68,6 +70,8 @@ fn spec_of(
         quota,
         plugin_version_policy,
         stores,
+        cors,
+        redirects,
     }
 }
 

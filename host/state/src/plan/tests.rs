@@ -294,6 +294,8 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, KeyHash)>, String>
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),
         stores: Default::default(),
+        cors: None,
+        redirects: Default::default(),
     };
     let spec = tenant_spec(&desired, &name("acme"), &document);
     let spec = spec.map_err(|error| error.to_string())?;

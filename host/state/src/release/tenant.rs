@@ -4,11 +4,12 @@ mod given_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gristmill_core::{KeyHash, KeyHashes, Name};
+use gristmill_core::{KeyHash, KeyHashes, Name, Origins};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+use crate::release::cors::CorsSpec;
 use crate::release::quota::QuotaSpec;
 use crate::release::store_grants::{StoreGrant, StoreGrants};
 use crate::release::version_policy::VersionPolicy;
@@ -45,6 +46,14 @@ pub struct TenantSpec {
     /// The stores that its plugins may use. There are none up to format 9 of the log.
     #[serde(skip_serializing_if = "StoreGrants::is_empty")]
     pub stores: StoreGrants,
+    /// Which web pages may call it. If it is not given, the server says it. It never is up to
+    /// format 10 of the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors: Option<CorsSpec>,
+    /// The origins of the pages to which its plugins may redirect browsers. There are none up to
+    /// format 10 of the log.
+    #[serde(skip_serializing_if = "Origins::is_empty")]
+    pub redirects: Origins,
 }
 
 /// The tenants whose rows may share a batch with a tenant's rows.
@@ -99,6 +108,11 @@ pub struct TenantDocument {
     /// The stores that its plugins may use, by their names on the server.
     #[schema(value_type = Option<BTreeMap<String, StoreGrant>>)]
     pub stores: StoreGrants,
+    /// Which web pages may call it. If it is not given: those of the server's `cors_origins`.
+    pub cors: Option<CorsSpec>,
+    /// The origins of the pages to which its plugins may redirect browsers, with status 303.
+    #[schema(value_type = Option<Vec<String>>, max_items = 64)]
+    pub redirects: Origins,
 }
 
 /// A key that a client sends.
@@ -134,6 +148,8 @@ impl Default for TenantSpec {
             quota: QuotaSpec::default(),
             plugin_version_policy: VersionPolicy::default(),
             stores: StoreGrants::new(),
+            cors: None,
+            redirects: Origins::default(),
         }
     }
 }

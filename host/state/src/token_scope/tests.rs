@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::release::change::ReleaseNote;
+use crate::release::cors::CorsSpec;
 use crate::release::quota::QuotaSpec;
 use crate::release::store_grants::StoreGrant;
 use crate::release::tenant::{SentKey, TenantDocument};
@@ -79,6 +80,8 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),
         stores: Default::default(),
+        cors: None,
+        redirects: Default::default(),
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
@@ -144,12 +147,14 @@ fn what_follows_from_a_change_stays_within_the_reach_too() {
     assert_eq!(check(put_tenant("acme", default)), Ok(()));
     assert_eq!(check(put_plugin_version("acme")), Ok(()), "going back makes it");
     let plugin_version_policy = VersionPolicy::Latest { num_versions: 2 };
+    let pages: CorsSpec = serde_json::from_value(json!({ "origins": ["*"] })).unwrap();
     for spec in [
         TenantSpec { weight: 9, ..spec.clone() },
         TenantSpec { plugin_version_policy, ..spec.clone() },
         TenantSpec { open: true, ..spec.clone() },
         TenantSpec { stores: [(name("features"), StoreGrant::Read)].into(), ..spec.clone() },
         TenantSpec { models: [name("secret")].into(), ..spec.clone() },
+        TenantSpec { cors: Some(pages), ..spec.clone() },
         TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..spec.clone() },
     ] {
         assert!(check(put_tenant("acme", spec.clone())).is_err(), "{spec:?}");

@@ -30,12 +30,15 @@ fn of_a_tenant() {
     let document = json!({
         "api_keys": ["short", { "name": "A", "key": "x" }], "weight": 0, "models": ["a", 7],
         "quota": { "burst": "x", "bursts": 1 }, "a/b": 1, "default_pipeline": "none",
+        "cors": { "origins": ["https://a.example", "https://A.example"], "headers": ["*/"] },
     });
     let mut named = pointers(&put(&planes.admin, "tenants/acme", &document));
     named.sort();
     let expected = [
         "/api_keys/1",
         "/a~1b",
+        "/cors/headers/0",
+        "/cors/origins/1",
         "/default_pipeline",
         "/models/1",
         "/quota/burst",

@@ -30,11 +30,13 @@ fn headers_that_proxies_obey_do_not_pass() {
         "gristmill-provider",
         "gristmill-release",
         "server-timing",
+        "vary",
         "x-plugin-own",
         "x-request-id",
     ];
     assert_eq!(names, expected);
     assert_ne!(answer.header("x-request-id"), "/etc/passwd");
+    assert_eq!(answer.header("vary"), "origin");
 }
 
 #[test]

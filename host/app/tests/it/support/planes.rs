@@ -23,7 +23,7 @@ use gristmill_control::{
     AssetLimits, Control, ControlParts, FigureParts, Progress, ProverConfig, SampleRun,
     SampleRunner,
 };
-use gristmill_core::{BufferPool, HashKeyId, Name, PipelineLimits};
+use gristmill_core::{BufferPool, HashKeyId, Name, Origins, PipelineLimits};
 use gristmill_http::{
     DataPlane, Inference, InferenceConfig, ModelChange, ModelRepository, ObserverConfig,
 };
@@ -32,7 +32,7 @@ use gristmill_metrics::LabelSlots;
 use gristmill_metrics::usage::UsageStore;
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
 use gristmill_sandbox::{NoStores, Sandbox, SandboxConfig};
-use gristmill_snapshot::Operator;
+use gristmill_snapshot::{Cors, Operator};
 use gristmill_state::SampleAnswer;
 use gristmill_store::Store;
 use gristmill_transport::credentials::KeyHasher;
@@ -97,9 +97,16 @@ impl PlaneInMemory {
 impl Planes {
     /// Two planes with nothing on them.
     pub(crate) fn open() -> Self {
+        Self::open_to_pages(&[])
+    }
+
+    /// Two planes with nothing on them, on a server with these `cors_origins`.
+    pub(crate) fn open_to_pages(origins: &[&str]) -> Self {
+        let origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
+        let cors = Cors::of(Origins::of(origins).unwrap());
         let runtime = Arc::new(Builder::new_current_thread().enable_all().build().unwrap());
         let directory = tempfile::tempdir().unwrap();
-        let (data, admin) = runtime.block_on(planes(directory.path()));
+        let (data, admin) = runtime.block_on(planes(directory.path(), cors));
         let data = PlaneInMemory {
             runtime: runtime.clone(),
             serve: serving(move |request| data.clone().handle(request, CLIENT)),
@@ -190,7 +197,7 @@ impl ModelRepository for NoModels {
 
 /// The planes over a control plane in this directory. The parts that live as long as a process
 /// stay: there are few such tests.
-async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
+async fn planes(directory: &Path, cors: Cors) -> (DataPlane, AdminPlane) {
     let (pool, log) = (BufferPool::new(0), Log::of_nothing().unwrap());
     let hasher = KeyHasher::new(&[7; 32]);
     let root = hasher.hash(ADMIN_TOKEN);
@@ -231,7 +238,7 @@ async fn planes(directory: &Path) -> (DataPlane, AdminPlane) {
         scrapes: Scrapes::new(observer.into()),
         tls: Vec::new(),
     });
-    (DataPlane::new(cell, inference), admin.unwrap())
+    (DataPlane::new(cell, inference, cors), admin.unwrap())
 }
 
 async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Control {

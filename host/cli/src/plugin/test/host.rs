@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_backend::LoadedModel;
 use gristmill_batch::{Lane, LaneParts};
-use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
+use gristmill_core::{BufferPool, ByteBudget, Digest, Name, Origins, PipelineLimits};
 use gristmill_metrics::{LabelSlots, RequestTarget};
 use gristmill_sandbox::{
     Account, Assets, Grant, HandlerPlugin, LineSource, Plugin, PluginPair, Reuse, Sandbox,
@@ -115,6 +115,8 @@ impl Host {
             program,
             settings: files.settings.as_str().into(),
             debug: false,
+            // Which pages a tenant allows is not known here.
+            redirects: Origins::any(),
             weight: 1,
             keeps_apart: false,
             priority: None,
@@ -122,6 +124,7 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             stores: None,
+            assets: None,
             figures: Arc::new(figures),
             usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,

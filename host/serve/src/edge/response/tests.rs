@@ -7,14 +7,15 @@ fn response(headers: &[(&str, &str)]) -> PluginResponse {
 }
 
 fn refusal(response: PluginResponse) -> String {
-    let outcome = answer_from_plugin(response, 1 << 20, &ByteBudget::new(1 << 20));
+    let outcome =
+        answer_from_plugin(response, 1 << 20, &ByteBudget::new(1 << 20), &Origins::default());
     let problem = outcome.map(drop).unwrap_err();
     assert_eq!(problem.code, ErrorCode::PluginInvalidOutput);
     problem.detail
 }
 
 #[test]
-fn headers_that_proxies_act_upon_do_not_pass() {
+fn headers_that_proxies_and_browsers_act_upon_do_not_pass() {
     let given = [
         ("Cache-Control", "no-store"),
         ("ETag", "\"1\""),
@@ -28,6 +29,9 @@ fn headers_that_proxies_act_upon_do_not_pass() {
         ("x-plugin", "1"),
         ("set-cookie", "a=b"),
         ("location", "/"),
+        ("access-control-allow-origin", "*"),
+        ("Access-Control-Allow-Credentials", "true"),
+        ("vary", "*"),
         ("content-length", "7"),
         ("transfer-encoding", "chunked"),
         ("connection", "close"),
@@ -35,8 +39,12 @@ fn headers_that_proxies_act_upon_do_not_pass() {
         // Headers that do not pass are not checked.
         ("no header", "a\r\nb"),
     ];
-    let Ok(answer) = answer_from_plugin(response(&given), 1 << 20, &ByteBudget::new(1 << 20))
-    else {
+    let Ok(answer) = answer_from_plugin(
+        response(&given),
+        1 << 20,
+        &ByteBudget::new(1 << 20),
+        &Origins::default(),
+    ) else {
         panic!("refused");
     };
     let passed: Vec<_> =
@@ -80,13 +88,19 @@ fn all_of_a_response_is_bounded_and_held() {
     let value = "v".repeat(8000);
     let large = || response(&[("x-plugin-a", &value)]);
     let budget = ByteBudget::new(1 << 20);
-    let Err(problem) = answer_from_plugin(large(), 8000, &budget).map(drop) else {
+    let Err(problem) = answer_from_plugin(large(), 8000, &budget, &Origins::default()).map(drop)
+    else {
         panic!("taken")
     };
     assert!(problem.detail.contains("8021 bytes, headers included"), "{}", problem.detail);
     for body in [Vec::new(), b"x".to_vec()] {
         let bytes = 8020 + body.len();
-        let answer = answer_from_plugin(PluginResponse { body, ..large() }, 1 << 20, &budget);
+        let answer = answer_from_plugin(
+            PluginResponse { body, ..large() },
+            1 << 20,
+            &budget,
+            &Origins::default(),
+        );
         assert_eq!(budget.held(), bytes);
         drop(answer);
         assert_eq!(budget.held(), 0);
@@ -96,6 +110,31 @@ fn all_of_a_response_is_bounded_and_held() {
 #[test]
 fn an_answer_without_body_needs_no_type() {
     let none = PluginResponse { content_type: String::new(), body: Vec::new(), ..response(&[]) };
-    let Ok(answer) = answer_from_plugin(none, 0, &ByteBudget::new(0)) else { panic!("refused") };
+    let Ok(answer) = answer_from_plugin(none, 0, &ByteBudget::new(0), &Origins::default()) else {
+        panic!("refused")
+    };
     assert!(answer.headers().is_empty());
+}
+
+#[test]
+fn a_redirect_leads_to_pages_that_the_tenant_allows() {
+    let redirects = Origins::of(vec!["https://app.example.com".into()]).unwrap();
+    let answer = |status, location: &str| {
+        let response = PluginResponse { status, ..response(&[("Location", location)]) };
+        answer_from_plugin(response, 1 << 20, &ByteBudget::new(1 << 20), &redirects)
+    };
+    let page = "https://app.example.com/thanks?label=7";
+    let Ok(allowed) = answer(303, page) else { panic!("refused") };
+    assert_eq!(allowed.status(), StatusCode::SEE_OTHER);
+    assert_eq!(allowed.headers()[LOCATION], page);
+    for status in [200, 201, 301, 302, 307, 308] {
+        let Ok(dropped) = answer(status, page) else { panic!("refused") };
+        assert!(!dropped.headers().contains_key(LOCATION), "{status}");
+    }
+    for location in ["https://app.example.com@evil.example/", "/thanks", "", "https://a\r\nb: c"] {
+        let Err(problem) = answer(303, location).map(drop) else { panic!("{location:?} passes") };
+        let named = format!("post: plugin's answer cannot be used: location {location:?}");
+        assert!(problem.detail.starts_with(&named), "{}", problem.detail);
+        assert_eq!(problem.code, ErrorCode::PluginInvalidOutput);
+    }
 }

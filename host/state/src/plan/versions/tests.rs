@@ -117,6 +117,8 @@ fn what_policies_keep_stays() {
     assert_eq!((code, &*text), (ErrorCode::Unprocessable, expected));
     let document = TenantDocument {
         stores: Default::default(),
+        cors: None,
+        redirects: Default::default(),
         open: true,
         api_keys: Vec::new(),
         default_pipeline: None,
