@@ -15,8 +15,8 @@ use gristmill_core::{
 };
 use gristmill_imaging::{DecodeOptions, Encoded, Filter, Limits, Size, Workspace};
 use gristmill_sandbox::{
-    Account, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox, SandboxConfig,
-    TenantReuse,
+    Account, Asset, Assets, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox,
+    SandboxConfig, TenantReuse,
 };
 use tokio::runtime::Runtime;
 
@@ -257,5 +257,43 @@ fn rotation(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, calls, vocabulary, languages, rotation);
+/// Encodings of 32 tokens, a hundred in one call of a guest, and by the library itself.
+fn tokenizer(criterion: &mut Criterion) {
+    const ROUNDS: &str = "100";
+    let bench = Bench::new();
+    let Some(file) = guest("hostile") else { return };
+    let pair = bench.pair(file, &Reuse::Tenant(TenantReuse::default()));
+    let text = "the server ".repeat(15);
+    let mut group = criterion.benchmark_group("tokenizer_100");
+    for name in ["word_piece", "byte_level"] {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/text/tests/fixtures");
+        let file = Bytes::from(or_panic(std::fs::read(format!("{fixtures}/{name}.json"))));
+        let library = or_panic(tokenizers::Tokenizer::from_bytes(&file));
+        group.bench_function(format!("{name}_library"), |bencher| {
+            bencher.iter(|| {
+                for _ in 0..100 {
+                    std::hint::black_box(or_panic(library.encode_fast(text.as_str(), true)));
+                }
+            });
+        });
+        let asset = ("tokenizer.json".into(), Arc::new(Asset::new(file)));
+        let assets = Assets::from_iter([asset]);
+        let fields = [("do", "tokens-rounds"), ("rounds", ROUNDS)];
+        let request = Request {
+            query: fields.map(|(name, value)| (name.into(), value.into())).into(),
+            body: Bytes::from(text.clone()),
+            ..Request::default()
+        };
+        group.bench_function(format!("{name}_guest"), |bencher| {
+            bench.measure(bencher, async || {
+                let grant = Grant { assets: Some(&assets), ..bench.grant() };
+                let calling = pair.preprocess(bench.context.clone(), request.clone(), grant);
+                or_panic(calling.await.map(drop));
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, calls, vocabulary, languages, rotation, tokenizer);
 criterion_main!(benches);

@@ -35,6 +35,7 @@ use gristmill_log::{Log, LogFormat};
 use gristmill_metrics::LabelSlots;
 use gristmill_platform::Share;
 use gristmill_snapshot::Cors;
+use gristmill_text::is_tokenizing;
 use gristmill_transport::Shutdown;
 use gristmill_transport::credentials::KeyHasher;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -90,7 +91,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let config = Config::resolve(matches)?;
     let format = config.logging.log_format;
     let as_json = format == LogFormat::Json;
-    let log = gristmill_log::init(&config.logging.log.0, format, &OWN_LINES, is_decoding)?;
+    let is_of_input = || is_decoding() || is_tokenizing();
+    let log = gristmill_log::init(&config.logging.log.0, format, &OWN_LINES, is_of_input)?;
     let Err(error) = start(config, &log);
     // In JSON the error is logged here, because the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);

@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use gristmill_core::HeldBytes;
+use gristmill_text::{TextError, Tokenizer};
 use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
 
 use crate::load_error::ComponentError;
 
@@ -84,12 +87,24 @@ impl FromIterator<(Box<str>, Arc<Asset>)> for Assets {
 #[derive(Debug)]
 pub struct Asset {
     bytes: Bytes,
+    tokenizer: OnceCell<ReadTokenizer>,
+}
+
+/// The tokenizer that a file is, or why it is none.
+pub(crate) type ReadTokenizer = Result<Arc<KeptTokenizer>, TextError>;
+
+/// A tokenizer, and its memory, which counts as its tenant's as long as the file is there.
+#[derive(Debug)]
+pub(crate) struct KeptTokenizer {
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) _held: HeldBytes,
 }
 
 impl Asset {
     /// The file with these bytes.
     pub fn new(bytes: Bytes) -> Self {
         Self { bytes }
+        Self { bytes, tokenizer: OnceCell::new() }
     }
 
     /// Its bytes.

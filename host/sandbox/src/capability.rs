@@ -26,6 +26,7 @@ pub(crate) mod prepare;
 pub(crate) mod refused;
 pub(crate) mod store;
 pub(crate) mod tensors;
+pub(crate) mod tokenizer;
 pub(crate) mod types;
 pub(crate) mod v0_1;
 pub(crate) mod v0_2;
@@ -89,5 +90,5 @@ macro_rules! capabilities {
 capabilities! {
     stateless: types, tensors, arrays, image, json, models, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
-    with_state: wasi, log, store, assets;
+    with_state: wasi, log, store, assets, tokenizer;
 }

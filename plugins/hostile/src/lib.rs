@@ -18,6 +18,7 @@ mod pictures;
 mod reuse;
 mod stores;
 mod tensors;
+mod tokens;
 
 use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
 
@@ -37,6 +38,7 @@ const DEEDS: [&[(&str, Deed)]; 12] = [
     reuse::DEEDS,
     stores::DEEDS,
     tensors::DEEDS,
+    tokens::DEEDS,
 ];
 
 struct Hostile;

@@ -194,6 +194,22 @@ extern void __wasm_import_gristmill_plugin_store_set(uint8_t *, size_t, uint8_t 
 __attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("increment")))
 extern void __wasm_import_gristmill_plugin_store_increment(uint8_t *, size_t, uint8_t *, size_t, int64_t, uint8_t *);
 
+// Imported Functions from `gristmill:plugin/assets@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/assets@0.3.0"), __import_name__("open")))
+extern void __wasm_import_gristmill_plugin_assets_open(uint8_t *, size_t, uint8_t *);
+
+// Imported Functions from `gristmill:plugin/tokenizer@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/tokenizer@0.3.0"), __import_name__("encode")))
+extern void __wasm_import_gristmill_plugin_tokenizer_encode(uint8_t *, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tokenizer@0.3.0"), __import_name__("decode")))
+extern void __wasm_import_gristmill_plugin_tokenizer_decode(uint8_t *, size_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/tokenizer@0.3.0"), __import_name__("token-to-id")))
+extern void __wasm_import_gristmill_plugin_tokenizer_token_to_id(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
 // Canonical ABI intrinsics
 
 __attribute__((__weak__, __export_name__("cabi_realloc")))
@@ -854,6 +870,134 @@ void gristmill_plugin_store_result_s64_store_error_free(gristmill_plugin_store_r
   if (!ptr->is_err) {
   } else {
     gristmill_plugin_store_store_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_assets_asset_error_free(gristmill_plugin_assets_asset_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.not_found);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_assets_result_own_blob_asset_error_free(gristmill_plugin_assets_result_own_blob_asset_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_assets_asset_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_tokenizer_tokenizer_error_free(gristmill_plugin_tokenizer_tokenizer_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.no_asset);
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.malformed);
+      break;
+    }
+    case 2: {
+      imports_string_free(&ptr->val.too_large);
+      break;
+    }
+    case 3: {
+      imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_tokenizer_texts_free(gristmill_plugin_tokenizer_texts_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_list_string_free(&ptr->val.list);
+      break;
+    }
+    case 1: {
+      break;
+    }
+    case 2: {
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_tokenizer_padding_free(gristmill_plugin_tokenizer_padding_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 1: {
+      break;
+    }
+    case 2: {
+      imports_list_u32_free(&ptr->val.buckets);
+      break;
+    }
+  }
+}
+
+void imports_option_u32_free(imports_option_u32_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_tokenizer_option_side_free(gristmill_plugin_tokenizer_option_side_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_tokenizer_option_offset_unit_free(gristmill_plugin_tokenizer_option_offset_unit_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_tokenizer_options_free(gristmill_plugin_tokenizer_options_t *ptr) {
+  imports_option_u32_free(&ptr->max_length);
+  gristmill_plugin_tokenizer_option_side_free(&ptr->truncate);
+  gristmill_plugin_tokenizer_padding_free(&ptr->padding);
+  gristmill_plugin_tokenizer_option_side_free(&ptr->pad);
+  imports_option_u32_free(&ptr->pad_id);
+  gristmill_plugin_tokenizer_option_offset_unit_free(&ptr->offsets);
+}
+
+void gristmill_plugin_tokenizer_option_own_tensor_free(gristmill_plugin_tokenizer_option_own_tensor_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_tokenizer_encoded_free(gristmill_plugin_tokenizer_encoded_t *ptr) {
+  imports_list_u32_free(&ptr->lengths);
+  gristmill_plugin_tokenizer_option_own_tensor_free(&ptr->offsets);
+}
+
+void gristmill_plugin_tokenizer_option_texts_free(gristmill_plugin_tokenizer_option_texts_t *ptr) {
+  if (ptr->is_some) {
+    gristmill_plugin_tokenizer_texts_free(&ptr->val);
+  }
+}
+
+void gristmill_plugin_tokenizer_result_encoded_tokenizer_error_free(gristmill_plugin_tokenizer_result_encoded_tokenizer_error_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_tokenizer_encoded_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_tokenizer_tokenizer_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_tokenizer_result_list_string_tokenizer_error_free(gristmill_plugin_tokenizer_result_list_string_tokenizer_error_t *ptr) {
+  if (!ptr->is_err) {
+    imports_list_string_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_tokenizer_tokenizer_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_free(gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t *ptr) {
+  if (!ptr->is_err) {
+    imports_option_u32_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_tokenizer_tokenizer_error_free(&ptr->val.err);
   }
 }
 
@@ -2577,6 +2721,329 @@ bool gristmill_plugin_store_increment(imports_string_t *bucket, imports_string_t
         }
         case 3: {
           variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_assets_open(imports_string_t *name, gristmill_plugin_assets_own_blob_t *ret, gristmill_plugin_assets_asset_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_assets_open((uint8_t *) (*name).ptr, (*name).len, ptr);
+  gristmill_plugin_assets_result_own_blob_asset_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_assets_own_blob_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_assets_asset_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_found = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_tokenizer_encode(imports_string_t *asset, gristmill_plugin_tokenizer_texts_t *texts, gristmill_plugin_tokenizer_texts_t *maybe_pairs, gristmill_plugin_tokenizer_options_t *options, gristmill_plugin_tokenizer_encoded_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(24+13*sizeof(void*))];
+  gristmill_plugin_tokenizer_option_texts_t pairs;
+  pairs.is_some = maybe_pairs != NULL;if (maybe_pairs) {
+    pairs.val = *maybe_pairs;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  *((size_t*)(ptr + sizeof(void*))) = (*asset).len;
+  *((uint8_t **)(ptr + 0)) = (uint8_t *) (*asset).ptr;
+  switch ((int32_t) (*texts).tag) {
+    case 0: {
+      const imports_list_string_t *payload = &(*texts).val.list;
+      *((int8_t*)(ptr + (2*sizeof(void*)))) = 0;
+      *((size_t*)(ptr + (4*sizeof(void*)))) = (*payload).len;
+      *((uint8_t **)(ptr + (3*sizeof(void*)))) = (uint8_t *) (*payload).ptr;
+      break;
+    }
+    case 1: {
+      const gristmill_plugin_tokenizer_borrow_tensor_t *payload0 = &(*texts).val.tensor;
+      *((int8_t*)(ptr + (2*sizeof(void*)))) = 1;
+      *((int32_t*)(ptr + (3*sizeof(void*)))) = (*payload0).__handle;
+      break;
+    }
+    case 2: {
+      const gristmill_plugin_tokenizer_borrow_blob_t *payload1 = &(*texts).val.blob;
+      *((int8_t*)(ptr + (2*sizeof(void*)))) = 2;
+      *((int32_t*)(ptr + (3*sizeof(void*)))) = (*payload1).__handle;
+      break;
+    }
+  }
+  if ((pairs).is_some) {
+    const gristmill_plugin_tokenizer_texts_t *payload3 = &(pairs).val;
+    *((int8_t*)(ptr + (5*sizeof(void*)))) = 1;
+    switch ((int32_t) (*payload3).tag) {
+      case 0: {
+        const imports_list_string_t *payload4 = &(*payload3).val.list;
+        *((int8_t*)(ptr + (6*sizeof(void*)))) = 0;
+        *((size_t*)(ptr + (8*sizeof(void*)))) = (*payload4).len;
+        *((uint8_t **)(ptr + (7*sizeof(void*)))) = (uint8_t *) (*payload4).ptr;
+        break;
+      }
+      case 1: {
+        const gristmill_plugin_tokenizer_borrow_tensor_t *payload5 = &(*payload3).val.tensor;
+        *((int8_t*)(ptr + (6*sizeof(void*)))) = 1;
+        *((int32_t*)(ptr + (7*sizeof(void*)))) = (*payload5).__handle;
+        break;
+      }
+      case 2: {
+        const gristmill_plugin_tokenizer_borrow_blob_t *payload6 = &(*payload3).val.blob;
+        *((int8_t*)(ptr + (6*sizeof(void*)))) = 2;
+        *((int32_t*)(ptr + (7*sizeof(void*)))) = (*payload6).__handle;
+        break;
+      }
+    }
+  } else {
+    *((int8_t*)(ptr + (5*sizeof(void*)))) = 0;
+  }
+  if (((*options).max_length).is_some) {
+    const uint32_t *payload8 = &((*options).max_length).val;
+    *((int8_t*)(ptr + (9*sizeof(void*)))) = 1;
+    *((int32_t*)(ptr + (4+9*sizeof(void*)))) = (int32_t) (*payload8);
+  } else {
+    *((int8_t*)(ptr + (9*sizeof(void*)))) = 0;
+  }
+  if (((*options).truncate).is_some) {
+    const gristmill_plugin_tokenizer_side_t *payload10 = &((*options).truncate).val;
+    *((int8_t*)(ptr + (8+9*sizeof(void*)))) = 1;
+    *((int8_t*)(ptr + (9+9*sizeof(void*)))) = (int32_t) *payload10;
+  } else {
+    *((int8_t*)(ptr + (8+9*sizeof(void*)))) = 0;
+  }
+  switch ((int32_t) ((*options).padding).tag) {
+    case 0: {
+      *((int8_t*)(ptr + (8+10*sizeof(void*)))) = 0;
+      break;
+    }
+    case 1: {
+      const uint32_t *payload12 = &((*options).padding).val.fixed;
+      *((int8_t*)(ptr + (8+10*sizeof(void*)))) = 1;
+      *((int32_t*)(ptr + (8+11*sizeof(void*)))) = (int32_t) (*payload12);
+      break;
+    }
+    case 2: {
+      const imports_list_u32_t *payload13 = &((*options).padding).val.buckets;
+      *((int8_t*)(ptr + (8+10*sizeof(void*)))) = 2;
+      *((size_t*)(ptr + (8+12*sizeof(void*)))) = (*payload13).len;
+      *((uint8_t **)(ptr + (8+11*sizeof(void*)))) = (uint8_t *) (*payload13).ptr;
+      break;
+    }
+  }
+  if (((*options).pad).is_some) {
+    const gristmill_plugin_tokenizer_side_t *payload15 = &((*options).pad).val;
+    *((int8_t*)(ptr + (8+13*sizeof(void*)))) = 1;
+    *((int8_t*)(ptr + (9+13*sizeof(void*)))) = (int32_t) *payload15;
+  } else {
+    *((int8_t*)(ptr + (8+13*sizeof(void*)))) = 0;
+  }
+  if (((*options).pad_id).is_some) {
+    const uint32_t *payload17 = &((*options).pad_id).val;
+    *((int8_t*)(ptr + (12+13*sizeof(void*)))) = 1;
+    *((int32_t*)(ptr + (16+13*sizeof(void*)))) = (int32_t) (*payload17);
+  } else {
+    *((int8_t*)(ptr + (12+13*sizeof(void*)))) = 0;
+  }
+  *((int8_t*)(ptr + (20+13*sizeof(void*)))) = (*options).add_special_tokens;
+  *((int8_t*)(ptr + (21+13*sizeof(void*)))) = (int32_t) (*options).dtype;
+  if (((*options).offsets).is_some) {
+    const gristmill_plugin_tokenizer_offset_unit_t *payload19 = &((*options).offsets).val;
+    *((int8_t*)(ptr + (22+13*sizeof(void*)))) = 1;
+    *((int8_t*)(ptr + (23+13*sizeof(void*)))) = (int32_t) *payload19;
+  } else {
+    *((int8_t*)(ptr + (22+13*sizeof(void*)))) = 0;
+  }
+  uint8_t *ptr20 = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_tokenizer_encode(ptr, ptr20);
+  gristmill_plugin_tokenizer_result_encoded_tokenizer_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr20 + 0))) {
+    case 0: {
+      result.is_err = false;
+      gristmill_plugin_tokenizer_option_own_tensor_t option;
+      switch ((int32_t) *((uint8_t*) (ptr20 + (8+4*sizeof(void*))))) {
+        case 0: {
+          option.is_some = false;
+          break;
+        }
+        case 1: {
+          option.is_some = true;
+          option.val = (gristmill_plugin_tokenizer_own_tensor_t) { *((int32_t*) (ptr20 + (12+4*sizeof(void*)))) };
+          break;
+        }
+      }
+
+      result.val.ok = (gristmill_plugin_tokenizer_encoded_t) {
+        (gristmill_plugin_tokenizer_own_tensor_t) (gristmill_plugin_tokenizer_own_tensor_t) { *((int32_t*) (ptr20 + sizeof(void*))) },
+        (gristmill_plugin_tokenizer_own_tensor_t) (gristmill_plugin_tokenizer_own_tensor_t) { *((int32_t*) (ptr20 + (4+1*sizeof(void*)))) },
+        (gristmill_plugin_tokenizer_own_tensor_t) (gristmill_plugin_tokenizer_own_tensor_t) { *((int32_t*) (ptr20 + (8+1*sizeof(void*)))) },
+        (imports_list_u32_t) (imports_list_u32_t) { (uint32_t*)(*((uint8_t **) (ptr20 + (8+2*sizeof(void*))))), (*((size_t*) (ptr20 + (8+3*sizeof(void*))))) },
+        (gristmill_plugin_tokenizer_option_own_tensor_t) option,
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_tokenizer_tokenizer_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr20 + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.no_asset = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr20 + (2*sizeof(void*))))), (*((size_t*) (ptr20 + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr20 + (2*sizeof(void*))))), (*((size_t*) (ptr20 + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr20 + (2*sizeof(void*))))), (*((size_t*) (ptr20 + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr20 + (2*sizeof(void*))))), (*((size_t*) (ptr20 + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_tokenizer_decode(imports_string_t *asset, gristmill_plugin_tokenizer_borrow_tensor_t ids, bool skip_special_tokens, imports_list_string_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_tokenizer_decode((uint8_t *) (*asset).ptr, (*asset).len, (ids).__handle, skip_special_tokens, ptr);
+  gristmill_plugin_tokenizer_result_list_string_tokenizer_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (imports_list_string_t) { (imports_string_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_tokenizer_tokenizer_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.no_asset = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_tokenizer_token_to_id(imports_string_t *asset, imports_string_t *token, imports_option_u32_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_tokenizer_token_to_id((uint8_t *) (*asset).ptr, (*asset).len, (uint8_t *) (*token).ptr, (*token).len, ptr);
+  gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      imports_option_u32_t option;
+      switch ((int32_t) *((uint8_t*) (ptr + sizeof(void*)))) {
+        case 0: {
+          option.is_some = false;
+          break;
+        }
+        case 1: {
+          option.is_some = true;
+          option.val = (uint32_t) (*((int32_t*) (ptr + (4+1*sizeof(void*)))));
+          break;
+        }
+      }
+
+      result.val.ok = option;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_tokenizer_tokenizer_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.no_asset = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
           break;
         }
       }

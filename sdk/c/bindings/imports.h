@@ -810,6 +810,190 @@ typedef struct {
   } val;
 } gristmill_plugin_store_result_s64_store_error_t;
 
+// Why a file was not opened.
+typedef struct gristmill_plugin_assets_asset_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     not_found;
+  } val;
+} gristmill_plugin_assets_asset_error_t;
+
+// There is no file of this name. The text says which files there are, and how to add one.
+#define GRISTMILL_PLUGIN_ASSETS_ASSET_ERROR_NOT_FOUND 0
+
+typedef gristmill_plugin_types_own_blob_t gristmill_plugin_assets_own_blob_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_assets_own_blob_t ok;
+    gristmill_plugin_assets_asset_error_t err;
+  } val;
+} gristmill_plugin_assets_result_own_blob_asset_error_t;
+
+typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_tokenizer_dtype_t;
+
+// Why texts have no tokens, or tokens no text. The texts say what is wrong, and where.
+typedef struct gristmill_plugin_tokenizer_tokenizer_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     no_asset;
+    imports_string_t     malformed;
+    imports_string_t     too_large;
+    imports_string_t     invalid_argument;
+  } val;
+} gristmill_plugin_tokenizer_tokenizer_error_t;
+
+// There is no asset of this name.
+#define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_NO_ASSET 0
+// The asset is not a `tokenizer.json`, or one that does not run here, or cannot encode the
+// text.
+#define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_MALFORMED 1
+// Texts, ids or a result are over a limit, or a pattern of the file takes too long on a
+// text.
+#define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_TOO_LARGE 2
+// An argument is out of range, or does not fit the file.
+#define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_INVALID_ARGUMENT 3
+
+typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tokenizer_borrow_tensor_t;
+
+typedef gristmill_plugin_types_borrow_blob_t gristmill_plugin_tokenizer_borrow_blob_t;
+
+// Texts: at most 4096, with at most 256 KiB each and 4 MiB in all.
+typedef struct gristmill_plugin_tokenizer_texts_t {
+  uint8_t tag;
+  union {
+    imports_list_string_t     list;
+    gristmill_plugin_tokenizer_borrow_tensor_t     tensor;
+    gristmill_plugin_tokenizer_borrow_blob_t     blob;
+  } val;
+} gristmill_plugin_tokenizer_texts_t;
+
+#define GRISTMILL_PLUGIN_TOKENIZER_TEXTS_LIST 0
+// The elements of a tensor of strings of one dimension, as `request.json-tensor` makes
+// it.
+#define GRISTMILL_PLUGIN_TOKENIZER_TEXTS_TENSOR 1
+// One text in UTF-8.
+#define GRISTMILL_PLUGIN_TOKENIZER_TEXTS_BLOB 2
+
+// A side of a text.
+typedef uint8_t gristmill_plugin_tokenizer_side_t;
+
+#define GRISTMILL_PLUGIN_TOKENIZER_SIDE_LEFT 0
+#define GRISTMILL_PLUGIN_TOKENIZER_SIDE_RIGHT 1
+
+// The length of the rows, in tokens.
+typedef struct gristmill_plugin_tokenizer_padding_t {
+  uint8_t tag;
+  union {
+    uint32_t     fixed;
+    imports_list_u32_t     buckets;
+  } val;
+} gristmill_plugin_tokenizer_padding_t;
+
+// As long as the longest text.
+#define GRISTMILL_PLUGIN_TOKENIZER_PADDING_LONGEST 0
+// This long. It is an error if a text is longer.
+#define GRISTMILL_PLUGIN_TOKENIZER_PADDING_FIXED 1
+// The smallest of these lengths that the longest text fits into. It is an error if it fits
+// into none.
+#define GRISTMILL_PLUGIN_TOKENIZER_PADDING_BUCKETS 2
+
+// What offsets count.
+typedef uint8_t gristmill_plugin_tokenizer_offset_unit_t;
+
+// Characters (Unicode scalar values), as in Python.
+#define GRISTMILL_PLUGIN_TOKENIZER_OFFSET_UNIT_CHARACTERS 0
+// Bytes of UTF-8.
+#define GRISTMILL_PLUGIN_TOKENIZER_OFFSET_UNIT_BYTES 1
+
+typedef struct {
+  bool is_some;
+  uint32_t val;
+} imports_option_u32_t;
+
+typedef struct {
+  bool is_some;
+  gristmill_plugin_tokenizer_side_t val;
+} gristmill_plugin_tokenizer_option_side_t;
+
+typedef struct {
+  bool is_some;
+  gristmill_plugin_tokenizer_offset_unit_t val;
+} gristmill_plugin_tokenizer_option_offset_unit_t;
+
+// How texts are encoded.
+typedef struct gristmill_plugin_tokenizer_options_t {
+  // Maximum tokens of a text or a pair, special tokens included. More are cut off. None: as
+  // the file's `truncation` says, or no limit.
+  imports_option_u32_t   max_length;
+  // The side on which tokens are cut off. None: as the file says, or the right.
+  gristmill_plugin_tokenizer_option_side_t   truncate;
+  gristmill_plugin_tokenizer_padding_t   padding;
+  // The side that is padded. None: as the file's `padding` says, or the right.
+  gristmill_plugin_tokenizer_option_side_t   pad;
+  // The id that pads. None: that of the file's `padding`, or of `[PAD]` or `<pad>`, or 0.
+  imports_option_u32_t   pad_id;
+  // Add the special tokens of the file's `post_processor`.
+  bool   add_special_tokens;
+  // The dtype of all tensors: `int64` or `int32`.
+  gristmill_plugin_tokenizer_dtype_t   dtype;
+  // Make offsets, which count this.
+  gristmill_plugin_tokenizer_option_offset_unit_t   offsets;
+} gristmill_plugin_tokenizer_options_t;
+
+typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_tokenizer_own_tensor_t;
+
+typedef struct {
+  bool is_some;
+  gristmill_plugin_tokenizer_own_tensor_t val;
+} gristmill_plugin_tokenizer_option_own_tensor_t;
+
+// The tokens of texts: one row for each text or pair.
+typedef struct gristmill_plugin_tokenizer_encoded_t {
+  // The ids: [texts, length].
+  gristmill_plugin_tokenizer_own_tensor_t   ids;
+  // 1 for tokens, 0 for padding: [texts, length].
+  gristmill_plugin_tokenizer_own_tensor_t   attention_mask;
+  // 0 for tokens of the first text of a pair, 1 for the second, or as the file says: [texts,
+  // length].
+  gristmill_plugin_tokenizer_own_tensor_t   type_ids;
+  // Tokens of each row, without padding.
+  imports_list_u32_t   lengths;
+  // Where each token begins and ends in its text: [texts, length, 2]. 0 and 0 for special
+  // tokens and padding.
+  gristmill_plugin_tokenizer_option_own_tensor_t   offsets;
+} gristmill_plugin_tokenizer_encoded_t;
+
+typedef struct {
+  bool is_some;
+  gristmill_plugin_tokenizer_texts_t val;
+} gristmill_plugin_tokenizer_option_texts_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_tokenizer_encoded_t ok;
+    gristmill_plugin_tokenizer_tokenizer_error_t err;
+  } val;
+} gristmill_plugin_tokenizer_result_encoded_tokenizer_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    imports_list_string_t ok;
+    gristmill_plugin_tokenizer_tokenizer_error_t err;
+  } val;
+} gristmill_plugin_tokenizer_result_list_string_tokenizer_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    imports_option_u32_t ok;
+    gristmill_plugin_tokenizer_tokenizer_error_t err;
+  } val;
+} gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t;
+
 // Imported Functions from `gristmill:plugin/tensors@0.3.0`
 // A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
 // row-major, no padding.
@@ -1006,6 +1190,21 @@ extern bool gristmill_plugin_store_set(imports_string_t *bucket, imports_string_
 // that of the number which the key has, and nothing is added.
 extern bool gristmill_plugin_store_increment(imports_string_t *bucket, imports_string_t *key, int64_t delta, int64_t *ret, gristmill_plugin_store_store_error_t *err);
 
+// Imported Functions from `gristmill:plugin/assets@0.3.0`
+// The file of this name, such as `labels.txt`. A file that the pipeline names hides one of the
+// plugin. The bytes are not copied, and do not count against the memory that the host holds
+// for the call.
+extern bool gristmill_plugin_assets_open(imports_string_t *name, gristmill_plugin_assets_own_blob_t *ret, gristmill_plugin_assets_asset_error_t *err);
+
+// Imported Functions from `gristmill:plugin/tokenizer@0.3.0`
+// The tokens of texts. With `pairs`, which are as many, each text and its pair make one row.
+extern bool gristmill_plugin_tokenizer_encode(imports_string_t *asset, gristmill_plugin_tokenizer_texts_t *texts, gristmill_plugin_tokenizer_texts_t *maybe_pairs, gristmill_plugin_tokenizer_options_t *options, gristmill_plugin_tokenizer_encoded_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err);
+// The texts of ids: one for each row of `ids`, which is of int64, int32 or uint32, with the
+// shape [length] or [texts, length]. Ids without a token are left out.
+extern bool gristmill_plugin_tokenizer_decode(imports_string_t *asset, gristmill_plugin_tokenizer_borrow_tensor_t ids, bool skip_special_tokens, imports_list_string_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err);
+// The id of a token, such as `[MASK]`. None if there is no such token.
+extern bool gristmill_plugin_tokenizer_token_to_id(imports_string_t *asset, imports_string_t *token, imports_option_u32_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err);
+
 // Helper Functions
 
 void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
@@ -1171,6 +1370,36 @@ void imports_option_u64_free(imports_option_u64_t *ptr);
 void gristmill_plugin_store_result_void_store_error_free(gristmill_plugin_store_result_void_store_error_t *ptr);
 
 void gristmill_plugin_store_result_s64_store_error_free(gristmill_plugin_store_result_s64_store_error_t *ptr);
+
+void gristmill_plugin_assets_asset_error_free(gristmill_plugin_assets_asset_error_t *ptr);
+
+void gristmill_plugin_assets_result_own_blob_asset_error_free(gristmill_plugin_assets_result_own_blob_asset_error_t *ptr);
+
+void gristmill_plugin_tokenizer_tokenizer_error_free(gristmill_plugin_tokenizer_tokenizer_error_t *ptr);
+
+void gristmill_plugin_tokenizer_texts_free(gristmill_plugin_tokenizer_texts_t *ptr);
+
+void gristmill_plugin_tokenizer_padding_free(gristmill_plugin_tokenizer_padding_t *ptr);
+
+void imports_option_u32_free(imports_option_u32_t *ptr);
+
+void gristmill_plugin_tokenizer_option_side_free(gristmill_plugin_tokenizer_option_side_t *ptr);
+
+void gristmill_plugin_tokenizer_option_offset_unit_free(gristmill_plugin_tokenizer_option_offset_unit_t *ptr);
+
+void gristmill_plugin_tokenizer_options_free(gristmill_plugin_tokenizer_options_t *ptr);
+
+void gristmill_plugin_tokenizer_option_own_tensor_free(gristmill_plugin_tokenizer_option_own_tensor_t *ptr);
+
+void gristmill_plugin_tokenizer_encoded_free(gristmill_plugin_tokenizer_encoded_t *ptr);
+
+void gristmill_plugin_tokenizer_option_texts_free(gristmill_plugin_tokenizer_option_texts_t *ptr);
+
+void gristmill_plugin_tokenizer_result_encoded_tokenizer_error_free(gristmill_plugin_tokenizer_result_encoded_tokenizer_error_t *ptr);
+
+void gristmill_plugin_tokenizer_result_list_string_tokenizer_error_free(gristmill_plugin_tokenizer_result_list_string_tokenizer_error_t *ptr);
+
+void gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_free(gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void imports_string_set(imports_string_t *ret, const char*s);

@@ -148,6 +148,11 @@ def test_what_numpy_does_not_have():
     assert np.softmax([[0.0, 0.0]]).tolist() == [[0.5, 0.5]]
     assert np.sigmoid([0.0, 1000.0, -1000.0]).tolist() == [0.5, 1.0, 0.0]
     assert np.normalize([[3.0, 4.0], [0.0, 0.0]]).tolist() == [[0.6, 0.8], [0.0, 0.0]]
+    hidden = [[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]], [[5.0, 7.0], [9.0, 9.0], [9.0, 9.0]]]
+    assert np.mean_pool(hidden, [[1, 1, 0], [1, 0, 0]]).tolist() == [[2, 4], [5, 7]]
+    assert np.mean_pool(hidden, [[0, 0, 0], [0, 0, 1]]).tolist() == [[0, 0], [9, 9]]
+    similar = np.normalize([[3.0, 4.0]]) @ np.normalize([[6.0, 8.0], [-4.0, 3.0]]).T
+    assert np.round(similar, 6).tolist() == [[1, 0]]
     assert np.one_hot([1, 0], 2).tolist() == [[0, 1], [1, 0]]
 
 

@@ -10,10 +10,14 @@ wit_bindgen::generate!({
     generate_all,
     pub_export_macro: true,
     additional_derives: [PartialEq],
-    additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed", "piece", "made"],
+    additional_derives_ignore: [
+        "part", "named-tensor", "prepared", "letterboxed", "piece", "made", "texts", "encoded",
+    ],
 });
 
-pub use gristmill::plugin::{arrays, assets, image, json, log, prepare, store, tensors, types};
+pub use gristmill::plugin::{
+    arrays, assets, image, json, log, prepare, store, tensors, tokenizer, types,
+};
 pub use worlds::handler::gristmill::plugin::models;
 
 pub mod worlds {
@@ -39,6 +43,7 @@ pub mod worlds {
                         "gristmill:plugin/arrays@0.3.0": crate::bindings::arrays,
                         "gristmill:plugin/store@0.3.0": crate::bindings::store,
                         "gristmill:plugin/assets@0.3.0": crate::bindings::assets,
+                        "gristmill:plugin/tokenizer@0.3.0": crate::bindings::tokenizer,
                         $($own: generate,)?
                     },
                 });

@@ -13,6 +13,7 @@ use std::{fmt, io};
 use crate::assets::AssetError;
 use crate::bindings::image::ImageError;
 use crate::store::StoreError;
+use crate::tokenizer::TokenizerError;
 use crate::{BlobError, Failure, HandleError, InferError, JsonError, TensorError};
 
 impl Failure {
@@ -114,6 +115,7 @@ failures_of_handlers! {
     ImageError,
     StoreError,
     AssetError,
+    TokenizerError,
 }
 
 /// A tensor that cannot be made is the plugin's fault.
@@ -142,6 +144,16 @@ impl From<StoreError> for Failure {
 impl From<AssetError> for Failure {
     fn from(error: AssetError) -> Self {
         Self::Internal(error.text().to_owned())
+    }
+}
+
+/// Texts that are too long are the client's fault; a wrong file is the plugin's.
+impl From<TokenizerError> for Failure {
+    fn from(error: TokenizerError) -> Self {
+        match error {
+            TokenizerError::TooLarge(text) => Self::Unprocessable(text),
+            other => Self::Internal(other.text().to_owned()),
+        }
     }
 }
 

@@ -111,6 +111,10 @@
 //! [`store`] has values by key, in stores that the operator binds, such as Redis: one call gathers
 //! the features of all items as a tensor.
 //!
+//! # Texts
+//!
+//! [`tokenizer`] makes the ids of texts on the host, by a `tokenizer.json` among the assets.
+//!
 //! # Failures
 //!
 //! `?` turns errors into a [`Failure`], and in a handler into a [`HandleError`] with that failure.
@@ -163,6 +167,7 @@ pub mod store;
 mod tensor;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+pub mod tokenizer;
 
 #[cfg(not(target_arch = "wasm32"))]
 use reference as bindings;

@@ -15,4 +15,5 @@ pub mod models;
 pub mod prepare;
 pub mod store;
 pub mod tensors;
+pub mod tokenizer;
 pub mod types;

@@ -42,7 +42,8 @@
 //! ```
 //!
 //! The models of a [`Handler`](crate::Handler) are functions here: see [`model`]. Stores are maps:
-//! see [`store`]. Files are those in the crate's folder `assets/`, and those of [`asset`].
+//! see [`store`]. Files are those in the crate's folder `assets/`, and those of [`asset`]. A
+//! tokenizer is a list of words: see [`tokenizer`].
 
 use std::rc::Rc;
 
@@ -52,6 +53,7 @@ use crate::bindings::assets as host_assets;
 pub use crate::bindings::log::LogLine;
 use crate::bindings::models;
 use crate::bindings::store as host_store;
+use crate::bindings::tokenizer as host_tokenizer;
 use crate::{Blob, Context, Field, InferError, NamedTensor, Outputs, Part, Request, Tensor};
 
 /// A context of tenant, pipeline, model and request `"test"`, with empty settings and ten seconds
@@ -330,6 +332,35 @@ pub struct TestAsset(Rc<host_assets::File>);
 impl Drop for TestAsset {
     fn drop(&mut self) {
         host_assets::remove(&self.0);
+    }
+}
+
+/// Let this thread's calls of the [`tokenizer`](crate::tokenizer) `asset` split texts at white
+/// space, until the returned value is dropped. The id of a word is its place in `words`. `[CLS]`,
+/// `[SEP]`, `[PAD]` and `[UNK]` are what BERT has them for, as far as they are among the words.
+///
+/// ```
+/// use gristmill_plugin::{testing, tokenizer};
+///
+/// let _words = testing::tokenizer("tokenizer.json", &["[PAD]", "[UNK]", "good"]);
+/// let tokens = tokenizer::encode("tokenizer.json", "so good", &tokenizer::options())?;
+/// assert_eq!(tokens.ids.view::<i64>().unwrap().as_slice(), [1, 2]);
+/// # Ok::<(), tokenizer::TokenizerError>(())
+/// ```
+pub fn tokenizer(asset: &str, words: &[&str]) -> TestTokenizer {
+    let words: host_tokenizer::Words = words.iter().map(|word| (*word).to_owned()).collect();
+    let words = Rc::new(words);
+    host_tokenizer::register(asset, Rc::clone(&words));
+    TestTokenizer(words)
+}
+
+/// A tokenizer of a test. It is there until this is dropped.
+#[must_use = "the tokenizer is there until this value is dropped"]
+pub struct TestTokenizer(Rc<host_tokenizer::Words>);
+
+impl Drop for TestTokenizer {
+    fn drop(&mut self) {
+        host_tokenizer::remove(&self.0);
     }
 }
 

@@ -27,5 +27,6 @@ mod sources;
 mod stock_tools;
 mod stores;
 mod straight_line;
+mod tokenizers;
 mod wasi;
 mod wasip2;

@@ -22,6 +22,7 @@ use clap::ArgMatches;
 use gristmill_core::PluginLimits;
 use gristmill_imaging::is_decoding;
 use gristmill_log::LogFormat;
+use gristmill_text::is_tokenizing;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -42,7 +43,8 @@ const HOSTS_LINES: &str = "gristmill=warn,gristmill_serve=off,gristmill_sandbox:
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let options = Options::of(matches)?;
     let is_watching = options.watch;
-    let log = gristmill_log::init(HOSTS_LINES, LogFormat::Text, &[], is_decoding)?;
+    let is_of_input = || is_decoding() || is_tokenizing();
+    let log = gristmill_log::init(HOSTS_LINES, LogFormat::Text, &[], is_of_input)?;
     let mut session = Session::new(options)?;
     let ended = if is_watching { session.watch() } else { session.build_and_run() };
     log.flush();

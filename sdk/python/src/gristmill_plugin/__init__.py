@@ -18,7 +18,7 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import assets, image, json, log, models, numpy, store
+from . import assets, image, json, log, models, numpy, store, tokenizer
 from .blob import Blob
 from .failure import (
     Failure,
@@ -38,6 +38,7 @@ from .plugin import Handler, Postprocessor, Preprocessor, Processor, export
 from .request import Context, Fields, Part, Request
 from .response import Response
 from .tensor import Dtype, Scored, Tensor, View, shortest_float32
+from .tokenizer import Tokenizer
 
 __all__ = [
     "Blob",
@@ -65,6 +66,7 @@ __all__ = [
     "Response",
     "Scored",
     "Tensor",
+    "Tokenizer",
     "Unprocessable",
     "UnsupportedMediaType",
     "View",
@@ -77,4 +79,5 @@ __all__ = [
     "numpy",
     "shortest_float32",
     "store",
+    "tokenizer",
 ]

@@ -21,6 +21,7 @@ if sys.platform == "wasi":
         prepare,
         store,
         tensors,
+        tokenizer,
         types,
     )
 
@@ -40,6 +41,7 @@ else:
         prepare,
         store,
         tensors,
+        tokenizer,
         types,
     )
     from .reference.result import Err
@@ -55,5 +57,6 @@ __all__ = [
     "prepare",
     "store",
     "tensors",
+    "tokenizer",
     "types",
 ]

@@ -377,6 +377,16 @@ def _other_than_nan(function: Callable[[Any, Any], ndarray], x1: Any, x2: Any) -
     return np.where(np.isnan(x1), x2, np.where(np.isnan(x2), x1, function(x1, x2)))
 
 
+def mean_pool(x: Any, mask: Any) -> ndarray:
+    """The means over the tokens of texts that the mask does not leave out.
+
+    `x` is [.., tokens, width], as the last layer of an encoder gives it, and `mask` [.., tokens], 1
+    for tokens and 0 for padding. A text without tokens gives 0.
+    """
+    weights = np.expand_dims(np.astype(mask, np.float32), -1)
+    return np.sum(x * weights, axis=-2) / np.maximum(np.sum(weights, axis=-2), 1e-9)
+
+
 def radians(x: Any) -> ndarray:
     """Of degrees."""
     return asarray(x) * (math.pi / 180)

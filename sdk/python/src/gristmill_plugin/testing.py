@@ -15,6 +15,7 @@ import json as standard_json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Any
 
@@ -34,6 +35,7 @@ from .reference import assets as reference_assets
 from .reference import log as reference_log
 from .reference import models, tensors, types
 from .reference import store as reference_store
+from .reference import tokenizer as reference_tokenizer
 from .reference.result import Err
 from .request import Context, Request
 from .response import Response
@@ -56,6 +58,7 @@ __all__ = [
     "preprocess",
     "request",
     "store",
+    "tokenizer",
 ]
 
 
@@ -185,9 +188,9 @@ def store(
 ) -> Iterator[Bucket]:
     """A store with these values within the `with` block. `fault` makes it unavailable.
 
-        with testing.store("features", {"user:7": row.tobytes()}) as features:
-            plugin.preprocess(testing.context(), request)
-            features.fault = "no answer"
+    with testing.store("features", {"user:7": row.tobytes()}) as features:
+        plugin.preprocess(testing.context(), request)
+        features.fault = "no answer"
     """
     before = reference_store.buckets.get(name)
     bucket = reference_store.Bucket(dict(values), read_only)
@@ -216,6 +219,27 @@ def asset(name: str, content: bytes | str) -> Iterator[None]:
         del files[name]
         if before is not None:
             files[name] = before
+
+
+@contextmanager
+def tokenizer(asset: str, path: str | PathLike[str]) -> Iterator[None]:
+    """Within the `with` block, the `tokenizer.json` at `path` is the asset of this name.
+
+    It needs the package `tokenizers`, which gives the ids that the server gives.
+
+        with testing.tokenizer("tokenizer.json", "tokenizer.json"):
+            plugin.preprocess(testing.context(), testing.request(json=["a text"]))
+    """
+    from tokenizers import Tokenizer
+
+    before = reference_tokenizer.files.get(asset)
+    reference_tokenizer.files[asset] = Tokenizer.from_file(fspath(path))
+    try:
+        yield
+    finally:
+        del reference_tokenizer.files[asset]
+        if before is not None:
+            reference_tokenizer.files[asset] = before
 
 
 def preprocess(plugin: Preprocessor, context: Context, request: Request) -> Prepared | Failed:

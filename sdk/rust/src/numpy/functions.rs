@@ -143,6 +143,17 @@ impl<'t> Array<'t> {
         self.maximum(min).minimum(max)
     }
 
+    /// The means over the tokens of texts that the mask does not leave out. This is
+    /// `[texts, tokens, width]`, as the last layer of an encoder gives it, and `mask` is
+    /// `[texts, tokens]`, 1 for tokens and 0 for padding. A text without tokens gives 0.
+    #[track_caller]
+    #[must_use]
+    pub fn mean_pool(&self, mask: impl Into<Array<'t>>) -> Self {
+        let weights = mask.into().astype(Dtype::Float32);
+        let weights = weights.index([Part::Ellipsis, Part::NewAxis]);
+        self.multiply(&weights).sum(1).divide(weights.sum(1).maximum(1e-9))
+    }
+
     /// To so many decimals; a half goes to the even digit.
     #[track_caller]
     #[must_use]

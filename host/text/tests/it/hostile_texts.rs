@@ -1,0 +1,146 @@
+//! Texts, and files beside them, that are made to cost much. Each ends within its bounds, or is
+//! stopped.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gristmill_text::{EncodeOptions, Stopped, TEXT_BYTES_MAX, TextError, Tokenizer, Work};
+use serde_json::{Value, json};
+
+use crate::support::{changed, encode, fixture, freely, read};
+
+const PLAIN: EncodeOptions =
+    EncodeOptions { add_special_tokens: false, max_length: None, truncate: None, offsets: None };
+
+fn split_by(pattern: &str) -> Tokenizer {
+    let step = json!({
+        "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false,
+    });
+    read(&changed("patterns.json", "pre_tokenizer", step)).unwrap()
+}
+
+#[test]
+fn a_pattern_that_goes_back_for_ever_is_an_error() {
+    // The library would end the search and give the ids of one long word.
+    let tokenizer = split_by(r"(?i)(a|b|ab)*(?>c)");
+    let refused = encode(&tokenizer, &"ab".repeat(50), &PLAIN).unwrap_err();
+    let TextError::TooLarge(why) = refused else { panic!("{refused:?}") };
+    assert!(
+        why.starts_with("the pattern ") && why.contains("takes too long on this text"),
+        "{why}"
+    );
+    encode(&tokenizer, "xyz", &PLAIN).unwrap();
+}
+
+#[test]
+fn work_is_asked_between_matches_and_between_words() {
+    for tokenizer in [split_by(r"[a]*b|a"), read(&fixture("word_piece.json")).unwrap()] {
+        let text = "a".repeat(200_000) + &" a.".repeat(20_000);
+        let asked = AtomicUsize::new(0);
+        let check = || {
+            if asked.fetch_add(1, Ordering::Relaxed) >= 3 { Err(Stopped) } else { Ok(()) }
+        };
+        let stopped = tokenizer.encode(
+            &text,
+            None,
+            &PLAIN,
+            &mut Work { check: &check, reserve: &mut |_| Ok(()) },
+        );
+        assert_eq!(stopped.unwrap_err(), TextError::Stopped(Stopped));
+        assert_eq!(asked.into_inner(), 4);
+    }
+}
+
+#[test]
+fn a_text_without_spaces_ends() {
+    let text = "a".repeat(TEXT_BYTES_MAX);
+    for name in ["word_piece", "byte_level", "patterns", "byte_fallback", "unigram"] {
+        let tokenizer = read(&fixture(&format!("{name}.json"))).unwrap();
+        assert!(!encode(&tokenizer, &text, &PLAIN).unwrap().ids.is_empty(), "{name}");
+        let refused = encode(&tokenizer, &(text.clone() + "a"), &PLAIN).unwrap_err();
+        let why = "a text has 262145 bytes; the limit is 262144";
+        assert_eq!(refused, TextError::TooLarge(why.into()), "{name}");
+    }
+}
+
+#[test]
+fn texts_grow_within_bounds() {
+    let replace = |from: &str, to: &str| json!({ "type": "Replace", "pattern": { "String": from }, "content": to });
+    let steps = vec![replace("a", &"a".repeat(200)); 20];
+    let bomb = json!({ "type": "Sequence", "normalizers": steps });
+    let tokenizer = read(&changed("patterns.json", "normalizer", bomb)).unwrap();
+    let refused = encode(&tokenizer, &"a".repeat(1000), &PLAIN).unwrap_err();
+    let why = "the normalizer makes 200000 bytes of a text; the limit for this text is 8096";
+    assert_eq!(refused, TextError::TooLarge(why.into()));
+    encode(&tokenizer, "b", &PLAIN).unwrap();
+    // Decoding likewise.
+    let decoder =
+        json!({ "type": "Sequence", "decoders": vec![replace("a", &"a".repeat(200)); 4] });
+    let tokenizer = read(&changed("patterns.json", "decoder", decoder)).unwrap();
+    let id = tokenizer.token_to_id("a").unwrap();
+    let refused = freely(|work| tokenizer.decode(&[id; 9], false, work)).unwrap_err();
+    assert!(matches!(&refused, TextError::TooLarge(why) if why.contains("the limit is 4194304")));
+}
+
+#[test]
+fn short_lengths_make_no_overflow() {
+    // The library keeps all other parts of the same length, and makes pairs of them: 10^9 here.
+    let truncation = json!({
+        "direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0,
+    });
+    let tokenizer = read(&changed("patterns.json", "truncation", truncation)).unwrap();
+    let text = "a b ".repeat(16_000);
+    let encoded = freely(|work| tokenizer.encode(&text, Some(&text), &PLAIN, work)).unwrap();
+    assert_eq!(encoded.ids.len(), 1);
+}
+
+#[test]
+fn memory_is_counted_before_it_is_taken() {
+    let tokenizer = read(&fixture("patterns.json")).unwrap();
+    let reserved = |text: &str| {
+        let all = Cell::new(0);
+        let mut reserve = |bytes: usize| -> Result<(), Stopped> {
+            all.set(all.get() + bytes);
+            Ok(())
+        };
+        let mut work = Work { check: &|| Ok(()), reserve: &mut reserve };
+        tokenizer.encode(text, None, &PLAIN, &mut work).unwrap();
+        all.get()
+    };
+    let (short, long) = (reserved("a"), reserved(&"a ".repeat(50_000)));
+    assert!(short < 1 << 20, "{short}");
+    assert!((50_000_000..100_000_000).contains(&long), "{long}");
+    let mut refuse = |_: usize| Err(Stopped);
+    let mut work = Work { check: &|| Ok(()), reserve: &mut refuse };
+    let refused = tokenizer.encode("a", None, &PLAIN, &mut work);
+    assert_eq!(refused.unwrap_err(), TextError::Stopped(Stopped));
+}
+
+#[test]
+fn ids_out_of_range_are_left_out() {
+    for name in ["word_piece", "byte_level", "patterns", "byte_fallback", "unigram"] {
+        let tokenizer = read(&fixture(&format!("{name}.json"))).unwrap();
+        let decode = |ids: &[u32]| freely(|work| tokenizer.decode(ids, false, work));
+        assert_eq!(decode(&[u32::MAX, 1 << 20]).unwrap(), "", "{name}");
+        assert_eq!(decode(&[]).unwrap(), "", "{name}");
+        let refused = decode(&vec![0; 300_000]).unwrap_err();
+        assert!(matches!(&refused, TextError::TooLarge(why) if why.starts_with("300000 ids")));
+    }
+}
+
+#[test]
+fn steps_that_the_library_fails_on_are_errors_of_the_text() {
+    let chunks = json!({ "type": "FixedLength", "length": 0 });
+    let strip = json!({ "type": "Strip", "content": "a", "start": 0, "stop": 9 });
+    let fails = |part: &str, value: Value| {
+        let tokenizer = read(&changed("patterns.json", part, value)).unwrap();
+        let id = tokenizer.token_to_id("a").unwrap();
+        let encoded = encode(&tokenizer, "abc", &PLAIN).map(|_| ());
+        let decoded = freely(|work| tokenizer.decode(&[id], false, work)).map(|_| ());
+        encoded.and(decoded).unwrap_err()
+    };
+    for (part, value) in [("pre_tokenizer", chunks), ("decoder", strip)] {
+        let failed = fails(part, value);
+        assert!(matches!(&failed, TextError::Malformed(why) if why.contains("failed on")));
+    }
+}
