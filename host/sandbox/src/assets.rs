@@ -103,13 +103,17 @@ pub(crate) struct KeptTokenizer {
 impl Asset {
     /// The file with these bytes.
     pub fn new(bytes: Bytes) -> Self {
-        Self { bytes }
         Self { bytes, tokenizer: OnceCell::new() }
     }
 
     /// Its bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// The file as a tokenizer, once it was read. It is read once: calls that come meanwhile wait.
+    pub(crate) fn tokenizer(&self) -> &OnceCell<ReadTokenizer> {
+        &self.tokenizer
     }
 }
 
