@@ -97,7 +97,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         self.before_looking_at(ids.as_bytes().len()).await?;
         let rows = or_tell!(ids_of(&ids));
         let tokenizer = &kept.tokenizer;
-        let texts = self.decoded(tokenizer, &rows, skip_special_tokens).await?;
+        let texts = self.decoded_texts(tokenizer, &rows, skip_special_tokens).await?;
         self.check_cpu()?;
         Ok(texts.map_err(error_of))
     }

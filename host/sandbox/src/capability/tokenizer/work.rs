@@ -111,7 +111,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     }
 
     /// The texts of rows of ids.
-    pub(super) async fn decoded(
+    pub(super) async fn decoded_texts(
         &mut self,
         tokenizer: &Tokenizer,
         rows: &[Vec<u32>],
