@@ -13,7 +13,9 @@ use gristmill_benches::corpus::plugins;
 use gristmill_core::{
     BufferPool, ByteBudget, Deadline, Digest, Dtype, Name, NamedTensor, PluginLimits, Tensor,
 };
-use gristmill_imaging::{DecodeOptions, Encoded, Filter, Limits, Size, Workspace};
+use gristmill_imaging::{
+    Channels, DecodeOptions, Encoded, Filter, Layout, Limits, Size, TensorOptions, Workspace,
+};
 use gristmill_sandbox::{
     Account, Asset, Assets, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox,
     SandboxConfig, TenantReuse,
@@ -206,7 +208,13 @@ fn languages(criterion: &mut Criterion) {
     group.bench_function("picture", |bencher| {
         bencher.iter(|| {
             let limits = Limits::of_pixels(1 << 20);
-            let options = DecodeOptions { gray: true, upright: true, lenient: false, limits };
+            let options = DecodeOptions {
+                gray: true,
+                upright: true,
+                over_black: false,
+                lenient: false,
+                limits,
+            };
             let work = Workspace { pool: &pool, check: &|| Ok(()) };
             let encoded = or_panic(Encoded::read(&picture, options, &|| Ok(())));
             let decoded = or_panic(encoded.decode(work));
@@ -295,5 +303,48 @@ fn tokenizer(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, calls, vocabulary, languages, rotation, tokenizer);
+/// A photo of 12 million pixels for a model of 224 by 224, decoded in full and at a smaller size.
+/// `benches/scenarios/large_photo.py` makes the file, and measures Pillow.
+fn large_photo(criterion: &mut Criterion) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/bench-data/large.jpg");
+    let Ok(photo) = std::fs::read(path) else { return };
+    let limits = Limits::of_pixels(PluginLimits::default().pixels);
+    let options =
+        DecodeOptions { gray: false, upright: true, over_black: false, lenient: false, limits };
+    let pool = BufferPool::new(64 << 20);
+    let work = Workspace { pool: &pool, check: &|| Ok(()) };
+    let mut group = criterion.benchmark_group("large_photo");
+    for is_reduced in [false, true] {
+        let name = if is_reduced { "reduced" } else { "full" };
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let encoded = or_panic(Encoded::read(&photo, options, &|| Ok(())));
+                let size = encoded.upright_size().with_shorter_side(256);
+                let small = if is_reduced {
+                    or_panic(encoded.decode_resized(work, size, Filter::Bilinear))
+                } else {
+                    let whole = or_panic(encoded.decode(work));
+                    or_panic(whole.resize(work, size, Filter::Bilinear, limits))
+                };
+                let part = small.size().middle(Size { width: 224, height: 224 });
+                let part = or_panic(small.crop(work, part));
+                or_panic(part.to_tensor(work, &imagenet()))
+            });
+        });
+    }
+    group.finish();
+}
+
+fn imagenet() -> TensorOptions {
+    TensorOptions {
+        dtype: Dtype::Float32,
+        layout: Layout::Nchw,
+        channels: Channels::Rgb,
+        scale: 1.0 / 255.0,
+        mean: vec![0.485, 0.456, 0.406],
+        std: vec![0.229, 0.224, 0.225],
+    }
+}
+
+criterion_group!(benches, calls, vocabulary, languages, rotation, tokenizer, large_photo);
 criterion_main!(benches);

@@ -78,10 +78,20 @@ pub fn work_on(bytes: &[u8]) {
     let options = DecodeOptions {
         gray: choices.is_so(),
         upright: choices.is_so(),
+        over_black: choices.is_so(),
         lenient: choices.is_so(),
         limits: LIMITS,
     };
     let Ok(encoded) = Encoded::read(bytes, options, &|| Ok(())) else { return };
+    let (size, filter) = (choices.size(), Filter::Bilinear);
+    if let Ok(cost) = encoded.resized_cost(size, filter)
+        && cost.bytes <= COST_BYTES_MAX
+        && let Some(small) =
+            within("decode_resized", cost, || encoded.decode_resized(work, size, filter))
+    {
+        assert_clean(small.data());
+        assert_eq!(small.size(), size, "the picture has another size than asked for");
+    }
     let cost = encoded.cost();
     if cost.bytes > COST_BYTES_MAX {
         return;

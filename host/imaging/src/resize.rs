@@ -83,15 +83,67 @@ const WEIGHT_NS: u64 = 12;
 const TAP_NS_PER_64: u64 = 8;
 const PIXEL_NS: u64 = 5;
 
+/// A part of an image, whose edges may lie within pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Window {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+impl Window {
+    fn all(size: Size) -> Self {
+        Self { left: 0.0, top: 0.0, width: size.width.into(), height: size.height.into() }
+    }
+}
+
 /// The measures of making an image of one size from one of another.
-struct Plan {
+pub(crate) struct Resize {
     source: Size,
+    /// The part of the source that becomes the target.
+    window: Window,
     target: Size,
     channels: u64,
     filter: Filter,
 }
 
-impl Plan {
+impl Resize {
+    /// From an image of one size to one of another.
+    pub(crate) fn new(
+        source: Size,
+        channels: usize,
+        target: Size,
+        filter: Filter,
+        limits: Limits,
+    ) -> Result<Self, ImageError> {
+        let Size { width, height } = target;
+        if width == 0 || height == 0 {
+            return Err(ImageError::InvalidArgument(format!("cannot resize to {width}x{height}")));
+        }
+        limits.check(target)?;
+        Ok(Self { source, window: Window::all(source), target, channels: channels as u64, filter })
+    }
+
+    /// The same of a part of the source, which lies within it.
+    pub(crate) fn of(self, window: Window) -> Self {
+        Self { window, ..self }
+    }
+
+    /// The bytes of the source.
+    pub(crate) fn source_bytes(&self) -> usize {
+        BufferPool::bytes_taken((self.source.pixels() * self.channels) as usize)
+    }
+
+    fn is_of_all(&self) -> bool {
+        self.window == Window::all(self.source)
+    }
+
+    /// Whether the target is the source.
+    fn is_none(&self) -> bool {
+        self.source == self.target && self.is_of_all()
+    }
+
     /// Nanoseconds for the tables of weights, which are made again for each band.
     fn tables_ns(&self) -> u64 {
         self.weights().sum::<u64>() * WEIGHT_NS
@@ -158,9 +210,9 @@ impl Plan {
         target.chunks_mut(stride * self.band_rows() as usize).try_for_each(|rows| band.make(rows))
     }
 
-    fn cost(&self) -> Cost {
+    pub(crate) fn cost(&self) -> Cost {
         let result = BufferPool::bytes_taken((self.target.pixels() * self.channels) as usize);
-        if self.source == self.target {
+        if self.is_none() {
             return Cost::default();
         }
         let rows = u64::from(self.band_rows());
@@ -176,23 +228,23 @@ impl Plan {
         let time = 2_000 + u64::from(self.target.height) * self.row_ns() + bands * self.tables_ns();
         Cost::new(result + (between + tables) as usize, time)
     }
+
+    /// Resize an image of the source's size.
+    pub(crate) fn apply(&self, work: Workspace<'_>, source: &Pixels) -> Result<Pixels, ImageError> {
+        if self.is_none() {
+            return Ok(source.clone());
+        }
+        let mut made = work.pool.zeroed((self.target.pixels() * self.channels) as usize);
+        if source.is_gray() {
+            self.make::<U8>(work, source.data(), made.as_mut())?;
+        } else {
+            self.make::<U8x3>(work, source.data(), made.as_mut())?;
+        }
+        Pixels::new(self.target, source.is_gray(), made.freeze())
+    }
 }
 
 impl Pixels {
-    fn resize_plan(
-        &self,
-        target: Size,
-        filter: Filter,
-        limits: Limits,
-    ) -> Result<Plan, ImageError> {
-        let Size { width, height } = target;
-        if width == 0 || height == 0 {
-            return Err(ImageError::InvalidArgument(format!("cannot resize to {width}x{height}")));
-        }
-        limits.check(target)?;
-        Ok(Plan { source: self.size(), target, channels: self.channels() as u64, filter })
-    }
-
     /// The cost of resizing a part of this size.
     pub(crate) fn part_resize_cost(
         &self,
@@ -201,8 +253,7 @@ impl Pixels {
         filter: Filter,
         limits: Limits,
     ) -> Result<Cost, ImageError> {
-        let plan = self.resize_plan(target, filter, limits)?;
-        Ok(Plan { source: part, ..plan }.cost())
+        Ok(Resize::new(part, self.channels(), target, filter, limits)?.cost())
     }
 
     /// The cost of [`resize`](Self::resize).
@@ -216,7 +267,7 @@ impl Pixels {
         filter: Filter,
         limits: Limits,
     ) -> Result<Cost, ImageError> {
-        Ok(self.resize_plan(target, filter, limits)?.cost())
+        self.part_resize_cost(self.size(), target, filter, limits)
     }
 
     /// The image at another size. The aspect ratio may change.
@@ -231,24 +282,14 @@ impl Pixels {
         filter: Filter,
         limits: Limits,
     ) -> Result<Self, ImageError> {
-        let plan = self.resize_plan(target, filter, limits)?;
-        if plan.source == plan.target {
-            return Ok(self.clone());
-        }
-        let mut made = work.pool.zeroed((target.pixels() * plan.channels) as usize);
-        if self.is_gray() {
-            plan.make::<U8>(work, self.data(), made.as_mut())?;
-        } else {
-            plan.make::<U8x3>(work, self.data(), made.as_mut())?;
-        }
-        Self::new(target, self.is_gray(), made.freeze())
+        Resize::new(self.size(), self.channels(), target, filter, limits)?.apply(work, self)
     }
 }
 
 /// Iterates over the rows of the target, one band after the other.
 struct Band<'a, P> {
     work: Workspace<'a>,
-    plan: &'a Plan,
+    plan: &'a Resize,
     source: TypedImageRef<'a, P>,
     resizer: Resizer,
     /// The next band's first row.
@@ -257,7 +298,7 @@ struct Band<'a, P> {
 
 impl<P: PixelTrait> Band<'_, P> {
     fn make(&mut self, target: &mut [u8]) -> Result<(), ImageError> {
-        let Plan { source, target: size, channels, filter } = *self.plan;
+        let Resize { source, window, target: size, channels, filter } = *self.plan;
         let rows = (target.len() as u64 / (u64::from(size.width) * channels)) as u32;
         let part = self.part(rows);
         self.top += rows;
@@ -266,7 +307,8 @@ impl<P: PixelTrait> Band<'_, P> {
         let columns = self.plan.strip_columns();
         if columns == source.width {
             (self.work.check)()?;
-            let options = if rows == size.height { options } else { crop(options, part) };
+            let is_all = rows == size.height && self.plan.is_of_all();
+            let options = if is_all { options } else { crop(options, part) };
             return self.resizer.resize_typed(&self.source, &mut target, &options).map_err(failed);
         }
         let mut between = vec![P::default(); source.width as usize * rows as usize];
@@ -284,19 +326,24 @@ impl<P: PixelTrait> Band<'_, P> {
         }
         (self.work.check)()?;
         let between = TypedImageRef::new(source.width, rows, &between).map_err(failed)?;
+        let Window { left, width, .. } = window;
+        let part = CropBox { left, top: 0.0, width, height: rows.into() };
+        let options = crop(options, part);
         self.resizer.resize_typed(&between, &mut target, &options).map_err(failed)
     }
 
     /// The part of the source for the next `rows` of the target. Weights use pixels beyond its
     /// edge, so that bands join without a seam.
     fn part(&self, rows: u32) -> CropBox {
-        let Plan { source, target, .. } = self.plan;
-        let height = f64::from(source.height);
-        let at = |row: u32| (height * f64::from(row) / f64::from(target.height)).min(height);
+        let Resize { window, target, .. } = self.plan;
+        let (height, bottom) = (window.height, window.top + window.height);
+        let at = |row: u32| {
+            (window.top + height * f64::from(row) / f64::from(target.height)).min(bottom)
+        };
         let top = at(self.top);
         let end = at(self.top + rows);
-        let (width, height) = (source.width.into(), (end - top).min(height - top));
-        CropBox { left: 0.0, top, width, height }
+        let height = (end - top).min(bottom - top);
+        CropBox { left: window.left, top, width: window.width, height }
     }
 }
 

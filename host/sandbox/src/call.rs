@@ -15,6 +15,7 @@ use wasmtime::component::ResourceTable;
 
 use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
+use crate::kept::KeptAccess;
 use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
 use crate::model_runs::ModelRuns;
@@ -50,6 +51,8 @@ pub(crate) struct CallState<S> {
     pub(crate) has_read_parts: bool,
     /// None if the call may run no models.
     pub(crate) models: Option<ModelAccess>,
+    /// What its request keeps. None if it has only one call.
+    pub(crate) kept: Option<KeptAccess>,
     host_bytes_used: usize,
 }
 
@@ -70,6 +73,7 @@ impl<S> CallState<S> {
             request: None,
             has_read_parts: false,
             models: None,
+            kept: None,
             host_bytes_used: 0,
         }
     }
@@ -79,6 +83,7 @@ impl<S> CallState<S> {
         self.context = None;
         self.request = None;
         self.models = None;
+        self.kept = None;
         // The guest keeps none of the host's memory: what the call made counts no longer. An
         // instance that keeps some stays only for the rest of its request.
         if self.table.is_empty() {

@@ -19,6 +19,7 @@ pub(crate) mod arrays;
 pub(crate) mod assets;
 pub(crate) mod image;
 pub(crate) mod json;
+pub(crate) mod keep;
 pub(crate) mod log;
 pub(crate) mod methods;
 pub(crate) mod models;
@@ -88,7 +89,7 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    stateless: types, tensors, arrays, image, json, models, prepare, v0_1, v0_2;
+    stateless: types, tensors, arrays, image, json, keep, models, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log, store, assets, tokenizer;
 }

@@ -66,6 +66,7 @@ impl HandlerPlugin {
             half: Half::First,
             latest: took.latest(context.deadline),
             began: Some(&took.began),
+            kept: None,
         };
         let response = self.plugin.handle(context, request, grant, placing).await;
         if response.is_ok() {

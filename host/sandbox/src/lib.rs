@@ -46,6 +46,7 @@ mod guest;
 mod handler;
 mod idle;
 mod init;
+mod kept;
 mod language;
 mod limiter;
 mod lines;

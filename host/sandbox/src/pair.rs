@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::error::CallError;
 use crate::grant::Grant;
 use crate::idle::{IdleGuests, Keep, OneGuest, TenantReuse};
+use crate::kept::{Kept, KeptAccess};
 use crate::pace::{Export, Mean};
 use crate::plugin::{Placing, Plugin};
 use crate::queue::Half;
@@ -57,9 +58,10 @@ enum Mode {
     },
 }
 
-/// A request between its two calls: its instance, if it stays.
+/// A request between its two calls: its instance, if it stays, and what the first call kept.
 pub struct KeptInstance {
     keep: Keep,
+    kept: Arc<Kept>,
     took: Took,
 }
 
@@ -119,16 +121,17 @@ impl PluginPair {
             }
             Mode::Tenant { pre, .. } => Keep::ForTenant(pre.clone()),
         };
-        let took = Took::new(&self.takes);
+        let (took, kept) = (Took::new(&self.takes), Kept::new(grant.account));
         let placing = Placing {
             keep: keep.clone(),
             export: &self.pre_calls,
             half: Half::First,
             latest: took.latest(context.deadline),
             began: Some(&took.began),
+            kept: Some(KeptAccess { kept: kept.clone(), half: Half::First }),
         };
         let prepared = self.pre.preprocess(context, request, grant, placing).await?;
-        Ok((prepared, KeptInstance { keep, took }))
+        Ok((prepared, KeptInstance { keep, kept, took }))
     }
 
     /// Call `postprocess` for the request whose `preprocess` returned `kept`.
@@ -142,15 +145,21 @@ impl PluginPair {
         results: Results,
         grant: Grant<'_>,
     ) -> Result<Response, CallError> {
-        let KeptInstance { keep, took } = kept;
+        let KeptInstance { keep, kept, took } = kept;
         let keep = match (&self.mode, keep) {
             (Mode::Tenant { post, .. }, _) => Keep::ForTenant(post.clone()),
             (Mode::None { post, .. }, _) => rewound(post),
             (_, Keep::ForRequest(one, Some(rewound))) => Keep::Rewound(Some(one), rewound),
             (_, keep) => keep,
         };
-        let export = &self.post_calls;
-        let placing = Placing { keep, export, half: Half::Second, latest: None, began: None };
+        let placing = Placing {
+            keep,
+            export: &self.post_calls,
+            half: Half::Second,
+            latest: None,
+            began: None,
+            kept: Some(KeptAccess { kept, half: Half::Second }),
+        };
         let response = self.post.postprocess(context, results, grant, placing).await;
         took.whole();
         response

@@ -19,6 +19,7 @@ use crate::error::CallError;
 use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
+use crate::kept::KeptAccess;
 use crate::long_calls::{CallFuture, NewCall};
 use crate::mapped::named_code;
 use crate::meter::Meter;
@@ -64,6 +65,8 @@ pub(crate) struct Placing<'a> {
     pub(crate) latest: Option<Instant>,
     /// Is set when it begins.
     pub(crate) began: Option<&'a OnceLock<Instant>>,
+    /// What its request keeps. None if it has only one call.
+    pub(crate) kept: Option<KeptAccess>,
 }
 
 /// A call that is to be made.
@@ -92,7 +95,8 @@ impl Plugin {
             })
         };
         let (keep, export) = (Keep::Never, &Export::default());
-        let placing = Placing { keep, export, half: Half::First, latest: None, began: None };
+        let (half, latest, began, kept) = (Half::First, None, None, None);
+        let placing = Placing { keep, export, half, latest, began, kept };
         self.run(call, grant, placing).await
     }
 
@@ -232,7 +236,7 @@ impl Plugin {
         grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<T, CallError> {
-        let Placing { keep, export, half, latest, began } = placing;
+        let Placing { keep, export, half, latest, began, kept } = placing;
         let Grant { limits, account, usage, models, .. } = grant;
         // What a call may pass beyond the default takes too long to copy on a serving thread.
         let is_long = self.engine.long_calls().begins(export, account, half)
@@ -256,9 +260,10 @@ impl Plugin {
             }
         };
         let meter = Arc::new(Meter::new(limits.cpu));
-        let kept = keep.take().and_then(|guest| self.engine.renew(guest, &grant, meter.clone()));
+        let stayed = keep.take().and_then(|guest| self.engine.renew(guest, &grant, meter.clone()));
         let fresh = || Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi));
-        let mut guest = kept.unwrap_or_else(fresh);
+        let mut guest = stayed.unwrap_or_else(fresh);
+        guest.store.data_mut().kept = kept;
         let access = models.zip(permits.pausable());
         guest.store.data_mut().models =
             access.map(|(runs, permits)| ModelAccess { runs: runs.clone(), permits, count: 0 });

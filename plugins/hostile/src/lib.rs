@@ -11,6 +11,7 @@ mod blobs;
 mod context;
 mod ends;
 mod inputs;
+mod kept;
 mod logs;
 mod memory;
 mod operations;
@@ -31,6 +32,7 @@ const DEEDS: [&[(&str, Deed)]; 12] = [
     blobs::DEEDS,
     ends::DEEDS,
     inputs::DEEDS,
+    kept::DEEDS,
     logs::DEEDS,
     memory::DEEDS,
     operations::DEEDS,
@@ -73,6 +75,9 @@ impl Processor for Hostile {
         }
         if let Some(answer) = context::answer(context, &state) {
             return Ok(answer);
+        }
+        if let Some(answer) = kept::answer(&state) {
+            return answer;
         }
         if let Some(answer) = reuse::answer(&state, outputs) {
             return Ok(answer);

@@ -111,6 +111,12 @@ extern void __wasm_import_gristmill_plugin_image_static_pixels_decode(int32_t, i
 __attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.decode-leniently")))
 extern void __wasm_import_gristmill_plugin_image_static_pixels_decode_leniently(int32_t, int32_t, int32_t, uint8_t *);
 
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.decode-resized")))
+extern void __wasm_import_gristmill_plugin_image_static_pixels_decode_resized(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.decode-letterboxed")))
+extern void __wasm_import_gristmill_plugin_image_static_pixels_decode_letterboxed(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t *, size_t, uint8_t *);
+
 __attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.from-bytes")))
 extern void __wasm_import_gristmill_plugin_image_static_pixels_from_bytes(int32_t, int32_t, int32_t, uint8_t *, size_t, uint8_t *);
 
@@ -209,6 +215,14 @@ extern void __wasm_import_gristmill_plugin_tokenizer_decode(uint8_t *, size_t, i
 
 __attribute__((__import_module__("gristmill:plugin/tokenizer@0.3.0"), __import_name__("token-to-id")))
 extern void __wasm_import_gristmill_plugin_tokenizer_token_to_id(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+// Imported Functions from `gristmill:plugin/keep@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/keep@0.3.0"), __import_name__("put")))
+extern void __wasm_import_gristmill_plugin_keep_put(uint8_t *, size_t, int32_t, int32_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/keep@0.3.0"), __import_name__("take")))
+extern void __wasm_import_gristmill_plugin_keep_take(uint8_t *, size_t, uint8_t *);
 
 // Canonical ABI intrinsics
 
@@ -516,6 +530,17 @@ void gristmill_plugin_image_image_error_free(gristmill_plugin_image_image_error_
     }
     case 3: {
       imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_image_resized_size_free(gristmill_plugin_image_resized_size_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+    case 1: {
       break;
     }
   }
@@ -998,6 +1023,33 @@ void gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_free(gristmill
     imports_option_u32_free(&ptr->val.ok);
   } else {
     gristmill_plugin_tokenizer_tokenizer_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_keep_kept_free(gristmill_plugin_keep_kept_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+    case 1: {
+      break;
+    }
+    case 2: {
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_keep_result_void_string_free(gristmill_plugin_keep_result_void_string_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    imports_string_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_keep_option_kept_free(gristmill_plugin_keep_option_kept_t *ptr) {
+  if (ptr->is_some) {
+    gristmill_plugin_keep_kept_free(&ptr->val);
   }
 }
 
@@ -1744,6 +1796,129 @@ bool gristmill_plugin_image_static_pixels_decode_leniently(gristmill_plugin_imag
     case 0: {
       result.is_err = false;
       result.val.ok = (gristmill_plugin_image_own_pixels_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_image_image_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          variant.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_image_static_pixels_decode_resized(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, gristmill_plugin_image_resized_size_t *size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  int32_t variant;
+  int32_t variant1;
+  int32_t variant2;
+  switch ((int32_t) (*size).tag) {
+    case 0: {
+      const imports_tuple2_u32_u32_t *payload = &(*size).val.exact;
+      variant = 0;
+      variant1 = (int32_t) ((*payload).f0);
+      variant2 = (int32_t) ((*payload).f1);
+      break;
+    }
+    case 1: {
+      const uint32_t *payload0 = &(*size).val.shorter;
+      variant = 1;
+      variant1 = (int32_t) (*payload0);
+      variant2 = 0;
+      break;
+    }
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_static_pixels_decode_resized((data).__handle, (int32_t) (*options).color, (*options).upright, variant, variant1, variant2, (int32_t) filter, ptr);
+  gristmill_plugin_image_result_own_pixels_image_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_image_own_pixels_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_image_image_error_t variant3;
+      variant3.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant3.tag) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          variant3.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant3.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant3.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant3;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_image_static_pixels_decode_letterboxed(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, imports_list_u8_t *fill, gristmill_plugin_image_letterboxed_t *ret, gristmill_plugin_image_image_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(24+2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_static_pixels_decode_letterboxed((data).__handle, (int32_t) (*options).color, (*options).upright, (int32_t) (width), (int32_t) (height), (int32_t) filter, (uint8_t *) (*fill).ptr, (*fill).len, ptr);
+  gristmill_plugin_image_result_letterboxed_image_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_image_letterboxed_t) {
+        (gristmill_plugin_image_own_pixels_t) (gristmill_plugin_image_own_pixels_t) { *((int32_t*) (ptr + sizeof(void*))) },
+        (gristmill_plugin_image_placement_t) (gristmill_plugin_image_placement_t) {
+          (float) *((float*) (ptr + (4+1*sizeof(void*)))),
+          (float) *((float*) (ptr + (8+1*sizeof(void*)))),
+          (uint32_t) (uint32_t) (*((int32_t*) (ptr + (12+1*sizeof(void*))))),
+          (uint32_t) (uint32_t) (*((int32_t*) (ptr + (16+1*sizeof(void*))))),
+          (uint32_t) (uint32_t) (*((int32_t*) (ptr + (20+1*sizeof(void*))))),
+          (uint32_t) (uint32_t) (*((int32_t*) (ptr + (24+1*sizeof(void*))))),
+        },
+      };
       break;
     }
     case 1: {
@@ -3059,6 +3234,91 @@ bool gristmill_plugin_tokenizer_token_to_id(imports_string_t *asset, imports_str
     *err = result.val.err;
     return 0;
   }
+}
+
+bool gristmill_plugin_keep_put(imports_string_t *name, gristmill_plugin_keep_kept_t *value, imports_string_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  int32_t variant;
+  int32_t variant2;
+  switch ((int32_t) (*value).tag) {
+    case 0: {
+      const gristmill_plugin_keep_own_pixels_t *payload = &(*value).val.pixels;
+      variant = 0;
+      variant2 = (*payload).__handle;
+      break;
+    }
+    case 1: {
+      const gristmill_plugin_keep_own_tensor_t *payload0 = &(*value).val.tensor;
+      variant = 1;
+      variant2 = (*payload0).__handle;
+      break;
+    }
+    case 2: {
+      const gristmill_plugin_keep_own_blob_t *payload1 = &(*value).val.blob;
+      variant = 2;
+      variant2 = (*payload1).__handle;
+      break;
+    }
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_keep_put((uint8_t *) (*name).ptr, (*name).len, variant, variant2, ptr);
+  gristmill_plugin_keep_result_void_string_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      result.val.err = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  if (!result.is_err) {
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_keep_take(imports_string_t *name, gristmill_plugin_keep_kept_t *ret) {
+  __attribute__((__aligned__(4)))
+  uint8_t ret_area[12];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_keep_take((uint8_t *) (*name).ptr, (*name).len, ptr);
+  gristmill_plugin_keep_option_kept_t option;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      option.is_some = false;
+      break;
+    }
+    case 1: {
+      option.is_some = true;
+      gristmill_plugin_keep_kept_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 4));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.pixels = (gristmill_plugin_keep_own_pixels_t) { *((int32_t*) (ptr + 8)) };
+          break;
+        }
+        case 1: {
+          variant.val.tensor = (gristmill_plugin_keep_own_tensor_t) { *((int32_t*) (ptr + 8)) };
+          break;
+        }
+        case 2: {
+          variant.val.blob = (gristmill_plugin_keep_own_blob_t) { *((int32_t*) (ptr + 8)) };
+          break;
+        }
+      }
+
+      option.val = variant;
+      break;
+    }
+  }
+  *ret = option.val;
+  return option.is_some;
 }
 
 // Ensure that the *_component_type.o object is linked in

@@ -32,8 +32,8 @@ host_decoding host_decode(gm_bytes file, gm_color color, host_pixels *out, const
     size_t area = (size_t)width * (size_t)height, out_channels = host_channels(color);
     uint8_t *data = host_alloc(area * out_channels);
     for (size_t at = 0; at < area; at++) {
-        float alpha = rgba[4 * at + 3] / 255.0f, rgb[3];
-        for (int channel = 0; channel < 3; channel++) rgb[channel] = rgba[4 * at + channel] * alpha;
+        float rgb[3];
+        for (int channel = 0; channel < 3; channel++) rgb[channel] = rgba[4 * at + channel];
         if (color == GM_GRAY) rgb[0] = luma_of(rgb);
         for (size_t channel = 0; channel < out_channels; channel++) {
             data[at * out_channels + channel] = (uint8_t)(rgb[channel] + 0.5f);

@@ -63,6 +63,29 @@ export class Pixels {
     );
   }
 
+  static decodeResized(body, options = {}) {
+    const { shorter, size, filter = 'bilinear', color = 'rgb', upright = true } = options;
+    if ((shorter === undefined) === (size === undefined)) {
+      throw new TypeError('decodeResized takes `shorter` or `size`: one of the two');
+    }
+    const target =
+      size === undefined ? { tag: 'shorter', val: shorter } : { tag: 'exact', val: [size[0], size[1]] };
+    const data = Body.raw(bodyOf(body));
+    return made(color === 'bgr' ? 'rgb' : color, () =>
+      host.Pixels.decodeResized(data, { color, upright }, target, filter),
+    );
+  }
+
+  static decodeLetterboxed(body, width, height, options = {}) {
+    const { filter = 'bilinear', fill = 0, color = 'rgb', upright = true } = options;
+    const data = Body.raw(bodyOf(body));
+    const held = color === 'bgr' ? 'rgb' : color;
+    return letterboxed(held, () => {
+      const decode = { color, upright };
+      return host.Pixels.decodeLetterboxed(data, decode, width, height, filter, fillOf(held, fill));
+    });
+  }
+
   static fromBytes(width, height, bytes, color = 'rgb') {
     return made(color, () => host.Pixels.fromBytes(width, height, color, bytes));
   }
@@ -124,13 +147,9 @@ export class Pixels {
   }
 
   letterbox(width, height, { filter = 'bilinear', fill = 0 } = {}) {
-    let placement;
-    const pixels = made(this.#color, () => {
-      const result = this.#raw.letterbox(width, height, filter, fillOf(this.#color, fill));
-      placement = new Placement(result.placement);
-      return result.pixels;
-    });
-    return { pixels, placement };
+    return letterboxed(this.#color, () =>
+      this.#raw.letterbox(width, height, filter, fillOf(this.#color, fill)),
+    );
   }
 
   toTensor(options = {}) {
@@ -217,6 +236,16 @@ function floats(name, values) {
     if (typeof values[i] !== 'number') throw new TypeError(`${name}: ${values[i]} is not a number`);
   }
   return new Float32Array(values);
+}
+
+function letterboxed(color, make) {
+  let placement;
+  const pixels = made(color, () => {
+    const result = make();
+    placement = new Placement(result.placement);
+    return result.pixels;
+  });
+  return { pixels, placement };
 }
 
 function made(color, make) {

@@ -849,6 +849,33 @@ export class Pixels {
    *   {Unprocessable} for a picture that is too large.
    */
   static decode(body: Body | Part | PluginRequest | Uint8Array, options?: DecodeOptions): Pixels;
+  /**
+   * `decode`, and then `resizeShorter(shorter)` or `resize(...size)`, faster. A JPEG whose sides are at
+   * least four times as long as those of the result is decoded at a half, a quarter or an eighth of its
+   * size. A photo then differs by about 2 of 255, and by 0.3 in the mean.
+   *
+   * @throws as `decode` does.
+   */
+  static decodeResized(
+    body: Body | Part | PluginRequest | Uint8Array,
+    options: ({ shorter: number } | { size: readonly [width: number, height: number] }) & {
+      filter?: Filter;
+      color?: DecodeOptions['color'];
+      upright?: boolean;
+    },
+  ): Pixels;
+  /** `decode`, and then `letterbox`, as fast as `decodeResized`. */
+  static decodeLetterboxed(
+    body: Body | Part | PluginRequest | Uint8Array,
+    width: number,
+    height: number,
+    options?: {
+      filter?: Filter;
+      fill?: Fill;
+      color?: DecodeOptions['color'];
+      upright?: boolean;
+    },
+  ): { pixels: Pixels; placement: Placement };
   /** A picture from its bytes: row-major, channels interleaved; `rgb` unless `color` is given. */
   static fromBytes(width: number, height: number, bytes: Uint8Array, color?: 'rgb' | 'gray'): Pixels;
   readonly width: number;

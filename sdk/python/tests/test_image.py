@@ -36,9 +36,9 @@ def test_decode_to_rgb_and_gray():
     assert Pixels.decode(body, Color.GRAY).tobytes() == bytes([76, 76])
 
 
-def test_transparent_pixels_are_blended_with_black():
+def test_transparent_pixels_have_their_colours():
     body = encoded(Image.new("RGBA", (1, 1), (200, 100, 0, 128)))
-    assert Pixels.decode(body).tobytes() == bytes([100, 50, 0])
+    assert Pixels.decode(body).tobytes() == bytes([200, 100, 0])
 
 
 def test_decode_turns_the_picture_upright():

@@ -1,11 +1,11 @@
 //! Pictures, decoded and resized by the host at native speed.
 //!
 //! ```no_run
-//! # use gristmill_plugin::{image::{self, Pixels}, Failure, Request, Tensor};
+//! # use gristmill_plugin::{image::{self, Filter, Pixels, ResizedSize}, Failure, Request, Tensor};
 //! # fn example(request: &Request) -> Result<Tensor, Failure> {
-//! let photo = Pixels::decode(&request.body(), image::RGB)?;
-//! let small = photo.resize_shorter(256, image::Filter::Bilinear)?.center_crop(224, 224)?;
-//! Ok(small.to_tensor(&image::imagenet())?)
+//! let size = ResizedSize::Shorter(256);
+//! let photo = Pixels::decode_resized(&request.body(), image::RGB, size, Filter::Bilinear)?;
+//! Ok(photo.center_crop(224, 224)?.to_tensor(&image::imagenet())?)
 //! # }
 //! ```
 //!
@@ -27,7 +27,7 @@
 
 pub use crate::bindings::image::{
     Border, ChannelStatistics, Color, CropBox, DecodeOptions, Encoding, Filter, ImageError, Label,
-    Layout, Letterboxed, Pixels, Placement, Polygon, Rectangle, Shape, TensorOptions,
+    Layout, Letterboxed, Pixels, Placement, Polygon, Rectangle, ResizedSize, Shape, TensorOptions,
 };
 use crate::{Blob, Dtype};
 

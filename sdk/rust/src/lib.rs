@@ -153,6 +153,7 @@ mod export;
 mod failure;
 pub mod image;
 pub mod json;
+pub mod keep;
 pub mod log;
 pub mod models;
 pub mod numpy;

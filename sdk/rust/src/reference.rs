@@ -10,6 +10,7 @@ pub mod assets;
 mod base64;
 pub mod image;
 pub mod json;
+pub mod keep;
 pub mod log;
 pub mod models;
 pub mod prepare;

@@ -1,5 +1,4 @@
-//! The image into which decoders write their rows: as colours or luma, and with transparent
-//! pixels over black.
+//! The image into which decoders write their rows: as colours or luma, and without transparency.
 
 use std::ops::Range;
 
@@ -52,25 +51,30 @@ pub(super) struct Canvas {
     pub(super) size: Size,
     pub(super) gray: bool,
     pub(super) data: BufferMut,
+    over_black: bool,
 }
 
 impl Canvas {
     pub(super) fn new(work: Workspace<'_>, size: Size, options: DecodeOptions) -> Self {
         let len = size.pixels() as usize * options.channels();
-        Self { size, gray: options.gray, data: work.pool.zeroed(len) }
+        let DecodeOptions { gray, over_black, .. } = options;
+        Self { size, gray, data: work.pool.zeroed(len), over_black }
     }
 
     /// Write pixels of a row, up to its end.
     pub(super) fn write(&mut self, target: RowPixels, format: Format, row: &[u8]) {
-        let over_black =
-            |[value, alpha]: [u8; 2]| ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8;
+        let over_black = self.over_black;
+        let shown = |[value, alpha]: [u8; 2]| match over_black {
+            true => ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8,
+            false => value,
+        };
         match format {
             // Gray pixels are luma already.
             Format::Gray if self.gray => self.store(target, row.as_chunks::<1>().0.iter().copied()),
             Format::Gray => self.store(target, row.iter().map(|value| [*value; 3])),
             Format::GrayAlpha => {
                 let pixels = row.as_chunks::<2>().0.iter();
-                self.put(target, pixels.map(|pixel| [over_black(*pixel); 3]));
+                self.put(target, pixels.map(|pixel| [shown(*pixel); 3]));
             }
             Format::Rgb => self.put(target, row.as_chunks::<3>().0.iter().copied()),
             Format::Rgba => {
@@ -78,7 +82,7 @@ impl Canvas {
                 self.put(
                     target,
                     pixels.map(|[red, green, blue, alpha]| {
-                        [*red, *green, *blue].map(|value| over_black([value, *alpha]))
+                        [*red, *green, *blue].map(|value| shown([value, *alpha]))
                     }),
                 );
             }

@@ -83,9 +83,10 @@ impl FrameParts {
             return Err(malformed("the header can be read in two ways"));
         }
         let palette = decoder.palette().map_err(malformed)?.as_chunks::<3>().0.to_vec();
-        // Transparent pixels, and pixels without a colour, stay black like the screen.
+        // Pixels without a colour stay black like the screen.
+        let is_hidden = |index: u8| options.over_black && frame.transparent == Some(index);
         let color = |index: &u8| match palette.get(usize::from(*index)) {
-            Some(color) if frame.transparent != Some(*index) => *color,
+            Some(color) if !is_hidden(*index) => *color,
             _ => [0; 3],
         };
         let mut canvas = Canvas::new(work, self.screen, options);

@@ -8,7 +8,7 @@ use image::metadata::Orientation;
 
 use super::bytes::{CHUNKS_MAX, at, big_u32, little_u16, little_u32};
 use super::canvas::Canvas;
-use super::jpeg::Frame;
+use super::jpeg::{Frame, Reduction};
 use super::options::{DecodeOptions, malformed};
 use super::walk::Walk;
 use super::webp::{Layout, WebP};
@@ -79,17 +79,47 @@ impl Header {
         Ok(Self { size, orientation, kind })
     }
 
-    pub(super) fn cost(&self, bytes: &[u8], options: DecodeOptions) -> Cost {
-        let pixels = self.size.pixels();
-        let result = BufferPool::bytes_taken(pixels as usize * options.channels());
-        let (between, time) = match &self.kind {
-            Kind::Jpeg(frame) => frame.cost(bytes.len() as u64, options),
-            kind => kind.cost(self.size, bytes.len() as u64),
+    /// How its pixels are turned.
+    pub(super) fn turn(&self, options: DecodeOptions) -> Option<Orientation> {
+        self.orientation.filter(|_| options.upright)
+    }
+
+    /// The strongest reduction at which both sides stay at least twice as long as those of `size`.
+    pub(super) fn reduction(&self, size: Size, options: DecodeOptions) -> Option<Reduction> {
+        let Kind::Jpeg(frame) = &self.kind else { return None };
+        let is_large = |reduction: Reduction| {
+            let needed = |side: u32| 2 * u64::from(reduction.divisor()) * u64::from(side);
+            let Size { width, height } = self.size;
+            u64::from(width) >= needed(size.width) && u64::from(height) >= needed(size.height)
         };
-        let is_turned = options.upright && self.orientation.is_some();
+        let mut reductions = Reduction::ALL.into_iter();
+        reductions.find(|other| is_large(*other) && frame.is_reducible(*other, options))
+    }
+
+    /// The size that it is decoded to.
+    pub(super) fn decoded_size(&self, reduction: Option<Reduction>) -> Size {
+        reduction.map_or(self.size, |reduction| reduction.of(self.size))
+    }
+
+    pub(super) fn cost(
+        &self,
+        bytes: &[u8],
+        options: DecodeOptions,
+        reduction: Option<Reduction>,
+    ) -> Cost {
+        let size = self.decoded_size(reduction);
+        let result = BufferPool::bytes_taken(size.pixels() as usize * options.channels());
+        let file = bytes.len() as u64;
+        let (between, time) = match (&self.kind, reduction) {
+            (Kind::Jpeg(frame), Some(reduction)) => frame.reduced_cost(file, reduction),
+            (Kind::Jpeg(frame), None) => frame.cost(file, options),
+            (kind, _) => kind.cost(self.size, file),
+        };
         // The image is turned when the decoder holds nothing any more.
-        let (turning, turning_ns) =
-            if is_turned { (turn::bytes(self.size, options), pixels * 4) } else { (0, 0) };
+        let (turning, turning_ns) = match self.turn(options) {
+            Some(_) => (turn::bytes(size, options), size.pixels() * 4),
+            None => (0, 0),
+        };
         let held = result.saturating_add(between.max(turning) as usize);
         Cost::new(held, time + turning_ns)
     }
@@ -99,9 +129,13 @@ impl Header {
         work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
+        reduction: Option<Reduction>,
     ) -> Result<Canvas, ImageError> {
         match &self.kind {
-            Kind::Jpeg(frame) => frame.decode(work, bytes, options),
+            Kind::Jpeg(frame) => match reduction {
+                Some(reduction) => frame.decode_reduced(work, bytes, options, reduction),
+                None => frame.decode(work, bytes, options),
+            },
             Kind::Png { .. } => png::decode(work, bytes, self.size, options),
             Kind::Gif(parts) => parts.decode(work, bytes, options),
             Kind::Bmp => whole::decode_bmp(work, bytes, self.size, options),

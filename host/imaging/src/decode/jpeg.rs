@@ -1,4 +1,5 @@
-//! JPEG, through zune-jpeg, which gets only the parts of a file that it needs.
+//! JPEG, through zune-jpeg, which gets only the parts of a file that it needs. At a smaller size it
+//! is decoded by our own code ([`reduced`]).
 //!
 //! zune-jpeg accepts files that end early and data that do not fill the image, and it collects
 //! profiles and other data that are not needed. So the file is split here ([`Frame`], [`stream`]).
@@ -10,6 +11,7 @@ mod colors;
 mod frame;
 mod marker;
 mod progress;
+mod reduced;
 mod source;
 mod stream;
 
@@ -22,6 +24,7 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
 pub(super) use frame::Frame;
+pub(super) use reduced::Reduction;
 
 use self::source::{JpegSource, Overrun};
 use self::stream::Extent;

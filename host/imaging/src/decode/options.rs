@@ -10,6 +10,8 @@ pub struct DecodeOptions {
     pub gray: bool,
     /// Turn the image upright as its EXIF orientation says.
     pub upright: bool,
+    /// Blend transparent pixels with black. Otherwise their colours are taken as they are.
+    pub over_black: bool,
     /// Decode as much as possible of a JPEG, PNG or GIF whose data are damaged or end early,
     /// instead of refusing it. The rest is black, or gray in a JPEG. Of a JPEG with several
     /// scans, those before a damaged last one are used.

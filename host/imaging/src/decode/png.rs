@@ -113,7 +113,7 @@ pub(super) fn decode(
             }
             let samples = (width - x).div_ceil(step) * format.channels();
             let row = if depth == BitDepth::Sixteen {
-                to_8_bits(&mut row, samples)
+                upper_bytes(&mut row, samples)
             } else {
                 &row[..samples]
             };
@@ -129,11 +129,10 @@ pub(super) fn decode(
     }
 }
 
-/// The first `samples` of a row, rounded to 8 bits in place.
-fn to_8_bits(row: &mut [u8], samples: usize) -> &[u8] {
+/// The upper byte of each of the first `samples` of a row, in place.
+fn upper_bytes(row: &mut [u8], samples: usize) -> &[u8] {
     for at in 0..samples {
-        let value = u16::from_be_bytes([row[2 * at], row[2 * at + 1]]);
-        row[at] = ((u32::from(value) + 128) / 257) as u8;
+        row[at] = row[2 * at];
     }
     &row[..samples]
 }

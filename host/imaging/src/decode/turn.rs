@@ -10,6 +10,7 @@ use image::metadata::Orientation;
 use super::canvas::Canvas;
 use super::options::DecodeOptions;
 use crate::error::{ImageError, Stopped};
+use crate::resize::Window;
 use crate::work::{Size, Workspace};
 
 /// The pixels along a tile's side, and in a tile.
@@ -25,6 +26,29 @@ pub(super) fn bytes(size: Size, options: DecodeOptions) -> u64 {
     let (width, height, side) = (u64::from(size.width), u64::from(size.height), SIDE as u64);
     let pixels = side * (width + height) + side * width.max(height) + 2 * TILE as u64;
     pixels * options.channels() as u64 + size.pixels() / TILE as u64
+}
+
+/// The size of the image after a turn.
+pub(super) fn turned_size(size: Size, orientation: Orientation) -> Size {
+    let area = Area { columns: size.width as usize, rows: size.height as usize };
+    let Area { columns, rows } = Turn::of(orientation).area(area);
+    Size { width: columns as u32, height: rows as u32 }
+}
+
+/// The place of a part of the image, which has this size, after a turn.
+pub(super) fn turned_window(part: Window, size: Size, orientation: Orientation) -> Window {
+    let turn = Turn::of(orientation);
+    let Window { mut left, mut top, width, height } = part;
+    if turn.from_right {
+        left = f64::from(size.width) - left - width;
+    }
+    if turn.from_bottom {
+        top = f64::from(size.height) - top - height;
+    }
+    if turn.is_swapped {
+        return Window { left: top, top: left, width: height, height: width };
+    }
+    Window { left, top, width, height }
 }
 
 /// Turn the image into its upright orientation.

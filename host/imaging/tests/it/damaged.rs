@@ -11,7 +11,7 @@ use crate::{decode, options};
 const SECRET: &[u8; 8] = b"\xf3secret\x9b";
 
 /// A pool in which another left buffers of all sizes.
-fn used_pool() -> BufferPool {
+pub(crate) fn used_pool() -> BufferPool {
     let pool = BufferPool::new(64 << 20);
     let secrets: Vec<_> =
         (12..22).map(|bits| pool.copy_from(&SECRET.repeat(1 << (bits - 3)))).collect();
@@ -19,7 +19,7 @@ fn used_pool() -> BufferPool {
     pool
 }
 
-fn assert_clean(pixels: &Pixels, what: &str) {
+pub(crate) fn assert_clean(pixels: &Pixels, what: &str) {
     for leftover in [&SECRET[..], &POISON] {
         let position = memchr::memmem::find(pixels.data(), leftover);
         assert_eq!(position, None, "{what}: another's bytes");

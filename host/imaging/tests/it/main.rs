@@ -16,6 +16,7 @@ mod frame;
 mod headers;
 mod memory;
 mod photo;
+mod reduced;
 mod sketch;
 mod turned;
 
@@ -38,7 +39,7 @@ fn unstopped(pool: &BufferPool) -> Workspace<'_> {
 }
 
 fn options(gray: bool) -> DecodeOptions {
-    DecodeOptions { gray, upright: true, lenient: false, limits: LIMITS }
+    DecodeOptions { gray, upright: true, over_black: false, lenient: false, limits: LIMITS }
 }
 
 fn decode(pool: &BufferPool, bytes: &[u8], options: DecodeOptions) -> Result<Pixels, ImageError> {

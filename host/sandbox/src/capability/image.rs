@@ -12,8 +12,10 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
 use self::terms::{
-    bytes_like, encoding_of, filter_of, options_of, rect_of, refused, shape_of, statistics_of,
+    bytes_like, decoding, encoding_of, filter_of, letterbox_in, options_of, rect_of, refused,
+    shape_of, statistics_of,
 };
+use self::work::How;
 use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
 use crate::error::CallLimit;
@@ -29,6 +31,9 @@ pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 const RESIZING: &str = "resizing";
 const PADDING: &str = "padding";
 const CROPPING: &str = "cropping";
+
+/// A size that is refused, as that of a side of no pixels.
+const NOTHING: Size = Size { width: 0, height: 0 };
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
@@ -74,7 +79,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         data: Resource<Bytes>,
         options: wit::DecodeOptions,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        self.decoded(data, options, false).await
+        self.decoded(data, options, How::default()).await
     }
 
     async fn decode_leniently(
@@ -82,7 +87,57 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         data: Resource<Bytes>,
         options: wit::DecodeOptions,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        self.decoded(data, options, true).await
+        self.decoded(data, options, How { lenient: true, ..How::default() }).await
+    }
+
+    async fn decode_resized(
+        &mut self,
+        data: Resource<Bytes>,
+        options: wit::DecodeOptions,
+        size: wit::ResizedSize,
+        filter: wit::Filter,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let data = self.table.get(&data)?.clone();
+        let image = match self.header(&data, options, How::default()).await? {
+            Ok(image) => image,
+            Err(error) => return Ok(Err(error)),
+        };
+        let target = match size {
+            wit::ResizedSize::Exact((width, height)) => Size { width, height },
+            wit::ResizedSize::Shorter(0) => NOTHING,
+            wit::ResizedSize::Shorter(size) => image.upright_size().with_shorter_side(size),
+        };
+        let (what, filter) = (decoding(image.size()), filter_of(filter));
+        let cost = image.resized_cost(target, filter);
+        self.native(&what, cost, |work| image.decode_resized(work, target, filter)).await
+    }
+
+    async fn decode_letterboxed(
+        &mut self,
+        data: Resource<Bytes>,
+        options: wit::DecodeOptions,
+        width: u32,
+        height: u32,
+        filter: wit::Filter,
+        fill: Vec<u8>,
+    ) -> wasmtime::Result<Result<wit::Letterboxed, wit::ImageError>> {
+        let data = self.table.get(&data)?.clone();
+        let image = match self.header(&data, options, How::default()).await? {
+            Ok(image) => image,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (size, filter) = (image.upright_size(), filter_of(filter));
+        let letterbox = match letterbox_in(size, Size { width, height }) {
+            Ok(letterbox) => letterbox,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (what, inner) = (decoding(image.size()), letterbox.inner);
+        let cost = image.resized_cost(inner, filter);
+        let decode = |work: imaging::Workspace<'_>| image.decode_resized(work, inner, filter);
+        match self.make(&what, cost, decode).await? {
+            Ok(resized) => self.framed(&resized, size, letterbox.border, &fill).await,
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     fn width(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<u32> {
@@ -141,35 +196,18 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Result<wit::Letterboxed, wit::ImageError>> {
         self.meter.take_turns().await?;
         let (pixels, limits) = (self.pixels(&pixels)?, self.image_limits());
-        let Size { width: own_width, height: own_height } = pixels.size();
-        let frame = Size { width, height };
-        if width == 0 || height == 0 {
-            let why = format!("letterbox of {width}x{height}: both sides must be at least 1");
-            return Ok(Err(wit::ImageError::InvalidArgument(why)));
-        }
-        let imaging::Letterbox { inner, border } = pixels.size().letterboxed(frame);
+        let imaging::Letterbox { inner, border } =
+            match letterbox_in(pixels.size(), Size { width, height }) {
+                Ok(letterbox) => letterbox,
+                Err(error) => return Ok(Err(error)),
+            };
         let filter = filter_of(filter);
         let cost = pixels.resize_cost(inner, filter, limits);
         let resize = |work: imaging::Workspace<'_>| pixels.resize(work, inner, filter, limits);
-        let resized = match self.make(RESIZING, cost, resize).await? {
-            Ok(resized) => resized,
-            Err(error) => return Ok(Err(error)),
-        };
-        let cost = resized.pad_cost(border, &fill, limits);
-        let pad = |work: imaging::Workspace<'_>| resized.pad(work, border, &fill, limits);
-        let pixels = match self.native(PADDING, cost, pad).await? {
-            Ok(pixels) => pixels,
-            Err(error) => return Ok(Err(error)),
-        };
-        let placement = wit::Placement {
-            scale_x: inner.width as f32 / own_width as f32,
-            scale_y: inner.height as f32 / own_height as f32,
-            left: border.left,
-            top: border.top,
-            width: own_width,
-            height: own_height,
-        };
-        Ok(Ok(wit::Letterboxed { pixels, placement }))
+        match self.make(RESIZING, cost, resize).await? {
+            Ok(resized) => self.framed(&resized, pixels.size(), border, &fill).await,
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     async fn crop(

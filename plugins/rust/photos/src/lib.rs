@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask bench peers` measures it around models/photos.
 
-use gristmill_plugin::image::{self, Filter, Pixels};
+use gristmill_plugin::image::{self, Filter, Pixels, ResizedSize};
 use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response};
 use serde::Serialize;
 
@@ -33,8 +33,9 @@ impl Processor for Photos {
             Some(part) => part.body,
             None => request.body(),
         };
-        let photo = Pixels::decode(&photo, image::RGB)?;
-        let photo = photo.resize_shorter(SHORTER, Filter::Bilinear)?.center_crop(SIDE, SIDE)?;
+        let size = ResizedSize::Shorter(SHORTER);
+        let photo = Pixels::decode_resized(&photo, image::RGB, size, Filter::Bilinear)?;
+        let photo = photo.center_crop(SIDE, SIDE)?;
         Ok(Prepared::new().input("input", photo.to_tensor(&image::imagenet())?))
     }
 

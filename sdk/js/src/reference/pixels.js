@@ -35,6 +35,15 @@ export class ReferencePixels {
     return ReferencePixels.decode(blob, options);
   }
 
+  static decodeResized(blob, options, { tag, val }, filter) {
+    const pixels = ReferencePixels.decode(blob, options);
+    return tag === 'shorter' ? pixels.resizeShorter(val, filter) : pixels.resize(...val, filter);
+  }
+
+  static decodeLetterboxed(blob, options, width, height, filter, fill) {
+    return ReferencePixels.decode(blob, options).letterbox(width, height, filter, fill);
+  }
+
   static fromBytes(width, height, color, data) {
     checkSize(width, height);
     if (color === 'bgr') throw refusal('invalid-argument', 'color is bgr: must be rgb or gray');
@@ -228,8 +237,7 @@ function fromRgba(rgba, color) {
   const count = rgba.length / 4;
   const data = new Uint8Array(count * CHANNELS[color]);
   for (let i = 0; i < count; i++) {
-    const alpha = rgba[i * 4 + 3] / 255;
-    const [r, g, b] = [0, 1, 2].map((c) => Math.round(rgba[i * 4 + c] * alpha));
+    const [r, g, b] = [0, 1, 2].map((c) => rgba[i * 4 + c]);
     if (color === 'gray') data[i] = luma(r, g, b);
     else data.set([r, g, b], i * 3);
   }

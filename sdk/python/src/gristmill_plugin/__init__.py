@@ -33,6 +33,7 @@ from .failure import (
     Unprocessable,
     UnsupportedMediaType,
 )
+from .kept import kept
 from .outputs import MissingOutput, Outputs, Prepared
 from .plugin import Handler, Postprocessor, Preprocessor, Processor, export
 from .request import Context, Fields, Part, Request
@@ -74,6 +75,7 @@ __all__ = [
     "export",
     "image",
     "json",
+    "kept",
     "log",
     "models",
     "numpy",

@@ -1,7 +1,7 @@
 """Pictures. The host decodes and resizes them, at native speed.
 
-photo = Pixels.decode(request.body)  # or Blob.from_base64(request.json()["image"])
-photo = photo.resize_shorter(256).center_crop(224, 224)
+photo = request.body  # or Blob.from_base64(request.json()["image"])
+photo = Pixels.decode_resized(photo, shorter=256).center_crop(224, 224)
 tensor = photo.to_tensor(mean=IMAGENET_MEAN, std=IMAGENET_STD)
 """
 
@@ -78,16 +78,70 @@ class Pixels:
         Raises `UnsupportedMediaType` if the bytes are none of these formats, and `InvalidInput` if
         they are malformed.
         """
-        if isinstance(data, (bytes, bytearray, memoryview)):
-            data = Blob.from_bytes(data)
-        checks.instance("data", data, Blob)
-        checks.case("color", color, Color)
+        data, options = _source(data, color, upright)
         function = host_image.Pixels.decode_leniently if lenient else host_image.Pixels.decode
         try:
-            options = host_image.DecodeOptions(color, bool(upright))
             return cls(function(data._handle, options), _held(color))
         except Err as error:
             raise _failure(error) from None
+
+    @classmethod
+    def decode_resized(
+        cls,
+        data: Blob | bytes | bytearray | memoryview,
+        color: Color = Color.RGB,
+        *,
+        shorter: int | None = None,
+        size: tuple[int, int] | None = None,
+        filter: Filter = Filter.BILINEAR,
+        upright: bool = True,
+    ) -> Pixels:
+        """`decode`, and then `resize_shorter(shorter)` or `resize(*size)`, faster.
+
+        A JPEG whose sides are at least four times as long as those of the result is decoded at a
+        half, a quarter or an eighth of its size. A photo then differs by about 2 of 255, and by
+        0.3 in the mean. The same errors are raised.
+        """
+        if (shorter is None) == (size is None):
+            raise TypeError("decode_resized takes `shorter` or `size`: one of the two")
+        target: host_image.ResizedSize
+        if shorter is not None:
+            target = host_image.ResizedSize_Shorter(checks.u32("shorter", shorter))
+        else:
+            assert size is not None
+            width, height = size
+            sides = checks.u32("width", width), checks.u32("height", height)
+            target = host_image.ResizedSize_Exact(sides)
+        checks.case("filter", filter, Filter)
+        data, options = _source(data, color, upright)
+        try:
+            handle = host_image.Pixels.decode_resized(data._handle, options, target, filter)
+        except Err as error:
+            raise _failure(error) from None
+        return cls(handle, _held(color))
+
+    @classmethod
+    def decode_letterboxed(
+        cls,
+        data: Blob | bytes | bytearray | memoryview,
+        width: int,
+        height: int,
+        color: Color = Color.RGB,
+        *,
+        filter: Filter = Filter.BILINEAR,
+        fill: Sequence[int] = (),
+        upright: bool = True,
+    ) -> Letterboxed:
+        """`decode`, and then `letterbox`, as fast as `decode_resized`."""
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("filter", filter, Filter)
+        data, options = _source(data, color, upright)
+        function = host_image.Pixels.decode_letterboxed
+        try:
+            found = function(data._handle, options, width, height, filter, bytes(fill))
+        except Err as error:
+            raise _failure(error) from None
+        return _letterboxed(found, _held(color))
 
     @classmethod
     def from_bytes(
@@ -268,9 +322,7 @@ class Pixels:
             found = self._handle.letterbox(width, height, filter, bytes(fill))
         except Err as error:
             raise _failure(error) from None
-        at = found.placement
-        placement = Placement(at.scale_x, at.scale_y, at.left, at.top, at.width, at.height)
-        return Letterboxed(Pixels(found.pixels, self._color), placement)
+        return _letterboxed(found, self._color)
 
     def to_tensor(
         self,
@@ -423,6 +475,23 @@ def _sides(box: Sequence[int]) -> Iterable[tuple[str, int]]:
 def _rgb(color: Sequence[int]) -> tuple[int, int, int]:
     red, green, blue = checks.u8s("color", color, 3)
     return red, green, blue
+
+
+def _source(
+    data: Blob | bytes | bytearray | memoryview, color: Color, upright: bool
+) -> tuple[Blob, host_image.DecodeOptions]:
+    """A file as a blob, and how it is decoded."""
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        data = Blob.from_bytes(data)
+    checks.instance("data", data, Blob)
+    checks.case("color", color, Color)
+    return data, host_image.DecodeOptions(color, bool(upright))
+
+
+def _letterboxed(found: host_image.Letterboxed, color: Color) -> Letterboxed:
+    at = found.placement
+    placement = Placement(at.scale_x, at.scale_y, at.left, at.top, at.width, at.height)
+    return Letterboxed(Pixels(found.pixels, color), placement)
 
 
 def _held(color: Color) -> Color:

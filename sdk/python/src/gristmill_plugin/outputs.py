@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .failure import Internal
 from .tensor import Dtype, Elements, Tensor, View
+
+if TYPE_CHECKING:
+    from .blob import Blob
+    from .image import Pixels
 
 
 @dataclass(slots=True)
@@ -14,11 +19,13 @@ class Prepared:
     """The result of a preprocessor.
 
     `inputs` has one tensor or array for each of the model's inputs. Dimension 0 is rows, and all have the
-    same number of them. `state` are bytes for the postprocessor of the same request.
+    same number of them. `state` are bytes for the postprocessor of the same request, and `keep` are
+    pictures, tensors and blobs for it, which stay with the host: it gets them by `kept`.
     """
 
     inputs: Mapping[str, Elements]
     state: bytes = b""
+    keep: Mapping[str, Pixels | Elements | Blob] = field(default_factory=dict)
 
 
 class Outputs(Mapping[str, Tensor]):

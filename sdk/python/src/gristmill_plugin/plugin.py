@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from . import checks, finalizer, host, log, models, numpy, snapshot
 from .failure import Failure, InferError, Internal, text_of
 from .host import Err, prepare, tensors, types
+from .kept import put_all
 from .outputs import Outputs, Prepared
 from .request import Context, Request
 from .response import Response
@@ -169,6 +170,8 @@ def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
     state = prepared.state
     if type(state) is not bytes:
         checks.instance("the state", state, bytes)
+    if prepared.keep:
+        put_all(prepared.keep)
     return prepare.Prepared(inputs, state)
 
 

@@ -126,6 +126,12 @@ pub enum Encoding {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ResizedSize {
+    Exact((u32, u32)),
+    Shorter(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CropBox {
     pub x: u32,
     pub y: u32,
@@ -187,6 +193,33 @@ impl Pixels {
     /// The reference host has no lenient decoder: it refuses damaged files here, too.
     pub fn decode_leniently(data: &Blob, options: DecodeOptions) -> Result<Self, ImageError> {
         decode::decode(&data.0, options)
+    }
+
+    /// The reference host decodes at the full size.
+    pub fn decode_resized(
+        data: &Blob,
+        options: DecodeOptions,
+        size: ResizedSize,
+        filter: Filter,
+    ) -> Result<Self, ImageError> {
+        let pixels = Self::decode(data, options)?;
+        match size {
+            ResizedSize::Exact((width, height)) => pixels.resize(width, height, filter),
+            ResizedSize::Shorter(size) => pixels.resize_shorter(size, filter),
+        }
+    }
+
+    /// The reference host decodes at the full size.
+    #[allow(clippy::too_many_arguments, reason = "those of the contract")]
+    pub fn decode_letterboxed(
+        data: &Blob,
+        options: DecodeOptions,
+        width: u32,
+        height: u32,
+        filter: Filter,
+        fill: &[u8],
+    ) -> Result<Letterboxed, ImageError> {
+        Self::decode(data, options)?.letterbox(width, height, filter, fill)
     }
 
     pub fn from_bytes(

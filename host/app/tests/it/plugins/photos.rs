@@ -62,3 +62,56 @@ fn a_photo_over_a_limit_names_the_key_that_raises_it() {
     let answer = server.data.post(path, &large);
     assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
 }
+
+/// Its coefficients in full size would take more than a call may hold.
+#[test]
+fn a_photo_for_a_small_result_is_decoded_at_a_smaller_size() {
+    let server = Server::start();
+    server.hostile("acme");
+    let large = Photo { is_progressive: true, before: exif(6), ..photo(SIZES[3]) }.whole();
+    let path = "/v1/acme/infer/patient?do=reduced";
+    let answer = server.data.post(path, &large);
+    assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
+    let cut = &large[..large.len() / 2];
+    server.data.post(path, cut).refused(400, "invalid_request", &["malformed image"]);
+}
+
+#[test]
+fn a_kept_picture_reaches_postprocess_in_every_mode_of_reuse() {
+    let server = Server::start();
+    server.hostile("acme");
+    let picture = Photo { before: exif(6), ..Photo::new(40, 30) }.whole();
+    for reuse in ["none", "request", "tenant"] {
+        let spec = json!({
+            "pre": "hostile", "model": "digits", "post": "hostile", "instance_reuse": reuse,
+        });
+        server.pipeline("acme", "keeping", &spec);
+        for _ in 0..3 {
+            let answer = server.data.post("/v1/acme/infer/keeping?do=keep", &picture);
+            assert_eq!(answer.status, 200, "{reuse}: {}", answer.text());
+            let expected = format!("image/png; body={}; again=false", picture.len());
+            assert_eq!(answer.header("content-type"), expected, "{reuse}");
+            let drawn = image::load_from_memory(&answer.body).unwrap().into_rgb8();
+            assert_eq!(drawn.dimensions(), (30, 40), "{reuse}");
+            assert_eq!(drawn.get_pixel(0, 0).0, [9, 8, 7], "{reuse}");
+            assert_ne!(drawn.get_pixel(15, 20).0, [9, 8, 7], "{reuse}");
+        }
+    }
+    let held = server.status()["tenants"]["acme"]["bytes_under_way"].as_u64();
+    assert!(held < Some(256 << 20), "{held:?} bytes are still held");
+}
+
+#[test]
+fn what_a_request_keeps_is_bounded() {
+    let server = Server::start();
+    server.hostile("acme");
+    for deed in ["keep-many", "keep-a-long-name", "take-first"] {
+        let answer = server.data.post(&format!("/v1/acme/infer/patient?do={deed}"), b"");
+        answer.refused(500, "plugin_failed", &[]);
+    }
+    // All that the host holds for the call counts, not only the parts that are kept.
+    let answer = server.data.post("/v1/acme/infer/patient?do=keep-much", b"");
+    answer.refused(500, "plugin_out_of_memory", &[]);
+    let answer = server.data.post("/v1/acme/infer/hostile", b"");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}

@@ -24,16 +24,19 @@ pub(crate) struct Frame {
     pub(super) is_progressive: bool,
     pub(super) colors: Colors,
     pub(super) components: Vec<Component>,
+    /// Whether its codes come with it, as those of most images do.
+    pub(super) has_codes: bool,
     /// The number of components in the first scan.
     first_scan: usize,
 }
 
-/// A colour channel: its sampling factors.
+/// A colour channel: its sampling factors, and its table of quantisers.
 #[derive(Clone, Copy)]
 pub(super) struct Component {
     pub(super) id: u8,
-    across: u64,
-    down: u64,
+    pub(super) across: u64,
+    pub(super) down: u64,
+    pub(super) quantiser: u8,
 }
 
 /// A marker and what belongs to it.
@@ -82,6 +85,7 @@ impl Frame {
     pub(crate) fn read(bytes: &[u8], walk: &mut Walk<'_>) -> Result<Self, ImageError> {
         let mut header: Option<Self> = None;
         let mut exif = None;
+        let mut has_codes = false;
         let mut hints = Hints::default();
         let mut next = 2;
         for _ in 0..SEGMENTS_MAX {
@@ -89,7 +93,8 @@ impl Frame {
             next = segment.range.end;
             let data = &bytes[segment.data.clone()];
             match segment.marker {
-                marker::DHT | marker::JPG | marker::DAC => {}
+                marker::DHT => has_codes = true,
+                marker::JPG | marker::DAC => {}
                 kind @ marker::SOF_BASELINE..=marker::SOF_LAST => {
                     if kind > marker::SOF_PROGRESSIVE {
                         return Err(malformed(format_args!(
@@ -109,6 +114,7 @@ impl Frame {
                     let mut frame = header.ok_or_else(|| malformed("a scan without a frame"))?;
                     frame.first_scan = data.first().copied().unwrap_or(0).into();
                     frame.exif = exif;
+                    frame.has_codes = has_codes;
                     // zune-jpeg decodes such images to wrong pixels.
                     if !frame.is_progressive && !frame.is_one_scan() && frame.max() != (1, 1) {
                         return Err(malformed(
@@ -135,16 +141,18 @@ impl Frame {
         let side = |high: &u8, low: &u8| u16::from_be_bytes([*high, *low]).into();
         let size =
             Size { width: side(width_high, width_low), height: side(height_high, height_low) };
-        let component = |[id, sampling, _]: &[u8; 3]| {
+        let component = |[id, sampling, quantiser]: &[u8; 3]| {
             let (across, down) = (u64::from(sampling >> 4), u64::from(sampling & 15));
             let is_fair = (1..=4).contains(&across) && (1..=4).contains(&down);
-            is_fair.then_some(Component { id: *id, across, down })
+            let (id, quantiser) = (*id, *quantiser);
+            is_fair.then_some(Component { id, across, down, quantiser })
         };
         let components: Option<Vec<_>> = rest.as_chunks().0.iter().map(component).collect();
         let components = components
             .filter(|list| (1..=4).contains(&list.len()) && list.len() == usize::from(*count))?;
         let colors = Colors::YCbCr;
-        Some(Self { size, exif: None, is_progressive, colors, components, first_scan: 0 })
+        let (exif, has_codes, first_scan) = (None, false, 0);
+        Some(Self { size, exif, is_progressive, colors, components, has_codes, first_scan })
     }
 
     /// The names of its components.

@@ -140,10 +140,23 @@ pub(super) fn assemble(
     Ok(Stream { bytes: stream, padding, is_one_scan: frame.is_one_scan() })
 }
 
-/// Rename the components in a copy of their segment, if the decoder would take them for red, green
-/// and blue because of their names.
+/// The names of the components in a stream.
+pub(super) fn names(frame: &Frame) -> Vec<u8> {
+    let mut names = frame.names();
+    if is_renamed(frame) {
+        names[0] = OTHER_NAME;
+    }
+    names
+}
+
+/// Whether zune-jpeg would take the components for red, green and blue, because of their names.
+fn is_renamed(frame: &Frame) -> bool {
+    frame.colors != Colors::Rgb && frame.names() == RGB_NAMES
+}
+
+/// Rename the components in a copy of their segment, if they need other names.
 fn rename(frame: &Frame, segment: &Segment, copy: &mut [u8]) {
-    if frame.colors == Colors::Rgb || frame.names() != RGB_NAMES {
+    if !is_renamed(frame) {
         return;
     }
     let data = &mut copy[segment.data.start - segment.range.start..];

@@ -6,6 +6,8 @@ wasmtime::component::bindgen!({
     imports: {
         "gristmill:plugin/image.[static]pixels.decode": async | trappable,
         "gristmill:plugin/image.[static]pixels.decode-leniently": async | trappable,
+        "gristmill:plugin/image.[static]pixels.decode-resized": async | trappable,
+        "gristmill:plugin/image.[static]pixels.decode-letterboxed": async | trappable,
         "gristmill:plugin/image.[method]pixels.resize": async | trappable,
         "gristmill:plugin/image.[static]pixels.from-bytes": async | trappable,
         "gristmill:plugin/image.[method]pixels.resize-shorter": async | trappable,

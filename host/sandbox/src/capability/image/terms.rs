@@ -91,6 +91,21 @@ pub(super) fn statistics_of(channel: imaging::ChannelStatistics) -> wit::Channel
     wit::ChannelStatistics { min, max, mean }
 }
 
+/// What decoding an image of this size is called in texts.
+pub(super) fn decoding(Size { width, height }: Size) -> String {
+    format!("decoding {width}x{height} pixels")
+}
+
+/// How an image of this size lies in a frame, which must have pixels.
+pub(super) fn letterbox_in(size: Size, frame: Size) -> Result<imaging::Letterbox, wit::ImageError> {
+    let Size { width, height } = frame;
+    if width == 0 || height == 0 {
+        let why = format!("letterbox of {width}x{height}: both sides must be at least 1");
+        return Err(wit::ImageError::InvalidArgument(why));
+    }
+    Ok(size.letterboxed(frame))
+}
+
 /// The error for the guest, or an error of the host that ends the call.
 pub(super) fn refused(error: ImageError) -> Result<wit::ImageError, CpuExhausted> {
     Ok(match error {

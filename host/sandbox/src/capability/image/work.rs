@@ -10,8 +10,8 @@ use gristmill_imaging::{
 };
 use wasmtime::component::Resource;
 
-use super::terms::{filter_of, refused};
-use super::{RESIZING, wit};
+use super::terms::{decoding, filter_of, refused};
+use super::{NOTHING, PADDING, RESIZING, wit};
 use crate::call::CallState;
 use crate::error::HELD_KEY;
 
@@ -21,6 +21,14 @@ const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 /// How far the estimated time may exceed the rest of the budget, because estimates are rather too
 /// high.
 const OVERRUN_MAX: Duration = Duration::from_millis(50);
+
+/// How a file is decoded, besides the guest's options.
+#[derive(Clone, Copy, Default)]
+pub(super) struct How {
+    pub(super) lenient: bool,
+    /// As contracts before 0.3 say it.
+    pub(super) over_black: bool,
+}
 
 impl<S: Send> CallState<S> {
     /// Do `work`, whose estimated cost is `cost`, and put its result into the call's table. The
@@ -137,7 +145,7 @@ impl<S: Send> CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let target = match size {
-            0 => Size { width: 0, height: 0 },
+            0 => NOTHING,
             _ => rounding(pixels.size(), size),
         };
         self.resized(&pixels, target, filter).await
@@ -153,37 +161,94 @@ impl<S: Send> CallState<S> {
         self.resized_shorter(pixels, size, filter, Size::with_shorter_side_rounded).await
     }
 
+    /// `decode` of contracts before 0.3.
+    pub(in crate::capability) async fn decode_over_black(
+        &mut self,
+        data: Resource<Bytes>,
+        options: wit::DecodeOptions,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.decoded(data, options, How { lenient: false, over_black: true }).await
+    }
+
+    /// `decode-leniently` of contracts before 0.3.
+    pub(in crate::capability) async fn decode_leniently_over_black(
+        &mut self,
+        data: Resource<Bytes>,
+        options: wit::DecodeOptions,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.decoded(data, options, How { lenient: true, over_black: true }).await
+    }
+
     pub(super) async fn decoded(
         &mut self,
         data: Resource<Bytes>,
         options: wit::DecodeOptions,
-        lenient: bool,
+        how: How,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let data = self.table.get(&data)?.clone();
+        match self.header(&data, options, how).await? {
+            Ok(image) => {
+                let what = decoding(image.size());
+                self.native(&what, Ok(image.cost()), |work| image.decode(work)).await
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// The header of an image that is to be decoded.
+    pub(super) async fn header<'a>(
+        &mut self,
+        data: &'a Bytes,
+        options: wit::DecodeOptions,
+        How { lenient, over_black }: How,
+    ) -> wasmtime::Result<Result<Encoded<'a>, wit::ImageError>> {
         self.meter.raise_limit(self.limits.cpu_decoding);
         self.meter.take_turns().await?;
-        let data = self.table.get(&data)?.clone();
         let options = imaging::DecodeOptions {
             gray: options.color == wit::Color::Gray,
             upright: options.upright,
+            over_black,
             lenient,
             limits: self.image_limits(),
         };
         // A serving thread reads only the beginning of a header.
-        let image = match Encoded::read(&data, options, &|| Err(Stopped)) {
+        let image = match Encoded::read(data, options, &|| Err(Stopped)) {
             Err(ImageError::Stopped(_)) => {
                 self.meter.off_serving_threads().await;
                 let meter = self.meter.clone();
-                Encoded::read(&data, options, &|| meter.check())
+                Encoded::read(data, options, &|| meter.check())
             }
             image => image,
         };
         match image {
-            Ok(image) => {
-                let Size { width, height } = image.size();
-                let what = format!("decoding {width}x{height} pixels");
-                self.native(&what, Ok(image.cost()), |work| image.decode(work)).await
-            }
+            Ok(image) => Ok(Ok(image)),
             Err(error) => Ok(Err(refused(error)?)),
         }
+    }
+
+    /// `resized` with this border, as a letterbox of an image of size `original`.
+    pub(super) async fn framed(
+        &mut self,
+        resized: &Pixels,
+        original: Size,
+        border: imaging::Border,
+        fill: &[u8],
+    ) -> wasmtime::Result<Result<wit::Letterboxed, wit::ImageError>> {
+        let limits = self.image_limits();
+        let cost = resized.pad_cost(border, fill, limits);
+        let pad = |work: imaging::Workspace<'_>| resized.pad(work, border, fill, limits);
+        let pixels = match self.native(PADDING, cost, pad).await? {
+            Ok(pixels) => pixels,
+            Err(error) => return Ok(Err(error)),
+        };
+        let placement = wit::Placement {
+            scale_x: resized.width() as f32 / original.width as f32,
+            scale_y: resized.height() as f32 / original.height as f32,
+            left: border.left,
+            top: border.top,
+            width: original.width,
+            height: original.height,
+        };
+        Ok(Ok(wit::Letterboxed { pixels, placement }))
     }
 }

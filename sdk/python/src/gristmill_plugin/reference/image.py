@@ -53,6 +53,9 @@ __all__ = [
     "Placement",
     "Polygon",
     "Rectangle",
+    "ResizedSize",
+    "ResizedSize_Exact",
+    "ResizedSize_Shorter",
     "Shape",
     "Shape_Label",
     "Shape_Polygon",
@@ -176,6 +179,19 @@ Encoding = Encoding_Jpeg | Encoding_Png | Encoding_WebpLossless
 
 
 @dataclass
+class ResizedSize_Exact:
+    value: tuple[int, int]
+
+
+@dataclass
+class ResizedSize_Shorter:
+    value: int
+
+
+ResizedSize = ResizedSize_Exact | ResizedSize_Shorter
+
+
+@dataclass
 class CropBox:
     x: int
     y: int
@@ -204,6 +220,27 @@ class Pixels:
     @classmethod
     def decode_leniently(cls, data: Blob, options: DecodeOptions) -> Pixels:
         return cls(_decoded(data, options, lenient=True))
+
+    @classmethod
+    def decode_resized(
+        cls, data: Blob, options: DecodeOptions, size: ResizedSize, filter: Filter
+    ) -> Pixels:
+        picture = cls.decode(data, options)
+        if isinstance(size, ResizedSize_Shorter):
+            return picture.resize_shorter(size.value, filter)
+        return picture.resize(*size.value, filter)
+
+    @classmethod
+    def decode_letterboxed(
+        cls,
+        data: Blob,
+        options: DecodeOptions,
+        width: int,
+        height: int,
+        filter: Filter,
+        fill: bytes,
+    ) -> Letterboxed:
+        return cls.decode(data, options).letterbox(width, height, filter, fill)
 
     @classmethod
     def from_bytes(cls, width: int, height: int, color: Color, data: bytes) -> Pixels:
@@ -369,10 +406,6 @@ def _decoded(data: Blob, options: DecodeOptions, *, lenient: bool) -> Image:
         pil.ImageFile.LOAD_TRUNCATED_IMAGES = before
     if options.upright:
         picture = pil.ImageOps.exif_transpose(picture)
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        black = pil.Image.new("RGBA", picture.size, (0, 0, 0, 255))
-        picture = pil.Image.alpha_composite(black, picture)
     return picture.convert("L" if options.color is Color.GRAY else "RGB")  # type: ignore[no-any-return]
 
 

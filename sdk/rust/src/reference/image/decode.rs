@@ -25,7 +25,7 @@ pub(super) fn decode(file: &[u8], options: DecodeOptions) -> Result<Pixels, Imag
         jpeg(file, gray)?
     } else {
         let decoded = DynamicImage::from_decoder(decoder).map_err(malformed)?;
-        over_black(&decoded, gray)
+        opaque(&decoded, gray)
     };
     if options.upright {
         picture.apply_orientation(orientation);
@@ -45,15 +45,13 @@ fn jpeg(file: &[u8], gray: bool) -> Result<DynamicImage, ImageError> {
         .ok_or_else(|| malformed("the data do not fill the picture"))
 }
 
-/// Transparent pixels are blended with black; colours become luma if `gray`.
-fn over_black(decoded: &DynamicImage, gray: bool) -> DynamicImage {
-    let over_black =
-        |value: u8, alpha: u8| ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8;
+/// Transparency is left out; colours become luma if `gray`.
+fn opaque(decoded: &DynamicImage, gray: bool) -> DynamicImage {
     let (size, is_gray) = ((decoded.width(), decoded.height()), !decoded.color().has_color());
     let rgba = decoded.to_rgba8();
     let colours = rgba.pixels().map(|pixel| {
-        let [red, green, blue, alpha] = pixel.0;
-        [red, green, blue].map(|value| over_black(value, alpha))
+        let [red, green, blue, _] = pixel.0;
+        [red, green, blue]
     });
     let data: Vec<u8> = match (gray, is_gray) {
         (true, true) => colours.map(|[value, ..]| value).collect(),

@@ -1,0 +1,69 @@
+"""A photo of 12 million pixels, as a phone makes it, and what Pillow takes for a tensor of it.
+
+    python benches/scenarios/large_photo.py      # with the packages of benches/peers/fastapi
+
+It writes target/bench-data/large.jpg, which `cargo bench --bench sandbox -- large_photo` decodes, and
+prints the processor time of Pillow: with a full decode, and with `draft`, which decodes at an eighth,
+and at the quarter that keeps two pixels for each of the result.
+"""
+
+import io
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+WIDTH, HEIGHT = 4000, 3000
+SEED = 5
+# The cells of the noise across the picture, and its strength: grain of about two pixels.
+SCALES = [(3, 70), (7, 45), (16, 28), (40, 17), (110, 9), (500, 5), (2000, 4)]
+SHORTER, SIDE = 256, 224
+ROUNDS = 15
+MEAN = np.array((0.485, 0.456, 0.406), np.float32)[:, None, None]
+DEVIATION = np.array((0.229, 0.224, 0.225), np.float32)[:, None, None]
+
+
+def photo() -> Image.Image:
+    random = np.random.default_rng(SEED)
+    picture = np.full((HEIGHT, WIDTH, 3), (118, 112, 100), np.float32)
+    for cells, strength in SCALES:
+        shape = (max(2, round(cells * HEIGHT / WIDTH)), cells)
+        light = random.standard_normal(shape)[:, :, None] + 0.5 * random.standard_normal((*shape, 3))
+        for colour in range(3):
+            layer = Image.fromarray(light[:, :, colour].astype(np.float32))
+            layer = layer.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
+            picture[:, :, colour] += strength * np.asarray(layer)
+    return Image.fromarray(picture.clip(0, 255).astype(np.uint8))
+
+
+def tensor(file: bytes, draft: int | None) -> np.ndarray:
+    image = Image.open(io.BytesIO(file))
+    if draft is not None:
+        image.draft("RGB", (draft, draft))
+    image = image.convert("RGB")
+    longer = SHORTER * max(image.size) // min(image.size)
+    size = (SHORTER, longer) if image.width <= image.height else (longer, SHORTER)
+    image = image.resize(size, Image.Resampling.BILINEAR)
+    left, top = (round((side - SIDE) / 2) for side in size)
+    image = image.crop((left, top, left + SIDE, top + SIDE))
+    return (np.asarray(image, np.float32).transpose(2, 0, 1) / 255 - MEAN) / DEVIATION
+
+
+def main() -> None:
+    path = Path(__file__).resolve().parents[2] / "target/bench-data/large.jpg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    photo().save(path, quality=90, subsampling=2)
+    file = path.read_bytes()
+    print(f"{path}: {len(file)} bytes")
+    for name, draft in (("full", None), ("draft, an eighth", SHORTER), ("draft, a quarter", 2 * SHORTER)):
+        times = []
+        for _ in range(ROUNDS):
+            start = time.process_time()
+            tensor(file, draft)
+            times.append(time.process_time() - start)
+        print(f"Pillow, {name}: {min(times) * 1000:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
