@@ -124,7 +124,6 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             stores: None,
-            assets: None,
             figures: Arc::new(figures),
             usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,
