@@ -128,7 +128,36 @@ impl Frame {
         let mut rows = Rows::new(&layout, self.colors, &mut canvas);
         Scans::new(work, self, &layout).decode(&stream.bytes[..stream.padding], &mut rows)?;
         (work.check)()?;
+        weigh_edges(&mut canvas, self.size, reduction.divisor());
         Ok(canvas)
+    }
+}
+
+/// Mix the last column and row with those before, by how much of them belongs to the image, whose
+/// full size is `size`. The rest is what the encoder filled its blocks with, and a resizer gives
+/// all columns and rows the same weight.
+fn weigh_edges(canvas: &mut Canvas, size: Size, divisor: u32) {
+    let mix = |last: &mut [u8], before: &[u8], covered: u32| {
+        for (last, before) in last.iter_mut().zip(before) {
+            let sum = u32::from(*last) * covered + u32::from(*before) * (divisor - covered);
+            *last = ((sum + divisor / 2) / divisor) as u8;
+        }
+    };
+    let channels = if canvas.gray { 1 } else { 3 };
+    let (width, height) = (canvas.size.width as usize, canvas.size.height as usize);
+    let stride = width * channels;
+    let data = canvas.data.as_mut();
+    let covered = size.width % divisor;
+    if covered > 0 && width > 1 {
+        for row in data.chunks_exact_mut(stride) {
+            let (before, last) = row[stride - 2 * channels..].split_at_mut(channels);
+            mix(last, before, covered);
+        }
+    }
+    let covered = size.height % divisor;
+    if covered > 0 && height > 1 {
+        let (before, last) = data[(height - 2) * stride..].split_at_mut(stride);
+        mix(last, before, covered);
     }
 }
 
