@@ -1153,9 +1153,9 @@ extern bool gristmill_plugin_image_static_pixels_decode_leniently(gristmill_plug
 // `decode` and then `resize` or `resize-shorter`, in less time and memory. A JPEG whose
 // sides are at least four times as long as those of the result is decoded at a half, a
 // quarter or an eighth of its size: so that its sides stay at least twice as long. Then
-// photos differ from those of `resize` by about 2 of 255, and by 0.3 in the mean. Lines
-// and letters of single pixels can differ by 16. The filter `nearest` takes the picture's
-// own pixels, so the picture is decoded at its full size then.
+// nearly all values of photos are within 2 of 255 of those of `resize`, and 0.5 in the
+// mean. Lines and letters of single pixels can differ by 16. The filter `nearest` takes the
+// picture's own pixels, so the picture is decoded at its full size then.
 extern bool gristmill_plugin_image_static_pixels_decode_resized(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, gristmill_plugin_image_resized_size_t *size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // `decode` and then `letterbox`, as `decode-resized` does it.
 extern bool gristmill_plugin_image_static_pixels_decode_letterboxed(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, imports_list_u8_t *fill, gristmill_plugin_image_letterboxed_t *ret, gristmill_plugin_image_image_error_t *err);
