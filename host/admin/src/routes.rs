@@ -151,7 +151,7 @@ mod tests {
             ("/admin/v1/tenants/acme/pipelines/p/candidate/abort", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/pipelines/p/captured", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme/keys/ci", Ok(Allowed::GetPutDelete)),
-            ("/admin/v1/tenants/acme/stores/s", Ok(Allowed::Post)),
+            ("/admin/v1/tenants/acme/stores/s", Ok(Allowed::PostAndDelete)),
             ("/admin/v1/tenants/acme/stores/s/values/a%2Fb", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants", Ok(Allowed::Get)),
             ("/admin/v1/tenants/", Err(ErrorCode::NotFound)),

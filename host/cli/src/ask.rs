@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 /// The answer is not yes, or there is no terminal to ask at.
 pub(crate) fn ask(question: &str) -> Result<()> {
     if !stdin().is_terminal() {
-        bail!("there is no terminal to ask at: give --yes to go on, or --dry-run to only look");
+        bail!("there is no terminal to ask at: give --yes to go on");
     }
     eprint!("{question} [y/N] ");
     stderr().flush()?;

@@ -11,8 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 
-use self::rows::{Row, Rows, float_bytes};
+use self::rows::{Heading, Row, Rows, float_bytes};
 use crate::admin::{self, Admin};
+use crate::ask::ask;
 use crate::output::{self, Output, escaped};
 use crate::progress::Progress;
 
@@ -23,6 +24,10 @@ const BATCH_BYTES: usize = 512 << 10;
 /// The bytes of a value in a document besides its key and itself.
 const BESIDE_BYTES: usize = 64;
 
+/// The flags about the first line of a CSV file.
+const HEADING: &str = "heading";
+const NO_HEADING: &str = "no-heading";
+
 pub(crate) fn command() -> Command {
     Command::new("kv")
         .about("Read and set the values that a tenant's plugins find in a store")
@@ -30,7 +35,8 @@ pub(crate) fn command() -> Command {
             "Examples:\n  \
              gristmill kv load features items.csv --tenant acme\n  \
              gristmill kv get features item:7 --tenant acme --floats\n  \
-             gristmill kv set sessions greeting hello --tenant acme --ttl-ms 60000\n\n\
+             gristmill kv set sessions greeting hello --tenant acme --ttl-ms 60000\n  \
+             gristmill kv clear sessions --tenant acme\n\n\
              The server's configuration binds the store, to Redis or to a file. The token must have \
              the role admin.",
         )
@@ -52,11 +58,23 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(of_key(Command::new("delete").about("Forget a key")))
         .subcommand(
+            of_store(Command::new("clear").about("Forget all values of a tenant"))
+                .after_help(
+                    "The values of a tenant stay when it is deleted, and a new tenant of the same \
+                     name finds them. This command asks before it forgets them; without a terminal, \
+                     give --yes. A store in Redis is cleared with redis-cli, and not at all where \
+                     tenants share keys.",
+                )
+                .arg(flag("yes", "Do not ask")),
+        )
+        .subcommand(
             of_store(Command::new("load").about("Set the values of a file"))
                 .after_help(
                     "FILE.csv has a key and then float32 numbers in each line, and maybe a heading:\n  \
                      item,f1,f2\n  \
                      item:7,0.5,-1\n\
+                     The first line is taken as a heading if it has no number after the key. A note \
+                     says so; --heading and --no-heading decide it.\n\
                      FILE.ndjson has an object in each line. A list of numbers is float32:\n  \
                      {\"key\": \"item:7\", \"value\": [0.5, -1]}\n  \
                      {\"key\": \"greeting\", \"value\": \"hello\"}\n  \
@@ -71,6 +89,11 @@ pub(crate) fn command() -> Command {
                         .value_parser(value_parser!(PathBuf))
                         .help("A file that ends with .csv or .ndjson"),
                 )
+                .arg(flag(HEADING, "The first line of FILE.csv is a heading"))
+                .arg(
+                    flag(NO_HEADING, "The first line of FILE.csv is a row")
+                        .conflicts_with(HEADING),
+                )
                 .arg(ttl()),
         )
 }
@@ -80,6 +103,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Some(("get", matches)) => get(matches),
         Some(("set", matches)) => set(matches),
         Some(("delete", matches)) => delete(matches),
+        Some(("clear", matches)) => clear(matches),
         Some(("load", matches)) => load(matches),
         _ => bail!("no such command; see gristmill kv --help"),
     }
@@ -105,8 +129,12 @@ fn of_key(command: Command) -> Command {
     of_store(command).arg(Arg::new("key").value_name("KEY").required(true).help("The key"))
 }
 
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
 fn floats(help: &'static str) -> Arg {
-    Arg::new("floats").long("floats").action(ArgAction::SetTrue).help(help)
+    flag("floats", help)
 }
 
 fn ttl() -> Arg {
@@ -190,6 +218,31 @@ fn delete(matches: &ArgMatches) -> Result<()> {
     say(matches, &Admin::to_change(matches)?.delete(&path)?, "deleted")
 }
 
+/// Forget all values of a tenant, with one call after the other.
+fn clear(matches: &ArgMatches) -> Result<()> {
+    let path = path(matches)?;
+    let admin = Admin::to_change(matches)?;
+    if !matches.get_flag("yes") {
+        let (store, tenant) = (argument(matches, "store")?, argument(matches, "tenant")?);
+        ask(&format!("Forget all values of the tenant {tenant} in the store {store}?"))?;
+    }
+    let progress = Progress::wait("clearing");
+    let mut changed = 0;
+    loop {
+        let step = admin.delete(&path)?;
+        changed += step["changed"].as_u64().unwrap_or_default();
+        if step["is_empty"] != false {
+            break;
+        }
+    }
+    drop(progress);
+    match Output::of(matches) {
+        Output::Json => println!("{}", json!({ "changed": changed })),
+        Output::Text => println!("{changed} values deleted"),
+    }
+    Ok(())
+}
+
 /// Print what was done.
 fn say(matches: &ArgMatches, changed: &Value, done: &str) -> Result<()> {
     match Output::of(matches) {
@@ -204,7 +257,12 @@ fn load(matches: &ArgMatches) -> Result<()> {
     let file = matches.get_one::<PathBuf>("file").context("FILE is missing")?;
     let admin = Admin::to_change(matches)?;
     let ttl_ms = matches.get_one::<u64>("ttl-ms").copied();
-    let changed = Loading { admin: &admin, path: &path, ttl_ms }
+    let heading = match (matches.get_flag(HEADING), matches.get_flag(NO_HEADING)) {
+        (true, _) => Heading::There,
+        (_, true) => Heading::NotThere,
+        _ => Heading::Unknown,
+    };
+    let changed = Loading { admin: &admin, path: &path, ttl_ms, heading }
         .load(file)
         .with_context(|| format!("cannot load {}", file.display()))?;
     match Output::of(matches) {
@@ -219,6 +277,7 @@ struct Loading<'a> {
     admin: &'a Admin,
     path: &'a str,
     ttl_ms: Option<u64>,
+    heading: Heading,
 }
 
 impl Loading<'_> {
@@ -226,11 +285,12 @@ impl Loading<'_> {
     fn load(&self, path: &Path) -> Result<usize> {
         let file = File::open(path)?;
         let progress = Progress::bytes("loading", file.metadata()?.len());
-        let mut rows = Rows::of(path, file)?;
+        let mut rows = Rows::of(path, file, self.heading)?;
         let (mut batch, mut bytes, mut changed) = (Vec::new(), 0, 0);
         let mut read = 0;
         while let Some(row) = rows.next_row()? {
-            let row_bytes = row.key.len() + row.value.len() * 4 / 3 + BESIDE_BYTES;
+            let key_bytes = Value::from(row.key.as_str()).to_string().len();
+            let row_bytes = key_bytes + row.value.len().div_ceil(3) * 4 + BESIDE_BYTES;
             if batch.len() == BATCH_VALUES || bytes + row_bytes > BATCH_BYTES {
                 changed += self.send(&mut batch)?;
                 bytes = 0;
@@ -240,7 +300,12 @@ impl Loading<'_> {
             batch.push(row);
             read = rows.read_bytes();
         }
-        Ok(changed + self.send(&mut batch)?)
+        changed += self.send(&mut batch)?;
+        drop(progress);
+        if let Some(note) = rows.note() {
+            eprintln!("{note}");
+        }
+        Ok(changed)
     }
 
     /// Send the rows of a batch, and empty it.

@@ -21,6 +21,7 @@ use tokio::time::sleep;
 use crate::answers::{Refusal, filled_values, number, values};
 use crate::commands;
 use crate::embedded::{Change, Embedded, Key, TooLate, WantedKeys};
+use crate::endpoint::EndpointError;
 use crate::link::{Commands, LinkError, Until};
 use crate::password::Password;
 use crate::prefix::Prefix;
@@ -63,6 +64,13 @@ pub enum BucketsError {
     /// The client refuses the URL of this bucket.
     #[error("the client of Redis refuses stores.{0}.redis")]
     Refused(Name),
+    /// This bucket needs TLS, but the system trusts no authority.
+    #[error(
+        "stores.{0}.redis is a URL with rediss://, but the operating system has no certificates of \
+         authorities: install them (the package ca-certificates), or name a file of them in the \
+         variable SSL_CERT_FILE"
+    )]
+    NoAuthorities(Name),
     /// A thread of stores cannot be started.
     #[error("cannot start a thread of stores")]
     Thread(#[source] std::io::Error),
@@ -118,8 +126,13 @@ impl Buckets {
                     Entry::Occupied(server) => Client::Redis(Arc::clone(server.get())),
                     Entry::Vacant(place) => {
                         let (url, password) = place.key();
-                        let server = Server::new(url, password.as_ref())
-                            .map_err(|_| BucketsError::Refused(name.clone()))?;
+                        let server = Server::new(url, password.as_ref());
+                        let server = server.map_err(|error| match error {
+                            EndpointError::Refused => BucketsError::Refused(name.clone()),
+                            EndpointError::NoAuthorities => {
+                                BucketsError::NoAuthorities(name.clone())
+                            }
+                        })?;
                         Client::Redis(Arc::clone(place.insert(Arc::new(server))))
                     }
                 },
@@ -147,12 +160,12 @@ impl Buckets {
         read: impl FnOnce(Vec<Value>) -> Option<T> + Send + 'static,
     ) -> Result<T, StoreFault> {
         let (bucket, server) = (bucket.clone(), server.clone());
-        let (tenant, deadline) = (call.tenant.clone(), call.deadline);
+        let (owner, deadline) = (call.owner().cloned(), call.deadline);
         let commands = Arc::new(Commands { pipeline, only_read, call: Some(call) });
         let asking = self.thread.spawn(async move {
             // The time of the server begins when this thread comes to the call.
-            let until = bucket.until(deadline);
-            let answer = server.link(&tenant).ask(&commands, until, read).await;
+            let until = bucket.until(owner.as_ref(), deadline);
+            let answer = server.link(owner).ask(&commands, until, read).await;
             answer.map_err(|error| bucket.fault(&error, until))
         });
         asking
@@ -170,16 +183,18 @@ async fn drop_idle(servers: Vec<Arc<Server>>) {
 }
 
 impl Bucket {
-    /// When a call ends whose request ends at `deadline`.
-    fn until(&self, deadline: Instant) -> Until {
+    /// When a call ends whose request ends at `deadline`. The operator's has all the time until
+    /// then.
+    fn until(&self, owner: Option<&Name>, deadline: Instant) -> Until {
         let whole = Instant::now() + self.timeout;
-        Until { at: whole.min(deadline), timeout: self.timeout, is_whole: whole <= deadline }
+        let is_whole = owner.is_some() && whole <= deadline;
+        let at = if is_whole { whole } else { deadline };
+        Until { at, timeout: self.timeout, is_whole }
     }
 
     /// The key of a tenant.
     fn key(&self, tenant: &Name, key: &str) -> Key {
-        let prefix = self.prefix.of(tenant);
-        Key { prefix_bytes: prefix.len(), whole: prefix + key }
+        Key::new(&self.prefix.of(tenant), key)
     }
 
     /// Make changes in an embedded store.
@@ -189,7 +204,7 @@ impl Bucket {
         call: StoreCall,
         changes: Vec<Change>,
     ) -> Result<Option<i64>, StoreFault> {
-        let until = self.until(call.deadline);
+        let until = self.until(call.owner(), call.deadline);
         self.answer(until, embedded.change(call, until.at, changes).await)
     }
 
@@ -252,7 +267,7 @@ impl Stores for Buckets {
             Client::Embedded(embedded) => {
                 let keys = keys.iter().map(|key| format!("{prefix}{key}")).collect();
                 let wanted = WantedKeys { keys, most_bytes, none_if_empty };
-                let until = bucket.until(call.deadline);
+                let until = bucket.until(call.owner(), call.deadline);
                 return bucket.answer(until, embedded.values(call, until.at, wanted).await);
             }
         };
@@ -327,6 +342,25 @@ impl Stores for Buckets {
         let is_removed = |answer: Vec<Value>| number(&answer).map(|removed| removed == 1);
         let asked = Asked { bucket, server, pipeline, only_read: false };
         self.ask(asked, call, is_removed).await
+    }
+
+    async fn clear(&self, call: StoreCall) -> Result<usize, StoreFault> {
+        let bucket = self.bucket(&call)?;
+        let (name, prefix) = (bucket.name.as_str(), bucket.prefix.of(&call.tenant));
+        if !bucket.prefix.is_of_tenant() {
+            return Err(StoreFault::invalid(format!(
+                "store {name:?}: tenants share its keys (its prefix is {prefix:?}), so none can be \
+                 told as this tenant's: delete them one by one"
+            )));
+        }
+        let Client::Embedded(embedded) = &bucket.client else {
+            return Err(StoreFault::invalid(format!(
+                "store {name:?} is in Redis: delete the keys there that begin with {prefix:?}; \
+                 redis-cli --scan --pattern '{prefix}*' lists them"
+            )));
+        };
+        let until = bucket.until(call.owner(), call.deadline);
+        bucket.answer(until, embedded.clear(call, until.at, prefix).await)
     }
 
     async fn flush(&self) {

@@ -1,8 +1,8 @@
 //! Stores in a file of this server alone: one database file for each, in the data directory.
 //!
-//! In reading order: `values` has the tables of the file and what changes in them, `file` opens it,
-//! and opens it again after a fault, and `worker` has the two threads of a store: one reads, one
-//! changes values. So a reader waits for no change, and for no disk.
+//! In reading order: `tables` has the tables of the file and what changes in them, `values` the
+//! transactions, `file` opens it, and opens it again after a fault, and `worker` has the two
+//! threads of a store: one reads, one changes values. So a reader waits for no change.
 //!
 //! A change is in the memory of this process when it is answered. It is on the disk a second later
 //! ([`FLUSH_INTERVAL`]), or at the orderly end of the server. After a crash the file has the values
@@ -14,6 +14,7 @@
 //! - a tenant's jobs wait for at most one job of each other tenant in turn.
 
 mod file;
+mod tables;
 mod values;
 mod worker;
 
@@ -29,7 +30,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use self::file::File;
-pub(crate) use self::values::{Change, Key, WantedKeys};
+pub(crate) use self::tables::{Change, Key};
+pub(crate) use self::values::WantedKeys;
 use self::worker::Worker;
 
 /// How often changes are written to the disk.
@@ -62,14 +64,15 @@ impl Embedded {
         Ok(Self { file, reads, changes })
     }
 
-    /// The values of keys, in their order.
+    /// The values of keys, in their order. After one that is longer than wanted come none.
     pub(crate) async fn values(
         &self,
         call: StoreCall,
         until: Instant,
         wanted: WantedKeys,
     ) -> Result<Result<Vec<Option<Bytes>>, StoreFault>, TooLate> {
-        let read = move |file: &File| file.with(|database| values::read(database, &wanted));
+        let read =
+            move |file: &File| file.with(|database| values::read(database, &wanted, until))?;
         self.ask(&self.reads, call, until, read).await
     }
 
@@ -82,6 +85,17 @@ impl Embedded {
     ) -> Result<Result<Option<i64>, StoreFault>, TooLate> {
         let change = move |file: &File| file.change(&changes);
         self.ask(&self.changes, call, until, change).await
+    }
+
+    /// Forget values of a prefix. Returns how many; 0 if there are none left.
+    pub(crate) async fn clear(
+        &self,
+        call: StoreCall,
+        until: Instant,
+        prefix: String,
+    ) -> Result<Result<usize, StoreFault>, TooLate> {
+        let clear = move |file: &File| file.clear(&prefix);
+        self.ask(&self.changes, call, until, clear).await
     }
 
     /// Write all changes to the disk.
@@ -109,7 +123,7 @@ impl Embedded {
     ) -> Result<Result<T, StoreFault>, TooLate> {
         let (done, answer) = oneshot::channel();
         let file = self.file.clone();
-        let tenant = call.tenant.clone();
+        let owner = call.owner().cloned();
         let job = move || {
             let turn = Turn::begin();
             if Instant::now() < until {
@@ -118,7 +132,7 @@ impl Embedded {
             }
             call.charge(Duration::from_nanos(turn.took()));
         };
-        worker.push(Some(tenant), Box::new(job));
+        worker.push(owner, Box::new(job));
         match timeout_at(until.into(), answer).await {
             Ok(Ok(answer)) => Ok(answer),
             // The job panicked.

@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use gristmill_core::Turn;
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ErrorKind, RedisConnectionInfo, RedisError, RedisResult,
-};
+use redis::{AsyncConnectionConfig, ConnectionAddr, RedisConnectionInfo, RedisResult};
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -42,6 +40,15 @@ pub(crate) struct Endpoint {
     settings: RedisConnectionInfo,
 }
 
+/// A server cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointError {
+    /// The client refuses the URL.
+    Refused,
+    /// It needs TLS, but the system trusts no authority.
+    NoAuthorities,
+}
+
 /// A connection that was made.
 #[derive(Clone)]
 pub(crate) struct Made {
@@ -54,9 +61,9 @@ impl Endpoint {
     /// A server.
     ///
     /// # Errors
-    /// The client refuses the URL, or the system's authorities cannot be used.
-    pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> RedisResult<Self> {
-        let info = url.connection_info()?;
+    /// [`EndpointError`]
+    pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> Result<Self, EndpointError> {
+        let info = url.connection_info().map_err(|_| EndpointError::Refused)?;
         let mut settings = info.redis_settings().clone();
         if let Some(password) = password {
             settings = settings.set_password(password.as_str());
@@ -64,12 +71,12 @@ impl Endpoint {
         let (host, port, tls) = match info.addr() {
             ConnectionAddr::Tcp(host, port) => (host.clone(), *port, None),
             ConnectionAddr::TcpTls { host, port, .. } => {
-                let refused = || RedisError::from((ErrorKind::InvalidClientConfig, "TLS"));
-                let name = ServerName::try_from(host.clone()).map_err(|_| refused())?;
-                let connector = trusting_the_system().map_err(|_| refused())?;
+                let name = ServerName::try_from(host.clone());
+                let name = name.map_err(|_| EndpointError::Refused)?;
+                let connector = trusting_the_system()?;
                 (host.clone(), *port, Some((connector, name)))
             }
-            _ => return Err((ErrorKind::InvalidClientConfig, "not an address of TCP").into()),
+            _ => return Err(EndpointError::Refused),
         };
         Ok(Self { url: url.to_string(), host, port, tls, settings })
     }
@@ -125,13 +132,21 @@ impl Endpoint {
 }
 
 /// TLS with servers whose certificates the system's authorities have signed.
-fn trusting_the_system() -> Result<TlsConnector, rustls::Error> {
+fn trusting_the_system() -> Result<TlsConnector, EndpointError> {
     let mut authorities = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
     // A system may have some that cannot be read.
-    authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    for error in &found.errors {
+        tracing::warn!(%error, "certificates of the system's authorities cannot be read");
+    }
+    authorities.add_parsable_certificates(found.certs);
+    if authorities.is_empty() {
+        return Err(EndpointError::NoAuthorities);
+    }
     let provider = Arc::new(ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
+        .with_safe_default_protocol_versions()
+        .map_err(|_| EndpointError::Refused)?
         .with_root_certificates(authorities)
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))

@@ -1,5 +1,5 @@
-//! The connection of one tenant to a server, which the tenant's calls share, with many of them
-//! under way.
+//! The connection of one tenant, or of the operator, to a server, which its calls share, with many
+//! of them under way.
 //!
 //! It is made at the first call, and again after it failed. Making one takes its own time: a call
 //! that cannot wait so long fails, and a later one finds the connection. `breaker` bounds how often
@@ -76,10 +76,11 @@ pub(crate) struct Until {
 /// A connection that is being made, or was made.
 type Connecting = Shared<BoxFuture<'static, RedisResult<Made>>>;
 
-/// A tenant's connection to one server.
+/// A tenant's connection to one server, or the operator's.
 pub(crate) struct Link {
     endpoint: Arc<Endpoint>,
-    tenant: Name,
+    /// None for the operator.
+    owner: Option<Name>,
     breaker: Breaker,
     current: Mutex<Current>,
 }
@@ -111,10 +112,10 @@ impl Drop for Link {
 
 impl Link {
     /// A connection to a server, which is not made yet.
-    pub(crate) fn new(endpoint: Arc<Endpoint>, tenant: Name) -> Self {
+    pub(crate) fn new(endpoint: Arc<Endpoint>, owner: Option<Name>) -> Self {
         let current = Current { connection: None, last_used: Instant::now() };
         let (breaker, current) = (Breaker::default(), Mutex::new(current));
-        Self { endpoint, tenant, breaker, current }
+        Self { endpoint, owner, breaker, current }
     }
 
     /// When a call last took the connection.
@@ -186,7 +187,7 @@ impl Link {
 
     /// Note the outcome of a call.
     fn note(&self, connection: &Arc<Connection>, error: Option<&LinkError>, until: Until) {
-        let (server, tenant) = (self.endpoint.url.as_str(), self.tenant.as_str());
+        let (server, tenant) = (self.endpoint.url.as_str(), self.owner.as_ref().map(Name::as_str));
         let now = Instant::now();
         let error = match error {
             Some(error) if !matches!(error, LinkError::Refused(_)) => error,

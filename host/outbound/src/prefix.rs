@@ -45,6 +45,11 @@ impl Prefix {
         self.0.split(TENANT).next().unwrap_or_default()
     }
 
+    /// Whether each tenant has keys of its own.
+    pub(crate) fn is_of_tenant(&self) -> bool {
+        self.0.contains(TENANT)
+    }
+
     /// Whether a key with this prefix can be one with the other prefix, too, on the same server.
     pub fn may_meet(&self, other: &Self) -> bool {
         let (own, others) = (self.shared_part(), other.shared_part());

@@ -1,7 +1,7 @@
-//! One server, and the links to it: one for each tenant that asks it.
+//! One server, and the links to it: one for each tenant that asks it, and one for the operator.
 //!
 //! Calls of a tenant with large answers, or with deadlines that are too short for any answer, hold
-//! up and pause only its own further calls.
+//! up and pause only its own further calls. Those of the operator hold up no tenant's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::Name;
 use parking_lot::Mutex;
-use redis::RedisResult;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, EndpointError};
 use crate::link::Link;
 use crate::password::Password;
 use crate::redis_url::RedisUrl;
@@ -22,29 +21,27 @@ pub(crate) const IDLE_MAX: Duration = Duration::from_secs(60);
 /// A server.
 pub(crate) struct Server {
     endpoint: Arc<Endpoint>,
-    /// By the names of the tenants.
-    links: Mutex<HashMap<Name, Arc<Link>>>,
+    /// By the names of the tenants; under none that of the operator.
+    links: Mutex<HashMap<Option<Name>, Arc<Link>>>,
 }
 
 impl Server {
     /// A server, to which no connection is made yet.
     ///
     /// # Errors
-    /// The client refuses the URL, or the system's authorities cannot be used.
-    pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> RedisResult<Self> {
+    /// [`EndpointError`]
+    pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> Result<Self, EndpointError> {
         let endpoint = Arc::new(Endpoint::new(url, password)?);
         Ok(Self { endpoint, links: Mutex::default() })
     }
 
-    /// The tenant's link.
-    pub(crate) fn link(&self, tenant: &Name) -> Arc<Link> {
+    /// The tenant's link, or the operator's.
+    pub(crate) fn link(&self, owner: Option<Name>) -> Arc<Link> {
         let mut links = self.links.lock();
-        if let Some(link) = links.get(tenant) {
-            return link.clone();
-        }
-        let link = Arc::new(Link::new(self.endpoint.clone(), tenant.clone()));
-        links.insert(tenant.clone(), link.clone());
-        link
+        let link = links
+            .entry(owner)
+            .or_insert_with_key(|owner| Arc::new(Link::new(self.endpoint.clone(), owner.clone())));
+        link.clone()
     }
 
     /// Drop the links that nobody uses, nor did for a while.
@@ -64,15 +61,15 @@ mod tests {
     #[test]
     fn a_tenant_has_one_link_until_it_is_idle() {
         let server = Server::new(&"redis://127.0.0.1:1".parse().unwrap(), None).unwrap();
-        let [acme, beta] = ["acme", "beta"].map(|name| name.parse().unwrap());
-        let link = server.link(&acme);
-        assert!(Arc::ptr_eq(&link, &server.link(&acme)));
-        assert!(!Arc::ptr_eq(&link, &server.link(&beta)));
+        let acme = || Some("acme".parse::<Name>().unwrap());
+        let link = server.link(acme());
+        assert!(Arc::ptr_eq(&link, &server.link(acme())));
+        assert!(!Arc::ptr_eq(&link, &server.link(None)), "the operator has a link of its own");
         server.drop_idle(Instant::now());
         assert_eq!(server.links.lock().len(), 2);
         server.drop_idle(Instant::now() + IDLE_MAX);
         // A call uses it.
-        assert!(Arc::ptr_eq(&link, &server.link(&acme)));
+        assert!(Arc::ptr_eq(&link, &server.link(acme())));
         assert_eq!(server.links.lock().len(), 1);
         drop(link);
         server.drop_idle(Instant::now() + IDLE_MAX);

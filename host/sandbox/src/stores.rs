@@ -67,12 +67,14 @@ pub enum StoreAccess {
 /// A call of a bucket. It is dropped when the store's work for it has ended.
 #[derive(Debug)]
 pub struct StoreCall {
-    /// The tenant whose plugin calls.
+    /// The tenant whose values are meant.
     pub tenant: Name,
     /// The bucket, which the tenant may use like this.
     pub bucket: Name,
     /// The end of the request.
     pub deadline: Instant,
+    /// Whether the operator calls, not a plugin.
+    is_of_operator: bool,
     /// The rate of the CPU time of the tenant's plugins, in nanoseconds.
     cpu: Arc<Rate>,
     /// Of the memory that the tenant's calls may take together.
@@ -84,7 +86,13 @@ pub struct StoreCall {
 impl StoreCall {
     /// A call that the operator makes for a tenant. It counts against nobody's limits.
     pub fn of_operator(tenant: Name, bucket: Name, deadline: Instant) -> Self {
-        Self { tenant, bucket, deadline, cpu: Arc::default(), _permit: None, _held: None }
+        let (cpu, is_of_operator) = (Arc::default(), true);
+        Self { tenant, bucket, deadline, is_of_operator, cpu, _permit: None, _held: None }
+    }
+
+    /// The tenant whose plugin calls; none if the operator calls.
+    pub fn owner(&self) -> Option<&Name> {
+        (!self.is_of_operator).then_some(&self.tenant)
     }
 
     /// Charge the tenant for CPU time that a thread of the host's took for its calls.
@@ -99,8 +107,8 @@ impl StoreCall {
 pub struct WantedValues<'a> {
     /// The keys, distinct and at least one.
     pub keys: &'a [&'a str],
-    /// Of a longer value come only so many bytes and one more. So the memory of an answer is known
-    /// before it is asked for.
+    /// Of a longer value come only so many bytes and one more, and those after it may be told as
+    /// none. So the memory of an answer is known before it is asked for.
     pub most_bytes: usize,
     /// Whether an empty value may be told as none.
     pub none_if_empty: bool,
@@ -146,6 +154,13 @@ pub trait Stores: Send + Sync {
     /// # Errors
     /// [`StoreFault`]
     async fn remove(&self, call: StoreCall, key: &str) -> Result<bool, StoreFault>;
+
+    /// Forget values of the call's tenant, in one step of many. Returns how many; 0 if there are
+    /// none left.
+    ///
+    /// # Errors
+    /// [`StoreFault`], also if the store cannot do that.
+    async fn clear(&self, call: StoreCall) -> Result<usize, StoreFault>;
 
     /// Write all changes that are only in this process's memory to the disk.
     async fn flush(&self) {}
@@ -223,6 +238,10 @@ impl Stores for NoStores {
     }
 
     async fn remove(&self, _: StoreCall, _: &str) -> Result<bool, StoreFault> {
+        Err(no_store())
+    }
+
+    async fn clear(&self, _: StoreCall) -> Result<usize, StoreFault> {
         Err(no_store())
     }
 }

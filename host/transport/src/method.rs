@@ -13,6 +13,8 @@ pub enum Allowed {
     Get,
     /// `POST`.
     Post,
+    /// `POST` and `DELETE`.
+    PostAndDelete,
     /// `GET`, `HEAD` and `POST`.
     GetAndPost,
     /// `GET`, `HEAD` and `PUT`.
@@ -42,6 +44,7 @@ impl Allowed {
         let fits = match self {
             Self::Get => get,
             Self::Post => *method == Method::POST,
+            Self::PostAndDelete => [&Method::POST, &Method::DELETE].contains(&method),
             Self::GetAndPost => get || *method == Method::POST,
             Self::GetAndPut => get || put,
             Self::GetPutDelete => get || put || *method == Method::DELETE,
@@ -73,6 +76,7 @@ impl Allowed {
         HeaderValue::from_static(match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
+            Self::PostAndDelete => "POST, DELETE, OPTIONS",
             Self::GetAndPost => "GET, HEAD, POST, OPTIONS",
             Self::GetAndPut => "GET, HEAD, PUT, OPTIONS",
             Self::GetPutDelete => "GET, HEAD, PUT, DELETE, OPTIONS",
@@ -84,6 +88,7 @@ impl Allowed {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::PostAndDelete => "POST or DELETE",
             Self::GetAndPost => "GET or POST",
             Self::GetAndPut => "GET or PUT",
             Self::GetPutDelete => "GET, PUT or DELETE",

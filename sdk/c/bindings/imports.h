@@ -1234,9 +1234,10 @@ extern bool gristmill_plugin_store_get(imports_string_t *bucket, imports_string_
 extern bool gristmill_plugin_store_get_many(imports_string_t *bucket, imports_list_string_t *keys, gristmill_plugin_store_list_option_own_blob_t *ret, gristmill_plugin_store_store_error_t *err);
 // The rows of keys, at most 4096, as a float32 tensor of the shape [keys, width], with one
 // request to the store. A value is `width` little-endian float32, as NumPy's `tobytes` writes
-// them; one of another length is `invalid-argument`. The row of a key that the bucket does not
-// have is filled with `missing`, and that of a key with an empty value, too. The values never
-// reach the plugin's memory.
+// them; one of another length is `invalid-argument`, and so are different keys whose rows have
+// more than 16 MiB together. The row of a key that the bucket does not have is filled with
+// `missing`, and that of a key with an empty value, too. The values never reach the plugin's
+// memory.
 extern bool gristmill_plugin_store_gather(imports_string_t *bucket, imports_list_string_t *keys, uint32_t width, float missing, gristmill_plugin_store_own_tensor_t *ret, gristmill_plugin_store_store_error_t *err);
 // Set the value of a key, of at most 1 MiB. After `ttl-ms` milliseconds the store forgets it;
 // none keeps it. In a trial nothing is set.

@@ -1,28 +1,28 @@
-//! `POST /admin/v1/tenants/{tenant}/stores/{store}`, and `GET`, `PUT` and `DELETE` of
-//! `.../values/{store_key}`: the values that a tenant's plugins find in a store of this server.
+//! `POST` and `DELETE` of `/admin/v1/tenants/{tenant}/stores/{store}`, and `GET`, `PUT` and
+//! `DELETE` of `.../values/{store_key}`: the values that a tenant's plugins find in a store of this
+//! server.
 //!
-//! They are no part of a release. Tenants may share the keys of a store, so only the role `admin`
-//! comes to them. Invariant: a call has one document of at most 1 MiB, so its work is bounded.
+//! They are no part of a release, and stay when their tenant is deleted. Tenants may share the keys
+//! of a store, so only the role `admin` comes to them. Invariant: a call has one document of at
+//! most 1 MiB, or a maximum time, so its work is bounded.
+
+mod documents;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_sandbox::{
-    STORE_KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX, StoreCall, StoreFault, StoreFaultKind, Stores,
-    WantedValues,
+    STORE_VALUE_BYTES_MAX, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues,
 };
-use gristmill_state::{ChangeOptions, Document, Faults, StateError};
+use gristmill_state::{ChangeOptions, StateError};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
-use serde::Serialize;
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
+use self::documents::{
+    ChangedValues, ClearedValues, FoundValue, NewValue, NewValues, bytes_of, fault_of_key,
+};
 use super::query::{invalid, none};
 use super::{Resource, is_read, name};
 use crate::answer::{AdminAnswer, Outcome};
@@ -31,11 +31,11 @@ use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::AdminState;
 
-/// The time for a call of a store. Its own `timeout_ms` is shorter as a rule.
+/// The time for a call of a store. Its `timeout_ms` is for plugins.
 const CALL_TIME: Duration = Duration::from_secs(30);
 
-/// Maximum values of one call.
-const VALUES_MAX: usize = 1000;
+/// The time after which a call that clears a store begins no further step.
+const CLEAR_TIME: Duration = Duration::from_secs(10);
 
 /// A tenant's part of a store.
 pub(crate) struct Store {
@@ -47,143 +47,6 @@ pub(crate) struct Store {
 pub(crate) struct StoreValue {
     store: Store,
     key: String,
-}
-
-/// The value of a key: a text, or any bytes.
-#[derive(ToSchema)]
-#[schema(as = NewValue)]
-struct NewValue {
-    /// The value as text.
-    text: Option<String>,
-    /// The value as base64, in place of `text`.
-    base64: Option<String>,
-    /// The milliseconds after which the store forgets it; without them it stays.
-    #[schema(minimum = 1)]
-    ttl_ms: Option<u64>,
-}
-
-/// Values of several keys.
-#[derive(ToSchema)]
-#[schema(as = NewValues)]
-struct NewValues {
-    /// At most 1000.
-    values: Vec<KeyValue>,
-    /// The milliseconds after which the store forgets them; without them they stay.
-    #[schema(minimum = 1)]
-    ttl_ms: Option<u64>,
-}
-
-/// A key with its value.
-#[derive(ToSchema)]
-#[schema(as = KeyValue)]
-struct KeyValue {
-    key: String,
-    /// The value as text.
-    text: Option<String>,
-    /// The value as base64, in place of `text`.
-    base64: Option<String>,
-}
-
-/// The value that a key has: `text` if it is UTF-8, otherwise `base64`.
-#[derive(Serialize, ToSchema)]
-#[schema(as = FoundValue)]
-struct FoundValue {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
-}
-
-/// How many values were set or forgotten.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ChangedValues)]
-struct ChangedValues {
-    changed: usize,
-}
-
-impl NewValue {
-    /// # Errors
-    /// All faults of the document.
-    fn read(keys: Map<String, Value>) -> Result<Self, StateError> {
-        let mut document = Document::new(keys);
-        let (text, base64) = read_value(&mut document);
-        let ttl_ms = read_ttl(&mut document);
-        refused(document.finish())?;
-        Ok(Self { text, base64, ttl_ms })
-    }
-}
-
-impl NewValues {
-    /// # Errors
-    /// All faults of the document.
-    fn read(keys: Map<String, Value>) -> Result<Self, StateError> {
-        let mut document = Document::new(keys);
-        let values = document.objects("values", |item| {
-            let key = item.text("key");
-            let key = item.require("key", key);
-            if let Some(why) = key.as_deref().and_then(fault_of_key) {
-                item.fault("key", why);
-            }
-            let (text, base64) = read_value(item);
-            Some(KeyValue { key: key?, text, base64 })
-        });
-        let values = document.require("values", values);
-        if let Some(count) = values.as_ref().map(Vec::len).filter(|count| *count > VALUES_MAX) {
-            document.fault("values", format_args!(" has {count} items: the limit is {VALUES_MAX}"));
-        }
-        let ttl_ms = read_ttl(&mut document);
-        refused(document.finish())?;
-        Ok(Self { values: values.unwrap_or_default(), ttl_ms })
-    }
-}
-
-/// # Errors
-/// There are faults.
-fn refused(faults: Faults) -> Result<(), StateError> {
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(StateError::Invalid(faults)),
-    }
-}
-
-/// Read `text` or `base64`, one of which is given.
-fn read_value(document: &mut Document) -> (Option<String>, Option<String>) {
-    let given = (document.gives("text"), document.gives("base64"));
-    let (text, base64) = (document.text("text"), document.text("base64"));
-    match given {
-        (true, true) => document.fault("base64", " is given beside text: give one of them"),
-        (false, false) => document.fault("text", " is missing: give it, or base64"),
-        _ => {}
-    }
-    if base64.as_ref().is_some_and(|base64| STANDARD.decode(base64).is_err()) {
-        document.fault("base64", " must be base64 with its padding");
-    }
-    (text, base64)
-}
-
-fn read_ttl(document: &mut Document) -> Option<u64> {
-    let ttl_ms: Option<u64> = document.whole("ttl_ms");
-    if ttl_ms.is_some_and(|ttl_ms| ttl_ms == 0 || i64::try_from(ttl_ms).is_err()) {
-        document.fault("ttl_ms", format_args!(" must be 1 to {}", i64::MAX));
-    }
-    ttl_ms
-}
-
-/// What is wrong with a key.
-fn fault_of_key(key: &str) -> Option<String> {
-    match key.len() {
-        0 => Some(" is empty".to_owned()),
-        1..=STORE_KEY_BYTES_MAX => None,
-        bytes => Some(format!(" has {bytes} bytes: the limit is {STORE_KEY_BYTES_MAX}")),
-    }
-}
-
-/// The bytes of a value that was read.
-fn bytes_of(text: Option<String>, base64: Option<String>) -> Vec<u8> {
-    match base64 {
-        Some(base64) => STANDARD.decode(base64).unwrap_or_default(),
-        None => text.unwrap_or_default().into_bytes(),
-    }
 }
 
 impl Store {
@@ -200,6 +63,14 @@ impl Store {
                 .takes::<NewValues>()
                 .answers::<ChangedValues>()
                 .finds(),
+            Operation::delete(PATH, "Forget all values of a tenant in a store")
+                .about(
+                    "The tenant may be deleted already. Repeat the call until is_empty is true. It \
+                     is no release. Not for a store in Redis, and not where tenants share keys.",
+                )
+                .answers::<ClearedValues>()
+                .problems(&[ErrorCode::Unprocessable])
+                .finds(),
         ]
     }
 
@@ -208,11 +79,20 @@ impl Store {
     /// # Errors
     /// There is no such tenant, or this server has no such store.
     fn call(&self, state: &AdminState) -> Result<(Arc<dyn Stores>, StoreCall), Problem> {
+        let (stores, call) = self.call_of_any_tenant(state)?;
+        match state.control.desired().tenants.contains_key(&call.tenant) {
+            true => Ok((stores, call)),
+            false => Err(StateError::not_found("tenant", &call.tenant).into()),
+        }
+    }
+
+    /// The same for a tenant that may be deleted already.
+    fn call_of_any_tenant(
+        &self,
+        state: &AdminState,
+    ) -> Result<(Arc<dyn Stores>, StoreCall), Problem> {
         let tenant = name("tenant", &self.tenant)?;
         let store: Name = name("store", &self.store)?;
-        if !state.control.desired().tenants.contains_key(&tenant) {
-            return Err(StateError::not_found("tenant", &tenant).into());
-        }
         let stores = state.control.stores().clone();
         if stores.prefix_bytes(store.as_str(), &tenant).is_none() {
             let detail = format!(
@@ -240,6 +120,20 @@ impl Store {
             stores.set(call, &values, ttl_ms).await.map_err(problem)?;
         }
         AdminAnswer::of(&ChangedValues { changed })
+    }
+
+    /// Forget the tenant's values, step by step, so that calls of plugins go on between them.
+    async fn clear(&self, state: &AdminState) -> Outcome {
+        let (began, mut changed) = (Instant::now(), 0);
+        loop {
+            let (stores, call) = self.call_of_any_tenant(state)?;
+            let forgotten = stores.clear(call).await.map_err(problem)?;
+            changed += forgotten;
+            let is_empty = forgotten == 0;
+            if is_empty || began.elapsed() >= CLEAR_TIME {
+                return AdminAnswer::of(&ClearedValues { changed, is_empty });
+            }
+        }
     }
 }
 
@@ -290,15 +184,6 @@ impl StoreValue {
     }
 }
 
-impl FoundValue {
-    fn of(value: &Bytes) -> Self {
-        match str::from_utf8(value) {
-            Ok(text) => Self { text: Some(text.to_owned()), base64: None },
-            Err(_) => Self { text: None, base64: Some(STANDARD.encode(value)) },
-        }
-    }
-}
-
 /// A store's fault, for an operator.
 fn problem(StoreFault { kind, text }: StoreFault) -> Problem {
     let code = match kind {
@@ -319,15 +204,19 @@ fn check(options: &ChangeOptions, query: Option<&str>) -> Result<(), Problem> {
 #[async_trait]
 impl Resource for Store {
     fn allowed(&self) -> Allowed {
-        Allowed::Post
+        Allowed::PostAndDelete
     }
 
     fn permission(&self, _: &Method) -> Permission<'_> {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
+    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
         let checked = check(&received.options, received.query);
+        if *method == Method::DELETE {
+            checked?;
+            return self.clear(state).await;
+        }
         let keys = received.document(&state.limits).await?;
         checked?;
         let NewValues { values, ttl_ms } = NewValues::read(keys)?;

@@ -1,6 +1,7 @@
 //! The rows of a file with values: CSV, or JSON in each line. It reads line by line; an error names
 //! the line.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -29,21 +30,36 @@ pub(super) struct Rows<R> {
     format: Format,
     line: usize,
     read_bytes: u64,
+    /// What the first line was taken for, if nothing says what it is.
+    guessed: Option<Heading>,
 }
 
 enum Format {
-    /// The numbers of each row, once one was read.
     Csv {
+        heading: Heading,
+        /// The numbers of each row, once one was read.
         width: Option<usize>,
     },
     Ndjson,
 }
 
+/// Whether the first line of a CSV file is a heading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Heading {
+    There,
+    NotThere,
+    /// It is one if it has no number.
+    Unknown,
+}
+
 impl Rows<File> {
     /// The rows of the file at this path, whose ending says what it is.
-    pub(super) fn of(path: &Path, file: File) -> Result<Self> {
+    pub(super) fn of(path: &Path, file: File, heading: Heading) -> Result<Self> {
         match path.extension().and_then(|ending| ending.to_str()) {
-            Some("csv") => Ok(Self::new(file, Format::Csv { width: None })),
+            Some("csv") => Ok(Self::new(file, Format::Csv { heading, width: None })),
+            Some("ndjson" | "jsonl") if heading != Heading::Unknown => {
+                bail!("--heading and --no-heading are for files that end with .csv")
+            }
             Some("ndjson" | "jsonl") => Ok(Self::new(file, Format::Ndjson)),
             _ => bail!("its name must end with .csv or .ndjson"),
         }
@@ -52,12 +68,23 @@ impl Rows<File> {
 
 impl<R: Read> Rows<R> {
     fn new(file: R, format: Format) -> Self {
-        Self { reader: BufReader::new(file), format, line: 0, read_bytes: 0 }
+        Self { reader: BufReader::new(file), format, line: 0, read_bytes: 0, guessed: None }
     }
 
     /// The bytes of the rows so far.
     pub(super) fn read_bytes(&self) -> u64 {
         self.read_bytes
+    }
+
+    /// What the first line was taken for, if no flag says what it is.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        Some(match self.guessed? {
+            Heading::There => {
+                "note: line 1 has no number after the key, so it was taken as a heading and not \
+                 loaded; --no-heading makes it a row"
+            }
+            _ => "note: line 1 was loaded as a row; if it is a heading, give --heading",
+        })
     }
 
     /// The next row. Empty lines are left out.
@@ -90,27 +117,39 @@ impl<R: Read> Rows<R> {
             return Ok(None);
         }
         match &mut self.format {
-            Format::Csv { width } => csv_row(text, self.line, width),
+            Format::Csv { heading, width } => {
+                if self.line == 1 {
+                    if *heading == Heading::Unknown {
+                        self.guessed = Some(heading_of(text));
+                    }
+                    if self.guessed.unwrap_or(*heading) == Heading::There {
+                        return Ok(None);
+                    }
+                }
+                csv_row(text, width).map(Some)
+            }
             Format::Ndjson => json_row(text).map(Some),
         }
     }
 }
 
-fn csv_row(
-    text: &str,
-    line: usize,
-    width: &mut Option<usize>,
-) -> Result<Option<(String, Vec<u8>)>> {
+/// What the first line of a CSV file is taken for.
+fn heading_of(text: &str) -> Heading {
+    let Some((_, numbers)) = text.split_once(',') else { return Heading::NotThere };
+    match numbers.split(',').any(|number| number.trim().parse::<f32>().is_ok()) {
+        true => Heading::NotThere,
+        false => Heading::There,
+    }
+}
+
+fn csv_row(text: &str, width: &mut Option<usize>) -> Result<(String, Vec<u8>)> {
     ensure!(!text.contains('"'), "it has a quote: use a file .ndjson for keys with commas");
     let (key, numbers) = text.split_once(',').context("it has no comma after the key")?;
     let numbers: Vec<_> = numbers.split(',').map(str::trim).collect();
-    if line == 1 && numbers.iter().all(|number| number.parse::<f32>().is_err()) {
-        return Ok(None);
-    }
     let wanted = *width.get_or_insert(numbers.len());
     let count = numbers.len();
     ensure!(count == wanted, "it has {count} numbers, but those before have {wanted}");
-    Ok(Some((key.to_owned(), float_bytes(numbers)?)))
+    Ok((key.to_owned(), float_bytes(numbers)?))
 }
 
 fn json_row(text: &str) -> Result<(String, Vec<u8>)> {
@@ -120,9 +159,12 @@ fn json_row(text: &str) -> Result<(String, Vec<u8>)> {
         (Some(Value::String(text)), None) => text.into_bytes(),
         (Some(Value::Number(number)), None) => number.to_string().into_bytes(),
         (Some(Value::Array(numbers)), None) => {
-            let number = |value: &Value| value.as_f64().map(|number| (number as f32).to_le_bytes());
-            let bytes: Option<Vec<_>> = numbers.iter().map(number).collect();
-            bytes.context("value is a list with something that is no number")?.concat()
+            let number = |value: &Value| {
+                let number = value.as_f64();
+                let number = number.context("value is a list with something that is no number")?;
+                finite(number as f32, value)
+            };
+            numbers.iter().map(number).collect::<Result<Vec<_>>>()?.concat()
         }
         (None, Some(Value::String(base64))) => {
             STANDARD.decode(base64).ok().context("base64 is not base64 with its padding")?
@@ -140,9 +182,15 @@ pub(super) fn float_bytes<'a>(numbers: impl IntoIterator<Item = &'a str>) -> Res
     let mut bytes = Vec::new();
     for text in numbers {
         let number: f32 = text.trim().parse().with_context(|| format!("{text:?} is no number"))?;
-        bytes.extend(number.to_le_bytes());
+        bytes.extend(finite(number, text)?);
     }
     Ok(bytes)
+}
+
+/// The bytes of a number that was read from `text`.
+fn finite(number: f32, text: impl Display) -> Result<[u8; 4]> {
+    ensure!(number.is_finite(), "{text} is not a finite number of float32");
+    Ok(number.to_le_bytes())
 }
 
 fn check(key: &str, value: &[u8]) -> Result<()> {
@@ -170,7 +218,7 @@ mod tests {
     }
 
     fn csv(text: &str) -> Result<Vec<(usize, String, Vec<u8>)>> {
-        rows(Format::Csv { width: None }, text)
+        rows(Format::Csv { heading: Heading::Unknown, width: None }, text)
     }
 
     fn floats(numbers: &[f32]) -> Vec<u8> {
@@ -179,19 +227,35 @@ mod tests {
 
     #[test]
     fn a_line_of_csv_is_a_key_and_its_numbers() {
-        let read = csv("\u{feff}item,f1,f2\r\na, 1 ,-2.5\r\n\r\nb,nan,1e3").unwrap();
+        let read = csv("\u{feff}item,f1,f2\r\na, 1 ,-2.5\r\n\r\nb,0,1e3").unwrap();
         assert_eq!(read[0], (2, "a".to_owned(), floats(&[1.0, -2.5])));
-        assert_eq!((read[1].0, read[1].2[4..].to_vec()), (4, floats(&[1000.0])));
+        assert_eq!(read[1], (4, "b".to_owned(), floats(&[0.0, 1000.0])));
         for (text, wrong) in [
             ("a,1\nb", "line 2: it has no comma"),
             ("a,1\nb,1,2", "line 2: it has 2 numbers, but those before have 1"),
             ("a,1\nb,x", "line 2: \"x\" is no number"),
             ("a,1\n,2", "line 2: the key is empty"),
+            ("a,1e300", "line 1: 1e300 is not a finite number of float32"),
+            ("a,1\nb,nan", "line 2: nan is not a finite number of float32"),
             ("\"a,b\",1", "line 1: it has a quote"),
         ] {
             let error = format!("{:#}", csv(text).unwrap_err());
             assert!(error.starts_with(wrong), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn the_first_line_is_a_heading_or_a_row() {
+        let first = |text: &str, heading| {
+            let mut rows = Rows::new(text.as_bytes(), Format::Csv { heading, width: None });
+            let line = rows.next_row().map(|row| row.unwrap().line);
+            (line.map_err(|error| format!("{error:#}")), rows.note().is_some())
+        };
+        assert_eq!(first("a,1o\nb,2", Heading::Unknown), (Ok(2), true));
+        assert_eq!(first("item,2024\nb,2", Heading::Unknown), (Ok(1), true));
+        assert_eq!(first("item,2024\nb,2", Heading::There), (Ok(2), false));
+        let wrong = "line 1: \"1o\" is no number: invalid float literal".to_owned();
+        assert_eq!(first("a,1o\nb,2", Heading::NotThere), (Err(wrong), false));
     }
 
     #[test]
@@ -208,6 +272,7 @@ mod tests {
             ("{\"value\":1}", "line 1: key is missing"),
             ("{\"key\":\"a\"}", "line 1: it must have value"),
             ("{\"key\":\"a\",\"value\":[\"x\"]}", "line 1: value is a list with"),
+            ("{\"key\":\"a\",\"value\":[1e300]}", "line 1: 1e"),
             ("{\"key\":\"a\",\"value\":1,\"ttl\":1}", "line 1: unknown key \"ttl\""),
             ("{\"key\":\"a\",\"base64\":\"?\"}", "line 1: base64 is not"),
         ] {

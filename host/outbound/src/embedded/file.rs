@@ -15,7 +15,8 @@ use gristmill_sandbox::StoreFault;
 use parking_lot::Mutex;
 use redb::{Builder, Database, Error};
 
-use super::values::{self, Change};
+use super::tables::Change;
+use super::values::{self, Written};
 
 /// The memory for parts of a file. The kernel has more of it.
 const CACHE_BYTES: usize = 16 << 20;
@@ -36,6 +37,8 @@ pub(super) struct File {
     state: Mutex<State>,
     /// The bytes that changes have written since the last flush; 0 if there is nothing to flush.
     unflushed_bytes: AtomicU64,
+    /// The prefix with which the next flush begins to forget values.
+    next_prefix: Mutex<String>,
 }
 
 enum State {
@@ -48,7 +51,7 @@ impl File {
     /// A file, which is not opened yet.
     pub(super) fn new(store: Name, path: PathBuf, max_bytes: u64) -> Self {
         let (state, unflushed_bytes) = (Mutex::new(State::Closed(None)), AtomicU64::new(0));
-        Self { store, path, max_bytes, state, unflushed_bytes }
+        Self { store, path, max_bytes, state, unflushed_bytes, next_prefix: Mutex::default() }
     }
 
     /// Do `work` with the database. After a fault it is opened anew the next time.
@@ -71,13 +74,24 @@ impl File {
 
     /// Make these changes, all or none.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<i64>, StoreFault> {
-        let changed = self.with(|database| values::change(database, changes, self.max_bytes))?;
-        let bytes = changes.iter().map(Change::written_bytes).sum();
+        self.write(|database| values::change(database, changes, self.max_bytes))
+    }
+
+    /// Forget values of a prefix. Returns how many; 0 if there are none left.
+    pub(super) fn clear(&self, prefix: &str) -> Result<usize, StoreFault> {
+        self.write(|database| values::clear(database, prefix))
+    }
+
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&Database) -> Result<Written<T>, Error>,
+    ) -> Result<T, StoreFault> {
+        let Written { outcome, bytes } = self.with(work)?;
         let before = self.unflushed_bytes.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > UNFLUSHED_BYTES_MAX {
             self.flush();
         }
-        changed
+        outcome
     }
 
     /// Write the changes so far to the disk, and forget values whose time has passed.
@@ -86,7 +100,8 @@ impl File {
             return;
         }
         // After a fault the file is opened anew, without these changes.
-        let has_more = self.with(values::flush).unwrap_or(false);
+        let mut next = self.next_prefix.lock();
+        let has_more = self.with(|database| values::flush(database, &mut next)).unwrap_or(false);
         self.unflushed_bytes.store(u64::from(has_more), Ordering::Relaxed);
     }
 

@@ -21,8 +21,8 @@ fn call(tenant: &str) -> StoreCall {
 }
 
 fn key(whole: &str) -> Key {
-    let prefix_bytes = whole.find(':').map_or(0, |at| at + 1);
-    Key { whole: whole.to_owned(), prefix_bytes }
+    let (prefix, rest) = whole.split_at(whole.find(':').map_or(0, |at| at + 1));
+    Key::new(prefix, rest)
 }
 
 fn set(key_text: &str, value: &[u8], ttl_ms: Option<u64>) -> Change {
@@ -114,7 +114,11 @@ async fn increments_are_one_step() {
 async fn the_values_of_a_prefix_have_a_bound() {
     let directory = tempfile::tempdir().unwrap();
     let store = start(directory.path());
-    let half = vec![7; MAX_BYTES as usize / 2];
+    // With its key it has pages of its own, whose number is a power of two.
+    let half = vec![7; MAX_BYTES as usize / 2 - 1024];
+    let more = vec![7; MAX_BYTES as usize / 2];
+    let full = change(&store, vec![set("a:more", &more, None), set("a:k", b"v", None)]).await;
+    assert!(full.unwrap_err().text.contains("max_bytes is 1048576"));
     change(&store, vec![set("a:1", &half, None)]).await.unwrap();
     let changes = || vec![set("a:small", b"v", None), set("a:2", &half, None)];
     let full = change(&store, changes()).await.unwrap_err();
@@ -127,6 +131,62 @@ async fn the_values_of_a_prefix_have_a_bound() {
     change(&store, vec![set("a:1", &half, None)]).await.unwrap();
     assert_eq!(remove(&store, "a:1").await, Some(1));
     change(&store, changes()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_value_that_is_longer_than_wanted_ends_a_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    change(&store, vec![set("a:long", b"123456", None), set("a:k", b"v", None)]).await.unwrap();
+    let values = read(&store, &["a:long", "a:k"]).await;
+    assert_eq!(values, Ok(vec![some("12345"), None]));
+}
+
+#[tokio::test]
+async fn a_prefix_full_of_ended_values_gets_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    // Far more than a change forgets.
+    let ended = |prefix: &str| -> Vec<_> {
+        (0..4000).map(|at| set(&format!("{prefix}:{at}"), b"v", Some(1))).collect()
+    };
+    for prefix in ["a", "b"] {
+        change(&store, ended(prefix)).await.unwrap();
+        let last = format!("{prefix}:3999");
+        let mut reads = 0;
+        while read(&store, &[last.as_str()]).await != Ok(vec![None]) {
+            reads += 1;
+            assert!(reads < 1_000_000, "a value stays longer than its time");
+        }
+    }
+    // Each refused change forgets some of its own prefix.
+    let half = vec![7; MAX_BYTES as usize / 2 - 1024];
+    let fills = || vec![set("b:1", &half, None), set("b:2", &half, None)];
+    let mut changes = 0;
+    while change(&store, fills()).await.is_err() {
+        changes += 1;
+        assert!(changes < 100, "values whose time has passed are never forgotten");
+    }
+}
+
+#[tokio::test]
+async fn the_values_of_one_prefix_are_cleared() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    for prefix in ["a", "ab"] {
+        let all = (0..1500).map(|at| set(&format!("{prefix}:{at}"), b"v", Some(1 << 40)));
+        change(&store, all.collect()).await.unwrap();
+    }
+    let mut cleared = Vec::new();
+    while cleared.last() != Some(&0) {
+        let step = store.clear(call("acme"), later(), "a:".to_owned()).await;
+        cleared.push(step.unwrap_or_else(|TooLate| panic!("no answer in a minute")).unwrap());
+    }
+    assert_eq!(cleared.iter().sum::<usize>(), 1500);
+    assert!(cleared.len() > 2, "one step does not do all: {cleared:?}");
+    assert_eq!(read(&store, &["a:0", "a:1499", "ab:0"]).await, Ok(vec![None, None, some("v")]));
+    let half = vec![7; MAX_BYTES as usize / 2 - 1024];
+    change(&store, vec![set("a:1", &half, None), set("a:2", &half, None)]).await.unwrap();
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn link_to(answers: &'static [&'static [u8]]) -> Link {
 
 fn link(url: &str) -> Link {
     let endpoint = Endpoint::new(&url.parse().unwrap(), None).unwrap();
-    Link::new(Arc::new(endpoint), "acme".parse().unwrap())
+    Link::new(Arc::new(endpoint), Some("acme".parse().unwrap()))
 }
 
 async fn ask(link: &Link, only_read: bool) -> Result<i64, LinkError> {

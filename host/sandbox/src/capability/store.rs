@@ -242,6 +242,14 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         missing: f32,
     ) -> wasmtime::Result<Result<Tensor, StoreFault>> {
         let Distinct { keys, places } = Distinct::of(keys);
+        let bytes = keys.len().saturating_mul(row_bytes);
+        if bytes > VALUES_BYTES_MAX {
+            return Ok(Err(StoreFault::invalid(format!(
+                "{} different keys with rows of {row_bytes} bytes have {bytes} bytes: the limit for \
+                 one call is {VALUES_BYTES_MAX}; gather fewer keys at once",
+                keys.len()
+            ))));
+        }
         let wanted = WantedValues { keys: &keys, most_bytes: row_bytes, none_if_empty: true };
         let values = match self.wanted_values(bucket, wanted).await? {
             Ok(values) => values,

@@ -201,6 +201,7 @@ impl TenantStores {
             tenant: self.tenant.clone(),
             bucket: bucket.clone(),
             deadline: by.deadline,
+            is_of_operator: false,
             cpu: self.cpu.clone(),
             _permit: Some(permit),
             _held: Some(by.held),

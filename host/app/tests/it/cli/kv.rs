@@ -38,7 +38,9 @@ fn a_file_is_loaded_and_its_values_are_found() {
         let run = |command: &str, arguments: &[&str]| {
             cli.run(&[["kv", command, store].as_slice(), arguments, &["--tenant", "acme"]].concat())
         };
-        assert_eq!(done(&run("load", &["items.csv"])), "2 values set");
+        let loaded = run("load", &["items.csv"]);
+        assert_eq!(done(&loaded), "2 values set");
+        assert!(loaded.stderr.contains("line 1 has no number after the key"), "{loaded:?}");
         let gather = format!("op=gather&bucket={store}&keys=b,none,a&width=2");
         let rows = asked(&server, "acme", &gather);
         assert_eq!(rows, "[3, 2] [3.0, 4.0, -1.0, -1.0, 1.0, 2.5]");
@@ -73,6 +75,28 @@ fn a_wrong_line_is_named_and_a_store_must_be_there() {
         assert_ne!(refused.code, Some(0), "{refused:?}");
         assert!(refused.stderr.contains(text), "{refused:?}");
     }
+}
+
+#[test]
+fn the_values_of_a_deleted_tenant_are_cleared() {
+    let redis = Redis::start();
+    let server = start(&redis);
+    let cli = Cli::of(&server);
+    let more: String =
+        (0..1500).map(|at| format!("{{\"key\":\"k{at}\",\"value\":{at}}}\n")).collect();
+    cli.write("more.ndjson", more);
+    let run = |command: &str, store: &str, arguments: &[&str]| {
+        cli.run(&[&["kv", command, store, "--tenant", "acme"], arguments].concat())
+    };
+    assert_eq!(done(&run("load", "file", &["more.ndjson"])), "1500 values set");
+    server.admin.delete("/admin/v1/tenants/acme?cascade=true").ok();
+    let asks = run("clear", "file", &[]);
+    assert!(asks.stderr.contains("there is no terminal to ask at: give --yes"), "{asks:?}");
+    assert_eq!(done(&run("clear", "file", &["--yes"])), "1500 values deleted");
+    granted(&server, "acme", json!({ "file": "read" }));
+    assert_eq!(asked(&server, "acme", "op=get&bucket=file&keys=k7"), "none");
+    let refused = run("clear", "redis", &["--yes"]);
+    assert!(refused.stderr.contains("redis-cli --scan --pattern 'redis:acme:*'"), "{refused:?}");
 }
 
 #[test]

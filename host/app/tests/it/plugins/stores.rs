@@ -76,6 +76,10 @@ fn rows_are_gathered_on_the_host() {
     assert_eq!(wrong, text);
     let wrong = asked(&server, "acme", "op=gather&bucket=features&keys=a&width=0");
     assert_eq!(wrong, "invalid-argument: width is 0: must be at least 1");
+    // Two rows of 8 MiB and 4 bytes.
+    let wrong = asked(&server, "acme", "op=gather&bucket=features&keys=a,b&width=2097153");
+    let text = "invalid-argument: 2 different keys with rows of 8388612 bytes have 16777224 bytes";
+    assert!(wrong.starts_with(text), "{wrong}");
 }
 
 #[test]
@@ -341,6 +345,9 @@ fn a_connection_over_tls_needs_an_authority_that_the_system_trusts() {
         let rows = asked(&server, "acme", gather);
         assert!(rows.starts_with(expected), "{rows}");
     }
+    let setup = configured(&table).variable("SSL_CERT_FILE", "/dev/null");
+    let log = setup.start_refused();
+    assert!(log.contains("stores.s.redis is a URL with rediss://, but"), "{log}");
 }
 
 #[test]

@@ -41,6 +41,10 @@ impl Stores for Echo {
     async fn remove(&self, _: StoreCall, _: &str) -> Result<bool, StoreFault> {
         Ok(true)
     }
+
+    async fn clear(&self, _: StoreCall) -> Result<usize, StoreFault> {
+        Ok(0)
+    }
 }
 
 fn name(text: &str) -> Name {
