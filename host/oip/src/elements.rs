@@ -7,7 +7,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use gristmill_core::{Dtype, TEXT_LENGTH_BYTES, json_token, push_text};
-use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
@@ -28,6 +28,15 @@ pub(crate) struct Expected<'a> {
     pub(crate) shape: &'a [usize],
 }
 
+/// The lists in which elements may stand.
+#[derive(Clone, Copy)]
+pub(crate) enum Lists<'a> {
+    /// Any, at most so deep.
+    Any(usize),
+    /// Lists of exactly these sizes, each within the one before.
+    Sizes(&'a [usize]),
+}
+
 /// Read the elements of `data` into the bytes of a binary tensor. The memory is taken from `room`
 /// before they are read.
 ///
@@ -43,29 +52,48 @@ pub(crate) fn read(
     if matches!(datatype, Dtype::Float16 | Dtype::Bfloat16) {
         return Err(ParseError::BinaryOnly { name: name.into(), datatype });
     }
+    let mut reserved = room.reserve(name, bytes_max(datatype, shape, data))?;
+    let (lists, most) = (Lists::Any(DEPTH_MAX), count_max(shape, data));
+    match append(datatype, lists, most, data, &mut reserved.bytes) {
+        Ok(()) => Ok(reserved.into_bytes()),
+        Err(why) => Err(ParseError::Data { name: name.into(), why }),
+    }
+}
+
+/// Maximum elements of this shape in `data`, where each takes at least two characters.
+pub(crate) fn count_max(shape: &[usize], data: &RawValue) -> usize {
     let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
-    // An element takes at least two characters.
-    let len = data.get().len();
-    let most = expected.unwrap_or(usize::MAX).min(len / 2 + 1);
-    let bytes = match datatype.size_bytes() {
+    expected.unwrap_or(usize::MAX).min(data.get().len() / 2 + 1)
+}
+
+/// Maximum bytes of the elements of this shape in `data`.
+pub(crate) fn bytes_max(datatype: Dtype, shape: &[usize], data: &RawValue) -> usize {
+    let most = count_max(shape, data);
+    match datatype.size_bytes() {
         Some(size) => most.saturating_mul(size),
         // A text is not longer than in JSON. Its length takes four bytes, of which two are there
         // already: the quotes.
-        None => len + 2 * most,
-    };
-    let mut reserved = room.reserve(name, bytes)?;
-    let mut reader = Deserializer::from_str(data.get());
-    let mut reading = Reading { datatype, bytes: &mut reserved.bytes, left: most, misfit: None };
-    let elements = Elements { reading: &mut reading, depth: DEPTH_MAX };
-    let read = elements.deserialize(&mut reader);
-    let misfit = reading.misfit;
-    match read {
-        Ok(()) => Ok(reserved.into_bytes()),
-        Err(error) => {
-            let why = why(datatype, data.get(), misfit, &error);
-            Err(ParseError::Data { name: name.into(), why })
-        }
+        None => data.get().len() + 2 * most,
     }
+}
+
+/// Append the elements of `data` to `bytes`.
+///
+/// # Errors
+/// What is wrong: there are more than `most`, the lists are others, or an element is not of the
+/// datatype.
+pub(crate) fn append(
+    datatype: Dtype,
+    lists: Lists<'_>,
+    most: usize,
+    data: &RawValue,
+    bytes: &mut Vec<u8>,
+) -> Result<(), String> {
+    let mut reader = Deserializer::from_str(data.get());
+    let mut reading = Reading { datatype, bytes, left: most, misfit: None };
+    let read = Elements { reading: &mut reading, lists }.deserialize(&mut reader);
+    let misfit = reading.misfit;
+    read.map_err(|error| why(datatype, data.get(), misfit, &error))
 }
 
 /// Why a number does not fit a datatype.
@@ -112,8 +140,33 @@ struct Reading<'a> {
 /// Reads elements and appends them to the bytes.
 struct Elements<'a, 'b> {
     reading: &'a mut Reading<'b>,
-    /// The number of arrays that may still be nested.
-    depth: usize,
+    lists: Lists<'a>,
+}
+
+impl Lists<'_> {
+    /// The size of a list that stands here, if it must have one, and the lists in it. The error
+    /// says why none may stand here.
+    fn inner(self) -> Result<(Option<usize>, Self), String> {
+        match self {
+            Self::Any(0) => Err(format!("arrays are nested deeper than {DEPTH_MAX}")),
+            Self::Any(depth) => Ok((None, Self::Any(depth - 1))),
+            Self::Sizes([]) => Err("a list stands in place of one value".into()),
+            Self::Sizes([size, rest @ ..]) => Ok((Some(*size), Self::Sizes(rest))),
+        }
+    }
+}
+
+impl<'a, 'b> Elements<'a, 'b> {
+    /// Count the element that stands here. Returns where it is read.
+    fn element<E: Error>(self) -> Result<&'a mut Reading<'b>, E> {
+        let Self { reading, lists } = self;
+        if let Lists::Sizes([size, ..]) = lists {
+            return Err(E::custom(format!("one value stands in place of a list of {size}")));
+        }
+        let more = || E::custom("more elements than the shape needs");
+        reading.left = reading.left.checked_sub(1).ok_or_else(more)?;
+        Ok(reading)
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Elements<'_, '_> {
@@ -132,39 +185,43 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Self { reading, depth } = self;
-        if depth == 0 {
-            return Err(A::Error::custom(format!("arrays are nested deeper than {DEPTH_MAX}")));
-        }
+        let Self { reading, lists } = self;
+        let (size, inner) = lists.inner().map_err(A::Error::custom)?;
+        let mut count = 0;
         loop {
-            let elements = Elements { reading: &mut *reading, depth: depth - 1 };
-            if seq.next_element_seed(elements)?.is_none() {
-                return Ok(());
+            if size == Some(count) {
+                let more = || A::Error::custom(format!("a list has more than {count} values"));
+                return seq.next_element::<IgnoredAny>()?.map_or(Ok(()), |_| Err(more()));
             }
+            let elements = Elements { reading: &mut *reading, lists: inner };
+            if seq.next_element_seed(elements)?.is_none() {
+                let fewer = |size| format!("a list has {count} values: it must have {size}");
+                return size.map_or(Ok(()), |size| Err(A::Error::custom(fewer(size))));
+            }
+            count += 1;
         }
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.reading.count()?;
-        let datatype = self.reading.datatype;
+        let reading = self.element::<E>()?;
+        let datatype = reading.datatype;
         if datatype != Dtype::Bool {
             return Err(E::custom(format!("{value} is not of datatype {datatype}")));
         }
-        self.reading.bytes.push(value.into());
+        reading.bytes.push(value.into());
         Ok(())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.reading.integer(i128::from(value))
+        self.element::<E>()?.integer(i128::from(value))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.reading.integer(i128::from(value))
+        self.element::<E>()?.integer(i128::from(value))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        let Self { reading, .. } = self;
-        reading.count()?;
+        let reading = self.element::<E>()?;
         match reading.datatype {
             Dtype::Float32 if (value as f32).is_infinite() => {
                 return Err(reading.misfit(Misfit::Range));
@@ -177,21 +234,26 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        self.reading.count()?;
-        let datatype = self.reading.datatype;
+        let reading = self.element::<E>()?;
+        let datatype = reading.datatype;
         if datatype != Dtype::String {
             let value: String = value.chars().take(80).collect();
             return Err(E::custom(format!("{value:?} is not of datatype {datatype}")));
         }
-        push_text(self.reading.bytes, value.as_bytes());
+        push_text(reading.bytes, value.as_bytes());
         Ok(())
     }
 
     /// JavaScript writes a number that JSON does not have as null.
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         let datatype = self.reading.datatype;
-        let cure = match datatype {
-            Dtype::Float32 | Dtype::Float64 => ": NaN and infinity can be sent as binary data only",
+        let cure = match (datatype, self.lists) {
+            (Dtype::Float32 | Dtype::Float64, Lists::Any(_)) => {
+                ": NaN and infinity can be sent as binary data only"
+            }
+            (Dtype::Float32 | Dtype::Float64, Lists::Sizes(_)) => {
+                ": JSON has neither NaN nor infinity"
+            }
             _ => "",
         };
         Err(E::custom(format!("null is not of datatype {datatype}{cure}")))
@@ -199,13 +261,6 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
 }
 
 impl Reading<'_> {
-    /// Count one more element.
-    fn count<E: Error>(&mut self) -> Result<(), E> {
-        let more = || E::custom("more elements than the shape needs");
-        self.left = self.left.checked_sub(1).ok_or_else(more)?;
-        Ok(())
-    }
-
     /// The error of a number that does not fit.
     fn misfit<E: Error>(&mut self, misfit: Misfit) -> E {
         self.misfit = Some(misfit);
@@ -213,7 +268,6 @@ impl Reading<'_> {
     }
 
     fn integer<E: Error>(&mut self, value: i128) -> Result<(), E> {
-        self.count()?;
         macro_rules! push {
             ($type:ty) => {
                 match <$type>::try_from(value) {

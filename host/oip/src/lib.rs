@@ -47,7 +47,7 @@ pub use limits::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
 pub use request::{InferRequest, RequestedOutput};
 pub use response::{InferResponse, Output, OutputData, Written};
 pub use room::{Reserved, Room};
-pub use row_value::{RowValue, ValueFault};
+pub use row_value::RowValue;
 pub use unsupported::no_shared_memory;
 
 #[cfg(test)]

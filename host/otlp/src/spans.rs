@@ -112,6 +112,11 @@ impl Spans {
         if request.is_fault {
             root.status = Status::error(request.code.unwrap_or_default());
         }
+        // Lines do not say of which row they are, so those of several rows belong to the request.
+        let has_rows = has_rows(record);
+        if has_rows {
+            root.events = events_of(request, |_| true);
+        }
         let mut at = began;
         let mut runs = runs.iter();
         let mut last: Option<*const Part> = None;
@@ -146,7 +151,9 @@ impl Spans {
                 },
             );
             at += took;
-            span.events = events_of(stage, request);
+            if !has_rows {
+                span.events = events_of(request, |event| event.stage == stage);
+            }
             if let Some(batch) = run.and_then(|run| run.batch.as_ref()) {
                 span.links = links_to(&[batch.span]);
             }
@@ -253,16 +260,22 @@ fn stage_attributes(stage: Stage, part: Option<&Part>) -> Vec<KeyValue> {
     }
 }
 
-fn events_of(stage: Stage, request: &EndedRequest<'_>) -> SpanEvents {
-    let stage_events = request.events.iter().filter(|event| event.stage == stage);
+/// Whether several rows of the request called plugins.
+fn has_rows(record: &Record) -> bool {
+    record.calls().filter(|call| call.stage != Stage::Post).nth(1).is_some()
+}
+
+/// The lines that are events of a span.
+fn events_of(request: &EndedRequest<'_>, is_of: impl Fn(&LogEvent) -> bool) -> SpanEvents {
+    let of_span = request.events.iter().filter(|event| is_of(event));
     let mut events = SpanEvents::default();
-    let all = stage_events.clone().count();
+    let all = of_span.clone().count();
     let mut bytes = 0;
     let fits = |event: &&LogEvent| {
         bytes += event.message.len();
         bytes <= EVENT_BYTES_MAX
     };
-    for event in stage_events.take(EVENTS_MAX).take_while(fits) {
+    for event in of_span.take(EVENTS_MAX).take_while(fits) {
         let time = humantime::parse_rfc3339(&event.time).unwrap_or_else(|_| SystemTime::now());
         let attributes = vec![
             KeyValue::new("level", event.level.clone()),

@@ -31,8 +31,6 @@ pub(crate) struct ModelAccess {
     pub(crate) runs: ModelRuns,
     /// The permits that it gives back while it waits.
     pub(crate) permits: Arc<PausablePermits>,
-    /// The runs so far.
-    pub(crate) count: usize,
 }
 
 /// The data of a call's store, with the per-call states `S` of its capabilities.

@@ -74,7 +74,7 @@ mod worlds;
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
 pub use asset_sections::add_assets;
 pub use assets::{ASSETS_MAX, Asset, Assets, asset_name_fault};
-pub use capability::json::pointer::value_at;
+pub use capability::json::pointer::{POINTER_NAMES_MAX, Pointers};
 pub use capability::types::base64::{bytes_max as base64_bytes_max, decode as decode_base64};
 pub use check_component::{CheckedComponent, check_component};
 pub use check_job::{CHECK_JOB, check, check_in_child};
@@ -91,7 +91,7 @@ pub use language::Language;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use load_error::{ComponentError, LoadError};
 pub use model_runs::{
-    AskedRuns, ModelRuns, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+    AskedRuns, ModelRuns, RunCount, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
 };
 pub use neighbours::Neighbours;
 pub use pair::{KeptInstance, PluginPair, Reuse};

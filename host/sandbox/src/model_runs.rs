@@ -3,6 +3,9 @@
 //! Refuses to know how models are run. A call asks for runs and waits for their outcomes, so there
 //! is at most one [`AskedRuns`] of a call at a time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use gristmill_core::{HeldBytes, NamedTensor};
 use tokio::sync::{mpsc, oneshot};
 
@@ -78,22 +81,46 @@ pub struct AskedRuns {
     pub answer: oneshot::Sender<Vec<RunOutcome>>,
 }
 
+/// The number of runs that the calls of one request have asked for so far; clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct RunCount(Arc<AtomicUsize>);
+
 /// The side of the call, which the grant of a handler has.
 #[derive(Clone, Debug)]
-pub struct ModelRuns(mpsc::UnboundedSender<AskedRuns>);
+pub struct ModelRuns {
+    sender: mpsc::UnboundedSender<AskedRuns>,
+    count: RunCount,
+}
 
 impl ModelRuns {
-    /// Both sides, for one call.
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<AskedRuns>) {
+    /// Both sides, for one call, whose runs count in `count`.
+    pub fn new(count: RunCount) -> (Self, mpsc::UnboundedReceiver<AskedRuns>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
+        (Self { sender, count }, receiver)
+    }
+
+    /// Count so many runs. Returns all of the request so far.
+    pub(crate) fn count(&self, runs: usize) -> usize {
+        self.count.0.fetch_add(runs, Ordering::Relaxed) + runs
     }
 
     /// Ask for runs. The receiver gets nothing if the request is over.
     pub(crate) fn ask(&self, runs: Vec<WantedRun>) -> oneshot::Receiver<Vec<RunOutcome>> {
         let (answer, outcomes) = oneshot::channel();
         // If it cannot be sent, `answer` is dropped, which says that the request is over.
-        let _ = self.0.send(AskedRuns { runs, answer });
+        let _ = self.sender.send(AskedRuns { runs, answer });
         outcomes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calls_of_a_request_count_together() {
+        let count = RunCount::default();
+        let ((one, _), (other, _)) = (ModelRuns::new(count.clone()), ModelRuns::new(count));
+        assert_eq!([one.count(3), other.count(4), one.count(0)], [3, 7, 7]);
     }
 }

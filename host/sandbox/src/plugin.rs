@@ -266,7 +266,7 @@ impl Plugin {
         guest.store.data_mut().kept = kept;
         let access = models.zip(permits.pausable());
         guest.store.data_mut().models =
-            access.map(|(runs, permits)| ModelAccess { runs: runs.clone(), permits, count: 0 });
+            access.map(|(runs, permits)| ModelAccess { runs: runs.clone(), permits });
         let new = NewCall {
             call: call(self.engine.begin(guest, account)?),
             meter: meter.clone(),

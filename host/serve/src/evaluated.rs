@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gristmill_core::{ClientError, Receipt};
+use gristmill_sandbox::RunCount;
 use gristmill_snapshot::Route;
 
 use crate::pipeline::{PipelineAnswer, Work};
@@ -20,12 +21,14 @@ pub async fn run_variant(work: Work, part: Option<Part>, receipt: &mut Receipt) 
     evaluated.run(work, receipt).await
 }
 
-/// The place of a request in the evaluation of a candidate, if there is one.
+/// What the rows of a request share: its place in the evaluation of a candidate, if there is one,
+/// and the count of its runs of models.
 #[derive(Default)]
 pub(crate) struct Evaluated {
     counted: Option<Arc<Counted>>,
     /// The pipeline whose candidate also runs the request, as a shadow.
     shadowed: Option<Arc<Route>>,
+    runs: RunCount,
 }
 
 impl Evaluated {
@@ -51,7 +54,7 @@ impl Evaluated {
             evaluation,
             variant,
         };
-        Self { counted: Some(Arc::new(counted)), shadowed }
+        Self { counted: Some(Arc::new(counted)), shadowed, runs: RunCount::default() }
     }
 
     /// Run the request, or one of its rows.
@@ -59,7 +62,7 @@ impl Evaluated {
         let capture = work.route.capture.as_ref();
         let capturing = capture.and_then(|own| own.begin(&work.request, &work.request_id));
         let shadow = self.shadowed.as_ref().and_then(|route| Shadow::of(route, &work));
-        let answer = work.run_charged(receipt).await;
+        let answer = work.run_charged(&self.runs, receipt).await;
         if let Some(counted) = &self.counted {
             counted.note(&answer.outcome);
         }

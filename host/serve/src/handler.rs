@@ -34,7 +34,7 @@ impl PipelineRun<'_> {
         handler: &Handler,
         request: Request,
     ) -> Result<Response, InferError> {
-        let Self { route, context, queueing, stores, own, receipt, .. } = self;
+        let Self { route, context, queueing, stores, own, runs, receipt, .. } = self;
         let began = Instant::now();
         let mut noted = HandlerNoted {
             receipt,
@@ -45,7 +45,7 @@ impl PipelineRun<'_> {
         };
         noted.receipt.enters(Stage::Handle);
         let answer = {
-            let (models, mut asked) = ModelRuns::new();
+            let (models, mut asked) = ModelRuns::new(runs.clone());
             let lines = Lines {
                 source: &handler.source,
                 request_id: &context.request_id,

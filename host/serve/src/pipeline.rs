@@ -15,7 +15,7 @@ use gristmill_core::{
 };
 use gristmill_sandbox::{
     CallError, Context, Failure, Grant, GrantedStores, Line, Lines, OwnLines, Request, Response,
-    Results,
+    Results, RunCount,
 };
 use gristmill_snapshot::{Pair, Program, Route};
 use tokio::time::timeout_at;
@@ -174,11 +174,16 @@ impl Work {
         if !self.is_trial {
             receipt.charge_to(self.route.clone());
         }
-        self.run_charged(receipt).await
+        self.run_charged(&RunCount::default(), receipt).await
     }
 
-    /// The same for a request that was charged to the pipeline before.
-    pub(crate) async fn run_charged(self, receipt: &mut Receipt) -> PipelineAnswer {
+    /// The same for a request that was charged to the pipeline before, or for one of its rows. They
+    /// share the count of `runs`.
+    pub(crate) async fn run_charged(
+        self,
+        runs: &RunCount,
+        receipt: &mut Receipt,
+    ) -> PipelineAnswer {
         let Self { route, request, request_id, deadline, queueing, is_trial, is_traced } = self;
         let mut own = None;
         let mut lanes = route.program.lanes();
@@ -198,8 +203,9 @@ impl Work {
                 (false, false) => Collects::No,
             };
             let stores = route.stores.as_ref().map(|stores| GrantedStores { stores, is_trial });
+            let route = &route;
             let run =
-                PipelineRun { route: &route, context, queueing, stores, collects, own, receipt };
+                PipelineRun { route, context, queueing, stores, collects, own, runs, receipt };
             // Pinned here, because the timeout would move it.
             let running = pin!(run.run(request));
             timeout_at(deadline.instant().into(), running).await
@@ -279,6 +285,7 @@ pub(crate) struct PipelineRun<'a> {
     collects: Collects,
     /// These lines.
     pub(crate) own: &'a mut Option<Arc<OwnLines>>,
+    pub(crate) runs: &'a RunCount,
     pub(crate) receipt: &'a mut Receipt,
 }
 

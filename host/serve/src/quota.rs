@@ -113,7 +113,7 @@ impl NamedTenant<'_> {
     }
 
     /// Count the rows of a request that came before `now` and was counted as one. `quota` is as in
-    /// [`count_request`](Self::count_request).
+    /// [`count_request`](Self::count_request). A refused request costs none of it.
     ///
     /// # Errors
     /// The tenant has fewer requests left than there are rows.
@@ -124,13 +124,15 @@ impl NamedTenant<'_> {
         quota: &mut Option<RequestQuota>,
     ) -> Result<(), QuotaError> {
         let own = &*self.tenant.quota;
+        if rows == 1 {
+            return Ok(());
+        }
+        // Taken again with the others, so that the time to wait is that for all of them.
+        own.requests.give_back(1);
         if let Some(limit) = self.tenant.limits.requests.filter(|limit| rows > limit.burst) {
             return Err(refused(own, QuotaError::TooManyAtOnce { limit, rows }));
         }
-        match rows.saturating_sub(1) {
-            0 => Ok(()),
-            more => self.take_requests(more, now, quota),
-        }
+        self.take_requests(rows, now, quota)
     }
 
     fn take_requests(
@@ -220,16 +222,23 @@ mod tests {
         let (limit, tenant) = (tenant.limits.requests.unwrap(), tenant.into());
         let caller = NamedTenant { name: &name, tenant: &tenant };
         let mut quota = None;
-        let too_many = caller.count_rows(5, now, &mut quota).unwrap_err();
-        assert_eq!(too_many, QuotaError::TooManyAtOnce { limit, rows: 5 });
-        caller.count_request(now, &mut quota).unwrap();
-        caller.count_rows(3, now, &mut quota).unwrap();
-        assert_eq!(quota.unwrap().left, 1);
-        caller.count_request(now, &mut quota).unwrap();
-        caller.count_rows(1, now, &mut quota).unwrap();
-        let refused = caller.count_rows(2, now, &mut quota).unwrap_err();
-        assert_eq!(refused, QuotaError::Requests { limit, after: SECOND / 4 });
-        assert_eq!(quota.unwrap().left, 0);
+        let mut ask = |rows: u64, now: Instant| -> Result<u64, QuotaError> {
+            caller.count_request(now, &mut quota)?;
+            caller.count_rows(rows, now, &mut quota)?;
+            Ok(quota.unwrap().left)
+        };
+        assert_eq!(ask(5, now), Err(QuotaError::TooManyAtOnce { limit, rows: 5 }));
+        assert_eq!(ask(3, now), Ok(1), "a refused request costs nothing");
+        for _ in 0..3 {
+            let after = SECOND / 2;
+            assert_eq!(ask(3, now), Err(QuotaError::Requests { limit, after }));
+        }
+        assert_eq!(ask(3, now + SECOND / 2), Ok(0));
+        assert_eq!(
+            ask(1, now + SECOND / 2),
+            Err(QuotaError::Requests { limit, after: SECOND / 4 })
+        );
+        assert_eq!(ask(1, now + 3 * SECOND / 4), Ok(0));
     }
 
     #[test]

@@ -2,11 +2,16 @@
 //! Their plugin calls and model runs wait for the permits of their tenant, as those of any requests
 //! do.
 //!
+//! All rows are one task: when their client leaves, their work is dropped at once, and the receipt
+//! has what they used. So short plugin calls take turns on one core; models and long plugin calls,
+//! which have threads of their own, run at the same time.
+//!
 //! The request has one receipt and counts once in a candidate's evaluation. Its rows are kept, and
 //! run by a shadow, one by one.
 //!
 //! Invariants: the receipt has all that the rows used, however the request ends. The first row that
-//! fails ends the others. Responses count against their tenant's budget while others are awaited.
+//! fails ends the others. What is kept of a row counts against the tenant's budget while others are
+//! awaited.
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use gristmill_core::{HeldBytes, Receipt};
@@ -17,20 +22,25 @@ use crate::evaluated::Evaluated;
 use crate::pipeline::{InferError, PipelineAnswer, Work};
 use crate::variant::Part;
 
+/// Maximum bytes of the lines that are kept for the trace of a request.
+const TRACED_BYTES_MAX: usize = 16 << 10;
+
 /// The answers of a pipeline to the rows of a request.
 pub struct RowsAnswer {
     /// The responses in the order of the rows, or the row that failed.
     pub outcome: Result<Vec<RowResponse>, FailedRow>,
-    /// The lines of the plugin calls of the rows that ended, as in [`PipelineAnswer`].
+    /// The lines of the row that failed, as in [`PipelineAnswer`]. If none failed and the request
+    /// is traced, the first lines of all rows.
     pub lines: Vec<Line>,
 }
 
-/// The response to a row.
+/// The postprocessor's response to a row, without its headers.
 pub struct RowResponse {
-    /// The postprocessor's response.
-    pub response: Response,
-    /// Its body counts until this is dropped.
-    pub held: HeldBytes,
+    /// The HTTP status.
+    pub status: u16,
+    /// The body, which counts until this is dropped.
+    pub body: Vec<u8>,
+    _held: HeldBytes,
 }
 
 /// A row that failed.
@@ -43,8 +53,11 @@ pub struct FailedRow {
 
 /// Run the rows of a client's request, which are all for the same pipeline.
 pub async fn run_rows(works: Vec<Work>, part: Option<Part>, receipt: &mut Receipt) -> RowsAnswer {
-    let mut lines = Vec::new();
-    let Some(first) = works.first() else { return RowsAnswer { outcome: Ok(Vec::new()), lines } };
+    let Some(first) = works.first() else {
+        return RowsAnswer { outcome: Ok(Vec::new()), lines: Vec::new() };
+    };
+    let held = first.route.quota.bytes.hold(0);
+    let mut traced = first.is_traced.then(|| TracedLines { lines: Vec::new(), held });
     let evaluated = Evaluated::begin(first, part, receipt);
     let mut responses: Vec<Option<RowResponse>> = works.iter().map(|_| None).collect();
     let mut receipts = RowReceipts::of(receipt, works.len());
@@ -56,19 +69,43 @@ pub async fn run_rows(works: Vec<Work>, part: Option<Part>, receipt: &mut Receip
         }
         loop {
             let Some((row, outcome, row_lines)) = running.next().await else { break None };
-            lines.extend(row_lines);
             match outcome {
                 Ok(response) => responses[row] = Some(response),
-                Err(error) => break Some(FailedRow { row, error }),
+                Err(error) => break Some((FailedRow { row, error }, row_lines)),
+            }
+            if let Some(traced) = &mut traced {
+                traced.keep(row_lines);
             }
         }
     };
     drop(receipts);
-    let outcome = match failed {
-        Some(failed) => Err(failed),
-        None => Ok(responses.into_iter().flatten().collect()),
-    };
-    RowsAnswer { outcome, lines }
+    match failed {
+        Some((failed, lines)) => RowsAnswer { outcome: Err(failed), lines },
+        None => RowsAnswer {
+            outcome: Ok(responses.into_iter().flatten().collect()),
+            lines: traced.map(|traced| traced.lines).unwrap_or_default(),
+        },
+    }
+}
+
+/// The first lines of the rows that ended, for a trace.
+struct TracedLines {
+    lines: Vec<Line>,
+    held: HeldBytes,
+}
+
+impl TracedLines {
+    /// Keep the lines for which there is room: no request fails because it is traced.
+    fn keep(&mut self, lines: Vec<Line>) {
+        for line in lines {
+            let bytes = line.bytes();
+            let is_over = self.held.bytes() + bytes > TRACED_BYTES_MAX;
+            if is_over || self.held.try_add(bytes).is_err() {
+                return;
+            }
+            self.lines.push(line);
+        }
+    }
 }
 
 async fn run_row(
@@ -79,9 +116,11 @@ async fn run_row(
 ) -> (usize, Result<RowResponse, InferError>, Vec<Line>) {
     let held = work.route.quota.bytes.hold(0);
     let PipelineAnswer { outcome, lines } = evaluated.run(work, receipt).await;
-    let counted = outcome.and_then(|response| {
-        held.try_add(response.body.len())?;
-        Ok(RowResponse { response, held })
+    // Its calls and its runs are kept until the request ends.
+    let spans = size_of_val(receipt.record().spans.as_slice());
+    let counted = outcome.and_then(|Response { status, body, .. }| {
+        held.try_add(body.capacity() + spans)?;
+        Ok(RowResponse { status, body, _held: held })
     });
     (row, counted, lines)
 }

@@ -2,6 +2,7 @@
 //! become requests for its plugins, and how their JSON answers become tensors.
 
 use gristmill_core::TensorInfo;
+use gristmill_sandbox::Pointers;
 
 /// The named inputs and outputs of a pipeline. The first dimension of each is rows; the others have
 /// fixed sizes.
@@ -11,6 +12,8 @@ pub struct Signature {
     pub inputs: Inputs,
     /// The outputs.
     pub outputs: Vec<NamedOutput>,
+    /// The places of their values in an answer, in their order.
+    pub pointers: Pointers,
 }
 
 /// The inputs of a pipeline. A row of them is a request.
@@ -47,7 +50,7 @@ pub struct MemberInput {
 pub struct NamedOutput {
     /// Its name, datatype and shape.
     pub info: TensorInfo,
-    /// The place of its value in the JSON answer (RFC 6901).
+    /// The place of its value in the JSON answer (RFC 6901), for messages.
     pub pointer: String,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Asked<'a> {
 pub(super) struct PipelineCall {
     pub(super) route: Arc<Route>,
     request_id: Arc<str>,
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
     queueing: Queueing,
     is_traced: bool,
 }

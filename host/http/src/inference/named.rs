@@ -2,18 +2,19 @@
 //! JSON answers become the outputs.
 //!
 //! `inputs` makes the requests, with `json_body` for bodies in JSON, and `outputs` the tensors;
-//! `row` names a row that fails. Either all rows are answered, or the first one that fails is the
-//! request's error.
+//! `row` names a row that fails, and `time` ends conversions at the deadline. Either all rows are
+//! answered, or the first one that fails is the request's error.
 
 mod inputs;
 mod json_body;
 mod outputs;
 mod row;
+mod time;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use gristmill_core::{Name, Stage};
+use gristmill_core::{ErrorCode, Name, Stage};
 use gristmill_oip::InferRequest;
 use gristmill_serve::{FailedRow, PIPELINE_VERSION, Part, RowsAnswer, run_rows};
 use gristmill_snapshot::Signature;
@@ -21,6 +22,7 @@ use gristmill_transport::{INLINE_BYTES_MAX, Problem};
 
 use self::inputs::Rows;
 use self::row::in_row;
+use self::time::TimeLeft;
 use super::Inference;
 use super::asked::{Asked, PipelineCall, Ran};
 use crate::plugin_error::problem_of;
@@ -49,10 +51,11 @@ impl Inference {
         let rows = Rows::of(&signature, std::mem::take(&mut request.inputs))?;
         let count = rows.count;
         asked.caller.tenant()?.count_rows(count as u64, Instant::now(), asked.quota)?;
+        let time = TimeLeft::of(asked.receipt.record().arrived, call.deadline);
         let bytes = rows.bytes();
         let (limit, inputs_budget) = (call.route.limits.body_bytes, budget.clone());
         let inputs_signature = signature.clone();
-        let make = move || rows.requests(&inputs_signature, limit, &inputs_budget);
+        let make = move || rows.requests(&inputs_signature, limit, &inputs_budget, time);
         let requests = self.inline_or_offloaded(bytes, tenant, make).await?;
         let works = requests.into_iter().map(|request| call.work(request)).collect();
         let RowsAnswer { outcome, lines } = run_rows(works, part, asked.receipt).await;
@@ -63,14 +66,18 @@ impl Inference {
             asked.context.lines = lines;
         }
         let responses = outcome?;
-        let bytes = responses.iter().map(|row| row.response.body.len()).sum();
+        // Each output is another way through the answers.
+        let bytes: usize = responses.iter().map(|row| row.body.len()).sum();
+        let bytes = bytes.saturating_mul(signature.outputs.len());
         let wanted = wanted(&signature, request);
         let outputs_signature = signature.clone();
-        let make = move || outputs::outputs(&outputs_signature, &wanted, responses, &budget);
+        let make = move || outputs::outputs(&outputs_signature, &wanted, &responses, &budget, time);
         let outputs = self.inline_or_offloaded(bytes, tenant, make).await;
         let outputs = outputs.inspect_err(|problem| {
-            let plugin = call.route.program.source_of(Stage::Post).plugin.as_str();
-            tracing::warn!(plugin, error = problem.detail, "request failed");
+            if problem.code == ErrorCode::PluginInvalidOutput {
+                let plugin = call.route.program.source_of(Stage::Post).plugin.as_str();
+                tracing::warn!(plugin, error = problem.detail, "request failed");
+            }
         })?;
         Ok(Ran { version: PIPELINE_VERSION, outputs })
     }

@@ -60,17 +60,17 @@ fn pipeline_body(request: &InferRequest) -> Result<(&Input, Bytes), Problem> {
 ///
 /// # Errors
 /// The answer has an error status.
-pub(super) fn check_status(response: &Response) -> Result<(), Problem> {
-    if response.status >= 400 {
-        let code = match response.status {
+pub(super) fn check_status(status: u16, body: &[u8]) -> Result<(), Problem> {
+    if status >= 400 {
+        let code = match status {
             ..500 => ErrorCode::InvalidRequest,
             _ => ErrorCode::PluginFailed,
         };
         if code == ErrorCode::PluginFailed {
-            tracing::warn!(status = response.status, "the pipeline answered with an error");
+            tracing::warn!(status, "the pipeline answered with an error");
         }
-        let text = String::from_utf8_lossy(&response.body);
-        let detail = format!("the pipeline answered with status {}: {text}", response.status);
+        let text = String::from_utf8_lossy(body);
+        let detail = format!("the pipeline answered with status {status}: {text}");
         return Err(Problem::new(code, detail));
     }
     Ok(())
@@ -81,7 +81,7 @@ pub(super) fn check_status(response: &Response) -> Result<(), Problem> {
 /// # Errors
 /// The answer has an error status.
 pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
-    check_status(&response)?;
+    check_status(response.status, &response.body)?;
     let data = from_texts(&[&response.body]);
     Ok(Output {
         name: RESPONSE.into(),

@@ -21,7 +21,8 @@ use crate::model_runs::{
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/models@0.3.0"];
 
-/// Maximum runs of one call.
+/// Maximum runs of one request. If it has several rows, their calls share them: each run is in the
+/// one record of the request.
 const RUNS_MAX: usize = 4096;
 
 /// Maximum runs side by side.
@@ -59,13 +60,12 @@ impl<S: Send> wit::Host for CallState<S> {
             let (limit, runs) = (RUNS_AT_ONCE_MAX, runs.len());
             return Err(Limited::Call(CallLimit::RunsAtOnce { limit, runs }).into());
         }
-        let Some(models) = &mut self.models else {
+        let Some(models) = &self.models else {
             let why = "only a handler runs models: this call is not that of `handle`";
             let refused = || Err(wit::InferError::NotGranted(why.into()));
             return Ok(runs.iter().map(|_| refused()).collect());
         };
-        models.count += runs.len();
-        if models.count > RUNS_MAX {
+        if models.runs.count(runs.len()) > RUNS_MAX {
             return Err(Limited::Call(CallLimit::Runs(RUNS_MAX)).into());
         }
         let inputs = runs.iter().flat_map(|run| &run.inputs);

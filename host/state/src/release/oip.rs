@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 
 use gristmill_core::{Dtype, TensorInfo};
+use gristmill_sandbox::{POINTER_NAMES_MAX, Pointers};
 use gristmill_snapshot::{BodyInput, Inputs, MemberInput, NamedOutput, Signature};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::release::document::Document;
+use crate::release::document::{Document, whole_of};
 use crate::release::expectation::is_pointer;
 
 /// Maximum inputs, and maximum outputs.
@@ -207,7 +208,12 @@ impl OipSpec {
             info: info(&output.name, output.datatype, &output.dims),
             pointer: output.pointer.clone(),
         };
-        Signature { inputs, outputs: self.outputs.iter().map(output).collect() }
+        let pointers: Vec<_> = self.outputs.iter().map(|output| &*output.pointer).collect();
+        Signature {
+            inputs,
+            outputs: self.outputs.iter().map(output).collect(),
+            pointers: Pointers::of(&pointers),
+        }
     }
 }
 
@@ -242,6 +248,11 @@ impl OipOutput {
             let text = format!(" is {wrong:?}: must be a JSON pointer, as /prediction");
             document.fault("pointer", text);
         }
+        let names = pointer.as_ref().map_or(0, |pointer| pointer.matches('/').count());
+        if names > POINTER_NAMES_MAX {
+            let text = format!(" has {names} names: the limit is {POINTER_NAMES_MAX}");
+            document.fault("pointer", text);
+        }
         Some(Self { name: name?, datatype: datatype?, dims, pointer: pointer? })
     }
 }
@@ -272,7 +283,7 @@ fn short_text(document: &mut Document, key: &'static str) -> Option<String> {
 
 fn read_dims(document: &mut Document) -> Option<Vec<u32>> {
     let dims = document.list("dims", |size| {
-        let size = size.as_u64().and_then(|size| u32::try_from(size).ok());
+        let size = whole_of(size).and_then(|size| u32::try_from(size).ok());
         let wrong = || " must be a whole number from 1 on: the rows are not among them".to_owned();
         size.filter(|size| *size > 0).ok_or_else(wrong)
     })?;

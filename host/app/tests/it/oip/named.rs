@@ -241,6 +241,10 @@ fn several_inputs_become_a_json_object() {
     other["inputs"][2] = image(json!([1, 1]), json!([photo(1)]));
     let named = ["input \"IMAGE\" has 1 rows, and input \"TURN\" has 2"];
     post(&server, "members", &other).refused_by_protocol(400, &named);
+    let mut parameter = whole.clone();
+    parameter["inputs"][2]["parameters"] = json!({ "query": "size=3" });
+    let named = ["input \"IMAGE\" has the parameter \"query\", which is for an input that is"];
+    post(&server, "members", &parameter).refused_by_protocol(400, &named);
     let mut missing = whole;
     missing["inputs"].as_array_mut().unwrap().remove(0);
     post(&server, "members", &missing).refused_by_protocol(400, &["input \"COUNT\" is missing"]);

@@ -11,10 +11,11 @@ use gristmill_oip::{Input, PipelineParameters};
 use gristmill_sandbox::{Request, base64_bytes_max, decode_base64};
 use gristmill_serve::edge::{media_type, query};
 use gristmill_snapshot::{BodyInput, Inputs, MemberInput, Signature, row_dims};
-use gristmill_transport::{Problem, body};
+use gristmill_transport::Problem;
 
 use super::json_body::JsonBody;
 use super::row::in_row;
+use super::time::TimeLeft;
 
 /// The inputs of a request, in the order of the signature.
 pub(super) struct Rows {
@@ -43,6 +44,9 @@ impl Rows {
                 return Err(invalid(format!("input {name:?} is given twice")));
             }
             check(&input, known[at])?;
+            if matches!(signature.inputs, Inputs::Members(_)) {
+                check_parameters(&input)?;
+            }
             ordered[at] = Some(input);
         }
         if let Some(at) = ordered.iter().position(Option::is_none) {
@@ -77,15 +81,17 @@ impl Rows {
     /// The request of each row, with a body of at most `limit` bytes.
     ///
     /// # Errors
-    /// An element cannot be read, a body is too long, or the budget has no room for it.
+    /// An element cannot be read, a body is too long, the budget has no room for it, or the time is
+    /// over.
     pub(super) fn requests(
         self,
         signature: &Signature,
         limit: usize,
         budget: &Arc<ByteBudget>,
+        time: TimeLeft,
     ) -> Result<Vec<Request>, Problem> {
         match (&signature.inputs, &self.inputs[..]) {
-            (Inputs::Body(form), [input]) => bodies(form, input, limit, budget),
+            (Inputs::Body(form), [input]) => bodies(form, input, limit, budget, time),
             (Inputs::Body(_), _) => Err(invalid("the pipeline has one input".into())),
             (Inputs::Members(forms), inputs) => {
                 let members = forms.iter().zip(inputs);
@@ -94,6 +100,7 @@ impl Rows {
                     .collect::<Result<_, _>>()?;
                 let mut requests = Vec::with_capacity(self.count);
                 for row in 0..self.count {
+                    time.check()?;
                     let body = json_body(&mut members, JsonBody::new(limit, budget));
                     requests.push(Request {
                         content_type: Some("application/json".into()),
@@ -134,12 +141,27 @@ fn check(input: &Input, info: &TensorInfo) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Check that an input that is a value of a JSON object has no parameters of a body.
+fn check_parameters(input: &Input) -> Result<(), Problem> {
+    let PipelineParameters { content_type, query } = &input.parameters;
+    let given = [("content_type", content_type.is_some()), ("query", query.is_some())];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((parameter, _)) => Err(invalid(format!(
+            "input {:?} has the parameter {parameter:?}, which is for an input that is the body: \
+             this one becomes a value of a JSON object; leave the parameter out",
+            input.name
+        ))),
+    }
+}
+
 /// The requests whose bodies are the elements of one input.
 fn bodies(
     form: &BodyInput,
     input: &Input,
     limit: usize,
     budget: &Arc<ByteBudget>,
+    time: TimeLeft,
 ) -> Result<Vec<Request>, Problem> {
     let PipelineParameters { content_type, query: parameters } = &input.parameters;
     let content_type = content_type.as_deref().or(form.content_type.as_deref()).map(media_type);
@@ -148,6 +170,7 @@ fn bodies(
     let count = texts.len();
     let mut requests = Vec::with_capacity(count);
     for (row, text) in texts.into_iter().enumerate() {
+        time.check()?;
         let body = match form.is_base64 {
             true => decoded(name, &text, budget).map_err(|error| in_row(error, row, count))?,
             false => text,
@@ -169,10 +192,14 @@ fn bodies(
 fn decoded(name: &str, text: &[u8], budget: &Arc<ByteBudget>) -> Result<Bytes, Problem> {
     let wrong = |why: &str| invalid(format!("input {name:?}: {why}"));
     let text = std::str::from_utf8(text).map_err(|_| wrong("it is not a text in base64"))?;
-    let held = body::try_reserved(base64_bytes_max(text.len()), budget)?;
+    let (held, most) = (budget.hold(0), base64_bytes_max(text.len()));
+    held.try_add(most)?;
     let Ok(decoded) = decode_base64(text, || Ok::<_, Infallible>(()));
-    let bytes = decoded.map_err(|why| wrong(&why))?;
-    Ok(body::with_held(bytes.into(), held))
+    let mut bytes = decoded.map_err(|why| wrong(&why))?;
+    // White space made room that nothing fills.
+    bytes.shrink_to_fit();
+    held.give_back(most - bytes.len());
+    Ok(held.attach_to(bytes.into()))
 }
 
 /// An input that is a value of a JSON object. It is read row by row.
@@ -258,4 +285,21 @@ fn json_body(members: &mut [Member<'_>], mut out: JsonBody) -> Result<Bytes, Pro
     }
     out.push(b"}")?;
     Ok(out.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_base64_leaves_out_takes_no_memory() {
+        let budget = ByteBudget::new(1 << 20);
+        let text = format!("{}TQ==", " ".repeat(100_000));
+        let body = decoded("A", text.as_bytes(), &budget).unwrap();
+        assert_eq!((&body[..], budget.held()), (&b"M"[..], 1));
+        drop(body);
+        assert_eq!(budget.held(), 0);
+        let refused = decoded("A", " ".repeat(2 << 20).as_bytes(), &budget).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::TenantBusy);
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, Dtype, ErrorCode, HeldBytes};
-use gristmill_transport::{Problem, body};
+use gristmill_transport::Problem;
 use serde::Serialize;
 
 /// The memory that is taken first.
@@ -124,7 +124,7 @@ impl JsonBody {
     /// The document, which counts until it is dropped.
     pub(super) fn into_bytes(self) -> Bytes {
         let Self { bytes, held, .. } = self;
-        body::with_held(bytes.into(), Some(held))
+        held.attach_to(bytes.into())
     }
 
     /// A value as JSON, in the memory for single values.

@@ -1,11 +1,13 @@
-//! Finding the value at a JSON Pointer (RFC 6901).
+//! Finding the values at JSON Pointers (RFC 6901).
 //!
 //! The whole document is read, so that a client with a broken one is told so. What is not on the
-//! way to the value is skipped: of its texts and numbers only the ends are looked for. Refuses to
-//! know calls and limits.
+//! way to a value is skipped: of its texts and numbers only the ends are looked for. Several
+//! pointers are followed at once; a part is read again only if a pointer ends there and another one
+//! leads on. Refuses to know calls and limits.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+use std::slice;
 
 use gristmill_core::NotJson;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -13,29 +15,69 @@ use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 /// Maximum names in a pointer. serde_json reads 127 levels.
-const DEPTH_MAX: usize = 100;
+pub const POINTER_NAMES_MAX: usize = 100;
 
 /// The characters of a name that a message shows.
 const SHOWN_MAX: usize = 60;
 
-/// The names on the way to a value.
+/// The names on the way to a value, and the place of the value among those that are looked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Way<'a> {
+    names: Vec<Cow<'a, str>>,
+    place: usize,
+}
+
+/// A pointer that was read.
 #[derive(Debug)]
-pub(super) struct Pointer<'a>(Vec<Cow<'a, str>>);
+pub(super) struct Pointer<'a>(Way<'a>);
+
+/// Pointers that are followed together in each document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointers {
+    /// Sorted, so that those with the same first names stand together.
+    ways: Vec<Way<'static>>,
+    count: usize,
+}
 
 impl<'a> Pointer<'a> {
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         if text.is_empty() {
-            return Ok(Self(Vec::new()));
+            return Ok(Self(Way { names: Vec::new(), place: 0 }));
         }
         let Some(names) = text.strip_prefix('/') else {
             let shown = Shown(text);
             return Err(format!("the JSON Pointer {shown:?} does not begin with /, as /instances"));
         };
-        let names: Vec<_> = names.split('/').take(DEPTH_MAX + 1).map(unescaped).collect();
-        if names.len() > DEPTH_MAX {
-            return Err(format!("a JSON Pointer has more than {DEPTH_MAX} names"));
+        let names: Vec<_> = names.split('/').take(POINTER_NAMES_MAX + 1).map(unescaped).collect();
+        if names.len() > POINTER_NAMES_MAX {
+            return Err(format!("a JSON Pointer has more than {POINTER_NAMES_MAX} names"));
         }
-        Ok(Self(names))
+        Ok(Self(Way { names, place: 0 }))
+    }
+}
+
+impl Pointers {
+    /// These pointers. A text that is no pointer leads nowhere.
+    pub fn of(texts: &[&str]) -> Self {
+        let way = |(place, text): (usize, &&str)| {
+            let Pointer(Way { names, .. }) = Pointer::parse(text).ok()?;
+            let names = names.into_iter().map(|name| Cow::Owned(name.into_owned()));
+            Some(Way { names: names.collect(), place })
+        };
+        let mut ways: Vec<_> = texts.iter().enumerate().filter_map(way).collect();
+        ways.sort();
+        Self { ways, count: texts.len() }
+    }
+
+    /// The value at each pointer, as it stands in the document, in the order of the pointers. None
+    /// where there is no value.
+    ///
+    /// # Errors
+    /// The document cannot be read.
+    pub fn values<'de>(&self, document: &'de [u8]) -> Result<Vec<Option<&'de RawValue>>, String> {
+        let mut found = vec![None; self.count];
+        read(document, &self.ways, &mut found)?;
+        Ok(found)
     }
 }
 
@@ -46,23 +88,26 @@ fn unescaped(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The value at a pointer, as it stands in the document. None if there is no value.
-///
-/// # Errors
-/// The pointer or the document cannot be read.
-pub fn value_at<'de>(document: &'de [u8], pointer: &str) -> Result<Option<&'de RawValue>, String> {
-    find(document, &Pointer::parse(pointer)?)
-}
-
 /// The value that the pointer leads to, as it stands in the document. None if there is no value.
 pub(super) fn find<'de>(
     document: &'de [u8],
-    pointer: &Pointer<'_>,
+    Pointer(way): &Pointer<'_>,
 ) -> Result<Option<&'de RawValue>, String> {
+    let mut found = [None];
+    read(document, slice::from_ref(way), &mut found)?;
+    let [found] = found;
+    Ok(found)
+}
+
+/// Read the document, and put what the ways lead to in its places.
+fn read<'de>(
+    document: &'de [u8],
+    ways: &[Way<'_>],
+    found: &mut [Option<&'de RawValue>],
+) -> Result<(), String> {
     let mut reader = Deserializer::from_slice(document);
-    let found = At(&pointer.0).deserialize(&mut reader);
-    let found = found.and_then(|found| reader.end().map(|()| found));
-    found.map_err(|error| match document {
+    let read = At { ways, depth: 0, found }.deserialize(&mut reader);
+    read.and_then(|()| reader.end()).map_err(|error| match document {
         [] => "the body is empty".into(),
         _ => fault(document, &error),
     })
@@ -78,115 +123,153 @@ fn fault(document: &[u8], error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads a value and finds the one that these names lead to.
-struct At<'a>(&'a [Cow<'a, str>]);
+/// Reads a value to which the first `depth` names of all these ways lead.
+struct At<'a, 'de> {
+    ways: &'a [Way<'a>],
+    depth: usize,
+    found: &'a mut [Option<&'de RawValue>],
+}
 
-impl<'de> DeserializeSeed<'de> for At<'_> {
-    type Value = Option<&'de RawValue>;
+impl<'de> DeserializeSeed<'de> for At<'_, 'de> {
+    type Value = ();
 
-    fn deserialize<D: serde::Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> Result<Self::Value, D::Error> {
-        match self.0 {
-            [] => serde::Deserialize::deserialize(deserializer).map(Some),
-            [name, rest @ ..] => deserializer.deserialize_any(Step { name, rest }),
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let Self { ways, depth, found } = self;
+        // The shortest come first.
+        let (here, onward) = ways.split_at(ways.partition_point(|way| way.names.len() == depth));
+        if here.is_empty() {
+            return deserializer.deserialize_any(Step { ways: onward, depth, found });
         }
+        let value: &'de RawValue = serde::Deserialize::deserialize(deserializer)?;
+        for way in here {
+            found[way.place] = Some(value);
+        }
+        if onward.is_empty() || !value.get().starts_with(['[', '{']) {
+            return Ok(());
+        }
+        let mut reader = Deserializer::from_str(value.get());
+        let step = Step { ways: onward, depth, found };
+        serde::Deserializer::deserialize_any(&mut reader, step).map_err(D::Error::custom)
     }
 }
 
-/// Reads a list or an object, and finds what `rest` leads to in its value called `name`.
-struct Step<'a> {
-    name: &'a str,
-    rest: &'a [Cow<'a, str>],
+/// Reads a list or an object, and finds what the ways lead to in its values.
+struct Step<'a, 'de> {
+    ways: &'a [Way<'a>],
+    depth: usize,
+    found: &'a mut [Option<&'de RawValue>],
 }
 
-impl<'de> Visitor<'de> for Step<'_> {
-    type Value = Option<&'de RawValue>;
+impl<'de> Visitor<'de> for Step<'_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(is_this) = map.next_key_seed(IsName(self.name))? {
-            if is_this {
-                found = map.next_value_seed(At(self.rest))?;
-            } else {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { ways, depth, found } = self;
+        while let Some(through) = map.next_key_seed(Through { ways, depth })? {
+            if through.is_empty() {
                 map.next_value::<IgnoredAny>()?;
+                continue;
             }
+            // The last of equal names counts.
+            for way in through {
+                found[way.place] = None;
+            }
+            map.next_value_seed(At { ways: through, depth: depth + 1, found: &mut *found })?;
         }
-        Ok(found)
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        // RFC 6901: no leading zeros.
-        let index = match self.name {
-            "0" => Some(0),
-            name if name.starts_with(|first: char| matches!(first, '1'..='9')) => {
-                name.parse::<usize>().ok()
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let Self { ways, depth, found } = self;
+        let groups = ways.chunk_by(|way, next| way.names[depth] == next.names[depth]);
+        let indexed = groups.filter_map(|group| Some((index_of(&group[0].names[depth])?, group)));
+        let mut indexed: Vec<_> = indexed.collect();
+        indexed.sort_unstable_by_key(|(index, _)| *index);
+        let mut at = 0;
+        for (index, through) in indexed {
+            while at < index {
+                if seq.next_element::<IgnoredAny>()?.is_none() {
+                    return Ok(());
+                }
+                at += 1;
             }
-            _ => None,
-        };
-        for at in 0_usize.. {
-            if Some(at) == index {
-                let Some(found) = seq.next_element_seed(At(self.rest))? else { return Ok(None) };
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                return Ok(found);
+            let next = At { ways: through, depth: depth + 1, found: &mut *found };
+            if seq.next_element_seed(next)?.is_none() {
+                return Ok(());
             }
-            if seq.next_element::<IgnoredAny>()?.is_none() {
-                break;
-            }
+            at += 1;
         }
-        Ok(None)
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
     }
 }
 
-/// Whether a name is this one.
-struct IsName<'a>(&'a str);
+/// The index that a name is. RFC 6901: no leading zeros.
+fn index_of(name: &str) -> Option<usize> {
+    match name {
+        "0" => Some(0),
+        name if name.starts_with(|first: char| matches!(first, '1'..='9')) => name.parse().ok(),
+        _ => None,
+    }
+}
 
-impl<'de> DeserializeSeed<'de> for IsName<'_> {
-    type Value = bool;
+/// Reads a name, and finds the ways that go through its value.
+struct Through<'a> {
+    ways: &'a [Way<'a>],
+    depth: usize,
+}
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+impl<'a, 'de> DeserializeSeed<'de> for Through<'a> {
+    type Value = &'a [Way<'a>];
+
+    fn deserialize<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for IsName<'_> {
-    type Value = bool;
+impl<'a> Visitor<'_> for Through<'a> {
+    type Value = &'a [Way<'a>];
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
+    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+        let Self { ways, depth } = self;
+        let (_, rest) = ways.split_at(ways.partition_point(|way| *way.names[depth] < *name));
+        let (through, _) = rest.split_at(rest.partition_point(|way| way.names[depth] == name));
+        Ok(through)
     }
 }
 
@@ -249,80 +332,4 @@ pub(super) fn kind(value: &str) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(document: &str, pointer: &str) -> Result<Option<String>, String> {
-        let found = find(document.as_bytes(), &Pointer::parse(pointer)?)?;
-        Ok(found.map(|found| found.get().to_owned()))
-    }
-
-    /// The document and the pointers of RFC 6901, section 5.
-    #[test]
-    fn the_examples_of_the_rfc_are_found() {
-        let document = r#"{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,
-            "k\"l":6," ":7,"m~n":8}"#;
-        for (pointer, value) in [
-            ("/foo", r#"["bar","baz"]"#),
-            ("/foo/0", r#""bar""#),
-            ("/", "0"),
-            ("/a~1b", "1"),
-            ("/c%d", "2"),
-            ("/e^f", "3"),
-            ("/g|h", "4"),
-            ("/i\\j", "5"),
-            ("/k\"l", "6"),
-            ("/ ", "7"),
-            ("/m~0n", "8"),
-        ] {
-            assert_eq!(at(document, pointer).unwrap().as_deref(), Some(value), "{pointer}");
-        }
-        assert_eq!(at(document, "").unwrap().as_deref(), Some(document));
-    }
-
-    #[test]
-    fn where_nothing_is_nothing_is_found() {
-        for pointer in ["/b", "/a/2", "/a/-", "/a/00", "/a/x", "/a/0/x", "/n/0", "/t/0", "/o/0"] {
-            let document = r#"{"a":[1,-2.5],"n":null,"t":"text","o":true}"#;
-            assert_eq!(at(document, pointer).unwrap(), None, "{pointer}");
-        }
-    }
-
-    #[test]
-    fn the_last_of_equal_names_counts() {
-        assert_eq!(at(r#"{"a":{"b":1},"a":{"b":2}}"#, "/a/b").unwrap().as_deref(), Some("2"));
-        assert_eq!(at(r#"{"a":{"b":1},"a":7}"#, "/a/b").unwrap(), None);
-    }
-
-    #[test]
-    fn a_document_is_read_to_its_end() {
-        for broken in ["", "[1", r#"{"a":1"#, r#"{"a":1}x"#, r#"{"a":1,}"#, "nul", "[NaN]"] {
-            assert!(at(broken, "/a").is_err(), "{broken}");
-        }
-        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-        assert_eq!(at(&format!(r#"{{"b":{deep},"a":1}}"#), "/a").unwrap().as_deref(), Some("1"));
-    }
-
-    #[test]
-    fn a_document_that_is_not_json_is_told_what_to_do() {
-        let error = at("{\"a\":\n[1.5, -Infinity]}", "/b").unwrap_err();
-        let expected =
-            "-Infinity at line 2 column 8 is not JSON: send null, or a text, in its place";
-        assert_eq!(error, expected);
-        let error = at("\u{feff}{}", "").unwrap_err();
-        assert_eq!(error, "it begins with a byte order mark: send UTF-8 without one");
-        let error = find(b"\xff\xfe{\0", &Pointer(Vec::new())).unwrap_err();
-        assert_eq!(error, "it is UTF-16: send UTF-8");
-        // A text that is cut short.
-        assert!(at("[\"NaN", "").unwrap_err().starts_with("EOF"));
-    }
-
-    #[test]
-    fn a_pointer_that_is_none_is_refused() {
-        let error = at("{}", "instances").unwrap_err();
-        let text = r#"the JSON Pointer "instances" does not begin with /, as /instances"#;
-        assert_eq!(error, text);
-        assert!(at("{}", &"/a".repeat(101)).is_err());
-        assert!(at("{}", &"/a".repeat(100)).is_ok());
-    }
-}
+mod tests;

@@ -34,7 +34,7 @@ fn a_document_reads_as_it_was_written() {
     let spec = read(full.clone()).unwrap();
     assert_eq!(serde_json::to_value(&spec).unwrap(), full);
     assert_eq!(serde_json::from_value::<OipSpec>(full).unwrap(), spec);
-    let Signature { inputs, outputs } = spec.signature();
+    let Signature { inputs, outputs, .. } = spec.signature();
     let Inputs::Members(inputs) = inputs else { panic!("{inputs:?}") };
     assert_eq!(inputs[0].key, "image/small");
     assert_eq!(inputs[1].info.signed_dims(), [-1, 2, 3]);
@@ -127,4 +127,20 @@ fn inputs_fit_together() {
     let many: Value = (0..17).map(|at| member(&format!("A{at}"), &format!("/{at}"))).collect();
     assert_eq!(faults(many), ["oip.inputs has 17: must be 1 to 16"]);
     assert_eq!(read(json!({ "inputs": [text("A")] })).unwrap_err(), ["oip.outputs is missing"]);
+}
+
+#[test]
+fn a_pointer_that_the_data_plane_would_not_follow_is_refused() {
+    let oip = |names: usize| {
+        let pointer = "/a".repeat(names);
+        let output = json!({ "name": "A", "datatype": "FP32", "dims": [2.0], "pointer": pointer });
+        json!({ "inputs": [{ "name": "A", "datatype": "BYTES" }], "outputs": [output] })
+    };
+    let signature = read(oip(100)).unwrap().signature();
+    assert_eq!(row_dims(&signature.outputs[0].info), [2]);
+    let answer = r#"{"a":"#.repeat(100) + "7" + &"}".repeat(100);
+    let values = signature.pointers.values(answer.as_bytes()).unwrap();
+    assert_eq!(values[0].unwrap().get(), "7");
+    let refused = read(oip(101)).unwrap_err();
+    assert_eq!(refused, ["oip.outputs[0].pointer has 101 names: the limit is 100"]);
 }

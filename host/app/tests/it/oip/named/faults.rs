@@ -5,7 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::{digits, elements, image, photo, post, rows, server};
+use crate::support::client::TestAnswer;
 use crate::support::deploy::processor;
+use crate::support::server::Server;
 
 #[test]
 fn requests_that_do_not_fit_are_refused_by_name() {
@@ -58,6 +60,37 @@ fn requests_that_do_not_fit_are_refused_by_name() {
     post(&server, "small", &rows(&["", &long])).refused_by_protocol(413, &named);
 }
 
+/// A pipeline around `hostile` that takes deeds.
+fn hostile() -> Value {
+    let mut hostile = processor("hostile", json!({}));
+    hostile["oip"] = json!({
+        "inputs": [{ "name": "DEED", "datatype": "BYTES", "content_type": "text/plain" }],
+        "outputs": [{ "name": "TEXT", "datatype": "BYTES", "pointer": "/text" }],
+    });
+    hostile
+}
+
+/// A request for the pipeline `deeds` with these rows.
+fn post_deeds(server: &Server, deeds: &[&str]) -> TestAnswer {
+    let shape = [deeds.len(), 1];
+    let input = json!({ "name": "DEED", "datatype": "BYTES", "shape": shape, "data": deeds });
+    post(server, "deeds", &json!({ "inputs": [input] }))
+}
+
+#[test]
+fn with_debug_a_client_sees_the_lines_of_the_row_that_failed() {
+    let server = server();
+    server.hostile("acme");
+    let mut debug = hostile();
+    debug["debug"] = json!(true);
+    server.pipeline("acme", "deeds", &debug);
+    // The first row logs a line and ends long before the other one is stopped.
+    let answer = post_deeds(&server, &["do=log-line", "do=loop"]);
+    answer.refused_by_protocol(504, &["row 1: pre: "]);
+    let document: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(document["plugin_error"]["lines"], json!([]), "{document}");
+}
+
 #[test]
 fn the_first_row_that_fails_is_the_answer_and_is_named() {
     let server = server();
@@ -66,17 +99,8 @@ fn the_first_row_that_fails_is_the_answer_and_is_named() {
     answer.refused_by_protocol(415, &["row 1: "]);
     // A row that traps is contained, and so is one that answers something else than JSON.
     server.hostile("acme");
-    let mut hostile = processor("hostile", json!({}));
-    hostile["oip"] = json!({
-        "inputs": [{ "name": "DEED", "datatype": "BYTES", "content_type": "text/plain" }],
-        "outputs": [{ "name": "TEXT", "datatype": "BYTES", "pointer": "/text" }],
-    });
-    server.pipeline("acme", "deeds", &hostile);
-    let deeds = |deeds: &[&str]| {
-        let shape = [deeds.len(), 1];
-        let input = json!({ "name": "DEED", "datatype": "BYTES", "shape": shape, "data": deeds });
-        post(&server, "deeds", &json!({ "inputs": [input] }))
-    };
+    server.pipeline("acme", "deeds", &hostile());
+    let deeds = |deeds: &[&str]| post_deeds(&server, deeds);
     deeds(&["do=panic"]).refused_by_protocol(500, &["pre: "]);
     let trapped = deeds(&["do=loop", "do=panic"]);
     trapped.refused_by_protocol(500, &["row 1: pre: "]);
