@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{BufferPool, Model, ModelInfo, Padding, TensorInfo};
+use gristmill_core::{BufferPool, Model, ModelInfo, Padding, PaddingFault, TensorInfo};
 
 use crate::certificate::{Certificate, Certified, PaddingProof, RowProof};
 use crate::error::{LibraryError, LoadError, ProviderError, ProviderFailure};
@@ -23,6 +23,10 @@ use crate::warm_up::WarmUp;
 /// By how much more a GPU rounds numbers of 32 bits: it multiplies them with 10 bits of fraction
 /// (TF32), and in another order for each size of batches.
 const GPU_SLACK: f64 = 50.0;
+
+/// The reason of a proof of padding that was not made.
+const NO_PADDING_END: &str =
+    "the trial of padding needed more time or memory than a child process may take";
 
 /// The backends of this process.
 pub struct Backends {
@@ -109,9 +113,9 @@ impl Backends {
     ///
     /// # Errors
     /// [`LoadError::NoModel`], [`LoadError::ExternalData`], [`LoadError::Package`] or
-    /// [`LoadError::TooLarge`] if the file is not a usable model; [`LoadError::Padding`] if its
-    /// inputs cannot be padded as the options say; [`LoadError::Unusable`] if no provider can run
-    /// it; [`LoadError::OutOfMemory`] if one of these runs goes over the memory limit.
+    /// [`LoadError::TooLarge`] if the file is not a usable model; [`LoadError::Unusable`] if no
+    /// provider can run it; [`LoadError::OutOfMemory`] if one of these runs goes over the memory
+    /// limit. If its inputs cannot be padded as the options say, it is loaded without padding.
     pub fn load<'a>(
         &self,
         file: impl Into<ModelFile<'a>>,
@@ -153,16 +157,7 @@ impl Backends {
                 Batching::Declared => true,
             };
         }
-        let (mut padding, mut padding_proofs) = (Padding::default(), Vec::new());
-        if info.forms_batches && !options.padding.is_none() {
-            padding = options.padding.resolve(&info)?;
-            for on in &mut chain {
-                padding_proofs.push(self.padding_proof(on, &info, (options, proof), &padding)?);
-            }
-            if padding_proofs.iter().any(|proof| proof.undecided.is_some()) {
-                padding = Padding::default();
-            }
-        }
+        let (padding, padding_proofs) = self.padding(&mut chain, &info, options, proof);
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>], sessions: &[usize]| {
             let sizes = options.warm_up_sizes(sessions);
             let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &sizes };
@@ -220,25 +215,47 @@ impl Backends {
         }
     }
 
-    /// Whether a loaded model's rows may be padded: the proof of the child, or one that is made
-    /// now.
-    fn padding_proof(
+    /// How a loaded model's rows are padded, with a proof for each provider: that of the child, or
+    /// one that is made now. A trial on a GPU refutes nothing, because the next one may end
+    /// otherwise.
+    fn padding(
         &self,
-        (kind, instances, _): &mut OnProvider,
+        chain: &mut [OnProvider],
         info: &ModelInfo,
-        (options, proof): (&LoadOptions, &RowProof),
-        padding: &Padding,
-    ) -> Result<PaddingProof, LoadError> {
-        let kind = *kind;
-        if let Some(made) = proof.padding.iter().find(|made| made.provider == kind) {
-            return Ok(made.clone());
+        options: &LoadOptions,
+        proof: &RowProof,
+    ) -> (Padding, Vec<PaddingProof>) {
+        if options.padding.is_none() {
+            return (Padding::default(), Vec::new());
         }
-        match instances.first_mut().filter(|_| kind.is_gpu()) {
-            Some(model) => {
-                let trial = self.trial(kind, model.as_mut(), info, options.trial_time);
-                Ok(trial.run_padded(kind, padding)?)
+        let padding = match options.padding.resolve(info) {
+            Ok(padding) if info.forms_batches => padding,
+            Ok(_) => return (Padding::default(), Vec::new()),
+            Err(fault) => {
+                let refuted = |(kind, ..): &OnProvider| PaddingProof::refuted(*kind, &fault);
+                return (Padding::default(), chain.iter().map(refuted).collect());
             }
-            None => Ok(PaddingProof::undecided(kind, "it was not tried")),
+        };
+        let proof_on = |(kind, instances, _): &mut OnProvider| {
+            let kind = *kind;
+            if let Some(made) = proof.padding.iter().find(|made| made.provider == kind) {
+                return made.clone();
+            }
+            match instances.first_mut().filter(|_| kind.is_gpu()) {
+                Some(model) => {
+                    let trial = self.trial(kind, model.as_mut(), info, options.trial_time);
+                    let undecided =
+                        |fault: PaddingFault| PaddingProof::undecided(kind, fault.to_string());
+                    trial.run_padded(kind, &padding).unwrap_or_else(undecided)
+                }
+                // A child ended in its trial, and another one left it out.
+                None => PaddingProof::undecided(kind, NO_PADDING_END),
+            }
+        };
+        let proofs: Vec<_> = chain.iter_mut().map(proof_on).collect();
+        match proofs.iter().all(|proof| proof.reason.is_none()) {
+            true => (padding, proofs),
+            false => (Padding::default(), proofs),
         }
     }
 

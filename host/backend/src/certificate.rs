@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gristmill_core::PaddingFault;
 use serde::{Deserialize, Serialize};
 
 use crate::options::ProviderKind;
@@ -39,8 +40,7 @@ pub struct Certified {
     pub certificate: Certificate,
 }
 
-/// The outcome of testing on a provider whether rows may be padded as the configuration says. If
-/// they may not, the model is not loaded.
+/// The outcome of testing on a provider whether rows may be padded as the configuration says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaddingProof {
     /// The provider.
@@ -50,8 +50,11 @@ pub struct PaddingProof {
     pub influence: f64,
     /// Runs of the trial.
     pub runs: u32,
-    /// Why it is not known, if it is not. Then rows are not padded.
-    pub undecided: Option<String>,
+    /// Why rows are not padded, if they are not.
+    pub reason: Option<String>,
+    /// Whether the configuration is not true of the model: a change that brings it is refused. If
+    /// it is false and there is a reason, it is not known whether it is true.
+    pub is_false: bool,
 }
 
 /// All that is known of a model's rows before it is loaded.
@@ -87,7 +90,17 @@ impl RowProof {
 impl PaddingProof {
     /// It is not known, for this reason.
     pub(crate) fn undecided(provider: ProviderKind, why: impl Into<String>) -> Self {
-        Self { provider, influence: 0.0, runs: 0, undecided: Some(why.into()) }
+        Self { provider, influence: 0.0, runs: 0, reason: Some(why.into()), is_false: false }
+    }
+
+    /// The configuration is not true of the model.
+    pub(crate) fn refuted(provider: ProviderKind, fault: &PaddingFault) -> Self {
+        Self { is_false: true, ..Self::undecided(provider, fault.to_string()) }
+    }
+
+    /// Why the configuration is not true of the model, if it is not.
+    pub fn refutation(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|_| self.is_false)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::num::ParseIntError;
 use std::path::PathBuf;
 
-use gristmill_core::{Dtype, ErrorCode, ModelError, PaddingFault};
+use gristmill_core::{Dtype, ErrorCode, ModelError};
 use prost::DecodeError;
 use tract_onnx::prelude::TractError;
 
@@ -42,9 +42,6 @@ pub enum LoadError {
     /// Its first run needs more memory than a run may take.
     #[error("its first run needs more memory than it may have: {}", .0.text)]
     OutOfMemory(#[source] ModelError),
-    /// Its inputs cannot be padded as the configuration says.
-    #[error(transparent)]
-    Padding(#[from] PaddingFault),
     /// No provider can load it; each gives its reason.
     #[error("no backend can run this model (opset {opset}): {}", joined(.reasons))]
     Unusable {

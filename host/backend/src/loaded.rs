@@ -30,7 +30,7 @@ pub struct LoadedModel {
     /// How rows are padded. None if that was not asked, or is not proven on each provider.
     pub padding: Padding,
     /// Whether rows may be padded on each provider. Empty if that was not asked, or if requests
-    /// share no batches.
+    /// share no batches and nothing is known against it.
     pub padding_proofs: Vec<PaddingProof>,
 }
 

@@ -97,14 +97,15 @@ impl Backends {
             let forms_batches =
                 is_independent || has_open_rows && options.batching == Batching::Declared;
             if !options.padding.is_none() {
-                let padding = options.padding.resolve(&loaded.info)?;
-                if forms_batches {
-                    let trial = self.trial(kind, model.as_mut(), &loaded.info, options.trial_time);
-                    proven.rows.padding.push(match options.trial_time.is_zero() {
-                        true => PaddingProof::undecided(kind, NO_END),
-                        false => trial.run_padded(kind, &padding)?,
-                    });
-                }
+                let trial = self.trial(kind, model.as_mut(), &loaded.info, options.trial_time);
+                let tried = match options.padding.resolve(&loaded.info) {
+                    Ok(padding) if forms_batches => Some(trial.run_padded(kind, &padding)),
+                    Ok(_) => None,
+                    Err(fault) => Some(Err(fault)),
+                };
+                proven.rows.padding.extend(tried.map(|tried| {
+                    tried.unwrap_or_else(|fault| PaddingProof::refuted(kind, &fault))
+                }));
             }
             if let Some(fixed) = sizes.filter(|_| !on_gpu && proven.sizing.is_none()) {
                 let (source, inspected) = (&source, &inspected);

@@ -38,7 +38,7 @@ pub(crate) struct AssignedInstance {
 pub(crate) struct Finished {
     pub(crate) batch: Batch,
     pub(crate) rows: usize,
-    /// The key of its shape, with the largest bucket. None if nothing ran.
+    /// The key of its shape, with the largest bucket, if it ran at the size of its bucket.
     pub(crate) shape_key: Option<u64>,
     pub(crate) assigned: AssignedInstance,
     /// The figures of the run from which the lane learns. None if it has learned from them already,
@@ -68,7 +68,8 @@ impl Assignment {
             drop(tenant_rows);
             batch.tenants = tenants;
         }
-        let (rows, shape_key) = (batch.rows(), batch.shape_key());
+        let is_at_bucket = ran.as_ref().is_some_and(|ran| ran.is_at_bucket);
+        let (rows, shape_key) = (batch.rows(), batch.shape_key().filter(|_| is_at_bucket));
         Finished { rows, shape_key, batch, assigned, ran, should_wait: false }
     }
 }

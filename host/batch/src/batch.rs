@@ -11,7 +11,7 @@ mod run;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BatchFigures, BatchRecord, ModelUse, Name, Stage, Tensor};
+use gristmill_core::{BatchFigures, BatchRecord, Lengths, ModelUse, Name, Stage, Tensor};
 use smallvec::SmallVec;
 
 pub(crate) use self::run::Ran;
@@ -89,8 +89,12 @@ impl Batch {
         tenant_rows
     }
 
-    /// Copy the inputs of all requests together.
+    /// Copy the inputs of all requests together, if they run together.
     pub(crate) fn stage(&mut self, stager: &Stager) {
+        let requests = &self.taken.batch;
+        if stager.lengths(requests).is_some_and(|lengths| !stager.may_fill(requests, &lengths)) {
+            return;
+        }
         let started = now();
         self.padding = stager.padding(&self.taken.batch);
         // The same error occurs again when the batch runs, and is answered then.
@@ -117,6 +121,14 @@ impl Batch {
         if requests.is_empty() {
             return None;
         }
+        let may_not_fill =
+            |lengths: &Lengths| sharing.has_filling_ended() || !stager.may_fill(requests, lengths);
+        let runs_by_length = stager.lengths(requests).as_ref().is_some_and(may_not_fill);
+        if runs_by_length {
+            self.staged.clear();
+            stager.sort_by_length(&mut self.taken.batch);
+        }
+        let requests = &self.taken.batch;
         for entry in requests {
             self.queued.push(started - entry.arrived);
             if let Some(progress) = entry.item.follow.progress {
@@ -148,6 +160,9 @@ impl Batch {
             self.padding = 0;
             run.staged.clear();
             run.each_alone(requests);
+        } else if runs_by_length {
+            self.padding = 0;
+            run.by_length(requests);
         } else {
             run.solve(requests, self.padding);
         }
@@ -162,9 +177,10 @@ impl Batch {
         let copied = stager.copies(requests, self.padding);
         let took = if was_staged { self.staging_time } else { ran.times.input };
         ran.staging_time = copied.then_some(took);
-        if !self.are_alone {
-            ran.elements = stager.elements(requests);
-        }
+        ran.is_at_bucket = !self.are_alone
+            && !runs_by_length
+            && ran.bisections == 0
+            && stager.are_at_bucket(requests);
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
     }

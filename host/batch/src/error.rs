@@ -97,14 +97,6 @@ pub enum RunError {
         /// The dimension's size.
         actual: usize,
     },
-    /// The rows together would need too many bytes of padding. Parts of them run.
-    #[error("padding these rows to one length takes {bytes} bytes: the limit is {max}")]
-    Padding {
-        /// Bytes of padding.
-        bytes: usize,
-        /// Maximum bytes.
-        max: usize,
-    },
     /// An output has no rows, so it cannot be divided among the requests.
     #[error("model failed: an output cannot be split by rows")]
     Indivisible,

@@ -207,6 +207,12 @@ impl Lane {
         self.shared.sharing.why_ended()
     }
 
+    /// Why rows of different lengths do not share batches any more, if a run has shown that filling
+    /// them up changes answers.
+    pub fn padding_ended(&self) -> Option<Arc<str>> {
+        self.shared.sharing.why_filling_ended()
+    }
+
     /// How batches are formed.
     pub fn config(&self) -> &LaneConfig {
         &self.config
@@ -293,6 +299,9 @@ impl Lane {
         let is_lone = !optional.is_empty() || is_empty;
         let shape_key = match is_lone {
             true => keys.lone(),
+            false if self.shared.sharing.has_filling_ended() => {
+                keys.of(&inputs, &Padding::default(), apart)
+            }
             false => keys.of(&inputs, &self.config.padding, apart),
         };
         let arrival = Arrival {

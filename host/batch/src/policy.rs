@@ -147,7 +147,7 @@ impl<T> Policy<T> {
         self.usage.has_room(tenant, size, &self.config)
     }
 
-    /// A batch of this shape with `rows` rows took so long.
+    /// A batch of this shape with `rows` rows, at the size of its bucket, took so long.
     pub(crate) fn learn(&mut self, shape_key: u64, rows: usize, time: Duration) {
         self.raising.observe(shape_key, rows, time);
     }
@@ -253,8 +253,7 @@ impl<T> Policy<T> {
         // With another idle instance, they run side by side with this batch.
         let may_raise = |key: &u64| idle < 2 && forming.room > 0 && buckets_in(*key).is_some();
         let Some(larger) = forming.shape.filter(may_raise) else { return };
-        let mut smaller = shapes_of(tiers);
-        smaller.retain(|shape| is_padded_to(shape.key, larger));
+        let mut smaller = shapes_of(tiers, |key| is_padded_to(key, larger));
         smaller.sort_by_key(|shape| shape.oldest);
         for ShapeRows { key, rows, .. } in smaller {
             let taken = rows_of(&forming.taken.batch);
@@ -353,14 +352,15 @@ impl<T> Policy<T> {
     }
 
     fn shapes(&self) -> Vec<ShapeRows> {
-        shapes_of(&self.tiers)
+        shapes_of(&self.tiers, |_| true)
     }
 }
 
-/// The queued rows of each shape.
-fn shapes_of<T>(tiers: &[FairQueue<T>]) -> Vec<ShapeRows> {
+/// The queued rows of each shape whose key is `wanted`.
+fn shapes_of<T>(tiers: &[FairQueue<T>], wanted: impl Fn(u64) -> bool) -> Vec<ShapeRows> {
     let mut shapes: Vec<ShapeRows> = Vec::new();
-    for (key, rows, oldest) in tiers.iter().flat_map(FairQueue::shapes) {
+    let all = tiers.iter().flat_map(FairQueue::shapes);
+    for (key, rows, oldest) in all.filter(|(key, ..)| wanted(*key)) {
         match shapes.iter_mut().find(|shape| shape.key == key) {
             Some(shape) => {
                 shape.rows += rows;

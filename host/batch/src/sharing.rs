@@ -1,11 +1,16 @@
 //! Whether requests of a lane still share batches. They do until a run shows that rows influence
-//! each other.
+//! each other. Rows of different lengths do until a run shows that filling them up changes one.
 //!
 //! A proof and a declaration can be wrong. Two things show it: another number of rows comes out
-//! than went in, or a request that ran among others or padded, and is run again alone, gets another
-//! answer. Runs are repeated only where the independence of rows is declared, not proven.
+//! than went in, or a request that ran among others, padded or filled up, and is run again alone,
+//! gets another answer. Runs are repeated only where the independence of rows is declared, not
+//! proven, and where rows were filled up: a trial of that proves little.
 //!
-//! Invariant: once sharing has ended, no two requests run together, and none is padded or cut.
+//! A client can send a row that filling up changes, such as one whose mask hides all places. So if
+//! rows are proven to be independent, such a row ends filling up, and nothing else.
+//!
+//! Invariant: once sharing has ended, no two requests run together, and none is padded or cut. Once
+//! filling up has ended, none is filled up or cut back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +19,7 @@ use gristmill_core::Tensor;
 
 use crate::config::LaneConfig;
 
-/// One in so many shared or padded batches is checked, the first one among them.
+/// One in so many batches that may be checked is, the first one among them.
 const CHECK_EVERY: u64 = 100;
 
 /// Whether requests share batches.
@@ -22,12 +27,14 @@ pub(crate) struct Sharing {
     model: Arc<str>,
     /// Whether the lane forms batches.
     is_shared: bool,
-    /// Whether shared and padded batches are checked.
+    /// Whether shared and padded batches are checked, not only those whose rows are filled up.
     is_checked: bool,
-    /// Shared or padded batches so far, if they are checked.
+    /// Batches so far that may be checked.
     batches: AtomicU64,
     /// Why it ended.
     ended: OnceLock<Arc<str>>,
+    /// Why rows are not filled up any more.
+    filling_ended: OnceLock<Arc<str>>,
 }
 
 impl Sharing {
@@ -38,6 +45,7 @@ impl Sharing {
             is_checked: config.rows_are_declared,
             batches: AtomicU64::new(0),
             ended: OnceLock::new(),
+            filling_ended: OnceLock::new(),
         }
     }
 
@@ -61,6 +69,31 @@ impl Sharing {
         }
     }
 
+    /// Whether rows may not be filled up any more.
+    pub(crate) fn has_filling_ended(&self) -> bool {
+        self.filling_ended.get().is_some() || self.has_ended()
+    }
+
+    /// Why rows are not filled up any more.
+    pub(crate) fn why_filling_ended(&self) -> Option<Arc<str>> {
+        self.filling_ended.get().cloned()
+    }
+
+    /// End what a batch with a wrong answer has shown to be wrong.
+    pub(crate) fn end_for(&self, why: &str, is_filled: bool) {
+        if !is_filled || self.is_checked {
+            // What the rows do to each other may be wrong, too.
+            self.end(why);
+        } else if self.filling_ended.set(why.into()).is_ok() {
+            tracing::error!(
+                model = &*self.model,
+                why,
+                "what pad and cut say is not true of this model for a request: rows of different \
+                 lengths share no batches from now on"
+            );
+        }
+    }
+
     /// Compare the rows of a request that ran alone with those of its outputs. They may differ if
     /// the lane forms no batches.
     pub(crate) fn compare_rows(&self, rows: usize, outputs: &[Tensor]) {
@@ -71,13 +104,24 @@ impl Sharing {
     }
 
     /// Count a batch of so many requests, whose rows were run with others or with so many rows of
-    /// `padding`. Returns the request that is to be run again alone, if one is.
-    pub(crate) fn checks(&self, requests: usize, padding: usize) -> Option<usize> {
-        if !self.is_checked || requests < 2 && padding == 0 {
+    /// `padding`. The rows in these places were `filled` up. Returns the request that is to be run
+    /// again alone, if one is.
+    pub(crate) fn checks(
+        &self,
+        requests: usize,
+        padding: usize,
+        filled: &[usize],
+    ) -> Option<usize> {
+        let is_shared = requests > 1 || padding > 0;
+        if filled.is_empty() && !(self.is_checked && is_shared) {
             return None;
         }
         let batch = self.batches.fetch_add(1, Ordering::Relaxed);
         let round = (batch / CHECK_EVERY) as usize;
-        batch.is_multiple_of(CHECK_EVERY).then_some(round % requests)
+        let place = match filled {
+            [] => round % requests,
+            filled => filled[round % filled.len()],
+        };
+        batch.is_multiple_of(CHECK_EVERY).then_some(place)
     }
 }

@@ -3,12 +3,14 @@
 //! If rows have different lengths, each is filled up to the bucket of the longest
 //! (`core::Padding`), and outputs are cut back to the length of each request. Requests of one
 //! length are not filled up: a request that runs alone costs as much as its rows, and gets the
-//! model's own answer. The number of rows is padded to the next allowed size with copies of the
+//! model's own answer. What fills rows up is in no tenant's budget, so it is bounded by what they
+//! brought. The number of rows is padded to the next allowed size with copies of the
 //! last row.
 
 use std::iter::repeat_n;
 
 use gristmill_core::{BufferPool, CutOutput, Fill, Lengths, NamedTensor, Padding, Tensor};
+use smallvec::SmallVec;
 
 use crate::error::RunError;
 use crate::job::Job;
@@ -16,9 +18,14 @@ use crate::policy::{Entry, rows_of};
 use crate::statistics::Elements;
 
 /// Maximum bytes of padding. A batch that would need more rows runs as it is, and one whose rows
-/// would have to be filled up by more runs in parts: the rows are large then, and clients choose
+/// would have to be filled up by more runs by length: the rows are large then, and clients choose
 /// how large.
 const PADDING_BYTES_MAX: usize = 256 << 20;
+
+/// Maximum bytes that fill rows up, as a multiple of the bytes of the requests, and the bytes that
+/// are always allowed.
+const FILLING_FACTOR_MAX: usize = 16;
+const FILLING_BYTES_MIN: usize = 64 << 10;
 
 /// Copies batches together.
 pub(crate) struct Stager {
@@ -39,7 +46,7 @@ impl Stager {
     /// many rows of `padding`.
     ///
     /// # Errors
-    /// The requests do not fit together, or need too much padding. `staged` stays empty.
+    /// The requests do not fit together. `staged` stays empty.
     pub(crate) fn stage(
         &self,
         requests: &[Entry<Job>],
@@ -48,12 +55,6 @@ impl Stager {
     ) -> Result<(), RunError> {
         let Some(last) = requests.last() else { return Ok(()) };
         let lengths = self.lengths(requests);
-        if let Some(lengths) = &lengths {
-            let bytes = self.filling_bytes(requests, padding, lengths);
-            if bytes > PADDING_BYTES_MAX {
-                return Err(RunError::Padding { bytes, max: PADDING_BYTES_MAX });
-            }
-        }
         for (index, input) in last.item.inputs.iter().enumerate() {
             let parts = requests.iter().map(|entry| &entry.item.inputs[index].tensor);
             let row = match padding {
@@ -100,16 +101,51 @@ impl Stager {
     /// the same length, or if they are not padded.
     pub(crate) fn lengths(&self, requests: &[Entry<Job>]) -> Option<Lengths> {
         let (first, others) = requests.split_first()?;
-        let first = self.padding.lengths_of(&first.item.inputs)?;
+        let first = self.lengths_of(first)?;
         let (mut longest, mut differ) = (first.clone(), false);
         for other in others {
-            let lengths = self.padding.lengths_of(&other.item.inputs)?;
+            let lengths = self.lengths_of(other)?;
             differ |= lengths != first;
             for (longest, length) in longest.iter_mut().zip(lengths) {
                 *longest = length.max(*longest);
             }
         }
         if differ { self.padding.padded(&longest) } else { None }
+    }
+
+    /// Whether `requests` that are filled up to `lengths` need no more bytes for it than they may.
+    pub(crate) fn may_fill(&self, requests: &[Entry<Job>], lengths: &Lengths) -> bool {
+        let padding = self.padding(requests);
+        let bytes = requests.iter().map(|entry| entry.bytes).fold(0, usize::saturating_add);
+        let max = bytes.saturating_mul(FILLING_FACTOR_MAX);
+        let max = max.clamp(FILLING_BYTES_MIN, PADDING_BYTES_MAX);
+        self.filling_bytes(requests, padding, lengths) <= max
+    }
+
+    /// The places of the `requests` that are filled up when they run together.
+    pub(crate) fn filled(&self, requests: &[Entry<Job>]) -> SmallVec<[usize; 16]> {
+        let Some(longest) = self.lengths(requests) else { return SmallVec::new() };
+        let lengths = requests.iter().map(|entry| self.lengths_of(entry));
+        let shorter = lengths.enumerate().filter(|(_, lengths)| lengths.as_ref() != Some(&longest));
+        shorter.map(|(place, _)| place).collect()
+    }
+
+    /// Put requests of one length side by side.
+    pub(crate) fn sort_by_length(&self, requests: &mut [Entry<Job>]) {
+        requests.sort_by_cached_key(|entry| self.lengths_of(entry));
+    }
+
+    /// The lengths of a request, if it may be padded.
+    pub(crate) fn lengths_of(&self, request: &Entry<Job>) -> Option<Lengths> {
+        self.padding.lengths_of(&request.item.inputs)
+    }
+
+    /// Whether `requests` run at the size of their buckets: the longest has it, or all are filled
+    /// up to it.
+    pub(crate) fn are_at_bucket(&self, requests: &[Entry<Job>]) -> bool {
+        let first = requests.first().and_then(|first| self.lengths_of(first));
+        self.lengths(requests).is_some()
+            || first.is_some_and(|first| self.padding.padded(&first).as_ref() == Some(&first))
     }
 
     /// Check that the outputs that are cut back have the `lengths` of their inputs.
@@ -138,7 +174,7 @@ impl Stager {
         request: &Entry<Job>,
         mut outputs: Vec<Tensor>,
     ) -> Option<Vec<Tensor>> {
-        let lengths = self.padding.lengths_of(&request.item.inputs)?;
+        let lengths = self.lengths_of(request)?;
         for cut in &self.padding.outputs {
             let output = outputs.get_mut(cut.output)?;
             *output = output.cut(&self.pool, cut.axis, *lengths.get(cut.length)?)?;
@@ -146,7 +182,7 @@ impl Stager {
         Some(outputs)
     }
 
-    /// The elements of the inputs that may be padded, if `requests` run together.
+    /// The elements of the inputs that may be padded, of `requests` that run together.
     pub(crate) fn elements(&self, requests: &[Entry<Job>]) -> Elements {
         let filled = self.lengths(requests);
         let mut elements = Elements::default();

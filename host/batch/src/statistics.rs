@@ -98,6 +98,13 @@ pub struct MixedBatch {
     pub rows: BTreeMap<Name, usize>,
 }
 
+impl Elements {
+    pub(crate) fn add(&mut self, more: Self) {
+        self.real += more.real;
+        self.padding += more.padding;
+    }
+}
+
 impl Counters {
     /// Batches run.
     pub fn batch_count(&self) -> u64 {
@@ -171,8 +178,7 @@ impl LaneStatistics {
         let CountedBatch { tenant_rows, times, bisections, elements, at } = *batch;
         let rows = tenant_rows.iter().map(|(_, rows)| rows).sum();
         self.bisections += bisections;
-        self.elements.real += elements.real;
-        self.elements.padding += elements.padding;
+        self.elements.add(elements);
         self.total.count_batch(rows, times, at);
         for (tenant, rows) in tenant_rows {
             self.of(tenant).count_batch(*rows, times, at);
@@ -198,14 +204,13 @@ impl LaneStatistics {
             (&mut self.refused, later.refused),
             (&mut self.refused_early, later.refused_early),
             (&mut self.bisections, later.bisections),
-            (&mut self.elements.real, later.elements.real),
-            (&mut self.elements.padding, later.elements.padding),
             (&mut self.given_up, later.given_up),
             (&mut self.lost, later.lost),
             (&mut self.mixed_batches, later.mixed_batches),
         ] {
             *sum += more;
         }
+        self.elements.add(later.elements);
         self.recent_mixed.extend(later.recent_mixed);
         let too_many = self.recent_mixed.len().saturating_sub(RECENT_MIXED);
         self.recent_mixed.drain(..too_many);

@@ -9,6 +9,9 @@ use crate::tensor::Tensor;
 /// Values below this are noise if all values of a row are.
 const SCALE_MIN: f64 = 1e-12;
 
+/// The largest slack of numbers with half precision.
+const HALF_SLACK_MAX: f64 = 2.0;
+
 /// How much a row differs from the same row of another run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Likeness {
@@ -23,7 +26,8 @@ impl Likeness {
     const UNLIKE: Self = Self { influence: f64::INFINITY, differs: true };
 
     /// Compare one output of a request that was run `alone` and `among` others. A device that
-    /// rounds more than the type says has a `slack` above 1.
+    /// rounds more than the type says has a `slack` above 1. Numbers with half precision already
+    /// allow for much, so that at most a slack of 2 counts for them.
     pub fn of(alone: &Tensor, among: &Tensor, slack: f64) -> Self {
         if alone.dtype() != among.dtype() || alone.shape() != among.shape() {
             return Self::UNLIKE;
@@ -41,6 +45,7 @@ impl Likeness {
             let influence = influence(before.chunks_exact(size), after.chunks_exact(size), read);
             whole.influence = whole.influence.max(influence);
         }
+        let slack = if size == 2 { slack.min(HALF_SLACK_MAX) } else { slack };
         whole.differs = whole.influence > tolerance * slack;
         whole
     }
@@ -120,6 +125,17 @@ mod tests {
         for (alone, among) in apart.into_iter().chain([([f32::INFINITY; 2], [f32::MAX; 2])]) {
             assert!(likeness(&alone, &among).differs, "{alone:?} {among:?}");
         }
+    }
+
+    #[test]
+    fn a_slack_lets_numbers_with_half_precision_differ_little() {
+        let half = |value: f32| {
+            let bytes = BufferPool::new(0).copy_from(&half::f16::from_f32(value).to_le_bytes());
+            Tensor::new(Dtype::Float16, [1, 1].as_slice().into(), bytes).unwrap()
+        };
+        let differs = |value: f32| Likeness::of(&half(1.0), &half(value), 50.0).differs;
+        assert!(!differs(1.015) && differs(1.03));
+        assert!(!Likeness::of(&tensor(1, &[1.0]), &tensor(1, &[1.003]), 50.0).differs);
     }
 
     /// A row of small numbers is not judged by the large numbers of another row.

@@ -222,6 +222,14 @@ impl Padding {
             else {
                 continue;
             };
+            for (at, (input, dim)) in dims.places.iter().copied().enumerate() {
+                let symbol = dims.symbol.clone();
+                let mut before = dims.places[..at].iter();
+                if let Some((_, other)) = before.find(|(other, _)| *other == input) {
+                    let (padded, input, other) = (name(first), name(input), *other);
+                    return Err(PaddingFault::TwoDims { padded, symbol, input, other, dim });
+                }
+            }
             for (input, dim) in dims.places.iter().copied() {
                 let symbol = dims.symbol.clone();
                 match length((input, dim)) {

@@ -29,6 +29,11 @@ pub(super) enum Range {
     Large,
     /// Fractions of 1e30, whole numbers to 8.
     Huge,
+    /// Fractions around 0, whole numbers to 8.
+    Signed,
+    /// Only below 0: fractions to -256, whole numbers from -1,000,000 on; in a type of one or two
+    /// bytes to -127.
+    Negative,
     /// Infinite fractions.
     Infinite,
     /// Fractions that are not a number.
@@ -64,20 +69,20 @@ impl<'a> Values<'a> {
 
     /// A row in `range`; `size` replaces the open dimensions. None if it would be too large.
     pub(super) fn row(&mut self, range: Range, size: usize) -> Option<Row> {
-        self.row_of(range, size, |_, _| {})
+        self.row_of(size, |_, _| range)
     }
 
-    /// The same, after `change` changed the shapes of inputs with some of these indices.
+    /// The same with a range for each input: `range_of` gets the input's index, and may change its
+    /// shape.
     pub(super) fn row_of(
         &mut self,
-        range: Range,
         size: usize,
-        change: impl Fn(usize, &mut [usize]),
+        range_of: impl Fn(usize, &mut [usize]) -> Range,
     ) -> Option<Row> {
         let (mut left, info) = (ROW_BYTES_MAX, self.info);
         let tensor = |(index, input): (usize, &TensorInfo)| {
             let mut shape = shape_of(input, 1, size);
-            change(index, &mut shape);
+            let range = range_of(index, &mut shape);
             self.tensor(input, range, &shape, &mut left)
         };
         info.inputs.iter().enumerate().map(tensor).collect()
@@ -126,9 +131,10 @@ impl<'a> Values<'a> {
                 Dtype::Float64 => bytes.extend(self.fraction(range).to_le_bytes()),
                 Dtype::Bool => bytes.push(self.below(2) as u8),
                 whole => {
-                    let value = self.whole(range).to_le_bytes();
+                    let size = whole.size_bytes().unwrap_or(8);
+                    let value = self.whole(range, size).to_le_bytes();
                     // Its low bytes: in a type of one byte it may be another number.
-                    bytes.extend(&value[..whole.size_bytes().unwrap_or(8)]);
+                    bytes.extend(&value[..size]);
                 }
             }
         }
@@ -140,13 +146,14 @@ impl<'a> Values<'a> {
         match range {
             Range::Small => WORDS[self.below(8) as usize].into(),
             Range::Sparse => self.fraction(range).to_string().into(),
-            _ => self.whole(range).to_string().into(),
+            _ => self.whole(range, 8).to_string().into(),
         }
     }
 
     fn fraction(&mut self, range: Range) -> f64 {
         match range {
-            Range::Unit => self.normal(),
+            Range::Unit | Range::Signed => self.normal(),
+            Range::Negative => -1.0 - 255.0 * self.uniform(),
             Range::Small => self.uniform(),
             Range::Pixels => 255.0 * self.uniform(),
             Range::Sparse => match self.below(8) {
@@ -161,14 +168,20 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn whole(&mut self, range: Range) -> u64 {
-        match range {
-            Range::Unit => self.below(2),
-            Range::Pixels => self.below(256),
-            Range::Sparse => self.below(20_000),
-            Range::Zero => 0,
-            _ => self.below(8),
-        }
+    /// A whole number for a type of `size` bytes.
+    fn whole(&mut self, range: Range, size: usize) -> i64 {
+        let below = match range {
+            Range::Unit => 2,
+            Range::Pixels => 256,
+            Range::Sparse => 20_000,
+            Range::Zero => return 0,
+            Range::Negative if size <= 2 => 64,
+            // A negative index counts from the end of a table: these are beyond any table.
+            Range::Negative => 1_000_000,
+            _ => 8,
+        };
+        let value = self.below(below) as i64;
+        if range == Range::Negative { -(below as i64) - value } else { value }
     }
 
     /// Around 0, with a variance of 1.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use gristmill_core::{
-    Dtype, Likeness, Model, ModelUse, NamedTensor, Tensor, Turn, run_guarded, run_guarded_with,
+    Likeness, Model, ModelUse, NamedTensor, Tensor, Turn, run_guarded, run_guarded_with,
 };
 use smallvec::SmallVec;
 
@@ -34,18 +34,15 @@ pub(crate) struct Ran {
     /// How long it took to copy the requests together, ahead of the run or in it. None if they were
     /// not copied.
     pub(crate) staging_time: Option<Duration>,
-    /// The elements of the inputs that may be padded.
+    /// The elements of the inputs that may be padded, as they ran.
     pub(crate) elements: Elements,
+    /// Whether all requests ran together, at the size of their buckets.
+    pub(crate) is_at_bucket: bool,
 }
 
-/// How much more than the type of the numbers says the answers of a declared model may differ:
-/// providers that round more may serve it. Types with few digits already allow for much.
-fn check_slack(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::Float16 | Dtype::Bfloat16 => 2.0,
-        _ => 50.0,
-    }
-}
+/// How much more than the type of the numbers says the answers of a model that is checked may
+/// differ: providers that round more may serve it.
+const CHECK_SLACK: f64 = 50.0;
 
 /// A run of some requests, and its outcomes so far.
 pub(super) struct Run<'a> {
@@ -68,18 +65,22 @@ impl Run<'_> {
     /// Push an outcome for each of `requests`. They are run together with so many rows of
     /// `padding`. If that fails, parts of them are run as they are.
     pub(super) fn solve(&mut self, requests: &[Entry<Job>], padding: usize) {
-        let before = self.outcomes.len();
+        let (before, elements) = (self.outcomes.len(), self.ran.elements);
         let outcome = self.together(requests, padding);
         match outcome {
             Ok(()) => {
-                if let Some(why) = self.check(requests, padding, before) {
-                    self.sharing.end(&why);
+                let filled = self.stager.filled(requests);
+                if let Some(why) = self.check(requests, padding, (&filled[..], before)) {
+                    self.sharing.end_for(&why, !filled.is_empty());
                 }
                 let is_shared = requests.len() > 1 || padding > 0;
                 // Another instance may have ended it meanwhile.
-                if is_shared && self.sharing.has_ended() {
+                if is_shared && self.sharing.has_ended()
+                    || !filled.is_empty() && self.sharing.has_filling_ended()
+                {
                     self.outcomes.truncate(before);
                     self.shares.truncate(before);
+                    self.ran.elements = elements;
                     self.each_alone(requests);
                 }
             }
@@ -92,7 +93,8 @@ impl Run<'_> {
                     mixed @ (RunError::Rows { .. } | RunError::Length { .. } | RunError::Indivisible),
                 ..
             }) => {
-                self.sharing.end(&mixed.to_string());
+                let is_of_filling = matches!(mixed, RunError::Length { .. });
+                self.sharing.end_for(&mixed.to_string(), is_of_filling);
                 self.each_alone(requests);
             }
             Err(_) if requests.len() <= 1 && padding > 0 => self.solve(requests, 0),
@@ -110,6 +112,7 @@ impl Run<'_> {
                 if self.sharing.has_ended() {
                     self.outcomes.truncate(before);
                     self.shares.truncate(before);
+                    self.ran.elements = elements;
                     self.each_alone(requests);
                 }
             }
@@ -124,10 +127,24 @@ impl Run<'_> {
         }
     }
 
+    /// Run those of `requests` together that have one length. They stand side by side.
+    pub(super) fn by_length(&mut self, requests: &[Entry<Job>]) {
+        let stager = self.stager;
+        for part in requests.chunk_by(|a, b| stager.lengths_of(a) == stager.lengths_of(b)) {
+            self.solve(part, stager.padding(part));
+        }
+    }
+
     /// If the batch of `requests` and of `padding` is one that is checked, run one of them again
-    /// alone. Their outcomes begin at `before`. Returns how the answers differ, if they do.
-    fn check(&mut self, requests: &[Entry<Job>], padding: usize, before: usize) -> Option<String> {
-        let index = self.sharing.checks(requests.len(), padding)?;
+    /// alone. Some places were `filled` up, and the outcomes begin at `before`. Returns how the
+    /// answers differ, if they do.
+    fn check(
+        &mut self,
+        requests: &[Entry<Job>],
+        padding: usize,
+        (filled, before): (&[usize], usize),
+    ) -> Option<String> {
+        let index = self.sharing.checks(requests.len(), padding, filled)?;
         if self.stop.is_ordered() {
             return None;
         }
@@ -140,16 +157,15 @@ impl Run<'_> {
             return None;
         }
         let (again, among) = (again.ok()?, self.outcomes.get(before + index)?.as_ref().ok()?);
-        let likeness = again
-            .iter()
-            .zip(among)
-            .map(|(alone, among)| Likeness::of(alone, among, check_slack(alone.dtype())));
+        let likeness =
+            again.iter().zip(among).map(|(alone, among)| Likeness::of(alone, among, CHECK_SLACK));
         let likeness = likeness.fold(Likeness::default(), Likeness::or);
         likeness.differs.then(|| {
             let (requests, influence) = (requests.len(), likeness.influence);
+            let filled = if filled.is_empty() { "" } else { ", filled up to one length" };
             format!(
-                "among {requests} requests and {padding} rows of padding, one got another answer \
-                 than alone: it differs by {influence:.0e} of its largest element"
+                "among {requests} requests and {padding} rows of padding{filled}, one got another \
+                 answer than alone: it differs by {influence:.0e} of its largest element"
             )
         })
     }
@@ -166,19 +182,20 @@ impl Run<'_> {
             false => passed,
         };
         match attempted {
-            Ok(()) => self.share_out(took, requests),
+            Ok(()) => {
+                self.share_out(took, requests);
+                self.ran.elements.add(self.stager.elements(requests));
+            }
             Err(_) => self.failing += took,
         }
         attempted
     }
 
-    /// Share the time of a run out: by rows, or by their bytes if they have different lengths. What
-    /// filled them up is nobody's.
+    /// Share the time of a run out by rows. All have one length in the run, so each costs the same:
+    /// a short row pays for what filled it up.
     fn share_out(&mut self, took: Duration, requests: &[Entry<Job>]) {
-        let by_bytes = self.stager.lengths(requests).is_some();
-        let size = |entry: &Entry<Job>| if by_bytes { entry.bytes } else { entry.rows };
-        let all: usize = requests.iter().map(size).sum();
-        self.shares.extend(requests.iter().map(|entry| part_of(took, size(entry), all)));
+        let all = rows_of(requests);
+        self.shares.extend(requests.iter().map(|entry| part_of(took, entry.rows, all)));
     }
 
     /// Charge the time of runs that failed to the requests that made them fail, by rows: those that

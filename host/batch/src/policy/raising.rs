@@ -1,8 +1,8 @@
 //! Taking requests of a smaller bucket along in a batch of a larger one, if that is cheaper. Pure.
 //!
 //! A batch of the larger bucket takes longer with more rows, but the requests of the smaller bucket
-//! then need no batch of their own. The times of both are learned from the batches that ran, for
-//! each bucket by itself. Until both have run, nothing is taken along.
+//! then need no batch of their own. The times of both are learned from the batches that ran at the
+//! size of their bucket, for each bucket by itself. Until both have run, nothing is taken along.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) struct Raising {
 }
 
 impl Raising {
-    /// A batch of the shape `key` with `rows` rows took `time`.
+    /// A batch of the shape `key` with `rows` rows, at the size of its bucket, took `time`.
     pub(super) fn observe(&mut self, key: u64, rows: usize, time: Duration) {
         if let Some(buckets) = buckets_in(key) {
             self.times.entry(buckets).or_default().observe(rows, time);

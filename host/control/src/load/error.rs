@@ -56,7 +56,7 @@ pub enum LoadError {
     /// The messages exchanged with that child are malformed.
     #[error(transparent)]
     ProverDocument(#[from] serde_json::Error),
-    /// The child could not load or run the model.
+    /// The child could not load or run the model, or what its configuration says is not true of it.
     #[error("{0}")]
     Unproven(String),
     /// The server could not load the model, although the child could.

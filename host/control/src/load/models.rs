@@ -16,7 +16,7 @@ use gristmill_backend::{Backends, Batching, LoadOptions, LoadedModel, ProviderKi
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_core::{Digest, Name};
 use gristmill_platform::child::JobStatus;
-use gristmill_snapshot::{ProviderHealth, ServedModel};
+use gristmill_snapshot::{PaddingProof, ProviderHealth, ServedModel};
 use gristmill_state::{Desired, Model, ModelConfig, ProviderName, Sizes};
 use gristmill_store::Store;
 use parking_lot::Mutex;
@@ -178,9 +178,14 @@ impl Models {
     /// Have a child load the model and run it once.
     ///
     /// # Errors
-    /// The child could not, or it could not be asked.
+    /// The child could not, what the configuration says of padding is not true, or the child could
+    /// not be asked.
     pub(crate) async fn prove(&self, digest: Digest, config: &ModelConfig) -> Loaded<()> {
-        self.proven(digest, config).await.map(drop).map_err(Arc::new)
+        let (_, proof) = self.proven(digest, config).await.map_err(Arc::new)?;
+        match proof.rows.padding.iter().find_map(PaddingProof::refutation) {
+            Some(why) => Err(LoadError::Unproven(why.to_owned()).into()),
+            None => Ok(()),
+        }
     }
 
     /// A library's text without the library's folder.
@@ -267,9 +272,9 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
         ));
     }
     if !config.pad.is_empty() && model.padding.is_none() {
-        let mut undecided = model.padding_proofs.iter();
-        let why = undecided.find_map(|proof| {
-            Some(format!("on {} {}", proof.provider.as_str(), proof.undecided.as_ref()?))
+        let mut proofs = model.padding_proofs.iter();
+        let why = proofs.find_map(|proof| {
+            Some(format!("on {} {}", proof.provider.as_str(), proof.reason.as_ref()?))
         });
         let why = why.unwrap_or_else(|| "each request runs alone".into());
         warnings.push(format!("pad is not used, so rows of different lengths do not meet: {why}"));

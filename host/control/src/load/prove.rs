@@ -104,6 +104,9 @@ struct PaddingSubject {
 /// Raised when the trial or the rules for graphs change, so that all proofs are made again.
 const ROW_PROOF_VERSION: u32 = 3;
 
+/// The same for the trial of padding.
+const PADDING_PROOF_VERSION: u32 = 4;
+
 /// The identity of a library's file at the time of the proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Library {
@@ -184,36 +187,42 @@ impl Prover {
     }
 
     /// Ask a child for all that is to be known. If it ends, ask without the measurement of sizes,
-    /// then also without the trial of rows: they may have needed too much. Returns whether the
-    /// answer may be remembered: on a machine with less to do, the child might not have ended.
+    /// then also without the trial of padding, then without that of rows: they may have needed too
+    /// much. Returns whether the answer may be remembered: on a machine with less to do, the child
+    /// might not have ended.
     async fn ask_for_less(
         &self,
         digest: Digest,
         model: &StoredModel,
         config: &ModelConfig,
     ) -> Result<(ProofReport, bool), LoadError> {
-        let without_trial = ModelConfig { batch_proof_ms: 0, ..config.clone() };
-        let is_tried = trials(&config.load_options()) > 0;
+        let (pad, cut) = (BTreeMap::new(), BTreeMap::new());
+        let unpadded = ModelConfig { pad, cut, ..config.clone() };
+        let untried = ModelConfig { batch_proof_ms: 0, ..unpadded.clone() };
+        let is_tried = config.load_options().batching.is_proven();
         let sizes = config.sizes().fixed(cores());
         let mut attempts = Vec::new();
         if sizes.is_some() {
-            attempts.push((sizes, "its sizes are not measured"));
+            attempts.push((config, sizes, "its sizes are not measured"));
+        }
+        if !config.pad.is_empty() {
+            attempts.push((config, None, "its padding is not tried"));
         }
         if is_tried {
-            attempts.push((None, "its rows are not tried"));
+            attempts.push((&unpadded, None, "its rows are not tried"));
         }
+        let last = if is_tried { &untried } else { &unpadded };
         let mut may_be_remembered = true;
-        for (sizes, therefore) in attempts {
-            match self.ask(digest, model, config, sizes).await {
+        for (asked, sizes, therefore) in attempts {
+            match self.ask(digest, model, asked, sizes).await {
                 Err(LoadError::Prover { text, source }) => {
                     let is_late = matches!(source, ChildError::TimedOut(_));
                     may_be_remembered &= !is_late && !source.is_hosts_fault();
                     tracing::warn!(model = %digest, why = text, "a child ended: {therefore}");
                 }
-                asked => return Ok((asked?, may_be_remembered)),
+                answer => return Ok((answer?, may_be_remembered)),
             }
         }
-        let last = if is_tried { &without_trial } else { config };
         Ok((self.ask(digest, model, last, None).await?, may_be_remembered))
     }
 
@@ -275,7 +284,9 @@ impl Prover {
     }
 
     fn subject(&self, model: Digest, config: &ModelConfig) -> Subject {
-        let judged = RowSubject { version: ROW_PROOF_VERSION, trial_ms: config.batch_proof_ms };
+        let trial_ms = config.batch_proof_ms;
+        let judged = |version| RowSubject { version, trial_ms };
+        let is_tried = config.load_options().batching.is_proven();
         Subject {
             model,
             version: self.backends.version(),
@@ -284,11 +295,11 @@ impl Prover {
             graph_optimization: config.graph_optimization,
             memory_arena: config.memory_arena,
             memory_pattern: config.memory_pattern,
-            rows: config.load_options().batching.is_proven().then(|| judged.clone()),
+            rows: is_tried.then(|| judged(ROW_PROOF_VERSION)),
             padding: (!config.pad.is_empty()).then(|| PaddingSubject {
                 pad: config.pad.clone(),
                 cut: config.cut.clone(),
-                judged,
+                judged: judged(PADDING_PROOF_VERSION),
             }),
             sizes: config.sizes().fixed(cores()),
         }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::Name;
-use gristmill_snapshot::Snapshot;
+use gristmill_snapshot::{PaddingProof, Snapshot};
 use gristmill_state::{Change, Desired, Model, Plan, Serving, check_users};
 
 use crate::change_request::ChangeRequest;
@@ -32,6 +32,35 @@ impl Releases {
             let new = new.map(|model| at_hand.model(name, model, model.digest));
             if let Some(Ok(new)) = new {
                 check_users(&serving.snapshot, name, &new, [&serving.desired, &plan.desired])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuse what a configuration says of padding, if the release brings it and it is not true of
+    /// the model. Once it was accepted, the model is loaded without padding then, so that another
+    /// verdict takes no model out of service.
+    pub(super) fn check_padding(
+        before: &Desired,
+        plan: &Plan,
+        at_hand: &AtHand,
+    ) -> Result<(), ControlError> {
+        let put = plan.changes.iter().filter_map(|change| match change {
+            Change::PutModel { model, .. }
+            | Change::PutModelConfig { model, .. }
+            | Change::LoadModel { model } => Some(model),
+            _ => None,
+        });
+        for name in put {
+            let Some(new) = plan.desired.models.get(name) else { continue };
+            let is_accepted = before.models.get(name).is_some_and(|old| {
+                let (a, b) = (&old.config, &new.config);
+                !old.unloaded && (old.digest, &a.pad, &a.cut) == (new.digest, &b.pad, &b.cut)
+            });
+            let Ok(served) = at_hand.model(name, new, new.digest) else { continue };
+            let mut proofs = served.padding_proofs.iter();
+            if let Some(why) = proofs.find_map(PaddingProof::refutation).filter(|_| !is_accepted) {
+                return Err(ControlError::model(name, LoadError::Unproven(why.to_owned())));
             }
         }
         Ok(())

@@ -97,6 +97,7 @@ impl Releases {
         if !request.force {
             Self::check_fit(before, &plan, at_hand)?;
         }
+        Self::check_padding(desired, &plan, at_hand)?;
         self.check_compiled(desired, &plan).await?;
         let built = self.build(before, head.number + 1, &plan.desired, at_hand);
         self.check_assets(before, &plan, &built.snapshot)?;

@@ -86,6 +86,24 @@ pub enum PaddingFault {
         /// That dimension.
         dim: usize,
     },
+    /// Two dimensions of one input have the name of a padded one.
+    #[error(
+        "pad.{padded} fills up a dimension that the model calls {symbol:?}, and dimensions {other} \
+         and {dim} of input {input:?} have the same name. An input can be filled up along one \
+         dimension only, so this model cannot be padded: remove pad"
+    )]
+    TwoDims {
+        /// An input that is padded.
+        padded: String,
+        /// The model's name for the dimensions.
+        symbol: Arc<str>,
+        /// The input that has two of them.
+        input: String,
+        /// One of them.
+        other: usize,
+        /// The other one.
+        dim: usize,
+    },
     /// Two dimensions of one name have different buckets.
     #[error(
         "pad.{input}.buckets differ from pad.{other}.buckets, but the model calls both dimensions \
@@ -123,6 +141,22 @@ pub enum PaddingFault {
         padded: usize,
         /// The difference, relative to the largest element of the row's output.
         influence: f64,
+    },
+    /// An output does not have the length of the padded input.
+    #[error(
+        "cut.{output} is not true of the model: dimension {axis} of the output is {actual} when a row \
+         is padded to {padded}. Name the dimension that grows with the padded input; if none does, \
+         remove cut.{output}"
+    )]
+    Cut {
+        /// The output.
+        output: String,
+        /// The dimension that should be cut.
+        axis: usize,
+        /// The size to which the row was padded.
+        padded: usize,
+        /// The size of the dimension.
+        actual: usize,
     },
     /// A padded row gets an output of another shape.
     #[error(

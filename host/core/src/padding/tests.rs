@@ -89,6 +89,16 @@ fn what_the_model_does_not_have_is_named() {
     let half = PadValue::of(0.5).unwrap();
     assert_refused(&one("ids", 1, half), &["pad.ids.value is 0.5", "INT64"]);
     assert_refused(&one("ids", 1, ZERO), &["pad.ids", "\"sequence\"", "name \"mask\" under pad"]);
+    let mut square = info();
+    square.inputs[1].dims.push(None);
+    square.equal_dims[0].places.push((1, 2));
+    for spec in [one("ids", 1, ZERO), spec(both(&[16]), &[])] {
+        let text = spec.resolve(&square).unwrap_err().to_string();
+        assert!(
+            text.contains("dimensions 1 and 2 of input \"mask\"") && !text.contains("name \""),
+            "{text}"
+        );
+    }
     let unlike = vec![pad("ids", 1, ZERO, &[16]), pad("mask", 1, ZERO, &[32])];
     assert_refused(&spec(unlike, &[]), &["pad.mask.buckets differ from pad.ids.buckets"]);
     let cut = |cut| spec(both(&[16]), &[cut]);
@@ -104,11 +114,14 @@ fn a_value_is_an_element_of_the_types_that_have_it() {
     assert_eq!(element(1.0, Dtype::Bool).unwrap()[..], [1]);
     assert_eq!(element(0.5, Dtype::Float32).unwrap()[..], 0.5_f32.to_le_bytes());
     assert_eq!(element(1.0, Dtype::Float16).unwrap()[..], [0, 60]);
+    assert_eq!(PadValue::Whole(u64::MAX.into()).element(Dtype::Uint64).unwrap()[..], [255; 8]);
+    assert_eq!(element(1e18, Dtype::Int64).unwrap()[..], (10_i64.pow(18)).to_le_bytes());
     for (number, dtype) in [
         (-1.0, Dtype::Uint8),
         (256.0, Dtype::Uint8),
         (2.0, Dtype::Bool),
         (0.5, Dtype::Int64),
+        (1e19, Dtype::Int64),
         (1e300, Dtype::Float32),
         (1e6, Dtype::Float16),
         (0.0, Dtype::String),

@@ -12,19 +12,18 @@ pub type Element = SmallVec<[u8; 8]>;
 /// A number that fills padded places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PadValue {
-    /// A whole number.
-    Whole(i64),
-    /// The bits of a finite number that is not whole.
+    /// A whole number, which may be one of any type.
+    Whole(i128),
+    /// The bits of a finite number that is not whole, or larger than any type of whole numbers has.
     Fraction(u64),
 }
 
 impl PadValue {
     /// The value of a number. None if it is not finite.
     pub fn of(number: f64) -> Option<Self> {
-        // From 2^53 on, not every whole number has its own float.
-        let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+        let is_whole = number.fract() == 0.0 && number.abs() <= u64::MAX as f64;
         let value =
-            if is_whole { Self::Whole(number as i64) } else { Self::Fraction(number.to_bits()) };
+            if is_whole { Self::Whole(number as i128) } else { Self::Fraction(number.to_bits()) };
         number.is_finite().then_some(value)
     }
 
@@ -65,7 +64,7 @@ impl PadValue {
                     Dtype::Uint64 => (0, u64::MAX.into()),
                     _ => (i64::MIN.into(), i64::MAX.into()),
                 };
-                let fits = (min..=max).contains(&i128::from(whole));
+                let fits = (min..=max).contains(&whole);
                 // The low bytes of a number are the same number in a smaller type.
                 let bytes = whole.to_le_bytes();
                 fits.then(|| Element::from_slice(&bytes[..dtype.size_bytes().unwrap_or(8)]))

@@ -14,6 +14,9 @@ pub(super) struct PaddingDocument<'a> {
     /// provider that padding changes no answer.
     #[schema(value_type = BTreeMap<String, Vec<usize>>)]
     buckets: BTreeMap<&'a str, &'a [usize]>,
+    /// Why rows are not padded any more, if a run showed that padding changes an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<String>,
     /// The trials of padding, by provider.
     #[schema(value_type = Vec<PaddingProofDocument<'_>>)]
     proofs: Vec<PaddingProofDocument<'a>>,
@@ -29,7 +32,7 @@ struct PaddingProofDocument<'a> {
     influence: f64,
     /// Runs of the trial.
     runs: u32,
-    /// Why it is not known, if it is not.
+    /// Why rows are not padded, if they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
 }
@@ -48,9 +51,10 @@ impl<'a> PaddingDocument<'a> {
             provider: proof.provider.as_str(),
             influence: proof.influence,
             runs: proof.runs,
-            reason: proof.undecided.as_deref(),
+            reason: proof.reason.as_deref(),
         };
         let proofs = padding_proofs.iter().map(proof).collect();
-        (!padding_proofs.is_empty()).then_some(Self { buckets, proofs })
+        let ended = lane.padding_ended().map(|why| why.to_string());
+        (!padding_proofs.is_empty()).then_some(Self { buckets, ended, proofs })
     }
 }

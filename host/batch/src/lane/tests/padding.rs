@@ -30,14 +30,22 @@ impl Model for Doubling {
     }
 }
 
-/// A lane of such a model that pads to 4 and to 16, in which two rows wait for each other.
-fn lane(lacks: usize) -> (Lane, Arc<Mutex<Vec<Vec<usize>>>>, BufferPool) {
+/// A lane of such a model, the shapes that it ran, and the pool of its tensors.
+type PaddedLane = (Lane, Arc<Mutex<Vec<Vec<usize>>>>, BufferPool);
+
+/// A lane of such a model that pads to 4 and to 16 with 0, in which two rows wait for each other.
+fn lane(lacks: usize) -> PaddedLane {
+    lane_with(lacks, 0, [4, 16])
+}
+
+/// The same with another number that fills rows up, and with other buckets.
+fn lane_with(lacks: usize, value: i128, buckets: [usize; 2]) -> PaddedLane {
     let (pool, shapes) = (BufferPool::new(1 << 20), Arc::default());
     let model = Doubling { pool: pool.clone(), shapes: Arc::clone(&shapes), lacks };
-    let element = PadValue::Whole(0).element(Dtype::Float32).unwrap();
+    let element = PadValue::Whole(value).element(Dtype::Float32).unwrap();
     let inputs = vec![PaddedInput { input: 0, axis: 1, element }];
     let padding = Padding {
-        lengths: vec![PaddedLength { buckets: vec![4, 16], inputs }],
+        lengths: vec![PaddedLength { buckets: buckets.to_vec(), inputs }],
         outputs: vec![CutOutput { output: 0, axis: 1, length: 0 }],
     };
     let config = LaneConfig {
@@ -90,11 +98,13 @@ async fn rows_of_one_bucket_share_a_batch_and_get_their_own_lengths() {
     let answers = together(&lane, &pool, [5, 12]).await;
     assert!(answers.iter().all(|answer| (answer.batch_rows, answer.batch_tenants) == (2, 2)));
     assert!(answers.iter().all(|answer| answer.used.rows == 1));
+    // In a run of 16 places each, both cost the same.
+    assert_eq!(answers[0].used.time, answers[1].used.time);
     let statistics = lane.statistics();
     assert_eq!(statistics.elements, Elements { real: 17, padding: 15 });
-    // Rows of one length need no padding.
+    // Rows of one length need no padding. The first padded batch was checked.
     together(&lane, &pool, [7, 7]).await;
-    assert_eq!(*shapes.lock().unwrap(), [[2, 16], [2, 7]]);
+    assert_eq!(*shapes.lock().unwrap(), [[2, 16], [1, 5], [2, 7]]);
     assert_eq!(lane.statistics().elements, Elements { real: 31, padding: 15 });
 }
 
@@ -110,17 +120,42 @@ async fn rows_of_other_buckets_and_longer_ones_wait_for_their_like() {
     };
     pairs.await;
     let mut shapes = shapes.lock().unwrap().clone();
+    // One that is run again alone is a check.
+    shapes.retain(|shape| shape[0] == 2);
     shapes.sort_unstable();
     assert_eq!(shapes, [[2, 4], [2, 16], [2, 17]]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_output_of_another_length_ends_sharing_and_hurts_nobody() {
+async fn rows_that_would_be_filled_up_far_run_by_length() {
+    let (lane, shapes, pool) = lane_with(0, 0, [16, 1 << 16]);
+    together(&lane, &pool, [18, 17]).await;
+    assert_eq!(*shapes.lock().unwrap(), [[1, 17], [1, 18]]);
+    let statistics = lane.statistics();
+    assert_eq!(statistics.elements, Elements { real: 35, padding: 0 });
+    assert_eq!((statistics.bisections, lane.padding_ended()), (0, None));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_that_a_check_refutes_ends_padding_alone() {
+    // Ones fill rows up, and their sums are counted.
+    let (lane, shapes, pool) = lane_with(0, 1, [4, 16]);
+    together(&lane, &pool, [5, 12]).await;
+    let why = lane.padding_ended().unwrap();
+    assert!(why.contains("filled up to one length, one got another answer than alone"), "{why}");
+    assert!(lane.forms_batches() && lane.batches_ended().is_none());
+    together(&lane, &pool, [7, 7]).await;
+    assert_eq!(*shapes.lock().unwrap(), [[2, 16], [1, 5], [1, 5], [1, 12], [2, 7]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_output_of_another_length_ends_padding_and_hurts_nobody() {
     let (lane, shapes, pool) = lane(1);
     let answers = together(&lane, &pool, [5, 12]).await;
     assert!(answers.iter().all(|answer| (answer.batch_rows, answer.batch_tenants) == (1, 1)));
     assert_eq!(*shapes.lock().unwrap(), [[2, 16], [1, 5], [1, 12]]);
-    let why = lane.batches_ended().unwrap();
+    let why = lane.padding_ended().unwrap();
     assert!(why.contains("dimension 1 of an output is 15"), "{why}");
-    assert_eq!(lane.statistics().elements, Elements::default(), "what ran alone is not counted");
+    assert!(lane.batches_ended().is_none());
+    assert_eq!(lane.statistics().elements, Elements { real: 17, padding: 0 });
 }

@@ -171,7 +171,8 @@ fn check_names<'a>(
 }
 
 fn value_of(number: &Number) -> Option<PadValue> {
-    match number.as_i64() {
+    let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match whole {
         Some(whole) => Some(PadValue::Whole(whole)),
         None => PadValue::of(number.as_f64()?),
     }
