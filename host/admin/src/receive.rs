@@ -72,11 +72,16 @@ impl Received<'_> {
         state: &AdminState,
         subject: Option<Subject>,
     ) -> Result<File, Problem> {
-        let (is_plugin, is_asset) = (
-            matches!(subject, Some(Subject::Plugin { .. })),
-            matches!(subject, Some(Subject::Asset { .. })),
-        );
-        let may_be_model = !is_plugin && self.caller.token_scope().is_server();
+        let asset_bytes_max = state.control.asset_limits().bytes_max;
+        let asset = (usize::try_from(asset_bytes_max).unwrap_or(usize::MAX), "asset_bytes_max");
+        let plugin = (PLUGIN_BYTES_MAX, "the limit of plugins");
+        let limit_of_kind = match &subject {
+            Some(Subject::Plugin { .. }) => Some(plugin),
+            Some(Subject::Asset { .. }) => Some(asset),
+            // Only a file of an operator can be a model.
+            _ if !self.caller.token_scope().is_server() => Some(plugin.max(asset)),
+            _ => None,
+        };
         let checked =
             subject.map(|subject| state.control.check(&subject, &self.options.conditions));
         if let Some(Err(unmet)) = checked {
@@ -84,13 +89,10 @@ impl Received<'_> {
             return Err(unmet.into());
         }
         let mut bounds = Bounds::of_upload(&state.limits);
-        if !may_be_model && bounds.bytes > PLUGIN_BYTES_MAX {
-            bounds = Bounds { bytes: PLUGIN_BYTES_MAX, limit: "the limit of plugins", ..bounds };
-        }
-        let asset_bytes_max = state.control.asset_limits().bytes_max;
-        if is_asset && bounds.bytes as u64 > asset_bytes_max {
-            let bytes = usize::try_from(asset_bytes_max).unwrap_or(usize::MAX);
-            bounds = Bounds { bytes, limit: "asset_bytes_max", ..bounds };
+        if let Some((bytes, limit)) = limit_of_kind
+            && bounds.bytes > bytes
+        {
+            bounds = Bounds { bytes, limit, ..bounds };
         }
         let mut pieces = Pieces::of(self.body, bounds).await?;
         let mut incoming = state.control.receive().await?;

@@ -87,6 +87,8 @@ struct TenantEntry {
     shadows: Option<Shadows>,
     /// The permits of the memory of its calls of stores.
     store_kib: Arc<Semaphore>,
+    /// Counts the bytes of its assets, and of the files that its plugins bring.
+    asset_bytes: Arc<ByteBudget>,
 }
 
 /// What the shadows of a tenant may take, apart from the tenant's own requests.
@@ -221,6 +223,11 @@ impl Accounts {
         Some(Arc::new(stores.charging(quota.calls.cpu().clone())))
     }
 
+    /// What counts the bytes of the tenant's assets, and of the files that its plugins bring.
+    pub(crate) fn asset_bytes(&self, tenant: &TenantId) -> Arc<ByteBudget> {
+        self.with_entry(tenant, |entry| entry.asset_bytes.clone())
+    }
+
     /// A function that reports the candidate as aborted, with a reason.
     pub(crate) fn abort(
         &self,
@@ -245,6 +252,8 @@ impl Accounts {
             figures: HashMap::new(),
             shadows: None,
             store_kib: Arc::new(Semaphore::new(STORE_KIB)),
+            // Who loads them bounds them: the bound depends on what serves.
+            asset_bytes: ByteBudget::new(usize::MAX),
         };
         read(self.tenants.lock().entry(tenant.clone()).or_insert_with(new))
     }

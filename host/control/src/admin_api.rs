@@ -44,7 +44,7 @@ use crate::candidates::take_away;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::follower::{follow, keep_lease};
-use crate::load::assets::Assets;
+use crate::load::assets::{Assets, Payer};
 use crate::load::loader::Loader;
 use crate::load::models::Models;
 use crate::load::plugins::Plugins;
@@ -134,7 +134,11 @@ impl Control {
         let probe_limits = limits.plugin.clone();
         let loader = Arc::new(Loader {
             plugins: Plugins::new(store.clone(), sandbox.clone(), accounts.clone(), probe_limits),
-            assets: Assets::new(store.clone()),
+            assets: Assets::new(
+                store.clone(),
+                accounts.clone(),
+                parts.asset_limits.tenant_bytes_max,
+            ),
             models: Models::new(store.clone(), backends, prover),
             progress: progress.clone(),
         });
@@ -349,6 +353,17 @@ impl Control {
         self.check_reachable()?;
         let incoming = self.store.receive().boxed().await;
         incoming.map_err(|error| ControlError::from(error).logged())
+    }
+
+    /// The tenant, as one that loads files.
+    ///
+    /// # Errors
+    /// There is no such tenant.
+    fn payer(&self, tenant: &Name) -> Result<Payer, ControlError> {
+        let serving = self.serving();
+        let owner = serving.desired.tenants.get(tenant);
+        let owner = owner.ok_or_else(|| StateError::not_found("tenant", tenant))?;
+        Ok(self.loader.assets.payer((tenant.clone(), owner.since), Some(&serving)))
     }
 
     async fn run(&self, request: ChangeRequest) -> Result<Published, ControlError> {

@@ -116,6 +116,15 @@ pub enum ControlError {
         /// The limit.
         limit: u64,
     },
+    /// The files that a tenant's plugins open, with those that its requests still read, would take
+    /// too much memory.
+    #[error("tenant {tenant:?}: {source}")]
+    AssetsHeld {
+        /// The tenant.
+        tenant: String,
+        /// How much.
+        source: Arc<LoadError>,
+    },
     /// The tenant's plugins would have too much compiled code on disk.
     #[error(
         "plugin {plugin:?}: the compiled plugins of tenant {tenant:?} would be {wanted} bytes; the \
@@ -273,6 +282,7 @@ impl ClientError for ControlError {
             Self::CandidateAborted(_)
             | Self::TooMuchCompiled { .. }
             | Self::TooManyAssetBytes { .. } => ErrorCode::Conflict,
+            Self::AssetsHeld { source, .. } => source.code(ErrorCode::Conflict),
             Self::AssetTooLarge { .. } => ErrorCode::BodyTooLarge,
             Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
             Self::Blob(_) => ErrorCode::Conflict,

@@ -6,7 +6,7 @@
 //! and the log.
 //!
 //! Invariants:
-//! - a plugin or a model is loaded once for all callers that ask at the same time;
+//! - a plugin, an asset or a model is loaded once for all callers that ask at the same time;
 //! - only a few are loaded side by side.
 
 pub(crate) mod assets;

@@ -27,11 +27,11 @@ pub(crate) mod queue;
 pub(crate) mod step;
 mod together;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use gristmill_core::PipelineLimits;
+use gristmill_core::{Name, PipelineLimits};
 use gristmill_metrics::Durations;
 use gristmill_state::{Desired, Fault, Serving, TenantFile};
 use tokio::sync::Mutex;
@@ -40,6 +40,7 @@ use crate::accounts::{Accounts, TenantId};
 use crate::asset_limits::AssetLimits;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
+use crate::load::assets::Payer;
 use crate::load::at_hand::AtHand;
 use crate::load::loader::Loader;
 use crate::pace::Pace;
@@ -95,7 +96,10 @@ impl Releases {
             read => read?,
         };
         let mut at_hand = AtHand::default();
-        at_hand.load(&self.loader, &replayed.desired, replayed.desired.touched()).await;
+        let desired = &replayed.desired;
+        // All that the log names is loaded, whatever it takes.
+        let payers = self.loader.payers(desired, desired.touched(), None);
+        at_hand.load(&self.loader, desired, payers).await;
         self.serve_log(&mut replayed, &mut at_hand).await;
         self.loader.plugins.remove_leftovers(&replayed.desired).await;
         self.loader.models.forget_proofs(&replayed.desired);
@@ -137,8 +141,8 @@ impl Releases {
                 }
                 NextStep::Load(desired, unloaded) => {
                     let _turn = self.turns.turn(token_scope).await;
-                    let tenants = self.publisher.serving().may_change(&desired);
-                    prepared.at_hand.load(&self.loader, &desired, &tenants).await;
+                    let payers = self.payers(&desired);
+                    prepared.at_hand.load(&self.loader, &desired, payers).await;
                     prepared.at_hand.prove(&self.loader, unloaded).await;
                 }
                 NextStep::RunSamples(subjects) => {
@@ -155,6 +159,12 @@ impl Releases {
             }
         }
         Err(ControlError::Overtaken)
+    }
+
+    /// The tenants that may change with `desired`, as those that load files.
+    fn payers(&self, desired: &Desired) -> BTreeMap<Name, Payer> {
+        let serving = self.publisher.serving();
+        self.loader.payers(desired, &serving.may_change(desired), Some(&serving))
     }
 
     /// Serve the state of the log, unless it is served already. Returns false if something that it
@@ -213,6 +223,7 @@ impl Releases {
     /// under way keep what they hold.
     async fn forget(&self, tenants: &BTreeSet<TenantId>, desired: &Desired) {
         self.loader.models.retain(desired);
+        self.loader.assets.forget(desired);
         self.accounts.forget(tenants, desired);
         self.loader.plugins.forget(desired, &self.log.uploads()).await;
     }

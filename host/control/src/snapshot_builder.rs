@@ -60,11 +60,11 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
             continue;
         };
         let serving_before = before.snapshot.tenants.get(name);
-        let files = Files::of(at_hand, desired_tenant, serving_before.map(|tenant| &**tenant));
-        let Files { plugins, assets } = &files;
+        let id = &(name.clone(), desired_tenant.since);
+        let files = Files::of(at_hand, id, desired_tenant, serving_before.map(|tenant| &**tenant));
+        let Files { plugins, assets, .. } = &files;
         let new = Sources { desired_tenant, plugins, assets, models: &models };
         let tenant = untouched(before, name, &new).unwrap_or_else(|| {
-            let id = &(name.clone(), desired_tenant.since);
             let quota = accounts.quota(id);
             let known_desired =
                 before.desired.tenants.get(name).filter(|had| had.since == desired_tenant.since);

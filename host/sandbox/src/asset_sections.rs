@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::assets::{AssetPlace, check_places};
+use crate::assets::{AssetPlace, check_places, fitting};
 use crate::load_error::ComponentError;
 use crate::runtime::{ArchiveError, is_archive, places_in};
 use crate::sections::{Section, add_section, custom_sections};
@@ -16,6 +16,18 @@ const SECTION: &str = "gristmill:asset:";
 /// The folder of the files, and its name in an archive.
 const ASSETS_FOLDER: &str = "assets";
 
+/// Check the files of a plugin, each with its name and its length.
+///
+/// # Errors
+/// [`ComponentError::Asset`] names the file that is refused.
+pub fn check_assets<'a>(
+    files: impl IntoIterator<Item = (&'a str, usize)>,
+) -> Result<(), ComponentError> {
+    let place =
+        |(name, bytes): (&str, usize)| AssetPlace { name: name.into(), at: 0, bytes: bytes as u64 };
+    check_places(&files.into_iter().map(place).collect::<Vec<_>>())
+}
+
 /// Write the files at the end of a component.
 ///
 /// # Errors
@@ -24,12 +36,7 @@ pub fn add_assets(
     component: &mut Vec<u8>,
     files: &BTreeMap<String, Vec<u8>>,
 ) -> Result<(), ComponentError> {
-    let place = |(name, content): (&String, &Vec<u8>)| AssetPlace {
-        name: name.clone(),
-        at: 0,
-        bytes: content.len() as u64,
-    };
-    check_places(&files.iter().map(place).collect::<Vec<_>>())?;
+    check_assets(files.iter().map(|(name, content)| (name.as_str(), content.len())))?;
     for (name, content) in files {
         add_section(component, &format!("{SECTION}{name}"), content);
     }
@@ -47,21 +54,20 @@ pub(crate) enum AssetsError {
     Archive(#[from] ArchiveError),
 }
 
-/// Where the files of a plugin stand in its `file`.
+/// Where the files of a plugin stand in its `file`. An archive that was built before there were
+/// assets may have other files in that folder. Those that do not fit are left out.
 ///
 /// # Errors
-/// They are too many or too large, or one has a bad name.
+/// The files of a component are too many or too large, or one has a bad name.
 pub(crate) fn asset_places(file: &[u8]) -> Result<Vec<AssetPlace>, AssetsError> {
-    let places = match is_archive(file) {
-        true => {
-            let found = places_in(file)?.into_iter().filter_map(|(name, at, bytes)| {
-                let name = name.strip_prefix(ASSETS_FOLDER)?.strip_prefix('/')?.to_owned();
-                Some(AssetPlace { name, at, bytes })
-            });
-            found.collect()
-        }
-        false => sections(file),
-    };
+    if is_archive(file) {
+        let found = places_in(file)?.into_iter().filter_map(|(name, at, bytes)| {
+            let name = name.strip_prefix(ASSETS_FOLDER)?.strip_prefix('/')?.to_owned();
+            Some(AssetPlace { name, at, bytes })
+        });
+        return Ok(fitting(found.collect()));
+    }
+    let places = sections(file);
     check_places(&places)?;
     Ok(places)
 }
@@ -80,7 +86,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::assets::assets_in;
+    use crate::assets::{ASSETS_MAX, assets_in};
     use crate::language::Language;
     use crate::runtime::{Archive, Manifest};
 
@@ -127,5 +133,19 @@ mod tests {
         let archive = Archive { manifest, files: files(&all) };
         has(archive.write().unwrap(), "labels.txt", "a\nb");
         has(archive.write().unwrap(), "x", "y");
+    }
+
+    #[test]
+    fn an_archive_may_have_files_that_are_no_assets() {
+        let manifest = Manifest { language: Language::Python, app: "app".into() };
+        let icons = (0..300).map(|icon| (format!("assets/icon-{icon:03}.png"), Vec::new()));
+        let mut files: BTreeMap<_, _> = icons.collect();
+        files.insert("app.py".into(), Vec::new());
+        files.insert("assets/a table.txt".into(), Vec::new());
+        let places = asset_places(&Archive { manifest, files }.write().unwrap()).unwrap();
+        assert_eq!(places.len(), ASSETS_MAX);
+        assert!(places.iter().all(|place| place.name.starts_with("icon-")), "{places:?}");
+        let refused = check_assets([("a table.txt", 0)]).unwrap_err().to_string();
+        assert!(refused.contains("its name must be"), "{refused}");
     }
 }

@@ -6,7 +6,7 @@
 //! says where ([`AssetPlace`]). The server parses nothing: it checks the places, and copies the
 //! bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -55,6 +55,17 @@ impl Assets {
                 Self(Arc::new(all))
             }
         }
+    }
+
+    /// The same files, each as [`Asset::held`] with what `hold` returns for it.
+    ///
+    /// # Errors
+    /// `hold` refuses a file.
+    pub fn held_by<E>(&self, hold: impl Fn(&Asset) -> Result<HeldBytes, E>) -> Result<Self, E> {
+        let files = self.0.iter();
+        let held = files
+            .map(|(name, file)| hold(file).map(|held| (name.clone(), Arc::new(file.held(held)))));
+        held.collect()
     }
 
     /// Why there is no file of this name, and what would add one.
@@ -115,6 +126,21 @@ impl Asset {
     pub(crate) fn tokenizer(&self) -> &OnceCell<ReadTokenizer> {
         &self.tokenizer
     }
+
+    /// The same file, whose bytes count as `held` until nothing reads them as those of this one.
+    #[must_use]
+    pub fn held(self: &Arc<Self>, held: HeldBytes) -> Self {
+        struct Owner {
+            file: Arc<Asset>,
+            _held: HeldBytes,
+        }
+        impl AsRef<[u8]> for Owner {
+            fn as_ref(&self) -> &[u8] {
+                self.file.bytes()
+            }
+        }
+        Self::new(Bytes::from_owner(Owner { file: self.clone(), _held: held }))
+    }
 }
 
 /// Where a file of a plugin stands in the uploaded file.
@@ -140,38 +166,60 @@ pub fn asset_name_fault(name: &str) -> Option<String> {
     })
 }
 
+/// The files that a plugin brings, of which each one fits beside those before it.
+#[derive(Default)]
+struct Brought {
+    names: BTreeSet<String>,
+    bytes: u64,
+}
+
+impl Brought {
+    /// Add one more file, if its name, its size and the number of files fit.
+    ///
+    /// # Errors
+    /// Why it does not fit.
+    fn add(&mut self, place: &AssetPlace) -> Result<(), String> {
+        if self.names.len() == ASSETS_MAX {
+            return Err(format!("a plugin has at most {ASSETS_MAX} assets"));
+        }
+        if let Some(fault) = asset_name_fault(&place.name) {
+            return Err(format!("its name {fault}"));
+        }
+        if self.names.contains(&place.name) {
+            return Err("it is there twice".into());
+        }
+        let bytes = self.bytes.saturating_add(place.bytes);
+        if bytes > PLUGIN_ASSETS_BYTES_MAX {
+            return Err(format!(
+                "with it the plugin's assets have more than {PLUGIN_ASSETS_BYTES_MAX} bytes: \
+                 give a larger file to the tenant, with `gristmill asset push`"
+            ));
+        }
+        self.names.insert(place.name.clone());
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
 /// Check the files that a plugin brings: their number, their names and their sizes.
 ///
 /// # Errors
 /// [`ComponentError::Asset`] names the file.
 pub(crate) fn check_places(places: &[AssetPlace]) -> Result<(), ComponentError> {
-    let refused = |name: &str, why: String| {
-        let name = name.chars().take(NAME_BYTES_MAX).collect();
-        Err(ComponentError::Asset { name, why })
-    };
-    let mut bytes = 0_u64;
-    for (index, place) in places.iter().enumerate() {
-        if index == ASSETS_MAX {
-            return refused(&place.name, format!("a plugin has at most {ASSETS_MAX} assets"));
-        }
-        if let Some(fault) = asset_name_fault(&place.name) {
-            return refused(&place.name, format!("its name {fault}"));
-        }
-        if places[..index].iter().any(|other| other.name == place.name) {
-            return refused(&place.name, "it is there twice".into());
-        }
-        bytes = bytes.saturating_add(place.bytes);
-        if bytes > PLUGIN_ASSETS_BYTES_MAX {
-            return refused(
-                &place.name,
-                format!(
-                    "with it the plugin's assets have more than {PLUGIN_ASSETS_BYTES_MAX} bytes: \
-                     give a larger file to the tenant, with `gristmill asset push`"
-                ),
-            );
-        }
-    }
-    Ok(())
+    let mut brought = Brought::default();
+    places.iter().try_for_each(|place| {
+        brought.add(place).map_err(|why| {
+            let name = place.name.chars().take(NAME_BYTES_MAX).collect();
+            ComponentError::Asset { name, why }
+        })
+    })
+}
+
+/// The files that [`check_places`] allows together, without those that it would refuse.
+pub(crate) fn fitting(mut places: Vec<AssetPlace>) -> Vec<AssetPlace> {
+    let mut brought = Brought::default();
+    places.retain(|place| brought.add(place).is_ok());
+    places
 }
 
 /// The files of a plugin. Their bytes are copied, so that the uploaded file need not stay.

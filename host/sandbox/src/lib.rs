@@ -72,7 +72,7 @@ mod took;
 mod worlds;
 
 pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
-pub use asset_sections::add_assets;
+pub use asset_sections::{add_assets, check_assets};
 pub use assets::{ASSETS_MAX, Asset, Assets, asset_name_fault};
 pub use capability::json::pointer::{POINTER_NAMES_MAX, Pointers};
 pub use capability::types::base64::{bytes_max as base64_bytes_max, decode as decode_base64};

@@ -26,6 +26,7 @@ pub(crate) fn tenant(access: Access) -> Tenant {
         default_pipeline: None,
         pipelines: HashMap::new(),
         plugins: Default::default(),
+        brought: Default::default(),
         assets: Default::default(),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_core::{Digest, Late, Name, Named, Record, Sink, SinkNames};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::Counter;
-use gristmill_sandbox::{Asset, Plugin};
+use gristmill_sandbox::{Asset, Assets, Plugin};
 
 use crate::access::Access;
 use crate::cors::Cors;
@@ -37,6 +37,9 @@ pub struct Tenant {
     pub pipelines: HashMap<Name, Pipeline>,
     /// Its plugins by name.
     pub plugins: BTreeMap<Name, PluginState>,
+    /// The files that its plugins bring, by the digests of the plugins. They count against its
+    /// budget of assets, as its assets do.
+    pub brought: HashMap<Digest, Arc<Assets>>,
     /// Its assets by name.
     pub assets: BTreeMap<Name, AssetState>,
 }
@@ -47,9 +50,7 @@ impl Tenant {
     pub fn asset_files(&self) -> impl Iterator<Item = &Arc<Asset>> {
         let assets = self.assets.values().flat_map(|state| state.versions());
         let assets = assets.filter_map(|(_, asset)| asset.as_ref().ok());
-        let plugins = self.plugins.values().flat_map(|state| state.versions());
-        let plugins = plugins.filter_map(|(_, plugin)| plugin.as_ref().ok());
-        assets.chain(plugins.flat_map(|plugin| plugin.assets().files()))
+        assets.chain(self.brought.values().flat_map(|files| files.files()))
     }
 
     /// The bytes of these files.

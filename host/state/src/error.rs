@@ -91,6 +91,19 @@ pub enum StateError {
     /// A plugin, an asset or a model would have too many versions loaded.
     #[error(transparent)]
     TooManyVersions(#[from] TooManyVersions),
+    /// A tenant would have too many assets.
+    #[error(
+        "tenant {tenant:?} would have {count} assets; the limit is {limit}: delete those that no \
+         pipeline names, or put several files into one"
+    )]
+    TooManyAssets {
+        /// The tenant.
+        tenant: String,
+        /// The assets that it would have.
+        count: usize,
+        /// The most that it can have.
+        limit: usize,
+    },
     /// A document cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
@@ -129,7 +142,8 @@ impl ClientError for StateError {
             | Self::Key(_)
             | Self::Alike { .. }
             | Self::Misfit { .. }
-            | Self::TooManyVersions(_) => ErrorCode::Conflict,
+            | Self::TooManyVersions(_)
+            | Self::TooManyAssets { .. } => ErrorCode::Conflict,
             Self::Encode(_) => ErrorCode::Internal,
         }
     }

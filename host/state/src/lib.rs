@@ -56,7 +56,7 @@ pub use in_use::{InUse, PipelineOf, Uses};
 pub use key_conflict::KeyConflict;
 pub use last_keys::LastKeys;
 pub use plan::fit::Wanted;
-pub use plan::needs::Needs;
+pub use plan::needs::{NeededFile, Needs};
 pub use plan::pipeline::PutPipeline;
 pub use plan::restore::{Scope, restore};
 pub use plan::signature::check_users;

@@ -51,6 +51,9 @@ const NAMES_MAX: usize = 1 << 20;
 /// So many bytes of a document count as a name.
 const NAME_BYTES: usize = 64;
 
+/// Maximum assets of a tenant. Their bytes are bounded elsewhere, but an empty one takes work, too.
+const TENANT_ASSETS_MAX: usize = 1024;
+
 /// A release that is planned.
 #[derive(Debug)]
 pub struct Plan {
@@ -99,7 +102,8 @@ pub fn plan(
     }
     plan.desired.prune(&plan.changes);
     for (index, change) in asked.iter().enumerate() {
-        let checked = versions::check(desired, &plan.desired, change);
+        let checked = versions::check(desired, &plan.desired, change)
+            .and_then(|()| check_number_of_assets(desired, &plan.desired, change));
         checked.map_err(|error| Refused { index, error: error.into() })?;
     }
     for (tenant, index) in put_tenants {
@@ -304,6 +308,24 @@ pub fn subjects(changes: &[Change]) -> Vec<Subject> {
         target => vec![target],
     };
     stays.flat_map(subjects).collect()
+}
+
+/// Check the number of a tenant's assets in `after`, if the change puts one.
+fn check_number_of_assets(
+    before: &Desired,
+    after: &Desired,
+    change: &AskedChange,
+) -> Result<(), StateError> {
+    let AskedChange::Known(Change::PutAsset { tenant, .. }) = change else { return Ok(()) };
+    let [had, count] = [before, after]
+        .map(|state| state.tenants.get(tenant).map_or(0, |owner| owner.assets.len()));
+    match count > TENANT_ASSETS_MAX && count > had {
+        true => {
+            let (tenant, limit) = (tenant.to_string(), TENANT_ASSETS_MAX);
+            Err(StateError::TooManyAssets { tenant, count, limit })
+        }
+        false => Ok(()),
+    }
 }
 
 /// Check that the name of a new model differs from all others in more than case: as names of files,

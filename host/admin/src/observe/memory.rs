@@ -34,8 +34,9 @@ impl MemoryFigures {
         let files = snapshot.tenants.values().flat_map(|tenant| plugin_files(tenant));
         let files: HashMap<_, _> = files.collect();
         let assets = snapshot.tenants.values().flat_map(|tenant| tenant.asset_files());
-        let assets = assets.map(|asset| (Arc::as_ptr(asset).addr(), asset.bytes().len() as u64));
-        // Tenants with the same file share it.
+        let assets = assets.map(|asset| asset.bytes());
+        let assets = assets.map(|bytes| (bytes.as_ptr().addr(), bytes.len() as u64));
+        // Tenants with the same file share its bytes.
         let assets: HashMap<_, _> = assets.collect();
         let models = snapshot.models.values().flat_map(|model| model.versions());
         let models = models.filter_map(|(_, served)| served.as_ref().ok());

@@ -196,27 +196,32 @@ impl Planner<'_> {
         {
             self.unnamed("pipeline", name, pipeline);
         }
-        // Plugins that the manifest's pipelines use are named, too, in any version.
-        let used = |plugin: &Name| {
-            let uses = |keys: &Map<String, Value>| {
-                ["pre", "post", "handler"].iter().any(|part| {
-                    let named = keys.get(*part).and_then(Value::as_str).unwrap_or_default();
-                    named.split('@').next() == Some(plugin.as_str())
-                })
-            };
-            tenant.pipelines.values().any(|pipeline| uses(&pipeline.keys))
+        // Plugins and assets that the manifest's pipelines use are named, too, in any version. A
+        // candidate has the same keys as its pipeline.
+        let programs = || {
+            tenant.pipelines.values().flat_map(|pipeline| {
+                let candidate = pipeline.keys.get("candidate").and_then(Value::as_object);
+                std::iter::once(&pipeline.keys).chain(candidate)
+            })
         };
-        let is_named = |plugin: &Name| tenant.plugins.contains_key(plugin) || used(plugin);
+        let names = |named: &Value, file: &Name| {
+            let named = named.as_str().unwrap_or_default();
+            named.split('@').next() == Some(file.as_str())
+        };
+        let is_used = |plugin: &Name| {
+            let mut named = programs()
+                .flat_map(|keys| ["pre", "post", "handler"].map(|part| keys.get(part)))
+                .flatten();
+            named.any(|named| names(named, plugin))
+        };
+        let is_named = |plugin: &Name| tenant.plugins.contains_key(plugin) || is_used(plugin);
         for plugin in now.plugins.keys().filter(|plugin| !is_named(plugin)) {
             self.unnamed("plugin", name, plugin);
         }
         let is_used = |asset: &Name| {
-            let named = tenant
-                .pipelines
-                .values()
-                .filter_map(|pipeline| pipeline.keys.get("assets").and_then(Value::as_object));
-            let mut named = named.flat_map(Map::values).filter_map(Value::as_str);
-            named.any(|named| named.split('@').next() == Some(asset.as_str()))
+            let named = programs().filter_map(|keys| keys.get("assets").and_then(Value::as_object));
+            let mut named = named.flat_map(Map::values);
+            named.any(|named| names(named, asset))
         };
         let is_named = |asset: &Name| tenant.assets.contains_key(asset) || is_used(asset);
         for asset in now.assets.keys().filter(|asset| !is_named(asset)) {

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_sandbox::{Archive, add_assets, add_sources};
+use gristmill_sandbox::{Archive, add_assets, add_sources, check_assets};
 
+pub(super) use self::files::ASSETS;
 use self::module::Module;
 pub(crate) use self::sources::sources;
 use super::language::Language;
@@ -124,6 +125,8 @@ fn write_archive(
     out: Option<PathBuf>,
     (name, archive): (String, Archive),
 ) -> Result<Built> {
+    let files = archive.files.iter();
+    check_assets(files.filter_map(|(path, file)| Some((path.strip_prefix(ASSETS)?, file.len()))))?;
     let (path, file) = (path_of(folder, out, &name, "tar")?, archive.write()?);
     std::fs::write(&path, &file).with_context(|| path.display().to_string())?;
     Ok(Built { path, checked: Checked::Archive(file) })

@@ -6,10 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::build::ASSETS;
+
 /// The interval at which files are looked at.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Folders that builds write to.
+/// Folders that builds write to. Nothing below the folder of the assets is one of a build's files.
 const BUILT: [&str; 5] = ["target", "node_modules", "__pycache__", "venv", ".venv"];
 
 /// The extensions of files that builds write beside the sources.
@@ -37,12 +39,12 @@ impl Files {
     /// The files now: each of `paths`, or all files below it that builds do not write.
     pub(super) fn of(paths: &[PathBuf]) -> Self {
         let (mut files, mut folders) = (Self::default(), BTreeSet::new());
-        paths.iter().for_each(|path| files.add(path, &mut folders));
+        paths.iter().for_each(|path| files.add(path, &path.join(ASSETS), &mut folders));
         files
     }
 
     /// Add a file, or the files of a folder unless it is one of `folders`: a link can lead back.
-    fn add(&mut self, path: &Path, folders: &mut BTreeSet<PathBuf>) {
+    fn add(&mut self, path: &Path, assets: &Path, folders: &mut BTreeSet<PathBuf>) {
         let Ok(about) = fs::metadata(path) else { return };
         if !about.is_dir() {
             self.0.insert(path.to_owned(), (about.modified().ok(), about.len()));
@@ -58,9 +60,10 @@ impl Files {
         }
         for path in paths {
             // A link is what it leads to.
-            let leads_out = path.canonicalize().is_ok_and(|real| is_built(&real));
-            if !leads_out && !is_built(&path) && !is_hidden(&path) && self.0.len() < FILES_MAX {
-                self.add(&path, folders);
+            let leads_out = || path.canonicalize().is_ok_and(|real| is_built(&real));
+            let is_source = path.starts_with(assets) || !is_built(&path) && !leads_out();
+            if is_source && !is_hidden(&path) && self.0.len() < FILES_MAX {
+                self.add(&path, assets, folders);
             }
         }
     }
@@ -110,6 +113,11 @@ mod tests {
         write("src/lib.rs", "longer");
         let changed = Files::of(&paths);
         assert_ne!(changed, before);
+        write("assets/vocab.tar", "1");
+        write("assets/target/x.wasm", "1");
+        let with_assets = Files::of(&paths);
+        assert_eq!(changed.changed(&with_assets).count(), 2);
+        let changed = with_assets;
         write("requests/new.json", "1");
         let now = Files::of(&paths);
         let new: Vec<_> = changed.changed(&now).collect();

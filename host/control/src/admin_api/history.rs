@@ -1,9 +1,12 @@
 //! Releases of many changes, the releases of the past, and going back to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use futures_util::FutureExt;
-use gristmill_state::{AskedChange, Change, ChangeOptions, Release, Scope, StateError, TokenScope};
+use gristmill_core::{Digest, Name};
+use gristmill_state::{
+    AskedChange, Change, ChangeOptions, Release, Scope, Serving, StateError, TenantFile, TokenScope,
+};
 use gristmill_store::StoreError;
 use serde_json::Value;
 
@@ -20,6 +23,27 @@ const SUMMARY_CHANGES: usize = 10;
 /// Maximum releases that are read for a page of those that a few tenants are part of. The next
 /// page goes on from there.
 const LOOKED_AT: usize = 200;
+
+/// The assets that a release brings to one tenant.
+struct NewAssets {
+    /// Their files, and those of the assets that the tenant has.
+    files: HashSet<Digest>,
+    /// The bytes of those that it does not have.
+    bytes: u64,
+    /// The bytes of all that it has.
+    has: u64,
+}
+
+impl NewAssets {
+    /// None yet.
+    fn of(tenant: &Name, serving: &Serving) -> Self {
+        let owner = serving.desired.tenants.get(tenant);
+        let files = owner.into_iter().flat_map(|owner| owner.assets.values());
+        let files = files.flat_map(TenantFile::versions).map(|(_, file)| file).collect();
+        let has = serving.snapshot.tenants.get(tenant).map_or(0, |owner| owner.asset_bytes());
+        Self { files, bytes: 0, has }
+    }
+}
 
 /// A release of many changes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,15 +110,22 @@ impl Control {
 
     /// The files that the changes name, which then stay. An author whose scope is a few tenants can
     /// name only files that the same token has uploaded, or that plugins or assets of these tenants
-    /// have. Assets that are too large, alone or together, are refused before one of them is read.
+    /// have. New assets that are too large, alone or together, are refused before one is read.
     async fn uploads_of(
         &self,
         asked: &AskedChanges,
         token_scope: &TokenScope,
     ) -> Result<Vec<Upload>, ControlError> {
-        let (mut uploads, mut asset_bytes) = (Vec::new(), BTreeMap::<_, u64>::new());
+        let mut uploads = Vec::new();
         let AskedChanges::List(changes) = asked else { return Ok(uploads) };
-        let desired = self.desired();
+        let (serving, mut new_assets) = (self.serving(), BTreeMap::new());
+        for change in changes {
+            if let AskedChange::Known(Change::PutAsset { tenant, .. }) = change {
+                new_assets.entry(tenant).or_insert_with(|| NewAssets::of(tenant, &serving));
+            }
+        }
+        let desired = serving.desired.clone();
+        drop(serving);
         for (index, change) in changes.iter().enumerate() {
             let AskedChange::Known(change) = change else { continue };
             let Some(digest) = change.blob() else { continue };
@@ -110,12 +141,14 @@ impl Control {
                 StoreError::Missing(digest) => at(ControlError::NoFile(digest)),
                 error => at(error.into()),
             })?;
-            if let Change::PutAsset { tenant, asset, .. } = change {
+            if let Change::PutAsset { tenant, asset, .. } = change
+                && let Some(new) = new_assets.get_mut(tenant)
+                && new.files.insert(digest)
+            {
                 let limits = self.releases.asset_limits;
                 limits.check(asset, bytes).map_err(at)?;
-                let all = asset_bytes.entry(tenant).or_default();
-                *all += bytes;
-                limits.check_tenant(tenant, 0, *all).map_err(at)?;
+                new.bytes = new.bytes.saturating_add(bytes);
+                limits.check_tenant(tenant, new.has, new.bytes).map_err(at)?;
             }
             uploads.push(upload);
         }

@@ -2,12 +2,13 @@
 
 use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
-use gristmill_state::{Change, ChangeOptions, StateError};
+use gristmill_state::{Change, ChangeOptions};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
+use crate::load::assets::Payer;
 use crate::releases::step::Published;
 use crate::uploads::Upload;
 
@@ -23,15 +24,13 @@ impl Control {
         file: Received,
         options: ChangeOptions,
     ) -> Result<(Digest, Published), ControlError> {
-        if !self.desired().tenants.contains_key(tenant) {
-            return Err(StateError::not_found("tenant", tenant).into());
-        }
+        let payer = self.payer(tenant)?;
         let upload = self.uploads.begin(file.digest()).boxed().await;
         let digest = upload.digest();
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         let _uploads = vec![upload.clone()];
         let request = ChangeRequest { _uploads, ..ChangeRequest::one(change, options) };
-        let outcome = self.keep_plugin(plugin, file, &upload, request).boxed().await;
+        let outcome = self.keep_plugin((&payer, plugin), file, &upload, request).boxed().await;
         self.uploads.end(upload).boxed().await;
         if outcome.is_err() {
             // The code of a plugin that was compiled and then refused.
@@ -42,7 +41,7 @@ impl Control {
 
     async fn keep_plugin(
         &self,
-        plugin: &Name,
+        (payer, plugin): (&Payer, &Name),
         file: Received,
         upload: &Upload,
         request: ChangeRequest,
@@ -50,7 +49,7 @@ impl Control {
         // A file that is not a plugin is not even stored. A plugin is compiled before the lock is
         // taken, so that other changes need not wait, and is held until a release names it.
         let turn = self.releases.turns.turn(&request.options.token_scope).await;
-        let loaded = self.loader.plugins.new_file(&file).await;
+        let loaded = self.loader.new_plugin(payer, &file).await;
         drop(turn);
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
         upload.keep(file).await?;

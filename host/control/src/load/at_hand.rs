@@ -7,17 +7,19 @@
 //! Invariant: a change loads at most [`MODELS_AT_ONCE`] models, [`PLUGINS_AT_ONCE`] plugins and
 //! [`ASSETS_AT_ONCE`] assets side by side.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use gristmill_core::{Digest, Name};
-use gristmill_sandbox::{Asset, Plugin};
+use gristmill_sandbox::Asset;
 use gristmill_snapshot::ServedModel;
-use gristmill_state::{Desired, Model, ModelConfig, Needs};
+use gristmill_state::{Desired, Model, ModelConfig, NeededFile, Needs};
 
+use crate::load::assets::{FileKey, Payer};
 use crate::load::error::{LoadError, Loaded};
-use crate::load::loader::Loader;
+use crate::load::loader::{Loader, TenantPlugin};
 
 /// Maximum models that are loaded side by side. While a model is loaded, it is in memory several
 /// times.
@@ -34,11 +36,11 @@ const ASSETS_AT_ONCE: usize = 4;
 #[derive(Default)]
 pub(crate) struct AtHand {
     models: HashMap<ModelKey, Loaded<ServedModel>>,
-    plugins: HashMap<Digest, Loaded<Arc<Plugin>>>,
-    assets: HashMap<Digest, Loaded<Arc<Asset>>>,
+    plugins: HashMap<FileKey, Loaded<TenantPlugin>>,
+    assets: HashMap<FileKey, Loaded<Arc<Asset>>>,
     /// Of models that are not in service.
     proofs: HashMap<ModelKey, Loaded<()>>,
-    /// Whether files that the store did not give before are fetched again.
+    /// Whether what failed before is tried again, if another attempt may succeed.
     retries: bool,
 }
 
@@ -46,7 +48,7 @@ pub(crate) struct AtHand {
 type ModelKey = (Name, Digest, ModelConfig);
 
 impl AtHand {
-    /// Nothing yet. `retries`: files that the store did not give before are fetched again.
+    /// Nothing yet. `retries`: what failed before is tried again, if another attempt may succeed.
     pub(crate) fn retrying(retries: bool) -> Self {
         Self { retries, ..Self::default() }
     }
@@ -64,37 +66,31 @@ impl AtHand {
         for ((name, digest), config) in models {
             let key = (name.clone(), digest, config.clone());
             let loaded = loader.models.known(name, digest, config);
-            if let Some(loaded) = loaded.filter(|loaded| !(self.retries && is_unread(loaded))) {
-                self.models.insert(key, loaded);
-            } else {
-                is_whole &= self.models.contains_key(&key);
-            }
+            is_whole &= take(&mut self.models, key, loaded, self.retries);
         }
-        for digest in plugins.into_keys() {
-            let loaded = loader.plugins.known(digest);
-            if let Some(loaded) = loaded.filter(|loaded| !(self.retries && is_unread(loaded))) {
-                self.plugins.insert(digest, loaded);
-            } else {
-                is_whole &= self.plugins.contains_key(&digest);
-            }
+        for file in plugins.into_keys() {
+            let key = key_of(file);
+            let loaded = loader.known_plugin(&key);
+            is_whole &= take(&mut self.plugins, key, loaded, self.retries);
         }
-        for digest in assets.into_keys() {
-            match loader.assets.known(digest) {
-                Some(asset) => drop(self.assets.insert(digest, Ok(asset))),
-                None => is_whole &= self.assets.contains_key(&digest),
-            }
+        for file in assets.into_keys() {
+            let key = key_of(file);
+            let loaded = loader.assets.known(&key);
+            is_whole &= take(&mut self.assets, key, loaded, self.retries);
         }
         is_whole
     }
 
-    /// Load the models of `desired` and the files of these tenants that are not at hand.
+    /// Load the models of `desired` and the files of these tenants that are not at hand. Returns
+    /// the number of those that are loaded.
     pub(crate) async fn load(
         &mut self,
         loader: &Loader,
         desired: &Desired,
-        tenants: &BTreeSet<Name>,
-    ) {
-        let needs = Needs::of(desired, tenants);
+        payers: BTreeMap<Name, Payer>,
+    ) -> usize {
+        let tenants: BTreeSet<_> = payers.keys().cloned().collect();
+        let needs = Needs::of(desired, &tenants);
         let progress = &loader.progress;
         progress.begin(needs.names());
         let mut models = Vec::new();
@@ -106,17 +102,17 @@ impl AtHand {
             }
         }
         let mut plugins = Vec::new();
-        for (digest, names) in needs.plugins {
-            match self.plugins.contains_key(&digest) {
-                true => progress.loaded(names),
-                false => plugins.push((digest, names)),
+        for (file, names) in needs.plugins {
+            match payers.get(file.tenant).filter(|_| !self.plugins.contains_key(&key_of(file))) {
+                Some(payer) => plugins.push((payer.clone(), file.digest, names)),
+                None => progress.loaded(names),
             }
         }
         let mut assets = Vec::new();
-        for (digest, names) in needs.assets {
-            match self.assets.contains_key(&digest) {
-                true => progress.loaded(names),
-                false => assets.push((digest, names)),
+        for (file, names) in needs.assets {
+            match payers.get(file.tenant).filter(|_| !self.assets.contains_key(&key_of(file))) {
+                Some(payer) => assets.push((payer.clone(), file.digest, names)),
+                None => progress.loaded(names),
             }
         }
         let models = stream::iter(models).map(|key: ModelKey| async move {
@@ -125,24 +121,31 @@ impl AtHand {
             progress.loaded(1);
             (key, served)
         });
-        let plugins = stream::iter(plugins).map(|(digest, names)| async move {
-            let plugin = loader.plugins.get(digest).await;
-            progress.loaded(names);
-            (digest, plugin)
-        });
-        let assets = stream::iter(assets).map(|(digest, names)| async move {
-            let asset = loader.assets.get(digest).await;
-            progress.loaded(names);
-            (digest, asset)
-        });
+        let plugins = stream::iter(plugins).map(
+            |(payer, digest, names): (Payer, Digest, usize)| async move {
+                let plugin = loader.plugin(&payer, digest).await;
+                progress.loaded(names);
+                ((payer.id, digest), plugin)
+            },
+        );
+        let assets =
+            stream::iter(assets).map(|(payer, digest, names): (Payer, Digest, usize)| async move {
+                let asset = loader.assets.get(&payer, digest).await;
+                progress.loaded(names);
+                ((payer.id, digest), asset)
+            });
         let (models, plugins, assets) = tokio::join!(
             models.buffer_unordered(MODELS_AT_ONCE).collect::<Vec<_>>(),
             plugins.buffer_unordered(PLUGINS_AT_ONCE).collect::<Vec<_>>(),
             assets.buffer_unordered(ASSETS_AT_ONCE).collect::<Vec<_>>(),
         );
+        let loaded = models.iter().filter(|(_, model)| model.is_ok()).count()
+            + plugins.iter().filter(|(_, plugin)| plugin.is_ok()).count()
+            + assets.iter().filter(|(_, asset)| asset.is_ok()).count();
         self.models.extend(models);
         self.plugins.extend(plugins);
         self.assets.extend(assets);
+        loaded
     }
 
     /// Whether the store did not give a file.
@@ -176,14 +179,44 @@ impl AtHand {
         model.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
     }
 
-    /// The plugin of this digest. None if it is not at hand.
-    pub(crate) fn plugin(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
-        self.plugins.get(&digest).cloned()
+    /// The plugin of a tenant. None if it is not at hand.
+    pub(crate) fn plugin(&self, key: &FileKey) -> Option<Loaded<TenantPlugin>> {
+        self.plugins.get(key).cloned()
     }
 
-    /// The asset of this digest. None if it is not at hand.
-    pub(crate) fn asset(&self, digest: Digest) -> Option<Loaded<Arc<Asset>>> {
-        self.assets.get(&digest).cloned()
+    /// The asset of a tenant. None if it is not at hand.
+    pub(crate) fn asset(&self, key: &FileKey) -> Option<Loaded<Arc<Asset>>> {
+        self.assets.get(key).cloned()
+    }
+
+    /// Why the file is not loaded, if its tenant holds too many bytes of assets.
+    pub(crate) fn assets_held(&self, key: &FileKey) -> Option<Arc<LoadError>> {
+        let plugin = self.plugins.get(key).and_then(|plugin| plugin.as_ref().err());
+        let asset = self.assets.get(key).and_then(|asset| asset.as_ref().err());
+        let held = |fault: &&Arc<LoadError>| matches!(***fault, LoadError::AssetsHeld { .. });
+        plugin.into_iter().chain(asset).find(held).cloned()
+    }
+}
+
+fn key_of(file: NeededFile<'_>) -> FileKey {
+    ((file.tenant.clone(), file.since), file.digest)
+}
+
+/// Take what is known of a thing. With `retries`, a failure that may pass is not known. Returns
+/// whether the thing is at hand then.
+fn take<K: Eq + Hash, T>(
+    at_hand: &mut HashMap<K, Loaded<T>>,
+    key: K,
+    known: Option<Loaded<T>>,
+    retries: bool,
+) -> bool {
+    let may_pass = |loaded: &Loaded<T>| loaded.as_ref().is_err_and(|fault| fault.is_passing());
+    match known.filter(|loaded| !(retries && may_pass(loaded))) {
+        Some(loaded) => {
+            at_hand.insert(key, loaded);
+            true
+        }
+        None => at_hand.contains_key(&key),
     }
 }
 

@@ -80,6 +80,11 @@ pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, Lo
     store.blob(digest).await.map_err(|error| unread(digest, error))
 }
 
+/// The length of a file that the store keeps.
+pub(crate) async fn blob_bytes(store: &Store, digest: Digest) -> Result<u64, LoadError> {
+    store.blob_bytes(digest).await.map_err(|error| unread(digest, error))
+}
+
 fn unread(digest: Digest, error: StoreError) -> LoadError {
     tracing::error!(%digest, ?error, "an uploaded file cannot be read");
     match error {

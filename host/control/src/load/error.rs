@@ -73,6 +73,18 @@ pub enum LoadError {
     /// No threads for the model's lane.
     #[error(transparent)]
     Lane(#[from] io::Error),
+    /// The tenant holds too many bytes of assets just now.
+    #[error(
+        "with it, the tenant's assets in memory would be {wanted} bytes, with those that requests \
+         still read; the limit is {max}, from tenant_asset_bytes_max: put fewer at once, try again \
+         when these requests have ended, or raise the setting"
+    )]
+    AssetsHeld {
+        /// The bytes with it.
+        wanted: u64,
+        /// The limit.
+        max: u64,
+    },
     /// The task that loaded it ended before it was done.
     #[error(transparent)]
     Stopped(#[from] tokio::task::JoinError),
@@ -103,9 +115,14 @@ impl LoadError {
         Self::Backend { text, source }
     }
 
-    /// Whether the store could not read its file, so that another attempt may succeed.
+    /// Whether the store could not read its file.
     pub(crate) fn is_unread(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::Damaged(_))
+    }
+
+    /// Whether another attempt may succeed.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_unread() || matches!(self, Self::AssetsHeld { .. })
     }
 
     /// The code for clients. `own` is the code for a fault of the file or of its configuration.
@@ -115,6 +132,7 @@ impl LoadError {
                 ErrorCode::InvalidPlugin => file_code,
                 other => other,
             },
+            Self::AssetsHeld { .. } => ErrorCode::Conflict,
             Self::Prover { source, .. } if source.is_hosts_fault() => ErrorCode::Internal,
             Self::Upload(_)
             | Self::Damaged(_)

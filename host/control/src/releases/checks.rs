@@ -102,10 +102,19 @@ impl Releases {
         &self,
         before: &Serving,
         plan: &Plan,
+        at_hand: &AtHand,
         after: &Snapshot,
     ) -> Result<(), ControlError> {
-        let brings = plan.changes.iter().filter(|change| change.blob().is_some());
-        let tenants: BTreeSet<_> = brings.filter_map(Change::tenant).collect();
+        let mut tenants = BTreeSet::new();
+        for change in &plan.changes {
+            let (Some(tenant), Some(file)) = (change.tenant(), change.blob()) else { continue };
+            let Some(owner) = plan.desired.tenants.get(tenant) else { continue };
+            let key = ((tenant.clone(), owner.since), file);
+            if let Some(source) = at_hand.assets_held(&key) {
+                return Err(ControlError::AssetsHeld { tenant: tenant.to_string(), source });
+            }
+            tenants.insert(tenant);
+        }
         for name in tenants {
             let bytes = |snapshot: &Snapshot| {
                 snapshot.tenants.get(name).map_or(0, |tenant| tenant.asset_bytes())

@@ -100,7 +100,7 @@ impl Releases {
         Self::check_padding(desired, &plan, at_hand)?;
         self.check_compiled(desired, &plan).await?;
         let built = self.build(before, head.number + 1, &plan.desired, at_hand);
-        self.check_assets(before, &plan, &built.snapshot)?;
+        self.check_assets(before, &plan, at_hand, &built.snapshot)?;
         // A candidate can be taken away from a pipeline that cannot serve.
         let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
         let mut faults = refusing(built.faults.clone(), &before.faulty, &put);

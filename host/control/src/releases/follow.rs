@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use gristmill_state::Needs;
 use gristmill_store::StoreError;
 
 use crate::checkpoint::Checkpoint;
@@ -35,8 +34,7 @@ impl Releases {
                 }
                 replayed.desired.clone()
             };
-            let tenants = self.publisher.serving().may_change(&desired);
-            at_hand.load(&self.loader, &desired, &tenants).await;
+            at_hand.load(&self.loader, &desired, self.payers(&desired)).await;
             if is_patient && at_hand.lacks_files() {
                 let why = "a file of a release cannot be fetched";
                 return Err(StoreError::unreachable(why).into());
@@ -45,52 +43,34 @@ impl Releases {
         Ok(())
     }
 
-    /// Try to load the plugins, assets and models whose files could not be read. Returns whether
+    /// Try to load the plugins, assets and models again that may be loaded by now. Returns whether
     /// there were any.
     pub(crate) async fn repair(self: &Arc<Self>) -> bool {
         let serving = self.publisher.serving();
         if serving.faulty.is_empty() {
             return false;
         }
-        let needs = Needs::of(&serving.desired, &serving.may_change(&serving.desired));
-        // Held, so that what was loaded stays so until it is published.
-        let (mut plugins, mut models, mut assets) = (Vec::new(), Vec::new(), Vec::new());
-        for digest in needs.plugins.into_keys() {
-            if let Some(Err(fault)) = self.loader.plugins.known(digest)
-                && fault.is_unread()
-            {
-                plugins.push(self.loader.plugins.get(digest).await);
-            }
+        // What is at hand stays loaded until it is published.
+        let mut at_hand = AtHand::retrying(true);
+        let tenants = serving.may_change(&serving.desired);
+        if at_hand.look_up(&self.loader, &serving.desired, &tenants) {
+            return false;
         }
-        // One that is not loaded could not be read.
-        for digest in needs.assets.into_keys() {
-            if self.loader.assets.known(digest).is_none() {
-                assets.push(self.loader.assets.get(digest).await);
-            }
-        }
-        for ((name, digest), config) in needs.models {
-            if let Some(Err(fault)) = self.loader.models.known(name, digest, config)
-                && fault.is_unread()
-            {
-                models.push(self.loader.models.get(name, digest, config).await);
-            }
-        }
-        let loaded = plugins.iter().filter(|plugin| plugin.is_ok()).count()
-            + assets.iter().filter(|asset| asset.is_ok()).count()
-            + models.iter().filter(|model| model.is_ok()).count();
+        let (desired, payers) = (serving.desired.clone(), self.payers(&serving.desired));
+        drop(serving);
+        let loaded = at_hand.load(&self.loader, &desired, payers).await;
         if loaded > 0 {
             let replayed = self.replayed.lock().await;
-            let (release, mut at_hand) = (replayed.head.number, AtHand::default());
-            let before = self.publisher.serving();
+            let (release, before) = (replayed.head.number, self.publisher.serving());
             let is_same = before.snapshot.release == release;
             let tenants = before.may_change(&replayed.desired);
             if is_same && at_hand.look_up(&self.loader, &replayed.desired, &tenants) {
                 let built = self.build(&before, release, &replayed.desired, &at_hand);
                 self.publisher.publish(serving_of(built, replayed.desired.clone()).into());
-                tracing::info!(release, loaded, "serving files that could not be read before");
+                tracing::info!(release, loaded, "serving files that could not be loaded before");
             }
         }
-        !plugins.is_empty() || !assets.is_empty() || !models.is_empty()
+        true
     }
 
     /// Record the last release and its state on the local disk, for a start without the store.

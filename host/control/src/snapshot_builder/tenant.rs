@@ -27,6 +27,8 @@ use crate::load::error::{LoadError, Loaded};
 /// The tenant's plugins and assets, each version loaded or with the reason why it is not.
 pub(super) struct Files {
     pub(super) plugins: BTreeMap<Name, PluginState>,
+    /// The files that the plugins bring.
+    brought: HashMap<Digest, Arc<Assets>>,
     pub(super) assets: BTreeMap<Name, AssetState>,
 }
 
@@ -35,15 +37,26 @@ impl Files {
     /// same: what is at hand may be older.
     pub(super) fn of(
         at_hand: &AtHand,
+        id: &TenantId,
         desired_tenant: &gristmill_state::Tenant,
         before: Option<&Tenant>,
     ) -> Self {
         let gristmill_state::Tenant { plugins, assets, .. } = desired_tenant;
         let (plugins_before, assets_before) =
             (before.map(|tenant| &tenant.plugins), before.map(|tenant| &tenant.assets));
+        let plugin = |digest| at_hand.plugin(&(id.clone(), digest));
+        let brought = |digest: Digest| {
+            let before = before.and_then(|tenant| tenant.brought.get(&digest).cloned());
+            let loaded = || plugin(digest)?.ok().map(|plugin| plugin.brought);
+            Some((digest, before.or_else(loaded)?))
+        };
+        let digests = plugins.values().flat_map(TenantFile::versions).map(|(_, digest)| digest);
         Self {
-            plugins: states_of(plugins, plugins_before, |digest| at_hand.plugin(digest)),
-            assets: states_of(assets, assets_before, |digest| at_hand.asset(digest)),
+            brought: digests.filter_map(brought).collect(),
+            plugins: states_of(plugins, plugins_before, |digest| {
+                Some(plugin(digest)?.map(|plugin| plugin.plugin))
+            }),
+            assets: states_of(assets, assets_before, |digest| at_hand.asset(&(id.clone(), digest))),
         }
     }
 }
@@ -53,19 +66,20 @@ fn states_of<T>(
     before: Option<&BTreeMap<Name, FileState<T>>>,
     at_hand: impl Fn(Digest) -> Option<Loaded<Arc<T>>>,
 ) -> BTreeMap<Name, FileState<T>> {
-    let load = |digest: Digest| {
-        let loaded_before = || {
-            let states = before.into_iter().flat_map(BTreeMap::values);
-            let files = states.flat_map(|state| state.files());
-            files.filter(move |(file, _)| *file == digest).map(|(_, loaded)| loaded)
-        };
-        match loaded_before().find(|loaded| loaded.is_ok()) {
-            Some(loaded) => loaded.clone(),
-            None => match at_hand(digest) {
-                Some(loaded) => loaded.map_err(|error| error.to_string()),
-                None => loaded_before().next().cloned().unwrap_or_else(not_loaded),
-            },
+    let states = before.into_iter().flat_map(BTreeMap::values);
+    let mut files_before = HashMap::new();
+    for (digest, loaded) in states.flat_map(|state| state.files()) {
+        let file = files_before.entry(digest).or_insert(loaded);
+        if file.is_err() && loaded.is_ok() {
+            *file = loaded;
         }
+    }
+    let load = |digest: Digest| match files_before.get(&digest) {
+        Some(Ok(loaded)) => Ok(loaded.clone()),
+        failed => match at_hand(digest) {
+            Some(loaded) => loaded.map_err(|error| error.to_string()),
+            None => failed.map_or_else(not_loaded, |failed| Result::clone(failed)),
+        },
     };
     let state = |(name, file): (&Name, &TenantFile)| {
         let TenantFile { digest, version, kept } = file;
@@ -128,6 +142,7 @@ impl TenantBuilder<'_> {
             default_pipeline: spec.default_pipeline.clone().or_else(only),
             pipelines,
             plugins: self.files.plugins,
+            brought: self.files.brought,
             assets: self.files.assets,
         }
     }
@@ -241,7 +256,7 @@ impl TenantBuilder<'_> {
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
         let mut conflicts = Faults::default();
-        let Files { plugins, assets } = &self.files;
+        let Files { plugins, assets, .. } = &self.files;
         wanted.check(plugins, assets, |name| self.models.get(name), &mut conflicts);
         let mut faults = conflicts.into_texts();
         let limits = limits.map_err(|limit_faults| faults.extend(limit_faults)).ok();
@@ -291,11 +306,11 @@ impl TenantBuilder<'_> {
                 let (first, second) = (self.plugin(pre)?, self.plugin(post)?);
                 Program::Pair(Pair {
                     pre: self.source(name, &pre.name, "preprocess"),
-                    pre_assets: named.over(first.assets()),
+                    pre_assets: named.over(self.brought(pre)?),
                     model: model.name.clone(),
                     lane: self.lane(model)?,
                     post: self.source(name, &post.name, "postprocess"),
-                    post_assets: named.over(second.assets()),
+                    post_assets: named.over(self.brought(post)?),
                     plugins: PluginPair::new(first, second, &reuse, &quota.calls),
                 })
             }
@@ -304,10 +319,9 @@ impl TenantBuilder<'_> {
                     let (model, lane) = (named.name.clone(), self.lane(named)?);
                     Some((key.clone(), HandlerModel { model, lane }))
                 };
-                let plugin = self.plugin(handler)?;
                 Program::Handler(Handler {
-                    assets: named.over(plugin.assets()),
-                    plugin: HandlerPlugin::new(plugin, &reuse, &quota.calls),
+                    assets: named.over(self.brought(handler)?),
+                    plugin: HandlerPlugin::new(self.plugin(handler)?, &reuse, &quota.calls),
                     source: self.source(name, &handler.name, "handle"),
                     models: models.iter().map(model).collect::<Option<_>>()?,
                 })
@@ -345,6 +359,12 @@ impl TenantBuilder<'_> {
 
     fn plugin(&self, named: &NamedVersion) -> Option<Arc<Plugin>> {
         self.files.plugins.get(&named.name)?.of_version(named.version)?.as_ref().ok().cloned()
+    }
+
+    /// The files that the plugin brings.
+    fn brought(&self, named: &NamedVersion) -> Option<&Assets> {
+        let digest = self.desired_tenant.plugins.get(&named.name)?.file(named.version)?;
+        self.files.brought.get(&digest).map(|files| &**files)
     }
 
     fn asset(&self, named: &NamedVersion) -> Option<Arc<Asset>> {

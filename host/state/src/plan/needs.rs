@@ -14,9 +14,20 @@ pub struct Needs<'a> {
     /// The files of the models that are in service, each with the model's configuration.
     pub models: BTreeMap<(&'a Name, Digest), &'a ModelConfig>,
     /// The files of the plugins, each with the number of names that it has.
-    pub plugins: BTreeMap<Digest, usize>,
+    pub plugins: BTreeMap<NeededFile<'a>, usize>,
     /// The files of the assets, likewise.
-    pub assets: BTreeMap<Digest, usize>,
+    pub assets: BTreeMap<NeededFile<'a>, usize>,
+}
+
+/// A file that a tenant needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NeededFile<'a> {
+    /// The tenant.
+    pub tenant: &'a Name,
+    /// The release that made the tenant.
+    pub since: u64,
+    /// The file's digest.
+    pub digest: Digest,
 }
 
 impl<'a> Needs<'a> {
@@ -26,26 +37,32 @@ impl<'a> Needs<'a> {
         let models = models.flat_map(|(name, model)| {
             model.versions().map(move |(_, digest)| ((name, digest), &model.config))
         });
-        let tenants = || tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-        let plugins = counted(tenants().flat_map(|tenant| tenant.plugins.values()));
-        let assets = counted(tenants().flat_map(|tenant| tenant.assets.values()));
+        let (mut plugins, mut assets) = (BTreeMap::new(), BTreeMap::new());
+        for name in tenants {
+            let Some((name, tenant)) = desired.tenants.get_key_value(name) else { continue };
+            count(&mut plugins, name, tenant.since, &tenant.plugins);
+            count(&mut assets, name, tenant.since, &tenant.assets);
+        }
         Self { models: models.collect(), plugins, assets }
     }
 
-    /// Maximum names that a message lists.
+    /// The number of names of all of them.
     pub fn names(&self) -> usize {
         let files = self.plugins.values().chain(self.assets.values());
         self.models.len() + files.sum::<usize>()
     }
 }
 
-/// The files of all versions, each with the number of names that it has.
-fn counted<'a>(files: impl Iterator<Item = &'a TenantFile>) -> BTreeMap<Digest, usize> {
-    let mut counted = BTreeMap::new();
-    for (_, digest) in files.flat_map(TenantFile::versions) {
-        *counted.entry(digest).or_default() += 1;
+/// Count the names of the files of all versions.
+fn count<'a>(
+    counted: &mut BTreeMap<NeededFile<'a>, usize>,
+    tenant: &'a Name,
+    since: u64,
+    files: &BTreeMap<Name, TenantFile>,
+) {
+    for (_, digest) in files.values().flat_map(TenantFile::versions) {
+        *counted.entry(NeededFile { tenant, since, digest }).or_default() += 1;
     }
-    counted
 }
 
 #[cfg(test)]
@@ -66,14 +83,18 @@ mod tests {
         ];
         for tenant in ["acme", "other"].map(name) {
             changes.push(Change::PutTenant { tenant: tenant.clone(), spec: TenantSpec::default() });
-            let plugin = name("same");
-            changes.push(Change::PutPlugin { tenant, plugin, digest: digest(3) });
+            for plugin in ["same", "again"].map(name) {
+                let tenant = tenant.clone();
+                changes.push(Change::PutPlugin { tenant, plugin, digest: digest(3) });
+            }
         }
         desired.apply(1, &changes).unwrap();
         let needs = Needs::of(&desired, desired.touched());
-        assert_eq!(needs.plugins, BTreeMap::from([(digest(3), 2)]));
+        let file = |tenant| NeededFile { tenant, since: 1, digest: digest(3) };
+        let (acme, other) = (name("acme"), name("other"));
+        assert_eq!(needs.plugins, BTreeMap::from([(file(&acme), 2), (file(&other), 2)]));
         assert_eq!(needs.models.keys().collect::<Vec<_>>(), [&(&name("served"), digest(1))]);
-        assert_eq!(needs.names(), 3);
+        assert_eq!(needs.names(), 5);
     }
 
     #[test]

@@ -543,3 +543,21 @@ fn a_token_names_tenants_that_exist_and_they_stay_with_it() {
     let error = plan(&desired, 9, &error.unwrap(), false).unwrap_err();
     assert!(error.to_string().contains("is a tenant of the tokens both, ci"), "{error}");
 }
+
+#[test]
+fn a_tenant_has_a_bounded_number_of_assets() {
+    let put = |asset: usize| {
+        let (tenant, asset) = (name("acme"), name(&format!("a{asset}")));
+        Change::PutAsset { tenant, asset, digest: key(1) }
+    };
+    let delete = Change::DeleteAsset { tenant: name("acme"), asset: name("a0") };
+    let full: Vec<_> = (0..1024).map(put).collect();
+    let full = plan(&state(), 2, &full, false).unwrap().desired;
+    let error = plan(&full, 3, &[put(1024)], false).unwrap_err();
+    let expected = "tenant \"acme\" would have 1025 assets; the limit is 1024: delete those that";
+    assert_eq!(error.code(), ErrorCode::Conflict);
+    assert!(error.to_string().starts_with(expected), "{error}");
+    plan(&full, 3, &[put(1)], false).unwrap();
+    // In any order: `deploy --prune` deletes at the end.
+    plan(&full, 3, &[put(1024), delete], false).unwrap();
+}

@@ -171,9 +171,23 @@ fn files_are_bounded_and_equal_ones_are_held_once() {
         &with_files(&[("table.bin", &"t".repeat(4000))]),
     );
     plugin.refused(409, "conflict", &["tenant_asset_bytes_max"]);
+    // It is refused before all plugins of a release are in memory.
+    let plugins = ["1", "2"].map(|text| with_files(&[("table.bin", &text.repeat(4000))]));
+    let changes = plugins.map(|plugin| {
+        let digest = upload(&server, &plugin);
+        let plugin = &digest[7..20];
+        json!({ "kind": "put_plugin", "tenant": "acme", "plugin": plugin, "digest": digest })
+    });
+    let refused = post_to(&server, "releases", &json!({ "changes": changes }));
+    let named = ["tenant \"acme\": with it, the tenant's assets", "would be 10053 bytes"];
+    refused.refused(409, "conflict", &named);
     let status = server.status();
     assert_eq!(status["tenants"]["acme"]["asset_bytes"], 2048 + 5);
     assert_eq!(status["memory"]["assets_bytes"], 2048 + 5);
+    // A file counts once, under any number of names.
+    let changes = ["x", "y", "z"].map(|asset| put(asset, &digests[0]));
+    assert_eq!(post_to(&server, "releases", &json!({ "changes": changes })).status, 200);
+    assert_eq!(server.status()["tenants"]["acme"]["asset_bytes"], 2048 + 5 + 2000);
 }
 
 #[test]

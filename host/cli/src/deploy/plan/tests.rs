@@ -209,15 +209,18 @@ fn a_tenant_that_is_not_described_keeps_its_document() {
 fn things_of_a_tenant_that_are_not_named_are_pruned_users_first() {
     let mut current = current();
     let tenant = acme(&mut current);
-    for other in ["used", "old"] {
+    for other in ["used", "tried", "old"] {
         tenant.plugins.insert(name(other), Some(digest(9)));
         tenant.assets.insert(name(other), Some(digest(9)));
+    }
+    for other in ["used", "old"] {
         tenant.pipelines.insert(name(other), Value::Null);
     }
     let mut manifest = manifest();
     let mut uses = pipeline(0.5);
     uses["post"] = "used@7".into();
     uses["assets"] = json!({ "x.json": "used@3" });
+    uses["candidate"] = json!({ "pre": "tried", "assets": { "x.json": "tried" } });
     let acme = manifest.tenants.get_mut("acme").unwrap();
     acme.pipelines = BTreeMap::from([(name("main"), document(uses))]);
     let plan = planned(&manifest, &current, false);

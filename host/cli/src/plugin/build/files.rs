@@ -19,7 +19,7 @@ const ABOUT_PACKAGES: &str = ".dist-info";
 const BUILT: [&str; 3] = [".pyc", ".tar", ".wasm"];
 
 /// The beginning of the paths of files that the plugin opens.
-pub(super) const ASSETS: &str = "assets/";
+pub(crate) const ASSETS: &str = "assets/";
 
 /// The most bytes of an archive.
 const BYTES_MAX: usize = 64 << 20;

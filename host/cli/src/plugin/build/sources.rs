@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use gristmill_core::Digest;
 
+use super::files::ASSETS;
 use super::{js, python};
 use crate::plugin::language::{Language, js_manifest, python_manifest};
 use crate::plugin::sdk;
 
-/// Folders that no build reads: of version control, of tests and of tools; and the link to the SDK.
+/// Folders that no build reads, unless they are among the assets: of version control, of tests and
+/// of tools; and the link to the SDK.
 const LEFT_OUT: [&str; 13] = [
     ".git",
     ".hg",
@@ -75,7 +77,8 @@ impl Walk<'_> {
             // A link without a target is not part of the build.
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if metadata.is_dir() {
-                if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
+                let is_left_out = LEFT_OUT.iter().any(|left_out| name == *left_out);
+                if !is_left_out || below.starts_with(ASSETS) {
                     self.folder(&path, &below)?;
                 }
             } else if metadata.is_file() && below.as_os_str() != self.out.as_str() {
@@ -135,6 +138,8 @@ mod tests {
         changes("a name");
         write("lib/sums.wasm", "a model of the plugin's");
         changes("a file with the name of the component");
+        write("assets/requests/greeting.txt", "hello");
+        changes("an asset in a folder with the name of one that is left out");
         write("Cargo.toml", "");
         assert!(sources(folder.path()).is_err(), "of two languages");
     }
