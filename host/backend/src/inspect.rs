@@ -136,6 +136,12 @@ pub(crate) fn inspect(
     Ok(Inspected { opset, operators: contents.operators, symbols })
 }
 
+/// Whether this is a name of open dimensions: those of one name are equal. Exporters of
+/// PaddlePaddle write "?" for each dimension without a name.
+pub(crate) fn is_symbol(name: &str) -> bool {
+    !matches!(name, "" | "?")
+}
+
 fn symbols(inputs: &[ValueInfoProto]) -> BTreeMap<String, Vec<(String, usize)>> {
     let mut symbols = BTreeMap::<String, Vec<(String, usize)>>::new();
     for input in inputs {
@@ -144,7 +150,7 @@ fn symbols(inputs: &[ValueInfoProto]) -> BTreeMap<String, Vec<(String, usize)>> 
         let dims = tensor.shape.iter().flat_map(|shape| &shape.dim).enumerate();
         for (at, dim) in dims {
             if let Some(Size::DimParam(symbol)) = &dim.value
-                && !symbol.is_empty()
+                && is_symbol(symbol)
             {
                 symbols.entry(symbol.clone()).or_default().push((input.name.clone(), at));
             }

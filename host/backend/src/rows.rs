@@ -42,6 +42,8 @@ use flow::Walk;
 pub use obstacle::Obstacle;
 use obstacle::start_of;
 
+use crate::inspect::is_symbol;
+
 /// Show that row i of each output depends on row i of the inputs alone, if all that is believed of
 /// constants and sizes is true.
 ///
@@ -84,7 +86,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle
             Some(Size::DimValue(size)) if *size >= 0 => {
                 return Err(refused("has a fixed first dimension"));
             }
-            Some(Size::DimParam(first)) if !first.is_empty() => {
+            Some(Size::DimParam(first)) if is_symbol(first) => {
                 rows_names.insert(first);
             }
             _ => {}
@@ -97,7 +99,7 @@ fn inputs<'a>(graph: &'a GraphProto, walk: &Walk) -> Result<Inputs<'a>, Obstacle
         for (at, size) in others.iter().enumerate() {
             shape.push(match size {
                 Some(Size::DimValue(size)) if *size > 0 => Dim::known(size.unsigned_abs()),
-                Some(Size::DimParam(param)) if !param.is_empty() => {
+                Some(Size::DimParam(param)) if is_symbol(param) => {
                     symbols.entry(param).or_insert_with(|| fresh(at + 1)).clone()
                 }
                 _ => fresh(at + 1),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::setup::{
-    PLUGIN_TOOLS, build_all_languages, build_components, build_server, install_languages,
-    install_onnxruntime, install_wasm_toolchain,
+    PLUGIN_TOOLS, build_all_languages, build_components, build_server, fetch_models,
+    install_languages, install_onnxruntime, install_wasm_toolchain,
 };
 use crate::shell::{cargo, run, step, target};
 use crate::{runtimes, stock};
@@ -24,6 +24,7 @@ pub(crate) fn build_all() -> Result<Built> {
     install_wasm_toolchain()?;
     install_languages()?;
     let onnxruntime = install_onnxruntime()?;
+    fetch_models()?;
     step("building (the first time takes about 20 minutes on 2 cores)");
     // Not the programs of `benches/`, which are large: clippy looks at them.
     run(cargo().args(["test", "--workspace", "--no-run"]))?;

@@ -1,34 +1,64 @@
 //! `cargo xtask demo`: a running server with two tenants, a proof that their requests shared a
-//! batch, and commands to paste.
+//! batch, and commands to paste. With `--all` also the samples around models of others, which it
+//! fetches.
 
 use std::thread;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use gristmill_client::http::Request;
 use gristmill_client::{Client, Listen, block_on};
 use serde_json::{Map, Value};
 
 use crate::build;
-use crate::server::{ACME_KEY, Server};
+use crate::server::{ACME_KEY, MANIFEST, Server};
+use crate::setup::fetch_models;
 use crate::shell::{root, step, target};
 
 /// Requests that each tenant sends, and how many of them at a time.
 const REQUESTS: usize = 240;
 const AT_A_TIME: usize = 8;
 
-pub(crate) fn run() -> Result<()> {
+/// The samples around models of others.
+const MANIFEST_OF_ALL: &str = "plugins/demo-all.toml";
+
+pub(crate) fn command() -> Command {
+    Command::new("demo")
+        .about(
+            "Build the server and its sample plugins, start it with two tenants, show them share a \
+             batch, print commands to paste; Ctrl-C stops it",
+        )
+        .arg(
+            Arg::new("all")
+                .long("all")
+                .action(ArgAction::SetTrue)
+                .help("Also the samples around models of others, which are fetched: 30 MB"),
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let is_all = matches.get_flag("all");
+    if is_all {
+        fetch_models()?;
+    }
     let (gristmill, onnxruntime) = build::build_demo()?;
     step("starting the server");
     let listen = Listen { data: "127.0.0.1:8080", grpc: "127.0.0.1:8082", admin: "127.0.0.1:8081" };
     let data = target().join("demo");
     let server = Server::start(&gristmill, &data, &onnxruntime, listen)?;
-    step("deploying plugins/demo.toml");
-    server.deploy_manifest(&gristmill)?;
+    let others = is_all.then_some(MANIFEST_OF_ALL);
+    for manifest in [MANIFEST].into_iter().chain(others) {
+        step(&format!("deploying {manifest}"));
+        server.deploy_manifest(&gristmill, manifest)?;
+    }
     step("sending digits of two tenants at the same time");
     send_as_both_tenants(&server.url)?;
     let lane = server.admin.get("status")?["models"]["digits"]["statistics"].take();
     print_lines(&server);
+    if is_all {
+        print_lines_of_all(&server);
+    }
     println!();
     println!("{}", summary(&lane));
     println!();
@@ -92,6 +122,15 @@ fn print_lines(server: &Server) {
         "  curl -H 'authorization: Bearer {}' {}/admin/v1/status",
         server.admin.token, server.admin.url
     );
+}
+
+fn print_lines_of_all(Server { url, .. }: &Server) {
+    println!();
+    println!("Read the text of a picture, or see where it stands:");
+    println!();
+    println!("  curl --data-binary @models/ocr/samples/turned.png {url}/v1/demo/infer/ocr");
+    println!("  curl --data-binary @models/ocr/samples/turned.png -o drawn.png \\");
+    println!("    '{url}/v1/demo/infer/ocr?format=png'");
 }
 
 /// A sentence about the batches of the digits model that had rows of both tenants.

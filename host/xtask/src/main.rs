@@ -32,13 +32,7 @@ use clap::{ArgMatches, Command};
 /// A task without arguments: the name, what it does, and how.
 type Task = (&'static str, &'static str, fn() -> Result<()>);
 
-const TASKS: [Task; 9] = [
-    (
-        "demo",
-        "Build the server and its sample plugins, start it with two tenants, show them share a \
-         batch, print commands to paste; Ctrl-C stops it",
-        demo::run,
-    ),
+const TASKS: [Task; 8] = [
     (
         "runtimes",
         "Build the shared runtimes of languages into target/runtimes, where the server finds them",
@@ -98,6 +92,7 @@ fn main() -> ExitCode {
 fn run(matches: &ArgMatches) -> Result<()> {
     let (name, matches) = matches.subcommand().context("no task; see cargo xtask --help")?;
     match name {
+        "demo" => demo::run(matches),
         "test" => test::run(matches),
         "bench" => bench::run(matches),
         "fuzz" => fuzz::run(matches),
@@ -118,6 +113,7 @@ fn command() -> Command {
         .about("The project's tasks. Each works from a fresh clone and installs the tools it needs")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(demo::command())
         .subcommands(tasks)
         .subcommand(test::command())
         .subcommand(bench::command())

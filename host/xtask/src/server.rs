@@ -13,7 +13,7 @@ use crate::shell::{program, root, run, send};
 
 const TOKEN: &str = "demo-admin-token-not-for-production";
 /// The demo's tenants.
-const MANIFEST: &str = "plugins/demo.toml";
+pub(crate) const MANIFEST: &str = "plugins/demo.toml";
 /// The key of the demo's second tenant, `acme`.
 pub(crate) const ACME_KEY: &str = "acme-demo-key-0001";
 
@@ -73,12 +73,12 @@ impl Server {
         Ok(Self { process, url: addresses.data, grpc, admin })
     }
 
-    /// Deploy the demo's manifest: two tenants with their models, plugins and pipelines; `demo` is
-    /// open, `acme` has a key. Both use the model `digits`. The plugins are built.
-    pub(crate) fn deploy_manifest(&self, gristmill: &Path) -> Result<()> {
+    /// Deploy a manifest, such as the demo's: two tenants with their models, plugins and pipelines;
+    /// `demo` is open, `acme` has a key. Both use the model `digits`. The plugins are built.
+    pub(crate) fn deploy_manifest(&self, gristmill: &Path, manifest: &str) -> Result<()> {
         let mut deploy = self.cli(gristmill);
         setup::set_build_folders(&mut deploy);
-        deploy.args(["deploy", MANIFEST, "--yes", "--message", "the demo"]);
+        deploy.args(["deploy", manifest, "--yes", "--message", "the demo"]);
         run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
     }
 

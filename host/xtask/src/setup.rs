@@ -1,6 +1,7 @@
 //! Installing the tools that the tasks need beside rustup's Rust and Python 3.
 
 mod debian;
+mod models;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 
 pub(crate) use self::debian::{install_prometheus, install_redis};
+pub(crate) use self::models::fetch_models;
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
@@ -67,13 +69,14 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 9] = [
+const TEST_PLUGINS: [Plugin; 10] = [
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
     Plugin { folder: "plugins/hostile", file: "hostile.wasm" },
     Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
     Plugin { folder: "plugins/hostile/handler", file: "hostile-handler.wasm" },
     Plugin { folder: "plugins/rust/digits-pages", file: "digits-pages.wasm" },
+    Plugin { folder: "plugins/rust/ocr", file: "ocr.wasm" },
     Plugin { folder: "plugins/bench", file: "bench-guest.wasm" },
     Plugin { folder: "plugins/bench/marked", file: "marked.wasm" },
     Plugin { folder: "plugins/bench/vocabulary", file: "vocabulary.wasm" },

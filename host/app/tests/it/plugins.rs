@@ -21,6 +21,7 @@ mod leaks;
 mod lines;
 mod long_calls;
 mod neighbours;
+mod ocr;
 mod photos;
 mod pictures;
 mod sources;

@@ -71,19 +71,27 @@ fn a_scalar_input_takes_one_element() {
 
 #[test]
 fn dimensions_of_one_name_must_be_equal() {
-    let server = server(&[("sum", onnx::with_equal_dims())]);
-    let ask = |length: usize| {
+    let models = [
+        ("sum", onnx::with_equal_dims(["rows", "length"])),
+        // A dimension without a name, as exporters of PaddlePaddle write it.
+        ("open", onnx::with_equal_dims(["?", "?"])),
+    ];
+    let server = server(&models);
+    let ask = |model: &str, length: usize| {
         let of = |name: &str, length: usize| {
             let data = vec![1.0; 2 * length];
             json!({ "name": name, "datatype": "FP32", "shape": [2, length], "data": data })
         };
-        post(&server, "sum", &json!({ "inputs": [of("a", 3), of("b", length)] }))
+        post(&server, model, &json!({ "inputs": [of("a", 3), of("b", length)] }))
     };
-    assert_eq!(ask(3).ok()["outputs"][0]["data"], json!([2.0, 2.0, 2.0, 2.0, 2.0, 2.0]));
+    for (model, length) in [("sum", 3), ("open", 3), ("open", 1)] {
+        let answer = ask(model, length).ok();
+        assert_eq!(answer["outputs"][0]["data"], json!([2.0, 2.0, 2.0, 2.0, 2.0, 2.0]), "{model}");
+    }
     // ONNX Runtime would repeat it.
     let why = "dimension 1 of input \"b\" is 1, but dimension 1 of input \"a\" is 3: the model \
                calls both \"length\"";
-    ask(1).refused_by_protocol(400, &[why]);
+    ask("sum", 1).refused_by_protocol(400, &[why]);
 }
 
 #[test]

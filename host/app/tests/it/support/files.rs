@@ -98,6 +98,22 @@ pub(crate) fn ranker_golden() -> Vec<(Vec<Value>, Vec<f64>)> {
     cases.map(case).collect()
 }
 
+/// A file that `cargo xtask test` has fetched for the model of this name.
+pub(crate) fn fetched(model: &str, name: &str) -> Vec<u8> {
+    read(&root().join("target/models").join(model).join(name))
+}
+
+/// A file in the folder of a model of the repository.
+pub(crate) fn of_model(model: &str, name: &str) -> Vec<u8> {
+    read(&root().join("models").join(model).join(name))
+}
+
+/// The manifest of the samples around models of others.
+pub(crate) fn manifest_of_all() -> Value {
+    let text = read(&root().join("plugins/demo-all.toml"));
+    toml::from_str(std::str::from_utf8(&text).unwrap()).unwrap()
+}
+
 /// A file of tests/fixtures.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name))

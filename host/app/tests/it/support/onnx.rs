@@ -398,10 +398,10 @@ pub(crate) fn convolution() -> Vec<u8> {
 }
 
 /// `y = a + b` for two inputs whose dimensions have the same two names.
-pub(crate) fn with_equal_dims() -> Vec<u8> {
+pub(crate) fn with_equal_dims(names: [&str; 2]) -> Vec<u8> {
     let mut graph = Graph::default().floats_out("y", &[-1, -1]);
     for name in ["a", "b"] {
-        let dims = ["rows", "length"].into_iter().map(|symbol| Message::new().text(2, symbol));
+        let dims = names.into_iter().map(|symbol| Message::new().text(2, symbol));
         graph.inputs.push(Graph::value_of(name, FLOAT, dims));
     }
     graph.node("Add", &["a", "b"], &["y"]).file(IR_VERSION)
