@@ -23,7 +23,8 @@ FILES = {
     "page.png": "skimage/data/page.png",
     "text.png": "skimage/data/text.png",
 }
-# Of an ONNX file (ModelProto), the field with a name and a value of the metadata, and these two within it.
+# Of an ONNX file (ModelProto), the field with a name and a value of the metadata, and these two
+# within it.
 METADATA, NAME, VALUE = 14, 1, 2
 
 

@@ -3,8 +3,8 @@
 //!
 //! In reading order: `plane` answers an HTTP request, `path` is its router, `v1` and `v2` are the
 //! two protocols over HTTP, `grpc` is the third, and `inference` is the part that `v2` and `grpc`
-//! share. `plugin_error` says why a plugin failed, where a pipeline shows it, `timing`, `rate_limit`
-//! and `cors` write headers, and `loading` answers requests until the state is loaded.
+//! share. `plugin_error` says why a plugin failed, where a pipeline shows it, `timing`,
+//! `rate_limit` and `cors` write headers, and `loading` answers requests until the state is loaded.
 //!
 //! Refuses to know wasmtime, ONNX Runtime and the store. `serve` decides who may call and how a
 //! request runs.

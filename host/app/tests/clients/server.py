@@ -34,7 +34,8 @@ GRPC_TLS: dict[str, Any] = {"ssl": True, "root_certificates": CA_FILE} if CA_FIL
 GRANTED = {f"identity-{datatype.lower()}" for datatype in NUMPY_TYPES}
 GRANTED |= {"configured", "fixed-rows", "look-up", "ranker", "simple", "waits"}
 OTHERS = {"identity-int64", "ranker"}
-# This one has named inputs and outputs: a row of `INPUT_IMAGE`, in base64, becomes `DIGIT` and `PROBABILITY`.
+# This one has named inputs and outputs: a row of `INPUT_IMAGE`, in base64, becomes `DIGIT` and
+# `PROBABILITY`.
 NAMED = "digit_classifier"
 PIPELINES = {"pipeline:digits", "pipeline:ranker", f"pipeline:{NAMED}"}
 

@@ -12,8 +12,8 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
 use self::terms::{
-    bytes_like, decoding, encoding_of, filter_of, letterbox_in, options_of, rect_of, refused,
-    shape_of, statistics_of,
+    CROPPING, NOTHING, PADDING, RESIZING, bytes_like, decoding, encoding_of, filter_of,
+    letterbox_in, options_of, rect_of, refused, shape_of, statistics_of,
 };
 use self::work::How;
 use super::methods::{link_instead, link_methods};
@@ -26,14 +26,6 @@ const INTERFACE: &str = "gristmill:plugin/image@0.3.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
-
-/// Operations, for texts.
-const RESIZING: &str = "resizing";
-const PADDING: &str = "padding";
-const CROPPING: &str = "cropping";
-
-/// A size that is refused, as that of a side of no pixels.
-const NOTHING: Size = Size { width: 0, height: 0 };
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;

@@ -3,8 +3,8 @@
 //! A plugin may set headers, but only a few names pass. Proxies act upon `x-accel-redirect`,
 //! `x-sendfile` and others, and no list of those is complete. A plugin's own headers begin with
 //! `x-plugin-`. A `location` passes with 303 alone, to pages that the tenant's document allows: it
-//! leads a browser from a form to the next page. All of a response is bounded, and counts against its tenant's budget until it is
-//! sent.
+//! leads a browser from a form to the next page. All of a response is bounded, and counts against
+//! its tenant's budget until it is sent.
 
 use std::sync::Arc;
 

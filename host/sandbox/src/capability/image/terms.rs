@@ -11,6 +11,14 @@ use crate::meter::CpuExhausted;
 const POINT_BYTES: usize = 64;
 const TEXT_BYTE_BYTES: usize = 8;
 
+/// Operations, for texts.
+pub(super) const RESIZING: &str = "resizing";
+pub(super) const PADDING: &str = "padding";
+pub(super) const CROPPING: &str = "cropping";
+
+/// A size that is refused, as that of a side of no pixels.
+pub(super) const NOTHING: Size = Size { width: 0, height: 0 };
+
 pub(super) fn filter_of(filter: wit::Filter) -> imaging::Filter {
     match filter {
         wit::Filter::Nearest => imaging::Filter::Nearest,

@@ -10,8 +10,8 @@ use gristmill_imaging::{
 };
 use wasmtime::component::Resource;
 
-use super::terms::{decoding, filter_of, refused};
-use super::{NOTHING, PADDING, RESIZING, wit};
+use super::bindings::wit;
+use super::terms::{NOTHING, PADDING, RESIZING, decoding, filter_of, refused};
 use crate::call::CallState;
 use crate::error::HELD_KEY;
 
