@@ -78,7 +78,7 @@ pub fn work_on(bytes: &[u8]) {
     let options = DecodeOptions {
         gray: choices.is_so(),
         upright: choices.is_so(),
-        over_black: choices.is_so(),
+        before_0_3: choices.is_so(),
         lenient: choices.is_so(),
         limits: LIMITS,
     };

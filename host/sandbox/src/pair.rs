@@ -121,7 +121,8 @@ impl PluginPair {
             }
             Mode::Tenant { pre, .. } => Keep::ForTenant(pre.clone()),
         };
-        let (took, kept) = (Took::new(&self.takes), Kept::new(grant.account));
+        let took = Took::new(&self.takes);
+        let kept = Kept::new(grant.account, self.pre.long_calls());
         let placing = Placing {
             keep: keep.clone(),
             export: &self.pre_calls,

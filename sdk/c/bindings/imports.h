@@ -1265,8 +1265,9 @@ extern bool gristmill_plugin_tokenizer_token_to_id(imports_string_t *asset, impo
 // Imported Functions from `gristmill:plugin/keep@0.3.0`
 // Keep `value` under a name of at most 1024 bytes, in place of an earlier one of that name. A
 // request keeps at most 256. Until it has ended, all that the host holds for this call counts
-// against the tenant's memory. An error says why nothing was kept: a handler and a
-// postprocessor keep nothing.
+// against the tenant's memory. It counts twice until the call has ended, and until the
+// postprocessor begins if the instance stays and still holds resources. An error says why
+// nothing was kept: a handler and a postprocessor keep nothing.
 extern bool gristmill_plugin_keep_put(imports_string_t *name, gristmill_plugin_keep_kept_t *value, imports_string_t *err);
 // What the preprocessor of this request kept under this name. None if it is not there, or was
 // taken before. It counts as if this call had made it.

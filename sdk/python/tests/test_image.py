@@ -41,6 +41,12 @@ def test_transparent_pixels_have_their_colours():
     assert Pixels.decode(body).tobytes() == bytes([200, 100, 0])
 
 
+def test_of_16_bits_the_upper_8_are_taken():
+    values = b"".join(value.to_bytes(2, "little") for value in (129, 511, 0x7F80, 0xFFFF))
+    body = encoded(Image.frombytes("I;16", (4, 1), values))
+    assert Pixels.decode(body, Color.GRAY).tobytes() == bytes([0, 1, 127, 255])
+
+
 def test_decode_turns_the_picture_upright():
     exif = Image.Exif()
     exif[0x0112] = 6

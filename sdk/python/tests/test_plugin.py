@@ -227,7 +227,7 @@ def test_one_tensor_cannot_be_two_inputs():
         return Prepared({"a": tensor, "b": tensor})
 
     with testing.captured_log():
-        assert "one tensor is given for two inputs" in preprocess_with(twice).text
+        assert "is the same object as input" in preprocess_with(twice).text
 
 
 @pytest.mark.parametrize(

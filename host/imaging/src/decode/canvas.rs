@@ -51,20 +51,20 @@ pub(super) struct Canvas {
     pub(super) size: Size,
     pub(super) gray: bool,
     pub(super) data: BufferMut,
-    over_black: bool,
+    before_0_3: bool,
 }
 
 impl Canvas {
     pub(super) fn new(work: Workspace<'_>, size: Size, options: DecodeOptions) -> Self {
         let len = size.pixels() as usize * options.channels();
-        let DecodeOptions { gray, over_black, .. } = options;
-        Self { size, gray, data: work.pool.zeroed(len), over_black }
+        let DecodeOptions { gray, before_0_3, .. } = options;
+        Self { size, gray, data: work.pool.zeroed(len), before_0_3 }
     }
 
     /// Write pixels of a row, up to its end.
     pub(super) fn write(&mut self, target: RowPixels, format: Format, row: &[u8]) {
-        let over_black = self.over_black;
-        let shown = |[value, alpha]: [u8; 2]| match over_black {
+        let before_0_3 = self.before_0_3;
+        let shown = |[value, alpha]: [u8; 2]| match before_0_3 {
             true => ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8,
             false => value,
         };

@@ -84,7 +84,7 @@ impl FrameParts {
         }
         let palette = decoder.palette().map_err(malformed)?.as_chunks::<3>().0.to_vec();
         // Pixels without a colour stay black like the screen.
-        let is_hidden = |index: u8| options.over_black && frame.transparent == Some(index);
+        let is_hidden = |index: u8| options.before_0_3 && frame.transparent == Some(index);
         let color = |index: &u8| match palette.get(usize::from(*index)) {
             Some(color) if !is_hidden(*index) => *color,
             _ => [0; 3],

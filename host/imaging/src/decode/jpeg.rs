@@ -59,7 +59,8 @@ impl Frame {
         };
         let bytes = DECODER_BYTES + stream::len_max(file) + self.row_bytes() + kept + colored;
         let weighing = if colored > 0 { self.size.pixels() * LUMA_NS } else { 0 };
-        (bytes, PICTURE_NS + file * BYTE_NS + samples * per_sample + weighing)
+        let time = PICTURE_NS + self.scans_ns() + file * BYTE_NS;
+        (bytes, time + samples * per_sample + weighing)
     }
 
     /// Whether a gray image is made of a coloured one. The decoder makes gray only of colours

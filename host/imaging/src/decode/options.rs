@@ -10,8 +10,9 @@ pub struct DecodeOptions {
     pub gray: bool,
     /// Turn the image upright as its EXIF orientation says.
     pub upright: bool,
-    /// Blend transparent pixels with black. Otherwise their colours are taken as they are.
-    pub over_black: bool,
+    /// Decode as contracts before 0.3 say: blend transparent pixels with black, and round values of
+    /// 16 bits to 8. Otherwise colours are taken as they are, and of 16 bits the upper 8.
+    pub before_0_3: bool,
     /// Decode as much as possible of a JPEG, PNG or GIF whose data are damaged or end early,
     /// instead of refusing it. The rest is black, or gray in a JPEG. Of a JPEG with several
     /// scans, those before a damaged last one are used.

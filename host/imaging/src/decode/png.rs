@@ -113,7 +113,7 @@ pub(super) fn decode(
             }
             let samples = (width - x).div_ceil(step) * format.channels();
             let row = if depth == BitDepth::Sixteen {
-                upper_bytes(&mut row, samples)
+                bytes_of(&mut row, samples, options.before_0_3)
             } else {
                 &row[..samples]
             };
@@ -129,10 +129,11 @@ pub(super) fn decode(
     }
 }
 
-/// The upper byte of each of the first `samples` of a row, in place.
-fn upper_bytes(row: &mut [u8], samples: usize) -> &[u8] {
+/// A byte for each of the first `samples` of a row, in place: the upper one, or the sample rounded.
+fn bytes_of(row: &mut [u8], samples: usize, is_rounded: bool) -> &[u8] {
     for at in 0..samples {
-        row[at] = row[2 * at];
+        let sample = u32::from(u16::from_be_bytes([row[2 * at], row[2 * at + 1]]));
+        row[at] = if is_rounded { ((sample + 128) / 257) as u8 } else { (sample >> 8) as u8 };
     }
     &row[..samples]
 }

@@ -1,6 +1,7 @@
 //! What operations say that they cost, and that they stop.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
@@ -98,6 +99,24 @@ fn bands_and_strips_join_without_a_seam() {
             let whole = at_once(&source, to, filter);
             let differ = resized.data().iter().zip(&whole).filter(|(a, b)| a.abs_diff(**b) > 2);
             assert_eq!(differ.count(), 0, "{to:?} {filter:?}");
+        }
+    }
+}
+
+/// The header does not say how many scans there are, and each may come to all blocks.
+#[test]
+fn an_image_of_several_scans_is_not_decoded_on_a_serving_thread() {
+    let inline_max = Duration::from_millis(2);
+    let photo = Photo { is_subsampled: false, ..Photo::new(16, 16) };
+    for (photo, is_long) in [
+        (Photo { is_progressive: true, ..photo.clone() }, true),
+        (Photo { is_separate: true, ..photo.clone() }, true),
+        (photo, false),
+    ] {
+        let bytes = photo.whole();
+        let image = Encoded::read(&bytes, large(), &|| Ok(())).unwrap();
+        for cost in [image.cost(), image.resized_cost(size(2, 2), Filter::Bilinear).unwrap()] {
+            assert_eq!(cost.cpu > inline_max, is_long, "{cost:?}");
         }
     }
 }

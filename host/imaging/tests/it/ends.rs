@@ -214,3 +214,17 @@ fn a_png_that_lacks_data_is_cut_short() {
         }
     }
 }
+
+/// Each of them would be decoded.
+#[test]
+fn a_baseline_image_has_one_scan_of_a_component() {
+    let photo = Photo { is_subsampled: false, is_separate: true, ..Photo::new(40, 30) };
+    let parts = photo.parts();
+    assert!(decode(&pool(), &parts.concat(), options(false)).is_ok());
+    let repeated = [&parts[..3], &parts[1..]].concat().concat();
+    for lenient in [false, true] {
+        let how = DecodeOptions { lenient, ..options(false) };
+        let error = decode(&pool(), &repeated, how).unwrap_err();
+        assert!(error.to_string().contains("two scans have the same component"), "{error}");
+    }
+}

@@ -39,7 +39,7 @@ fn unstopped(pool: &BufferPool) -> Workspace<'_> {
 }
 
 fn options(gray: bool) -> DecodeOptions {
-    DecodeOptions { gray, upright: true, over_black: false, lenient: false, limits: LIMITS }
+    DecodeOptions { gray, upright: true, before_0_3: false, lenient: false, limits: LIMITS }
 }
 
 fn decode(pool: &BufferPool, bytes: &[u8], options: DecodeOptions) -> Result<Pixels, ImageError> {
@@ -67,6 +67,19 @@ fn png() -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(Vec::new());
     image.write_to(&mut bytes, ImageFormat::Png).unwrap();
     bytes.into_inner()
+}
+
+/// Plugins that were built for older contracts get the pixels that they always got.
+#[test]
+fn of_16_bits_the_upper_8_are_taken_and_rounded_before_contract_0_3() {
+    let values = vec![129_u16, 511, 0x7f80, 0xffff];
+    let image = image::ImageBuffer::<image::Luma<u16>, _>::from_raw(4, 1, values).unwrap();
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    image.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    for (before_0_3, expected) in [(false, [0, 1, 127, 255]), (true, [1, 2, 127, 255])] {
+        let how = DecodeOptions { before_0_3, ..options(true) };
+        assert_eq!(decode(&pool(), bytes.get_ref(), how).unwrap().data(), expected);
+    }
 }
 
 fn image() -> Pixels {

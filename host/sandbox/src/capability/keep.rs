@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::call::CallState;
-use crate::kept::{KeptAccess, Thing};
+use crate::kept::{ENTRY_BYTES, INLINE_DROP_BYTES_MAX, KeptAccess, Thing};
 use crate::limiter::Limited;
 use crate::queue::Half;
 
@@ -43,6 +43,7 @@ impl<S> wit::Host for CallState<S> {
         let Some(KeptAccess { kept, half: Half::First }) = &self.kept else {
             return Ok(Err("only a preprocessor keeps something".into()));
         };
+        let kept = kept.clone();
         if name.len() > NAME_BYTES_MAX {
             let bytes = name.len();
             return Ok(Err(format!("the name has {bytes} bytes; the limit is {NAME_BYTES_MAX}")));
@@ -50,6 +51,7 @@ impl<S> wit::Host for CallState<S> {
         if kept.others(&name) >= THINGS_MAX {
             return Ok(Err(format!("{name:?} would be one more than {THINGS_MAX}, the limit")));
         }
+        self.hold(name.len() + ENTRY_BYTES)?;
         kept.put(name, thing, self.host_bytes_used()).map_err(Limited::Owner)?;
         Ok(Ok(()))
     }
@@ -57,7 +59,11 @@ impl<S> wit::Host for CallState<S> {
     fn take(&mut self, name: String) -> wasmtime::Result<Option<wit::Kept>> {
         let Some(KeptAccess { kept, half: Half::Second }) = &self.kept else { return Ok(None) };
         let Some(thing) = kept.take(&name) else { return Ok(None) };
-        self.hold(thing.bytes())?;
+        let bytes = thing.bytes();
+        if bytes > INLINE_DROP_BYTES_MAX {
+            self.meter.set_large();
+        }
+        self.hold(bytes)?;
         Ok(Some(match thing {
             Thing::Pixels(pixels) => wit::Kept::Pixels(self.table.push(pixels)?),
             Thing::Tensor(tensor) => wit::Kept::Tensor(self.table.push(tensor)?),

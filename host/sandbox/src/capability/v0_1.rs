@@ -111,9 +111,9 @@ where
     let mut instance = linker.instance(names.image)?;
     resource::<S, Pixels>(&mut instance, "pixels")?;
     link_methods! { instance,
-        async "[static]pixels.decode" = CallState::decode_over_black,
+        async "[static]pixels.decode" = CallState::decode_before_0_3,
             (data: Resource<Bytes>, options: image::DecodeOptions);
-        async "[static]pixels.decode-leniently" = CallState::decode_leniently_over_black,
+        async "[static]pixels.decode-leniently" = CallState::decode_leniently_before_0_3,
             (data: Resource<Bytes>, options: image::DecodeOptions);
         sync "[method]pixels.width" = HostPixels::width, (pixels: Resource<Pixels>);
         sync "[method]pixels.height" = HostPixels::height, (pixels: Resource<Pixels>);

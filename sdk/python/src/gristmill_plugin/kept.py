@@ -38,18 +38,26 @@ def kept(name: str) -> Pixels | Tensor | Blob:
     return Pixels(found.value, color)
 
 
-def put_all(things: Mapping[str, Pixels | Elements | Blob]) -> None:
-    """Keep all of `things`. For the SDK itself."""
+def lower_all(
+    things: Mapping[str, Pixels | Elements | Blob],
+) -> list[tuple[str, host_keep.Kept]]:
+    """All of `things` as the host knows them. For the SDK itself."""
+    lowered: list[tuple[str, host_keep.Kept]] = []
     for name, thing in things.items():
         checks.instance("a name of keep", name, str)
         checks.instance(f"keep {name!r}", thing, (Pixels, Elements, Blob))
-        value: host_keep.Kept
         if isinstance(thing, Pixels):
-            value = host_keep.Kept_Pixels(thing._handle)
+            lowered.append((name, host_keep.Kept_Pixels(thing._handle)))
         elif isinstance(thing, Blob):
-            value = host_keep.Kept_Blob(thing._handle)
+            lowered.append((name, host_keep.Kept_Blob(thing._handle)))
         else:
-            value = host_keep.Kept_Tensor(thing._handle)
+            lowered.append((name, host_keep.Kept_Tensor(thing._handle)))
+    return lowered
+
+
+def put_all(lowered: list[tuple[str, host_keep.Kept]]) -> None:
+    """Keep all of them. The host takes their handles: nothing else can use these any more."""
+    for name, value in lowered:
         try:
             host_keep.put(checks.text("name", name), value)
         except Err as error:

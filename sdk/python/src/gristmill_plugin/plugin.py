@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from . import checks, finalizer, host, log, models, numpy, snapshot
 from .failure import Failure, InferError, Internal, text_of
 from .host import Err, prepare, tensors, types
-from .kept import put_all
+from .kept import lower_all, put_all
 from .outputs import Outputs, Prepared
 from .request import Context, Request
 from .response import Response
@@ -159,20 +159,33 @@ def _handle_of(plugin: Handler) -> object:
 def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
     checks.instance("the result of preprocess", prepared, Prepared)
     inputs = []
-    numpy.make_together(prepared.inputs.values())
+    # All arrays, before the host takes what one of them is made of.
+    numpy.make_together([*prepared.inputs.values(), *prepared.keep.values()])
     for name, tensor in prepared.inputs.items():
         if type(name) is not str or not isinstance(tensor, Elements):
             checks.instance("an input's name", name, str)
             checks.instance(f"input {name!r}", tensor, Tensor)
         inputs.append(tensors.NamedTensor(name, tensor._handle))
-    if len(inputs) > 1 and len({id(input.tensor) for input in inputs}) < len(inputs):
-        raise TypeError("one tensor is given for two inputs: make it twice")
+    keep = lower_all(prepared.keep)
+    if len(inputs) + len(keep) > 1:
+        taken = [(f"input {input.name!r}", input.tensor) for input in inputs]
+        _check_distinct([*taken, *((f"keep {name!r}", value.value) for name, value in keep)])
     state = prepared.state
     if type(state) is not bytes:
         checks.instance("the state", state, bytes)
-    if prepared.keep:
-        put_all(prepared.keep)
+    put_all(keep)
     return prepare.Prepared(inputs, state)
+
+
+def _check_distinct(taken: list[tuple[str, object]]) -> None:
+    """Raises `TypeError` if the host would take one handle twice."""
+    names: dict[int, str] = {}
+    for name, handle in taken:
+        other = names.setdefault(id(handle), name)
+        if other != name:
+            raise TypeError(
+                f"{name} is the same object as {other}: make it twice, because the host takes both"
+            )
 
 
 def _lower_response(response: Response, call: str) -> types.Response:

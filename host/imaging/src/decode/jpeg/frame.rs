@@ -13,6 +13,9 @@ use crate::work::Size;
 /// Maximum segments in a header, or between two scans, including tables.
 pub(super) const SEGMENTS_MAX: usize = 2000;
 
+/// Nanoseconds for the scans of an image that has several.
+const SCANS_NS: u64 = 5_000_000;
+
 /// The first bytes of EXIF data.
 const EXIF: &[u8] = b"Exif\0\0";
 
@@ -163,6 +166,12 @@ impl Frame {
     /// Whether each row is complete when it is read, because all components come in a single scan.
     pub(super) fn is_one_scan(&self) -> bool {
         !self.is_progressive && self.first_scan == self.components.len()
+    }
+
+    /// Nanoseconds for scans whose number and content the header does not say. More than what is
+    /// done on a serving thread, because a scan of a few bytes can come to all blocks.
+    pub(super) fn scans_ns(&self) -> u64 {
+        if self.is_one_scan() { 0 } else { SCANS_NS }
     }
 
     /// Pixels times components.

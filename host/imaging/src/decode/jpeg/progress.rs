@@ -16,9 +16,10 @@ impl Progress {
         Self { lowest_bits: vec![[NONE; 64]; frame.components.len()] }
     }
 
-    /// A scan with this header.
-    pub(super) fn take(&mut self, frame: &Frame, scan: &[u8]) {
-        let [count, rest @ ..] = scan else { return };
+    /// A scan with this header. False if it brings a component of a baseline image once more: the
+    /// time of such scans would not be bounded by what they bring.
+    pub(super) fn take(&mut self, frame: &Frame, scan: &[u8]) -> bool {
+        let [count, rest @ ..] = scan else { return true };
         let band = match *scan {
             [.., first, last, bits] if frame.is_progressive => (first, last, bits & 15),
             _ => (0, 63, 0),
@@ -27,9 +28,13 @@ impl Progress {
         for [id, _] in rest.as_chunks().0.iter().take((*count).into()) {
             let index = frame.components.iter().position(|component| component.id == *id);
             let bits = index.and_then(|index| self.lowest_bits.get_mut(index));
+            if !frame.is_progressive && bits.as_ref().is_some_and(|bits| bits[0] != NONE) {
+                return false;
+            }
             let band = bits.and_then(|bits| bits.get_mut(first.into()..=last.into()));
             band.unwrap_or_default().fill(bit);
         }
+        true
     }
 
     /// Whether a component has had no scan.

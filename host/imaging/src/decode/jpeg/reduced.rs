@@ -106,8 +106,8 @@ impl Frame {
         };
         let bytes = TABLES_BYTES + stream::len_max(file) + (rows + stored) as u64;
         let values = layout.planes.len() as u64 * layout.size.pixels();
-        let time = PICTURE_NS + file * BYTE_NS + blocks * block_ns + values * VALUE_NS;
-        (bytes, time)
+        let time = PICTURE_NS + self.scans_ns() + file * BYTE_NS;
+        (bytes, time + blocks * block_ns + values * VALUE_NS)
     }
 
     /// Decode at a smaller size.

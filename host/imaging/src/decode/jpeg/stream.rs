@@ -107,7 +107,9 @@ pub(super) fn assemble(
             if frame.is_progressive && !is_progression(data) {
                 return Err(malformed("a scan of coefficients that do not exist"));
             }
-            progress.take(frame, data);
+            if !progress.take(frame, data) {
+                return Err(malformed("two scans have the same component"));
+            }
             let end = scan_end(bytes, next, &mut walk)?;
             let coded = match end {
                 Some(end) => end,

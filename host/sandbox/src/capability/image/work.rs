@@ -27,7 +27,7 @@ const OVERRUN_MAX: Duration = Duration::from_millis(50);
 pub(super) struct How {
     pub(super) lenient: bool,
     /// As contracts before 0.3 say it.
-    pub(super) over_black: bool,
+    pub(super) before_0_3: bool,
 }
 
 impl<S: Send> CallState<S> {
@@ -162,21 +162,21 @@ impl<S: Send> CallState<S> {
     }
 
     /// `decode` of contracts before 0.3.
-    pub(in crate::capability) async fn decode_over_black(
+    pub(in crate::capability) async fn decode_before_0_3(
         &mut self,
         data: Resource<Bytes>,
         options: wit::DecodeOptions,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        self.decoded(data, options, How { lenient: false, over_black: true }).await
+        self.decoded(data, options, How { lenient: false, before_0_3: true }).await
     }
 
     /// `decode-leniently` of contracts before 0.3.
-    pub(in crate::capability) async fn decode_leniently_over_black(
+    pub(in crate::capability) async fn decode_leniently_before_0_3(
         &mut self,
         data: Resource<Bytes>,
         options: wit::DecodeOptions,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        self.decoded(data, options, How { lenient: true, over_black: true }).await
+        self.decoded(data, options, How { lenient: true, before_0_3: true }).await
     }
 
     pub(super) async fn decoded(
@@ -200,14 +200,14 @@ impl<S: Send> CallState<S> {
         &mut self,
         data: &'a Bytes,
         options: wit::DecodeOptions,
-        How { lenient, over_black }: How,
+        How { lenient, before_0_3 }: How,
     ) -> wasmtime::Result<Result<Encoded<'a>, wit::ImageError>> {
         self.meter.raise_limit(self.limits.cpu_decoding);
         self.meter.take_turns().await?;
         let options = imaging::DecodeOptions {
             gray: options.color == wit::Color::Gray,
             upright: options.upright,
-            over_black,
+            before_0_3,
             lenient,
             limits: self.image_limits(),
         };

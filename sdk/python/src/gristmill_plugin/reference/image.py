@@ -406,6 +406,9 @@ def _decoded(data: Blob, options: DecodeOptions, *, lenient: bool) -> Image:
         pil.ImageFile.LOAD_TRUNCATED_IMAGES = before
     if options.upright:
         picture = pil.ImageOps.exif_transpose(picture)
+    if picture.mode in ("I", "I;16"):
+        # Gray of 16 bits. Pillow makes white of nearly all values, the host takes the upper 8 bits.
+        picture = pil.Image.frombytes("L", picture.size, picture.convert("I").tobytes()[1::4])
     return picture.convert("L" if options.color is Color.GRAY else "RGB")  # type: ignore[no-any-return]
 
 

@@ -45,13 +45,13 @@ fn jpeg(file: &[u8], gray: bool) -> Result<DynamicImage, ImageError> {
         .ok_or_else(|| malformed("the data do not fill the picture"))
 }
 
-/// Transparency is left out; colours become luma if `gray`.
+/// Transparency is left out; colours become luma if `gray`. Of 16 bits the upper 8 are taken.
 fn opaque(decoded: &DynamicImage, gray: bool) -> DynamicImage {
     let (size, is_gray) = ((decoded.width(), decoded.height()), !decoded.color().has_color());
-    let rgba = decoded.to_rgba8();
+    let rgba = decoded.to_rgba16();
     let colours = rgba.pixels().map(|pixel| {
         let [red, green, blue, _] = pixel.0;
-        [red, green, blue]
+        [red, green, blue].map(|value| (value >> 8) as u8)
     });
     let data: Vec<u8> = match (gray, is_gray) {
         (true, true) => colours.map(|[value, ..]| value).collect(),

@@ -17,6 +17,18 @@ fn refused<T: fmt::Debug>(made: Result<T, ImageError>) -> String {
 }
 
 #[test]
+#[cfg(feature = "testing-images")]
+fn of_16_bits_the_upper_8_are_taken() {
+    let values = vec![129_u16, 511, 0x7f80, 0xffff];
+    let picture = ::image::ImageBuffer::<::image::Luma<u16>, _>::from_raw(4, 1, values).unwrap();
+    let mut file = std::io::Cursor::new(vec![]);
+    picture.write_to(&mut file, ::image::ImageFormat::Png).unwrap();
+    let options = DecodeOptions { color: Color::Gray, upright: true };
+    let decoded = decode::decode(file.get_ref(), options).unwrap();
+    assert_eq!(decoded.data(), [0, 1, 127, 255]);
+}
+
+#[test]
 fn a_border_has_its_widths_and_its_colour() {
     let border = Border { left: 1, top: 1, right: 2, bottom: 0 };
     let padded = gray(2, 1, &[1, 2]).pad(border, &[9]).unwrap();

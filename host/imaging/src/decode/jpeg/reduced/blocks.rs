@@ -192,14 +192,14 @@ impl ComponentScan<'_> {
         bits: &mut Bits<'_>,
         part: Part,
         blank: &mut u32,
-        block: Stored<'_>,
+        mut block: Stored<'_>,
     ) -> Result<(), ImageError> {
         let codes = self.coefficients.ok_or_else(damaged)?;
         let step = 1_i16 << part.bit;
         let mut next = part.first;
         while *blank == 0 && next <= part.last {
             let symbol = codes.next(bits)?;
-            let (mut zeros, len) = (symbol >> 4, symbol & 15);
+            let (zeros, len) = (symbol >> 4, symbol & 15);
             let mut value = 0;
             if len > 0 {
                 value = if bits.take_bit() { step } else { -step };
@@ -208,16 +208,13 @@ impl ComponentScan<'_> {
                 break;
             }
             // So many coefficients that are still zero come before the new one.
-            while next <= part.last {
-                if *block.nonzero >> next & 1 == 1 {
-                    correct(bits, step, block.values.get_mut(self.transform.place(next)));
-                } else if zeros == 0 {
-                    break;
-                } else {
-                    zeros -= 1;
-                }
-                next += 1;
+            let mut places = !*block.nonzero & between(next, part.last);
+            for _ in 0..zeros {
+                places &= places.wrapping_sub(1);
             }
+            let end = (places.trailing_zeros() as usize).min(part.last + 1);
+            self.correct(bits, step, between(next, end - 1), &mut block);
+            next = end;
             if value != 0 && next <= part.last {
                 *block.nonzero |= 1 << next;
                 if let Some(slot) = block.values.get_mut(self.transform.place(next)) {
@@ -227,23 +224,30 @@ impl ComponentScan<'_> {
             next += 1;
         }
         if *blank > 0 {
-            for at in next..=part.last {
-                if *block.nonzero >> at & 1 == 1 {
-                    correct(bits, step, block.values.get_mut(self.transform.place(at)));
-                }
-            }
+            self.correct(bits, step, between(next, part.last), &mut block);
             *blank -= 1;
         }
         Ok(())
     }
+
+    /// The next bit of each of these coefficients that is not zero. Takes time for these alone,
+    /// because a scan of nearly no bytes can come to all blocks.
+    fn correct(&self, bits: &mut Bits<'_>, step: i16, among: u64, block: &mut Stored<'_>) {
+        let mut left = *block.nonzero & among;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if bits.take_bit()
+                && let Some(value) = block.values.get_mut(self.transform.place(at))
+                && *value & step == 0
+            {
+                *value = value.wrapping_add(if *value < 0 { -step } else { step });
+            }
+        }
+    }
 }
 
-/// The next bit of a coefficient that is not zero.
-fn correct(bits: &mut Bits<'_>, step: i16, value: Option<&mut i16>) {
-    if bits.take_bit()
-        && let Some(value) = value
-        && *value & step == 0
-    {
-        *value = value.wrapping_add(if *value < 0 { -step } else { step });
-    }
+/// A bit for each coefficient from the first to the last, which is at most 63.
+fn between(first: usize, last: usize) -> u64 {
+    if first > last { 0 } else { u64::MAX << first & u64::MAX >> (63 - last) }
 }
