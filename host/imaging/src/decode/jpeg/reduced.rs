@@ -11,11 +11,13 @@
 mod bits;
 mod blocks;
 mod codes;
+mod fault;
 mod layout;
 mod rows;
 mod scans;
 mod transform;
 
+use self::fault::damaged;
 use self::layout::{Layout, Plane};
 use self::rows::Rows;
 use self::scans::Scans;
@@ -23,7 +25,7 @@ use super::colors::Colors;
 use super::frame::Frame;
 use super::stream::{self, Extent};
 use crate::decode::canvas::Canvas;
-use crate::decode::options::{DecodeOptions, malformed};
+use crate::decode::options::DecodeOptions;
 use crate::error::ImageError;
 use crate::work::{Size, Workspace};
 
@@ -159,12 +161,4 @@ fn weigh_edges(canvas: &mut Canvas, size: Size, divisor: u32) {
         let (before, last) = data[(height - 2) * stride..].split_at_mut(stride);
         mix(last, before, covered);
     }
-}
-
-fn damaged() -> ImageError {
-    malformed("its tables or its data are damaged")
-}
-
-fn ends_early() -> ImageError {
-    malformed("the data end before the picture is full")
 }

@@ -5,7 +5,7 @@
 
 use super::bits::Bits;
 use super::codes::{Baseline, Codes};
-use super::damaged;
+use super::fault::damaged;
 use super::transform::{Transform, Values};
 use crate::error::ImageError;
 

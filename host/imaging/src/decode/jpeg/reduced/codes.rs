@@ -1,7 +1,7 @@
 //! The codes of a scan, and tables that read them.
 
 use super::bits::{Bits, value_of};
-use super::damaged;
+use super::fault::damaged;
 use crate::error::ImageError;
 
 /// Codes of up to this length are found at once.
