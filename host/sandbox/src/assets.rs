@@ -1,17 +1,20 @@
 //! The files that a call may read: those of its plugin, and those that its pipeline names.
 //!
 //! Refuses to know where a file came from. Its bytes are held once, however many calls read them.
+//! The tokenizer that it is belongs to an owner: others with the same file read it for themselves,
+//! so that nobody pays or waits for another one, or can tell who else has it.
 //!
 //! A plugin's own files are in the uploaded file (`asset_sections`): the child that compiles it
 //! says where ([`AssetPlace`]). The server parses nothing: it checks the places, and copies the
 //! bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use gristmill_core::HeldBytes;
+use gristmill_core::{ByteBudget, HeldBytes};
 use gristmill_text::{TextError, Tokenizer};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
@@ -31,17 +34,40 @@ const SHOWN_MAX: usize = 16;
 
 /// Files by the names under which a plugin opens them.
 #[derive(Clone, Debug, Default)]
-pub struct Assets(Arc<BTreeMap<Box<str>, Arc<Asset>>>);
+pub struct Assets(Arc<BTreeMap<Box<str>, File>>);
+
+/// A file, and the tokenizer that it is for those who have it under this name.
+#[derive(Clone, Debug)]
+struct File {
+    asset: Arc<Asset>,
+    tokenizer: Arc<TokenizerFile>,
+}
 
 impl Assets {
     /// The file of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Asset>> {
-        self.0.get(name)
+        self.0.get(name).map(|file| &file.asset)
+    }
+
+    /// The tokenizer that the file of this name is.
+    pub(crate) fn tokenizer(&self, name: &str) -> Option<&Arc<TokenizerFile>> {
+        self.0.get(name).map(|file| &file.tokenizer)
+    }
+
+    /// These files as those of an owner, whose tokenizers count against this budget. All files of
+    /// an owner with the same bytes share a tokenizer, which is let go with the last of them.
+    #[must_use]
+    pub fn of_owner(&self, owner: &Arc<ByteBudget>) -> Self {
+        let mut files = BTreeMap::clone(&self.0);
+        for file in files.values_mut() {
+            file.tokenizer = file.asset.tokenizer_of(owner);
+        }
+        Self(Arc::new(files))
     }
 
     /// All files.
     pub fn files(&self) -> impl Iterator<Item = &Arc<Asset>> {
-        self.0.values()
+        self.0.values().map(|file| &file.asset)
     }
 
     /// These files, and those of `others` whose names these do not have.
@@ -51,7 +77,7 @@ impl Assets {
             (_, true) => self.clone(),
             (false, false) => {
                 let mut all = BTreeMap::clone(&others.0);
-                all.extend(self.0.iter().map(|(name, asset)| (name.clone(), asset.clone())));
+                all.extend(self.0.iter().map(|(name, file)| (name.clone(), file.clone())));
                 Self(Arc::new(all))
             }
         }
@@ -63,8 +89,9 @@ impl Assets {
     /// `hold` refuses a file.
     pub fn held_by<E>(&self, hold: impl Fn(&Asset) -> Result<HeldBytes, E>) -> Result<Self, E> {
         let files = self.0.iter();
-        let held = files
-            .map(|(name, file)| hold(file).map(|held| (name.clone(), Arc::new(file.held(held)))));
+        let held = files.map(|(name, file)| {
+            hold(file).map(|held| (name.clone(), Arc::new(file.asset.held(held))))
+        });
         held.collect()
     }
 
@@ -90,7 +117,11 @@ impl Assets {
 
 impl FromIterator<(Box<str>, Arc<Asset>)> for Assets {
     fn from_iter<I: IntoIterator<Item = (Box<str>, Arc<Asset>)>>(files: I) -> Self {
-        Self(Arc::new(files.into_iter().collect()))
+        let file = |(name, asset): (Box<str>, Arc<Asset>)| {
+            let tokenizer = TokenizerFile::new(asset.bytes.clone(), None).into();
+            (name, File { asset, tokenizer })
+        };
+        Self(Arc::new(files.into_iter().map(file).collect()))
     }
 }
 
@@ -98,13 +129,23 @@ impl FromIterator<(Box<str>, Arc<Asset>)> for Assets {
 #[derive(Debug)]
 pub struct Asset {
     bytes: Bytes,
-    tokenizer: OnceCell<ReadTokenizer>,
+    /// One for each owner.
+    tokenizers: Mutex<Vec<Weak<TokenizerFile>>>,
+}
+
+/// A file that is read as a tokenizer once for its owner, when the first call asks.
+#[derive(Debug)]
+pub(crate) struct TokenizerFile {
+    pub(crate) bytes: Bytes,
+    /// None: the tokenizer counts as that of the call which reads it.
+    pub(crate) owner: Option<Arc<ByteBudget>>,
+    pub(crate) read: OnceCell<ReadTokenizer>,
 }
 
 /// The tokenizer that a file is, or why it is none.
 pub(crate) type ReadTokenizer = Result<Arc<KeptTokenizer>, TextError>;
 
-/// A tokenizer, and its memory, which counts as its tenant's as long as the file is there.
+/// A tokenizer, and its memory, which counts as its owner's as long as it is there.
 #[derive(Debug)]
 pub(crate) struct KeptTokenizer {
     pub(crate) tokenizer: Tokenizer,
@@ -114,17 +155,12 @@ pub(crate) struct KeptTokenizer {
 impl Asset {
     /// The file with these bytes.
     pub fn new(bytes: Bytes) -> Self {
-        Self { bytes, tokenizer: OnceCell::new() }
+        Self { bytes, tokenizers: Mutex::default() }
     }
 
     /// Its bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
-    }
-
-    /// The file as a tokenizer, once it was read. It is read once: calls that come meanwhile wait.
-    pub(crate) fn tokenizer(&self) -> &OnceCell<ReadTokenizer> {
-        &self.tokenizer
     }
 
     /// The same file, whose bytes count as `held` until nothing reads them as those of this one.
@@ -140,6 +176,27 @@ impl Asset {
             }
         }
         Self::new(Bytes::from_owner(Owner { file: self.clone(), _held: held }))
+    }
+
+    /// The tokenizer that it is for this owner.
+    fn tokenizer_of(&self, owner: &Arc<ByteBudget>) -> Arc<TokenizerFile> {
+        let mut all = self.tokenizers.lock();
+        all.retain(|file| file.strong_count() > 0);
+        let is_owners = |file: &Arc<TokenizerFile>| {
+            file.owner.as_ref().is_some_and(|other| Arc::ptr_eq(other, owner))
+        };
+        if let Some(file) = all.iter().filter_map(Weak::upgrade).find(is_owners) {
+            return file;
+        }
+        let file = Arc::new(TokenizerFile::new(self.bytes.clone(), Some(owner.clone())));
+        all.push(Arc::downgrade(&file));
+        file
+    }
+}
+
+impl TokenizerFile {
+    fn new(bytes: Bytes, owner: Option<Arc<ByteBudget>>) -> Self {
+        Self { bytes, owner, read: OnceCell::new() }
     }
 }
 
@@ -262,6 +319,23 @@ mod tests {
         assert_eq!((bytes("a"), bytes("b")), (Some(&b"pipeline"[..]), Some(&b"plugin"[..])));
         assert_eq!(bytes("c"), None);
         assert_eq!(all.files().count(), 2);
+    }
+
+    #[test]
+    fn each_owner_has_a_tokenizer_of_its_own() {
+        let (one, other) = (ByteBudget::new(1), ByteBudget::new(1));
+        let files = assets(&[("a", "same")]);
+        let tokenizer =
+            |owner| files.of_owner(owner).tokenizer("a").map(Arc::downgrade).unwrap_or_default();
+        let kept = files.of_owner(&one);
+        let first = kept.tokenizer("a").map(Arc::downgrade).unwrap_or_default();
+        assert!(tokenizer(&one).ptr_eq(&first));
+        assert!(!tokenizer(&other).ptr_eq(&first));
+        let asset = |files: &Assets| files.get("a").map(Arc::as_ptr);
+        assert_eq!(asset(&kept), asset(&files.of_owner(&other)));
+        // It goes with its owner's last file, though others have the file.
+        drop(kept);
+        assert_eq!(first.strong_count(), 0);
     }
 
     #[test]

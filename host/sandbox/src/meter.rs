@@ -122,7 +122,12 @@ impl Meter {
 
     /// Whether the work may go on. Long native work asks between its parts.
     pub(crate) fn check(&self) -> Result<(), Stopped> {
-        if self.abandoned.load(Ordering::Relaxed) || self.is_exhausted() {
+        self.check_until(self.limit())
+    }
+
+    /// Whether work may go on that has so much CPU time, whatever the call's budget.
+    pub(crate) fn check_until(&self, used: Duration) -> Result<(), Stopped> {
+        if self.abandoned.load(Ordering::Relaxed) || self.used() > used {
             return Err(Stopped);
         }
         Ok(())

@@ -4,17 +4,17 @@ use serde_json::value::RawValue;
 use tokenizers::{Decoder, DecoderWrapper};
 
 use crate::error::TextError;
-use crate::limits::DECODED_BYTES_MAX;
+use crate::expression::Expressions;
+use crate::limits::{DECODED_BYTES_MAX, DECODING_BYTES};
 use crate::normalize::Replace;
 use crate::steps::{Step, steps};
-use crate::work::Pace;
+use crate::work::{Pace, Work};
 
 /// The types of steps that are known.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 8] = [
     "BPEDecoder",
     "ByteFallback",
     "ByteLevel",
-    "CTC",
     "Fuse",
     "Metaspace",
     "Replace",
@@ -28,15 +28,18 @@ pub(crate) enum DecodeStep {
     Library(DecoderWrapper),
 }
 
-/// The steps of the part `decoder`. Adds the bytes of their expressions to `expressions`.
+/// The steps of the part `decoder`.
 pub(crate) fn read(
     part: Option<&RawValue>,
-    expressions: &mut usize,
+    expressions: &mut Expressions<'_, '_>,
 ) -> Result<Vec<DecodeStep>, TextError> {
     steps("decoder", part)?.iter().map(|step| read_step(step, expressions)).collect()
 }
 
-fn read_step(step: &Step<'_>, expressions: &mut usize) -> Result<DecodeStep, TextError> {
+fn read_step(
+    step: &Step<'_>,
+    expressions: &mut Expressions<'_, '_>,
+) -> Result<DecodeStep, TextError> {
     step.check_kind(&KNOWN)?;
     match step.kind.as_str() {
         "Replace" => Replace::read(step, expressions).map(DecodeStep::Replace),
@@ -49,14 +52,22 @@ pub(crate) fn decode(
     steps: &[DecodeStep],
     mut tokens: Vec<String>,
     pace: &Pace<'_>,
+    work: &mut Work<'_>,
 ) -> Result<String, TextError> {
+    let bytes: usize = tokens.iter().map(String::len).sum();
+    let mut reserved = bytes * DECODING_BYTES;
+    (work.reserve)(reserved)?;
     if steps.is_empty() {
         return Ok(tokens.join(" "));
     }
     for step in steps {
         pace.ask()?;
-        tokens = step.run(tokens, pace)?;
-        within(tokens.iter().map(String::len).sum())?;
+        tokens = step.run(tokens, pace, work)?;
+        let bytes: usize = tokens.iter().map(String::len).sum();
+        within(bytes)?;
+        let more = (bytes * DECODING_BYTES).saturating_sub(reserved);
+        (work.reserve)(more)?;
+        reserved += more;
     }
     Ok(tokens.concat())
 }
@@ -72,7 +83,12 @@ pub(crate) fn within(bytes: usize) -> Result<(), TextError> {
 }
 
 impl DecodeStep {
-    fn run(&self, mut tokens: Vec<String>, pace: &Pace<'_>) -> Result<Vec<String>, TextError> {
+    fn run(
+        &self,
+        mut tokens: Vec<String>,
+        pace: &Pace<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<Vec<String>, TextError> {
         let replace = match self {
             // It counts back from the last token.
             Self::Library(_) if tokens.is_empty() => return Ok(tokens),
@@ -86,11 +102,23 @@ impl DecodeStep {
         for token in &mut tokens {
             let ranges = replace.pattern.find(token, pace)?;
             let removed: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-            bytes += token.len() - removed + ranges.len() * replace.content.len();
+            let length = token.len() - removed + ranges.len() * replace.content.len();
+            bytes += length;
             within(bytes)?;
-            for range in ranges.into_iter().rev() {
-                token.replace_range(range, &replace.content);
+            if ranges.is_empty() {
+                continue;
             }
+            (work.reserve)(length)?;
+            let mut replaced = String::with_capacity(length);
+            let mut end = 0;
+            for range in ranges {
+                pace.ask()?;
+                replaced.push_str(&token[end..range.start]);
+                replaced.push_str(&replace.content);
+                end = range.end;
+            }
+            replaced.push_str(&token[end..]);
+            *token = replaced;
         }
         Ok(tokens)
     }

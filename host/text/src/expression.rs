@@ -1,18 +1,34 @@
-//! The expressions of a file: regular ones, with look-around, or literal texts.
+//! The expressions of a file: regular ones, or literal texts.
 //!
-//! The library's own ends a search that goes back too often as if nothing more were found, which
-//! gives wrong ids. Here it is an error.
+//! Regular expressions run on automata, and each match takes time in proportion to the text. So
+//! look-around, back-references and atomic groups are refused: the library runs them by going back,
+//! and nothing bounds how often. One look-around is known, the end of the expressions of GPT-2,
+//! Llama 3 and Qwen ([`SPACES`]).
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-use fancy_regex::{Regex, RegexBuilder};
+use regex_automata::meta::{Cache, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_automata::util::iter::Searcher;
+use regex_automata::{Input, Match};
+use regex_syntax::hir::{Hir, HirKind};
 use serde::Deserialize;
 use tokenizers::Offsets;
 use tokenizers::tokenizer::pattern::Pattern;
 
 use crate::error::{TextError, shown};
-use crate::limits::{BACKTRACKS_MAX, EXPRESSION_BYTES_MAX, EXPRESSION_SIZE_MAX};
-use crate::work::Pace;
+use crate::limits::{
+    COMPILING_BYTES, EXPRESSION_BYTES_MAX, EXPRESSION_PLACES_MAX, EXPRESSION_SIZE_MAX,
+    EXPRESSIONS_MAX, LAZY_AUTOMATON_BYTES, VISITED_BYTES,
+};
+use crate::work::{Pace, Work};
+
+/// White space, without its last character if a word follows.
+const SPACES: &str = r"\s+(?!\S)|\s+";
+
+/// The caches of an expression that stay for the next searches.
+const CACHES_KEPT: usize = 2;
 
 /// An expression as a file has it.
 #[derive(Deserialize)]
@@ -24,23 +40,39 @@ pub(crate) enum Written {
 /// A compiled expression.
 pub(crate) enum Expression {
     Literal(String),
-    Regex(Regex),
+    Regex(Box<Compiled>),
+}
+
+/// A compiled regular expression.
+pub(crate) struct Compiled {
+    regex: Regex,
+    /// Which of its patterns stands for [`SPACES`], if it ends with them.
+    spaces: Option<usize>,
+    caches: Mutex<Vec<Cache>>,
+}
+
+/// The regular expressions of a file that is being read.
+pub(crate) struct Expressions<'a, 'w> {
+    work: &'a mut Work<'w>,
+    count: usize,
+    /// The memory that they take.
+    pub(crate) bytes: usize,
+    /// The memory that one text takes besides, for searches with all of them.
+    pub(crate) searching: usize,
 }
 
 impl Written {
-    /// Its length in bytes.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::String(text) | Self::Regex(text) => text.len(),
-        }
-    }
-
     /// The compiled form. `part` names where it stands.
-    pub(crate) fn compile(self, part: &str) -> Result<Expression, TextError> {
-        if self.len() > EXPRESSION_BYTES_MAX {
+    pub(crate) fn compile(
+        self,
+        part: &str,
+        expressions: &mut Expressions<'_, '_>,
+    ) -> Result<Expression, TextError> {
+        let (Self::String(text) | Self::Regex(text)) = &self;
+        if text.len() > EXPRESSION_BYTES_MAX {
             return Err(TextError::TooLarge(format!(
                 "{part}.pattern has {} bytes; the limit is {EXPRESSION_BYTES_MAX}",
-                self.len()
+                text.len()
             )));
         }
         match self {
@@ -49,54 +81,157 @@ impl Written {
             }
             Self::String(text) => Ok(Expression::Literal(text)),
             Self::Regex(pattern) => {
-                let mut builder = RegexBuilder::new(&pattern);
-                builder.backtrack_limit(BACKTRACKS_MAX);
-                builder.delegate_size_limit(EXPRESSION_SIZE_MAX);
-                builder.delegate_dfa_size_limit(EXPRESSION_SIZE_MAX);
-                builder.build().map(Expression::Regex).map_err(|error| {
-                    TextError::Malformed(format!(
-                        "{part}.pattern {:?}: {}",
-                        shown(&pattern),
-                        shown(&error.to_string())
-                    ))
-                })
+                let compiled = expressions.compile(part, &pattern)?;
+                Ok(Expression::Regex(Box::new(compiled)))
             }
         }
     }
 }
 
+impl<'a, 'w> Expressions<'a, 'w> {
+    pub(crate) fn new(work: &'a mut Work<'w>) -> Self {
+        Self { work, count: 0, bytes: 0, searching: 0 }
+    }
+
+    fn compile(&mut self, part: &str, pattern: &str) -> Result<Compiled, TextError> {
+        if self.count == EXPRESSIONS_MAX {
+            return Err(TextError::TooLarge(format!(
+                "{part}.pattern: the limit is {EXPRESSIONS_MAX} regular expressions in a file"
+            )));
+        }
+        self.count += 1;
+        (self.work.check)()?;
+        (self.work.reserve)(COMPILING_BYTES)?;
+        let refused = |why: &str| {
+            let pattern = shown(pattern);
+            TextError::Malformed(format!("{part}.pattern {pattern:?}: {}", shown(why)))
+        };
+        let (before, has_spaces) = match pattern.strip_suffix(SPACES) {
+            Some("") => (None, true),
+            Some(before) if before.ends_with('|') => (Some(&before[..before.len() - 1]), true),
+            _ => (Some(pattern), false),
+        };
+        // The first of two patterns that match at the same place is taken, as with `|`.
+        let sources = before.into_iter().chain(has_spaces.then_some(r"\s+"));
+        let mut parsed: Vec<Hir> = Vec::new();
+        for source in sources {
+            parsed.push(regex_syntax::parse(source).map_err(|error| refused(&fault(&error)))?);
+        }
+        let mut count = 0_usize;
+        for hir in &parsed {
+            count = count.saturating_add(places(hir).map_err(refused)?);
+        }
+        if count > EXPRESSION_PLACES_MAX {
+            return Err(refused(&format!(
+                "with its repeats it has {count} characters, classes and alternatives; the limit \
+                 is {EXPRESSION_PLACES_MAX}"
+            )));
+        }
+        let config = Regex::config()
+            .nfa_size_limit(Some(EXPRESSION_SIZE_MAX))
+            .hybrid_cache_capacity(LAZY_AUTOMATON_BYTES)
+            .onepass(false)
+            .which_captures(WhichCaptures::Implicit);
+        let built = Regex::builder().configure(config).build_many_from_hir(&parsed[..]);
+        let regex = built.map_err(|error| match error.size_limit() {
+            Some(limit) => refused(&format!("it compiles to more than {limit} bytes")),
+            None => refused(&error.to_string()),
+        })?;
+        // There are two automata, because the second one looks for where a match begins.
+        let cache = regex.create_cache();
+        let searching = cache.memory_usage() + 2 * LAZY_AUTOMATON_BYTES + VISITED_BYTES;
+        let bytes = regex.memory_usage() + CACHES_KEPT * searching;
+        (self.work.reserve)(bytes)?;
+        self.bytes += bytes;
+        self.searching += searching;
+        let spaces = has_spaces.then(|| parsed.len() - 1);
+        Ok(Compiled { regex, spaces, caches: Mutex::new(vec![cache]) })
+    }
+}
+
+/// What is wrong with an expression, in one line.
+fn fault(error: &regex_syntax::Error) -> String {
+    let fault = match error {
+        regex_syntax::Error::Parse(error) => error.kind().to_string(),
+        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+        other => other.to_string(),
+    };
+    match fault.starts_with("look-around") {
+        true => format!("{fault}, except `{SPACES}` at the end, after `|`"),
+        false => fault,
+    }
+}
+
+/// The places in an expression at which a search can be at the same time: what each byte of a text
+/// costs at most.
+fn places(hir: &Hir) -> Result<usize, &'static str> {
+    Ok(match hir.kind() {
+        HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Capture(capture) => places(&capture.sub)?,
+        HirKind::Repetition(repetition) => {
+            // Elsewhere `x++` takes all it can and gives nothing back.
+            if matches!(repetition.sub.kind(), HirKind::Repetition(_)) {
+                return Err("a repeat of a repeat, as `x++` or `(?:x+)?`, is not supported");
+            }
+            let times = repetition.max.unwrap_or(repetition.min).max(1);
+            places(&repetition.sub)?.saturating_mul(times as usize)
+        }
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let mut all = parts.len();
+            for part in parts {
+                all = all.saturating_add(places(part)?);
+            }
+            all
+        }
+    })
+}
+
 impl Expression {
     /// Where it is found in `text`.
     pub(crate) fn find(&self, text: &str, pace: &Pace<'_>) -> Result<Vec<Range<usize>>, TextError> {
-        let mut found = Vec::new();
         match self {
             Self::Literal(literal) => {
+                let mut found = Vec::new();
                 for (start, literal) in text.match_indices(literal.as_str()) {
                     pace.ask()?;
                     found.push(start..start + literal.len());
                 }
+                Ok(found)
             }
-            Self::Regex(regex) => {
-                for matched in regex.find_iter(text) {
-                    pace.ask()?;
-                    let matched = matched.map_err(|error| self.failed(&error))?;
-                    found.push(matched.range());
-                }
-            }
+            Self::Regex(compiled) => compiled.find(text, pace),
+        }
+    }
+}
+
+impl Compiled {
+    fn find(&self, text: &str, pace: &Pace<'_>) -> Result<Vec<Range<usize>>, TextError> {
+        let kept = self.caches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut cache = kept.unwrap_or_else(|| self.regex.create_cache());
+        let mut found = Vec::new();
+        let mut searcher = Searcher::new(Input::new(text));
+        while let Some(next) = searcher.advance(|input| Ok(self.search(&mut cache, input, text))) {
+            pace.ask()?;
+            found.push(next.range());
+        }
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        if caches.len() < CACHES_KEPT {
+            caches.push(cache);
         }
         Ok(found)
     }
 
-    fn failed(&self, error: &fancy_regex::Error) -> TextError {
-        let pattern = match self {
-            Self::Literal(text) => text,
-            Self::Regex(regex) => regex.as_str(),
-        };
-        let why = shown(&error.to_string());
-        TextError::TooLarge(format!(
-            "the pattern {:?} takes too long on this text: {why}",
-            shown(pattern)
-        ))
+    fn search(&self, cache: &mut Cache, input: &Input<'_>, text: &str) -> Option<Match> {
+        let found = self.regex.search_with(cache, input)?;
+        // The search has taken all white space, so a word follows if anything does.
+        if self.spaces == Some(found.pattern().as_usize())
+            && found.end() < text.len()
+            && let Some((last, _)) = text[found.range()].char_indices().next_back()
+            && last > 0
+        {
+            return Some(Match::new(found.pattern(), found.start()..found.start() + last));
+        }
+        Some(found)
     }
 }
 

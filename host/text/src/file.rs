@@ -8,10 +8,11 @@ use tokenizers::{
 };
 
 use crate::decode::{self, DecodeStep};
-use crate::error::TextError;
+use crate::error::{TextError, shown};
+use crate::expression::Expressions;
 use crate::limits::{
-    ADDED_BYTES_MAX, ADDED_TOKENS_MAX, ENTRY_BYTES, EXPRESSION_BYTE_BYTES, EXPRESSIONS_BYTES_MAX,
-    FILE_BYTES_MAX, GROWTH_SLACK, PARTS_BYTES_MAX, READ_PART_BYTES, READ_TEXT_BYTES,
+    ADDED_BYTE_BYTES, ADDED_BYTES_MAX, ADDED_TOKEN_BYTES_MAX, ADDED_TOKENS_MAX, ENTRY_BYTES,
+    FILE_BYTES_MAX, GROWTH_MAX, GROWTH_SLACK, PARTS_BYTES_MAX, READ_PART_BYTES, READ_TEXT_BYTES,
 };
 use crate::model::{self, Model};
 use crate::normalize::{self, NormalizeStep, Run};
@@ -71,6 +72,8 @@ pub(crate) struct Parts {
     pub(crate) padding: Option<Padding>,
     /// The memory that all this takes.
     pub(crate) bytes: usize,
+    /// The memory that a text takes for searches with the expressions.
+    pub(crate) searching: usize,
 }
 
 /// Read a file.
@@ -80,6 +83,8 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
         let why = format!("the file has {bytes} bytes; the limit is {FILE_BYTES_MAX}");
         return Err(TextError::TooLarge(why));
     }
+    // Reading notes each bracket that is open, and later each text has at most these bytes.
+    (work.reserve)(2 * file.len())?;
     let document: Document<'_> = serde_json::from_slice(file)
         .map_err(|error| TextError::of_json("it is not a tokenizer.json", &error))?;
     let parts = [
@@ -98,19 +103,14 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
         )));
     }
     let texts = file.iter().filter(|byte| **byte == b'"').count() / 2;
-    (work.reserve)(texts * READ_TEXT_BYTES + 2 * file.len() + part_bytes * READ_PART_BYTES)?;
+    (work.reserve)(texts * READ_TEXT_BYTES + part_bytes * READ_PART_BYTES)?;
     (work.check)()?;
 
-    let mut expressions = 0;
+    let mut expressions = Expressions::new(work);
     let normalizer = normalize::read(document.normalizer, &mut expressions)?;
     let splitter = split::read(document.pre_tokenizer, &mut expressions)?;
     let decoder = decode::read(document.decoder, &mut expressions)?;
-    if expressions > EXPRESSIONS_BYTES_MAX {
-        return Err(TextError::TooLarge(format!(
-            "all patterns together have {expressions} bytes; the limit is {EXPRESSIONS_BYTES_MAX}"
-        )));
-    }
-    (work.reserve)(expressions * EXPRESSION_BYTE_BYTES)?;
+    let Expressions { bytes: expression_bytes, searching, .. } = expressions;
     let post_processor = postprocess::read(document.post_processor)?;
     let truncation = small("truncation", document.truncation)?;
     let padding = small("padding", document.padding)?.map(|padding: PaddingParams| Padding {
@@ -125,7 +125,7 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
     let Model { model, bytes: model_bytes } = model::read(document.model, work)?;
     (work.check)()?;
     let (added, added_bytes) = read_added(document.added_tokens, &normalizer, &model, work)?;
-    let bytes = model_bytes + added_bytes + 4 * part_bytes + expressions * EXPRESSION_BYTE_BYTES;
+    let bytes = model_bytes + added_bytes + 4 * part_bytes + expression_bytes;
     Ok(Parts {
         model,
         added,
@@ -136,6 +136,7 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
         truncation,
         padding,
         bytes,
+        searching,
     })
 }
 
@@ -165,21 +166,53 @@ fn read_added(
         )));
     }
     // An automaton over their bytes, once more while it is built.
-    let bytes = tokens.len() * ENTRY_BYTES * 2 + texts * 128;
+    let normalized = match normalizer.is_empty() {
+        true => texts,
+        false => GROWTH_MAX * texts + GROWTH_SLACK,
+    };
+    let bytes = tokens.len() * ENTRY_BYTES * 2 + (texts + normalized) * ADDED_BYTE_BYTES;
     (work.reserve)(2 * bytes)?;
-    let tokens = tokens.into_iter().map(|token| AddedToken {
+    let added_token = |token: AddedTokenFile| AddedToken {
         content: token.content,
         single_word: token.single_word,
         lstrip: token.lstrip,
         rstrip: token.rstrip,
         normalized: token.normalized,
         special: token.special,
-    });
+    };
+    let tokens: Vec<AddedToken> = tokens.into_iter().map(added_token).collect();
+    for token in &tokens {
+        check_added(token, &token.content)?;
+    }
     let pace = Pace::new(work.check);
     let run = Run::new(normalizer, &pace, GROWTH_SLACK);
     let mut added = AddedVocabulary::new();
     added
         .add_tokens(tokens, model, Some(&run))
         .map_err(|error| TextError::of("added_tokens", error))?;
+    // Those that are looked for in normalized texts are normalized, too.
+    for (id, token) in added.get_added_tokens_decoder() {
+        check_added(token, &added.simple_id_to_token(*id).unwrap_or_default())?;
+    }
     Ok((added, bytes))
+}
+
+/// Check a token, which texts have in this form. The library takes the white space beside a token
+/// into it: if the token were white space itself, each of them would get all that follow.
+fn check_added(token: &AddedToken, form: &str) -> Result<(), TextError> {
+    let name = || shown(&token.content);
+    if form.len() > ADDED_TOKEN_BYTES_MAX {
+        return Err(TextError::TooLarge(format!(
+            "added_tokens: {:?} has {} bytes; the limit is {ADDED_TOKEN_BYTES_MAX}",
+            name(),
+            form.len()
+        )));
+    }
+    if (token.lstrip || token.rstrip) && form.trim() != form {
+        return Err(TextError::Malformed(format!(
+            "added_tokens: {:?} has lstrip or rstrip, so it must not begin or end with white space",
+            name()
+        )));
+    }
+    Ok(())
 }

@@ -15,7 +15,7 @@ use tokenizers::models::wordpiece::WordPiece;
 
 use crate::error::{TextError, shown};
 use crate::limits::{
-    AFFIX_BYTES_MAX, ENTRY_BYTES, MERGE_BYTES, NODE_BYTES, TOKEN_BYTES_MAX,
+    AFFIX_BYTES_MAX, ENTRY_BYTES, MERGE_BYTES, NODE_BYTES, TOKEN_BYTES_MAX, UNIGRAM_PREFIXES_MAX,
     UNIGRAM_TOKEN_BYTES_MAX, WORD_CHARS_MAX,
 };
 use crate::work::Work;
@@ -211,7 +211,14 @@ fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError
         check_token(token, UNIGRAM_TOKEN_BYTES_MAX)?;
     }
     let texts: usize = vocab.iter().map(|(token, _)| token.len()).sum();
-    let trie = NODE_BYTES * trie_nodes(&vocab);
+    let Trie { nodes, prefixes } = trie_of(&vocab);
+    if prefixes > UNIGRAM_PREFIXES_MAX {
+        return Err(TextError::TooLarge(format!(
+            "model.vocab has {prefixes} tokens of which each begins with the one before; the limit \
+             is {UNIGRAM_PREFIXES_MAX}"
+        )));
+    }
+    let trie = NODE_BYTES * nodes;
     (work.reserve)(trie)?;
     let bytes = vocab.len() * ENTRY_BYTES + 2 * texts + trie;
     let byte_fallback = file.byte_fallback.unwrap_or(false);
@@ -222,16 +229,29 @@ fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError
     Ok(Model { model: model.into(), bytes })
 }
 
-/// The nodes of a trie of these tokens.
-fn trie_nodes(vocab: &[(String, f64)]) -> usize {
+/// How large the trie of a vocabulary is.
+struct Trie {
+    nodes: usize,
+    /// The most tokens on one way from its root.
+    prefixes: usize,
+}
+
+/// The trie of these tokens.
+fn trie_of(vocab: &[(String, f64)]) -> Trie {
     let mut tokens: Vec<&str> = vocab.iter().map(|(token, _)| token.as_str()).collect();
     tokens.sort_unstable();
-    let mut last = "";
-    let mut nodes = 1;
+    tokens.dedup();
+    let (mut last, mut way) = ("", Vec::<&str>::new());
+    let mut trie = Trie { nodes: 1, prefixes: 0 };
     for token in tokens {
         let shared = token.bytes().zip(last.bytes()).take_while(|(one, other)| one == other);
-        nodes += token.len() - shared.count();
+        trie.nodes += token.len() - shared.count();
         last = token;
+        while way.last().is_some_and(|shorter| !token.starts_with(shorter)) {
+            way.pop();
+        }
+        way.push(token);
+        trie.prefixes = trie.prefixes.max(way.len());
     }
-    nodes
+    trie
 }

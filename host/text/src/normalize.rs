@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokenizers::normalizers::Precompiled;
 use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper};
+use unicode_normalization_alignments::char::decompose_compatible;
 
 use crate::error::TextError;
-use crate::expression::{Expression, Found, Written};
+use crate::expression::{Expression, Expressions, Found, Written};
 use crate::limits::{GROWTH_MAX, INSERTED_BYTES_MAX, MAPPED_BYTES_MAX};
 use crate::steps::{Step, steps};
 use crate::work::Pace;
@@ -58,15 +59,18 @@ struct PrecompiledFile {
     precompiled_charsmap: String,
 }
 
-/// The steps of the part `normalizer`. Adds the bytes of their expressions to `expressions`.
+/// The steps of the part `normalizer`.
 pub(crate) fn read(
     part: Option<&RawValue>,
-    expressions: &mut usize,
+    expressions: &mut Expressions<'_, '_>,
 ) -> Result<Vec<NormalizeStep>, TextError> {
     steps("normalizer", part)?.iter().map(|step| read_step(step, expressions)).collect()
 }
 
-fn read_step(step: &Step<'_>, expressions: &mut usize) -> Result<NormalizeStep, TextError> {
+fn read_step(
+    step: &Step<'_>,
+    expressions: &mut Expressions<'_, '_>,
+) -> Result<NormalizeStep, TextError> {
     step.check_kind(&KNOWN)?;
     match step.kind.as_str() {
         "Replace" => Replace::read(step, expressions).map(NormalizeStep::Replace),
@@ -88,11 +92,13 @@ fn read_step(step: &Step<'_>, expressions: &mut usize) -> Result<NormalizeStep, 
 }
 
 impl Replace {
-    pub(crate) fn read(step: &Step<'_>, expressions: &mut usize) -> Result<Self, TextError> {
+    pub(crate) fn read(
+        step: &Step<'_>,
+        expressions: &mut Expressions<'_, '_>,
+    ) -> Result<Self, TextError> {
         let ReplaceFile { pattern, content } = step.parsed()?;
-        *expressions += pattern.len();
         check_inserted(&format!("{}.content", step.place), &content)?;
-        Ok(Self { pattern: pattern.compile(&step.place)?, content })
+        Ok(Self { pattern: pattern.compile(&step.place, expressions)?, content })
     }
 }
 
@@ -133,6 +139,18 @@ fn mapped_bytes(map: &Precompiled, text: &str) -> usize {
         mapped.max(character.len_utf8())
     };
     text.char_indices().map(bytes_at).sum()
+}
+
+/// The bytes that NFKD makes of `text`; NFKC makes no more. The other steps of the library make at
+/// most three times as many bytes of a text, which [`NORMALIZING_BYTES`] counts.
+///
+/// [`NORMALIZING_BYTES`]: crate::limits::NORMALIZING_BYTES
+fn decomposed_bytes(text: &str) -> usize {
+    let mut bytes = 0;
+    for character in text.chars() {
+        decompose_compatible(character, |part| bytes += part.len_utf8());
+    }
+    bytes
 }
 
 /// One run of the steps, over all parts of a text. The library drops the errors of normalizers, so
@@ -200,7 +218,12 @@ impl NormalizeStep {
                 within(mapped_bytes(map, text.get()), most)?;
                 map.normalize(text)
             }
-            Self::Library(step) => step.normalize(text),
+            Self::Library(step) => {
+                if matches!(step, NormalizerWrapper::NFKC(_) | NormalizerWrapper::NFKD(_)) {
+                    within(decomposed_bytes(text.get()), most)?;
+                }
+                step.normalize(text)
+            }
         };
         done.map_err(|error| TextError::of("normalizer", error))
     }

@@ -13,7 +13,8 @@ use crate::error::TextError;
 use crate::file::{self, Parts};
 use crate::guard::guarded;
 use crate::limits::{
-    DECODED_IDS_MAX, GROWTH_MAX, GROWTH_SLACK, NORMALIZING_BYTES, TEXT_BYTES_MAX, TOKENIZING_BYTES,
+    DECODED_ID_BYTES, DECODED_IDS_MAX, GROWTH_MAX, GROWTH_SLACK, NORMALIZING_BYTES, TEXT_BYTES_MAX,
+    TOKENIZING_BYTES, WORD_BYTES_MAX,
 };
 use crate::normalize::Run;
 use crate::options::{EncodeOptions, Encoded, OffsetUnit, Side};
@@ -97,10 +98,9 @@ impl Tokenizer {
     /// Encode a text, or a pair of texts.
     ///
     /// # Errors
-    /// [`TextError::TooLarge`] if a text is over a limit, or grows over it, or a pattern of the
-    /// file takes too long on it; [`TextError::InvalidArgument`] if `options` do not fit the file;
-    /// [`TextError::Malformed`] if the file cannot encode it; [`TextError::Stopped`] if `work`
-    /// refuses to go on.
+    /// [`TextError::TooLarge`] if a text or a word of it is over a limit, or grows over it;
+    /// [`TextError::InvalidArgument`] if `options` do not fit the file; [`TextError::Malformed`] if
+    /// the file cannot encode it; [`TextError::Stopped`] if `work` refuses to go on.
     pub fn encode(
         &self,
         text: &str,
@@ -138,7 +138,7 @@ impl Tokenizer {
         }
         guarded("these ids", || {
             let pace = Pace::new(work.check);
-            (work.reserve)(ids.len() * NORMALIZING_BYTES)?;
+            (work.reserve)(ids.len() * DECODED_ID_BYTES + self.parts.searching)?;
             let (mut tokens, mut bytes) = (Vec::with_capacity(ids.len()), 0);
             for id in ids {
                 pace.ask()?;
@@ -153,8 +153,7 @@ impl Tokenizer {
                 within(bytes)?;
                 tokens.push(token);
             }
-            (work.reserve)(bytes * 4)?;
-            decode(&self.parts.decoder, tokens, &pace)
+            decode(&self.parts.decoder, tokens, &pace, work)
         })
     }
 
@@ -184,7 +183,8 @@ impl Tokenizer {
             let why = format!("a text has {} bytes; the limit is {TEXT_BYTES_MAX}", text.len());
             return Err(TextError::TooLarge(why));
         }
-        (work.reserve)((GROWTH_MAX * text.len() + GROWTH_SLACK) * NORMALIZING_BYTES)?;
+        let normalizing = (GROWTH_MAX * text.len() + GROWTH_SLACK) * NORMALIZING_BYTES;
+        (work.reserve)(normalizing + self.parts.searching)?;
         let run = Run::new(&self.parts.normalizer, pace, GROWTH_SLACK);
         let mut words = self.parts.added.extract_and_normalize(Some(&run), text);
         run.end()?;
@@ -192,11 +192,16 @@ impl Tokenizer {
         let bytes: usize = lengths.iter().map(|(part, ..)| part.len()).sum();
         (work.reserve)(bytes * TOKENIZING_BYTES)?;
         for step in &self.parts.splitter {
-            step.run(&mut words, pace)?;
+            step.run(&mut words, pace, work)?;
         }
         let tokens = |word: &NormalizedString| {
             pace.ask()?;
-            self.parts.model.tokenize(word.get())
+            let (word, bytes) = (word.get(), word.get().len());
+            if bytes > WORD_BYTES_MAX {
+                let why = format!("a word has {bytes} bytes; the limit is {WORD_BYTES_MAX}");
+                return Err(TextError::TooLarge(why).into());
+            }
+            self.parts.model.tokenize(word)
         };
         // Words become tokens one by one, so those that would be cut off need not.
         let tokenized = match *truncation {

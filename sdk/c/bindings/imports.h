@@ -864,8 +864,7 @@ typedef struct gristmill_plugin_tokenizer_tokenizer_error_t {
 // The asset is not a `tokenizer.json`, or one that does not run here, or cannot encode the
 // text.
 #define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_MALFORMED 1
-// Texts, ids or a result are over a limit, or a pattern of the file takes too long on a
-// text.
+// Texts, ids, a word or a result are over a limit.
 #define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_TOO_LARGE 2
 // An argument is out of range, or does not fit the file.
 #define GRISTMILL_PLUGIN_TOKENIZER_TOKENIZER_ERROR_INVALID_ARGUMENT 3

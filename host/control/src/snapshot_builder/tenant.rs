@@ -301,16 +301,18 @@ impl TenantBuilder<'_> {
             .iter()
             .map(|(name, asset)| Some((Box::<str>::from(name.as_str()), self.asset(asset)?)))
             .collect::<Option<_>>()?;
+        // Also those of a shadow are the tenant's.
+        let files = |brought: &Assets| named.over(brought).of_owner(&self.quota.bytes);
         Some(match &spec.program {
             ProgramSpec::Pair { pre, model, post } => {
                 let (first, second) = (self.plugin(pre)?, self.plugin(post)?);
                 Program::Pair(Pair {
                     pre: self.source(name, &pre.name, "preprocess"),
-                    pre_assets: named.over(self.brought(pre)?),
+                    pre_assets: files(self.brought(pre)?),
                     model: model.name.clone(),
                     lane: self.lane(model)?,
                     post: self.source(name, &post.name, "postprocess"),
-                    post_assets: named.over(self.brought(post)?),
+                    post_assets: files(self.brought(post)?),
                     plugins: PluginPair::new(first, second, &reuse, &quota.calls),
                 })
             }
@@ -320,7 +322,7 @@ impl TenantBuilder<'_> {
                     Some((key.clone(), HandlerModel { model, lane }))
                 };
                 Program::Handler(Handler {
-                    assets: named.over(self.brought(handler)?),
+                    assets: files(self.brought(handler)?),
                     plugin: HandlerPlugin::new(self.plugin(handler)?, &reuse, &quota.calls),
                     source: self.source(name, &handler.name, "handle"),
                     models: models.iter().map(model).collect::<Option<_>>()?,

@@ -1,8 +1,9 @@
 //! `tokenizer`: tokens of texts, by a `tokenizer.json` among the call's assets.
 //!
-//! A file is read once for each version, off the serving threads, and what comes of it counts as
-//! memory of its tenant as long as the file is there. Short texts are encoded on the serving thread
-//! for at most two milliseconds; then the call moves, and the text is encoded again.
+//! A file is read once for each version and tenant, off the serving threads, and what comes of it
+//! counts as memory of this tenant as long as it has the file. Short texts are encoded on the
+//! serving thread for at most two milliseconds, all of a function's together; then the call moves,
+//! and goes on with the text that it was at.
 
 mod bindings;
 mod rows;
@@ -16,7 +17,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 pub use self::bindings::wit;
 use self::rows::{Grid, Row};
 use self::terms::{Plan, error_of, invalid, text_of};
-use self::texts::{Source, ids_of};
+use self::texts::{Source, ids_bytes, ids_of};
 use crate::assets::Assets;
 use crate::call::CallState;
 use crate::grant::{Grant, PerCall};
@@ -68,6 +69,8 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         let plan = or_tell!(Plan::of(options, tokenizer));
         let texts = self.source(texts)?;
         let pairs = pairs.map(|pairs| self.source(pairs)).transpose()?;
+        let bytes = texts.bytes() + pairs.as_ref().map_or(0, Source::bytes);
+        self.before_looking_at(bytes).await?;
         let texts = or_tell!(texts.texts("texts"));
         let pairs = or_tell!(pairs.as_ref().map(|pairs| pairs.texts("pairs")).transpose());
         if let Some(pairs) = &pairs
@@ -95,9 +98,16 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
         let ids = self.table.get(&ids)?.clone();
         self.before_looking_at(ids.as_bytes().len()).await?;
-        let rows = or_tell!(ids_of(&ids));
-        let tokenizer = &kept.tokenizer;
-        let texts = self.decoded_texts(tokenizer, &rows, skip_special_tokens).await?;
+        let held = ids_bytes(&ids);
+        self.hold(held)?;
+        let texts = match ids_of(&ids) {
+            Ok(ids) => self.decoded_texts(&kept.tokenizer, &ids, skip_special_tokens).await?,
+            Err(error) => {
+                self.give_back(held);
+                return Ok(Err(error));
+            }
+        };
+        self.give_back(held);
         self.check_cpu()?;
         Ok(texts.map_err(error_of))
     }

@@ -80,11 +80,15 @@ fn merges_fit_the_vocabulary() {
 fn costly_vocabularies_are_refused() {
     let long = "a".repeat(2000);
     let why = refused_with("unigram.json", "model.vocab", json!([["<unk>", 0.0], [long, -1.0]]));
-    assert!(why.ends_with("has 2000 bytes; the limit is 256"), "{why}");
+    assert!(why.ends_with("has 2000 bytes; the limit is 128"), "{why}");
+    // Each byte of a text would be the begin of forty tokens.
+    let towers: Vec<_> = (1..=40).map(|length| json!(["a".repeat(length), -1.0])).collect();
+    let why = refused_with("unigram.json", "model.vocab", json!(towers));
+    assert!(why.starts_with("model.vocab has 40 tokens of which each begins"), "{why}");
     let why = refused_with("byte_level.json", "model.vocab", json!({ long.as_str(): 0 }));
     assert!(why.ends_with("has 2000 bytes; the limit is 1024"), "{why}");
     let why = refused_with("word_piece.json", "model.max_input_chars_per_word", json!(100_000));
-    assert_eq!(why, "model.max_input_chars_per_word is 100000; the limit is 1000");
+    assert_eq!(why, "model.max_input_chars_per_word is 100000; the limit is 200");
     let why = refused_with("word_piece.json", "model.unk_token", json!(long));
     assert_eq!(why, "model.unk_token has 2000 bytes; the limit is 64");
     let token = |at: usize| {
@@ -99,6 +103,85 @@ fn costly_vocabularies_are_refused() {
 }
 
 #[test]
+fn costly_added_tokens_are_refused() {
+    let added = |content: &str, normalized: bool, [lstrip, rstrip]: [bool; 2]| {
+        let token = json!({
+            "id": 0, "content": content, "single_word": false, "lstrip": lstrip, "rstrip": rstrip,
+            "normalized": normalized, "special": false,
+        });
+        changed("word_piece.json", "added_tokens", json!([token]))
+    };
+    // Each of many spaces would get all that follow it.
+    for content in [" ", "\u{3000}", " x", "x\n"] {
+        for strips in [[true, false], [false, true]] {
+            let why = refused(&added(content, false, strips));
+            assert!(why.ends_with("so it must not begin or end with white space"), "{why}");
+        }
+        read(&added(content, false, [false; 2])).unwrap();
+    }
+    // The normalizer makes a space of it.
+    let mut file = added("_", true, [false, true]);
+    file["normalizer"] = json!({ "type": "Replace", "pattern": { "String": "_" }, "content": " " });
+    assert!(refused(&file).ends_with("so it must not begin or end with white space"));
+    let why = refused(&added(&"x".repeat(2000), false, [false; 2]));
+    assert!(why.ends_with("has 2000 bytes; the limit is 1024"), "{why}");
+}
+
+#[test]
+fn expressions_that_could_run_for_ever_are_refused() {
+    let split = |pattern: &str| {
+        let step = json!({
+            "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated",
+            "invert": false,
+        });
+        changed("patterns.json", "pre_tokenizer", step)
+    };
+    for pattern in [
+        "(?:(?:(?=a)(?=a)){99999999999}){99999999999}",
+        "(?:(?=.*)(?=.*)a)*",
+        r"a(?!\S)",
+        r"\s+(?!\S)",
+        r"x\s+(?!\S)|\s+",
+        "(?<=a)b",
+        "(?<!a)b",
+        "(?>a|b)c",
+        r"(a)\1",
+        "[ab]?+c",
+        "a++b",
+        "(?:a{99}){99}",
+        "(?:(a{99})b){99}",
+        "[ab]{9999}",
+        r"(?:(\p{L}{15})x){15}",
+    ] {
+        let why = refused(&split(pattern));
+        assert!(why.starts_with("pre_tokenizer.pattern \""), "{pattern}: {why}");
+    }
+    let why = refused(&split("a(?=b)"));
+    assert!(why.contains(r"not supported, except `\s+(?!\S)|\s+` at the end"), "{why}");
+    // Those of GPT-2, Llama 3 and GPT-4o.
+    for pattern in [
+        r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        concat!(
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}",
+            r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
+        concat!(
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*",
+            r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+            r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+",
+            r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+            r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
+    ] {
+        read(&split(pattern)).unwrap();
+    }
+    let replace = json!({ "type": "Replace", "pattern": { "Regex": r"\d" }, "content": "0" });
+    let many = json!({ "type": "Sequence", "normalizers": vec![replace; 9] });
+    let why = refused_with("word_piece.json", "normalizer", many);
+    assert_eq!(why, "normalizer[8].pattern: the limit is 8 regular expressions in a file");
+}
+
+#[test]
 fn costly_steps_are_refused() {
     let normalizer = |step: Value| refused_with("word_piece.json", "normalizer", step);
     let replace = |pattern: Value, content: String| {
@@ -107,7 +190,7 @@ fn costly_steps_are_refused() {
     let why = replace(json!({ "String": "a" }), "b".repeat(1000));
     assert_eq!(why, "normalizer.content has 1000 bytes; the limit is 256");
     let why = replace(json!({ "Regex": "(" }), String::new());
-    assert!(why.starts_with("normalizer.pattern \"(\": Parsing error at position "), "{why}");
+    assert!(why.starts_with("normalizer.pattern \"(\": unclosed group"), "{why}");
     assert!(replace(json!({ "Regex": "a".repeat(3000) }), String::new()).contains("2048"));
     assert!(replace(json!({ "String": "" }), String::new()).contains("empty text"));
     // Nested repetitions, which compile to gigabytes.
@@ -131,15 +214,20 @@ fn costly_steps_are_refused() {
         "]}".repeat(levels),
     );
     assert!(freely(|work| Tokenizer::read(deep.as_bytes(), work)).is_err());
-    let doubled = vec![
-        json!({
-            "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true,
-        });
-        2
-    ];
-    let twice = json!({ "type": "Sequence", "pretokenizers": doubled });
-    let why = refused_with("word_piece.json", "pre_tokenizer", twice);
-    assert_eq!(why, "pre_tokenizer: there are two of type ByteLevel");
+    // Each would make every text longer, however short the texts before it made them.
+    for (kind, step) in [
+        ("ByteLevel", json!({ "add_prefix_space": false, "trim_offsets": true })),
+        ("Metaspace", json!({ "replacement": "▁", "prepend_scheme": "always" })),
+    ] {
+        let mut step = step;
+        step["type"] = json!(kind);
+        let twice = json!({ "type": "Sequence", "pretokenizers": [step.clone(), step] });
+        let why = refused_with("word_piece.json", "pre_tokenizer", twice);
+        assert_eq!(why, format!("pre_tokenizer: there are two of type {kind}"));
+    }
+    let chunks = json!({ "type": "FixedLength", "length": 0 });
+    let why = refused_with("word_piece.json", "pre_tokenizer", chunks);
+    assert!(why.starts_with("pre_tokenizer.type is \"FixedLength\": must be one of "), "{why}");
 }
 
 #[test]
@@ -199,6 +287,16 @@ fn reading_counts_its_memory_and_can_be_stopped() {
     });
     let bytes = tokenizer.unwrap().bytes();
     assert!(bytes > 100_000 && bytes <= reserved, "{bytes} of {reserved}");
+    // Before anything is parsed.
+    let brackets = "[".repeat(1000);
+    let mut first = None;
+    let mut reserve = |bytes: usize| -> Result<(), Stopped> {
+        first.get_or_insert(bytes);
+        Ok(())
+    };
+    let mut work = Work { check: &|| Ok(()), reserve: &mut reserve };
+    Tokenizer::read(brackets.as_bytes(), &mut work).unwrap_err();
+    assert_eq!(first, Some(2000));
     assert_eq!(read(&mut |_| Err(Stopped)).unwrap_err(), TextError::Stopped(Stopped));
     let refused = stopped(|work| Tokenizer::read(file.as_bytes(), work));
     assert_eq!(refused.unwrap_err(), TextError::Stopped(Stopped));

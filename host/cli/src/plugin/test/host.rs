@@ -152,8 +152,8 @@ impl Host {
         let model = only(&self.models, &pre_is)?;
         let (pre_name, post_name) = (name_of(&files.pre, "plugin")?, name_of(post_file, "plugin")?);
         Ok(Pair {
-            pre_assets: files.assets.over(pre.assets()),
-            post_assets: files.assets.over(post.assets()),
+            pre_assets: files.assets.over(pre.assets()).of_owner(&quota.bytes),
+            post_assets: files.assets.over(post.assets()).of_owner(&quota.bytes),
             plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
             pre: source(&pre_name, pre_name.clone(), "preprocess", quota),
             model: model.name.clone(),
@@ -181,7 +181,7 @@ impl Host {
             (name, HandlerModel { model: model.name.clone(), lane: model.lane.clone() })
         };
         Ok(Handler {
-            assets: files.assets.over(plugin.assets()),
+            assets: files.assets.over(plugin.assets()).of_owner(&quota.bytes),
             plugin: HandlerPlugin::new(plugin, &files.reuse, &quota.calls),
             source: source(&name, name.clone(), "handle", quota),
             models: models.into_iter().map(model).collect(),

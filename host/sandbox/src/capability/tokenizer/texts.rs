@@ -22,6 +22,15 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// The bytes of all texts.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::List(texts) => texts.iter().map(String::len).sum(),
+            Self::Tensor(tensor) => tensor.as_bytes().len(),
+            Self::Blob(bytes) => bytes.len(),
+        }
+    }
+
     /// The texts, within the limits. `name` is that of the argument.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>, wit::TokenizerError> {
         let texts: Vec<&[u8]> = match self {
@@ -68,8 +77,31 @@ fn check_count(name: &str, count: usize) -> Result<(), wit::TokenizerError> {
     Err(wit::TokenizerError::TooLarge(why))
 }
 
-/// The rows of a tensor of ids.
-pub(super) fn ids_of(tensor: &Tensor) -> Result<Vec<Vec<u32>>, wit::TokenizerError> {
+/// Rows of ids.
+pub(super) struct Ids {
+    ids: Vec<u32>,
+    rows: usize,
+    length: usize,
+}
+
+impl Ids {
+    /// The number of all ids.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub(super) fn rows(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        (0..self.rows).map(move |row| &self.ids[row * self.length..][..self.length])
+    }
+}
+
+/// The memory of the ids of this tensor, at most.
+pub(super) fn ids_bytes(tensor: &Tensor) -> usize {
+    tensor.as_bytes().len().min(IDS_MAX * size_of::<u32>())
+}
+
+/// The ids of a tensor.
+pub(super) fn ids_of(tensor: &Tensor) -> Result<Ids, wit::TokenizerError> {
     let (dtype, shape, bytes) = (tensor.dtype(), tensor.shape(), tensor.as_bytes());
     let count: usize = shape.iter().product();
     let (rows, length) = match shape {
@@ -85,26 +117,29 @@ pub(super) fn ids_of(tensor: &Tensor) -> Result<Vec<Vec<u32>>, wit::TokenizerErr
             "ids has {rows} rows and {count} elements; the limits are {TEXTS_MAX} and {IDS_MAX}"
         )));
     }
-    let ids: Vec<i64> = match dtype {
-        Dtype::Int64 => elements(bytes, i64::from_le_bytes),
-        Dtype::Int32 => elements(bytes, |element: [u8; 4]| i32::from_le_bytes(element).into()),
-        Dtype::Uint32 => elements(bytes, |element: [u8; 4]| u32::from_le_bytes(element).into()),
+    let id_of = |id: i64| {
+        u32::try_from(id).map_err(|_| invalid(format!("the id {id} must be 0 to {}", u32::MAX)))
+    };
+    let ids = match dtype {
+        Dtype::Int64 => elements(bytes, |element| id_of(i64::from_le_bytes(element)))?,
+        Dtype::Int32 => elements(bytes, |element| id_of(i32::from_le_bytes(element).into()))?,
+        Dtype::Uint32 => elements(bytes, |element| Ok(u32::from_le_bytes(element)))?,
         _ => {
             let why = format!("ids is a tensor of {dtype}: must be int64, int32 or uint32");
             return Err(invalid(why));
         }
     };
-    let id_of = |id: &i64| {
-        u32::try_from(*id).map_err(|_| invalid(format!("the id {id} must be 0 to {}", u32::MAX)))
-    };
-    if length == 0 {
-        return Ok(vec![Vec::new(); rows]);
-    }
-    ids.chunks_exact(length)
-        .map(|row| row.iter().map(id_of).collect::<Result<Vec<_>, _>>())
-        .collect()
+    Ok(Ids { ids, rows, length })
 }
 
-fn elements<const N: usize>(bytes: &[u8], element: impl Fn([u8; N]) -> i64) -> Vec<i64> {
-    bytes.as_chunks::<N>().0.iter().map(|bytes| element(*bytes)).collect()
+fn elements<const N: usize>(
+    bytes: &[u8],
+    element: impl Fn([u8; N]) -> Result<u32, wit::TokenizerError>,
+) -> Result<Vec<u32>, wit::TokenizerError> {
+    let elements = bytes.as_chunks::<N>().0;
+    let mut ids = Vec::with_capacity(elements.len());
+    for bytes in elements {
+        ids.push(element(*bytes)?);
+    }
+    Ok(ids)
 }

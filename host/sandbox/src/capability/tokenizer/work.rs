@@ -4,50 +4,53 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use gristmill_text::{EncodeOptions, Encoded, Stopped, TextError, Tokenizer, Work};
 
 use super::terms::file_error;
+use super::texts::Ids;
 use super::{Answer, CapabilityState, wit};
-use crate::assets::{KeptTokenizer, ReadTokenizer};
+use crate::assets::{KeptTokenizer, ReadTokenizer, TokenizerFile};
 use crate::call::CallState;
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
-/// Maximum bytes of texts, and ids, that are worked on on a serving thread.
+/// Maximum bytes of texts, and ids, that are worked on on a serving thread. A token has at most a
+/// kilobyte.
 const INLINE_TEXT_BYTES: usize = 2 << 10;
 const INLINE_IDS: usize = 512;
 
-/// The longest work on a serving thread, as far as the steps are shorter.
+/// The longest work of a function on a serving thread, as far as the steps are shorter.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 
 /// A tokenizer that takes longer than this on a serving thread gets there no more.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// The CPU time that a call has besides its own for reading a file: 64 MiB take about as long. With
-/// less, a large file could never be read, because a read that was stopped begins anew.
+/// The CPU time for reading a file, besides the call's own: 64 MiB take about as long. With less, a
+/// large file could never be read, because a read that was stopped begins anew.
 const READING_CPU: Duration = Duration::from_secs(3);
 
 /// What was done, or an error for the guest.
 type Done<T> = wasmtime::Result<Result<T, TextError>>;
 
 impl<S: AsMut<CapabilityState> + Send> CallState<S> {
-    /// The tokenizer of this asset. The first call that asks reads the file; others wait for it.
+    /// The tokenizer of this asset. The owner's first call that asks reads the file; the owner's
+    /// other calls wait for it.
     pub(super) async fn tokenizer(&mut self, asset: &str) -> Answer<Arc<KeptTokenizer>> {
         self.meter.take_turns().await?;
         let assets = self.states.as_mut().0.as_ref();
-        let Some(file) = assets.and_then(|assets| assets.get(asset)).cloned() else {
+        let Some(file) = assets.and_then(|assets| assets.tokenizer(asset)).cloned() else {
             return Ok(Err(wit::TokenizerError::NoAsset(format!(
                 "there is no asset {asset:?}: name it in `assets` of the pipeline, or add it to \
                  the plugin"
             ))));
         };
-        let read = match file.tokenizer().get() {
+        let read = match file.read.get() {
             Some(read) => read.clone(),
             None => {
-                self.meter.raise_limit(self.limits.cpu + READING_CPU);
-                let reading = self.read_tokenizer(file.bytes().clone());
-                let read = file.tokenizer().get_or_try_init(|| reading).await?.clone();
+                // First, so that no call waits for the file behind one that waits for a thread.
+                self.meter.off_serving_threads().await;
+                let reading = async { self.read_tokenizer(&file) };
+                let read = file.read.get_or_try_init(|| reading).await?.clone();
                 self.check_cpu()?;
                 read
             }
@@ -55,11 +58,14 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         Ok(read.map_err(|error| file_error(asset, &error)))
     }
 
-    async fn read_tokenizer(&mut self, file: Bytes) -> wasmtime::Result<ReadTokenizer> {
-        self.meter.off_serving_threads().await;
-        let held = self.limiter.held().beside();
+    fn read_tokenizer(&mut self, file: &TokenizerFile) -> wasmtime::Result<ReadTokenizer> {
+        let held = match &file.owner {
+            Some(owner) => owner.hold(0),
+            None => self.limiter.held().beside(),
+        };
         let meter = self.meter.clone();
-        let check = || meter.check().map_err(|_| Stopped);
+        let before = meter.used();
+        let check = || meter.check_until(before + READING_CPU).map_err(|_| Stopped);
         let mut refused = None;
         let mut reserve = |bytes: usize| {
             held.try_add(bytes).map_err(|error| {
@@ -67,7 +73,8 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
                 Stopped
             })
         };
-        let read = Tokenizer::read(&file, &mut Work { check: &check, reserve: &mut reserve });
+        let read = Tokenizer::read(&file.bytes, &mut Work { check: &check, reserve: &mut reserve });
+        meter.raise_limit(meter.limit() + meter.used().saturating_sub(before));
         if let Some(error) = refused {
             return Err(Limited::Owner(error).into());
         }
@@ -92,11 +99,12 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         let bytes: usize =
             texts.iter().chain(pairs.unwrap_or_default()).map(|text| text.len()).sum();
         self.before_work(tokenizer, bytes > INLINE_TEXT_BYTES).await;
+        let until = self.meter.used() + INLINE_CPU_MAX;
         let mut rows: Vec<Encoded> = Vec::with_capacity(texts.len());
         for (at, text) in texts.iter().enumerate() {
             let pair = pairs.and_then(|pairs| pairs.get(at).copied());
             let encode = |work: &mut Work<'_>| tokenizer.encode(text, pair, options, work);
-            match self.done(tokenizer, encode).await? {
+            match self.done(tokenizer, until, encode).await? {
                 Ok(row) => {
                     self.hold(row.bytes())?;
                     rows.push(row);
@@ -114,15 +122,15 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     pub(super) async fn decoded_texts(
         &mut self,
         tokenizer: &Tokenizer,
-        rows: &[Vec<u32>],
+        ids: &Ids,
         skip_special_tokens: bool,
     ) -> Done<Vec<String>> {
-        let ids: usize = rows.iter().map(Vec::len).sum();
-        self.before_work(tokenizer, ids > INLINE_IDS).await;
-        let mut texts = Vec::with_capacity(rows.len());
-        for row in rows {
+        self.before_work(tokenizer, ids.len() > INLINE_IDS).await;
+        let until = self.meter.used() + INLINE_CPU_MAX;
+        let mut texts = Vec::with_capacity(ids.rows().len());
+        for row in ids.rows() {
             let decode = |work: &mut Work<'_>| tokenizer.decode(row, skip_special_tokens, work);
-            match self.done(tokenizer, decode).await? {
+            match self.done(tokenizer, until, decode).await? {
                 Ok(text) => {
                     self.before_copying(text.len()).await?;
                     texts.push(text);
@@ -140,22 +148,27 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         }
     }
 
-    /// Do `work` on one text. If it takes long on a serving thread, it is stopped and done again on
-    /// another one.
+    /// Do `work` on one text of several. If those before it took long on a serving thread, or it
+    /// does, it is done on another one, from its begin. `until` is the CPU time of the call then.
     async fn done<T>(
         &mut self,
         tokenizer: &Tokenizer,
+        until: Duration,
         work: impl Fn(&mut Work<'_>) -> Result<T, TextError> + Send,
     ) -> Done<T> {
+        self.meter.take_turns().await?;
+        if !self.meter.is_long() && self.meter.used() > until {
+            self.meter.off_serving_threads().await;
+        }
         let (is_serving, before) = (!self.meter.is_long(), self.meter.used());
-        let done = self.attempt(&work)?;
+        let done = self.attempt(until, &work)?;
         if is_serving && self.meter.used().saturating_sub(before) > SLOW {
             tokenizer.set_slow();
         }
         let done = match done {
             Err(TextError::Stopped(_)) if is_serving && self.may_go_on().is_ok() => {
                 self.meter.off_serving_threads().await;
-                self.attempt(&work)?
+                self.attempt(until, &work)?
             }
             done => done,
         };
@@ -167,12 +180,12 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
 
     fn attempt<T>(
         &mut self,
+        until: Duration,
         work: impl FnOnce(&mut Work<'_>) -> Result<T, TextError>,
     ) -> Result<Result<T, TextError>, Limited> {
         let meter = self.meter.clone();
-        let until = (!meter.is_long()).then(|| meter.used() + INLINE_CPU_MAX);
         let check = || {
-            let is_late = until.is_some_and(|until| meter.used() > until);
+            let is_late = !meter.is_long() && meter.used() > until;
             if is_late || meter.check().is_err() { Err(Stopped) } else { Ok(()) }
         };
         let (mut held, mut refused) = (0, None);
