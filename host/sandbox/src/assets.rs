@@ -90,7 +90,7 @@ impl Assets {
     pub fn held_by<E>(&self, hold: impl Fn(&Asset) -> Result<HeldBytes, E>) -> Result<Self, E> {
         let files = self.0.iter();
         let held = files.map(|(name, file)| {
-            hold(file).map(|held| (name.clone(), Arc::new(file.asset.held(held))))
+            hold(&file.asset).map(|held| (name.clone(), Arc::new(file.asset.held(held))))
         });
         held.collect()
     }

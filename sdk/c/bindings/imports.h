@@ -349,7 +349,8 @@ typedef struct gristmill_plugin_image_image_error_t {
 typedef struct gristmill_plugin_image_decode_options_t {
   // The channels of the decoded picture: `rgb` or `gray`. (`bgr` is an order of tensors
   // only; here it means `rgb`.) Transparency is left out: each pixel has the colour that the
-  // file gives it, as with Pillow's `convert("RGB")`. (It was blended with black before 0.3.)
+  // file gives it, as with Pillow's `convert("RGB")`. (Before 0.3 it was blended with
+  // black.)
   gristmill_plugin_image_color_t   color;
   // Turn the picture upright as its EXIF orientation says.
   bool   upright;
@@ -1153,8 +1154,8 @@ extern bool gristmill_plugin_image_static_pixels_decode_leniently(gristmill_plug
 // sides are at least four times as long as those of the result is decoded at a half, a
 // quarter or an eighth of its size: so that its sides stay at least twice as long. Then
 // nearly all values of photos are within 2 of 255 of those of `resize`, and 0.5 in the
-// mean. Lines and letters of single pixels can differ by 16. The filter `nearest` takes the
-// picture's own pixels, so the picture is decoded at its full size then.
+// mean. Lines and letters of single pixels can differ by 16. The filter `nearest` takes
+// the picture's own pixels, so the picture is decoded at its full size then.
 extern bool gristmill_plugin_image_static_pixels_decode_resized(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, gristmill_plugin_image_resized_size_t *size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // `decode` and then `letterbox`, as `decode-resized` does it.
 extern bool gristmill_plugin_image_static_pixels_decode_letterboxed(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, imports_list_u8_t *fill, gristmill_plugin_image_letterboxed_t *ret, gristmill_plugin_image_image_error_t *err);
