@@ -211,7 +211,7 @@ fn languages(criterion: &mut Criterion) {
             let options = DecodeOptions {
                 gray: true,
                 upright: true,
-                over_black: false,
+                before_0_3: false,
                 lenient: false,
                 limits,
             };
@@ -310,7 +310,7 @@ fn large_photo(criterion: &mut Criterion) {
     let Ok(photo) = std::fs::read(path) else { return };
     let limits = Limits::of_pixels(PluginLimits::default().pixels);
     let options =
-        DecodeOptions { gray: false, upright: true, over_black: false, lenient: false, limits };
+        DecodeOptions { gray: false, upright: true, before_0_3: false, lenient: false, limits };
     let pool = BufferPool::new(64 << 20);
     let work = Workspace { pool: &pool, check: &|| Ok(()) };
     let mut group = criterion.benchmark_group("large_photo");
