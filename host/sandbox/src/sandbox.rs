@@ -35,7 +35,7 @@ pub struct Sandbox {
 
 /// The answer of the cache.
 enum Lookup {
-    Found(Cached),
+    Found(Box<Cached>),
     /// The file for the compiler's answer.
     Missing(tempfile::NamedTempFile),
 }
@@ -176,12 +176,12 @@ impl Sandbox {
         let lookup = blocking(move || {
             let cache = sandbox.cache_of(&wanted.kind);
             Ok(match cache.get(sandbox.engine.engine(), &wanted) {
-                Some(cached) => Lookup::Found(cached),
+                Some(cached) => Lookup::Found(Box::new(cached)),
                 None => Lookup::Missing(cache.temporary()?),
             })
         });
         let temporary = match lookup.await? {
-            Lookup::Found(cached) => return Ok(cached),
+            Lookup::Found(cached) => return Ok(*cached),
             Lookup::Missing(temporary) => temporary,
         };
         let answer = temporary.as_file().try_clone()?;

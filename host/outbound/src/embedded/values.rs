@@ -71,7 +71,7 @@ pub(super) fn read(
             ))));
         }
         let value = parts(stored)
-            .filter(|(end, value)| !has_passed(*end, now) && !(*none_if_empty && value.is_empty()));
+            .filter(|(end, value)| !(has_passed(*end, now) || *none_if_empty && value.is_empty()));
         let Some((_, value)) = value else {
             found.push(None);
             continue;

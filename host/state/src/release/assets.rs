@@ -81,7 +81,7 @@ mod tests {
             "assets: \"../x\" must be 1 to 128",
             "assets: \"b\" is 7: must be the name of an asset",
             "assets: \"c\": \"Prices\" is not a valid name",
-            "assets: \"d\": \"0\" names no version",
+            "assets: \"d\": \"prices@0\" names no version",
         ] {
             assert!(faults.iter().any(|fault| fault.starts_with(named)), "{named}: {faults:?}");
         }

@@ -32,7 +32,8 @@ fn work_is_asked_between_matches_and_between_words() {
         let text = "a".repeat(200_000) + &" a.".repeat(20_000);
         let asked = AtomicUsize::new(0);
         let check = || {
-            if asked.fetch_add(1, Ordering::Relaxed) >= 3 { Err(Stopped) } else { Ok(()) }
+            asked.fetch_add(1, Ordering::Relaxed);
+            Err(Stopped)
         };
         let stopped = tokenizer.encode(
             &text,
@@ -41,7 +42,7 @@ fn work_is_asked_between_matches_and_between_words() {
             &mut Work { check: &check, reserve: &mut |_| Ok(()) },
         );
         assert_eq!(stopped.unwrap_err(), TextError::Stopped(Stopped));
-        assert_eq!(asked.into_inner(), 4);
+        assert_eq!(asked.into_inner(), 1);
     }
 }
 

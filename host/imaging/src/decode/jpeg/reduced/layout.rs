@@ -92,7 +92,7 @@ impl Layout {
 /// pixels cannot be repeated.
 fn side(max: usize, blocks: usize, eighths: usize) -> Option<(usize, usize)> {
     let factor = max / blocks;
-    if max % blocks > 0 || !factor.is_power_of_two() {
+    if !max.is_multiple_of(blocks) || !factor.is_power_of_two() {
         return None;
     }
     let pixels = (factor * eighths).min(8);
