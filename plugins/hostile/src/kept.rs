@@ -33,7 +33,7 @@ pub(crate) fn answer(state: &[u8]) -> Option<Result<Response, Failure>> {
         let file = image::bytes(&drawn.encode(Encoding::Png)?);
         let again = keep::pixels("photo").is_ok();
         let content_type = format!("image/png; body={}; again={again}", body.len());
-        Ok(Response::new(content_type, file))
+        Ok(Response::new(&content_type, file))
     })
 }
 

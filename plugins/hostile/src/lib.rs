@@ -26,7 +26,7 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 12] = [
+const DEEDS: [&[(&str, Deed)]; 14] = [
     answers::STATES,
     assets::DEEDS,
     blobs::DEEDS,
