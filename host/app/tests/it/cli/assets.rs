@@ -67,16 +67,22 @@ assets = { \"prices.json\" = \"prices\" }
     cli.write("gristmill.deploy.toml", manifest);
     cli.write("data/prices.json", "first");
     let deploy = ["deploy", "--yes"];
-    assert_names(&cli.ok(&deploy), &["+ asset acme/prices", "~ pipeline acme/hostile"]);
+    // What changes is on standard error.
+    let plan = |arguments: &[&str]| {
+        let ended = cli.run(arguments);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.stderr
+    };
+    assert_names(&plan(&deploy), &["+ asset acme/prices", "~ pipeline acme/hostile"]);
     assert_eq!(opened(&server, "prices.json"), "first");
     let release = server.release();
     cli.ok(&deploy);
     assert_eq!(server.release(), release, "nothing differs");
     cli.write("data/prices.json", "second");
-    assert_names(&cli.ok(&deploy), &["~ asset acme/prices"]);
+    assert_names(&plan(&deploy), &["~ asset acme/prices"]);
     assert_eq!(opened(&server, "prices.json"), "second");
     server.put("tenants/acme/assets/old", b"x");
-    assert_names(&cli.ok(&["deploy", "--yes", "--prune"]), &["- asset acme/old"]);
+    assert_names(&plan(&["deploy", "--yes", "--prune"]), &["- asset acme/old"]);
     cli.write("gristmill.deploy.toml", manifest.replace("data/prices.json", "data"));
     assert_names(&cli.refused(&deploy), &["gristmill.deploy.toml:", "data is not a file"]);
 }

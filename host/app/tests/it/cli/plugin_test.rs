@@ -365,5 +365,5 @@ fn what_a_server_cannot_test_is_refused_with_the_cure() {
     // A folder here may have the name of a model on the server.
     assert_names(&run("exported", &["--tenant", "acme"]), &["no model \"exported\""]);
     assert_names(&run("model.onnx", &[]), &["--admin says how to reach a server", "--tenant"]);
-    assert_names(&run("digits", &["--tenant", "globex"]), &["403", "plugins, pipelines"]);
+    assert_names(&run("digits", &["--tenant", "globex"]), &["403", "plugins, assets, pipelines"]);
 }

@@ -41,7 +41,9 @@ fn ask_for(server: &Server, tenant: &str, length: usize, outputs: &[&str]) -> Te
     let outputs: Vec<_> = outputs.iter().map(|name| json!({ "name": name })).collect();
     let inputs = [input("attention_mask", vec![1; length]), ids];
     let request = json!({ "inputs": inputs, "outputs": outputs }).to_string();
-    server.data.post(&format!("/v1/{tenant}/v2/models/masked/infer"), request.as_bytes())
+    let path = format!("/v1/{tenant}/v2/models/masked/infer");
+    let wanted = [("gristmill-receipt", "true")];
+    server.data.send("POST", &path, &wanted, Some(request.as_bytes()))
 }
 
 fn ask(server: &Server, tenant: &str, length: usize) -> TestAnswer {
