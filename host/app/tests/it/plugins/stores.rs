@@ -345,7 +345,10 @@ fn a_connection_over_tls_needs_an_authority_that_the_system_trusts() {
         let rows = asked(&server, "acme", gather);
         assert!(rows.starts_with(expected), "{rows}");
     }
-    let setup = configured(&table).variable("SSL_CERT_FILE", "/dev/null");
+    let nothing = tempfile::tempdir().unwrap();
+    let setup = configured(&table)
+        .variable("SSL_CERT_FILE", "/dev/null")
+        .variable("SSL_CERT_DIR", nothing.path().to_str().unwrap());
     let log = setup.start_refused();
     assert!(log.contains("stores.s.redis is a URL with rediss://, but"), "{log}");
 }

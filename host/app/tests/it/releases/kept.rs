@@ -187,7 +187,7 @@ fn a_damaged_checkpoint_is_named_with_a_cure() {
             &["checkpoint.json", "digest does not"],
         ),
         (Some(whole[..whole.len() / 2].into()), &["checkpoint.json", "put the file back"]),
-        (Some(whole.replace("\"format\":6", "\"format\":9")), &["its format is 9", "upgrade"]),
+        (Some(whole.replace("\"format\":7", "\"format\":9")), &["its format is 9", "upgrade"]),
         (None, &[&missing]),
     ];
     for (text, named) in cases {
