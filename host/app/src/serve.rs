@@ -163,7 +163,8 @@ async fn run_server(
     let (shutdown, progress) = (Shutdown::new(), Progress::default());
     let planes = Arc::new(OnceLock::new());
     let shown_progress = progress.clone();
-    let loading = Loading::new(move || shown_progress.to_string());
+    let cors = Cors::of(config.access.cors_origins.clone().unwrap_or_default());
+    let loading = Loading::new(move || shown_progress.to_string(), cors.clone());
     let mut signals = Signals::new()?;
     let limits = limits(&config, files);
     let connections =
@@ -227,8 +228,7 @@ async fn run_server(
         pool.clone(),
         rules,
     );
-    let origins = config.access.cors_origins.clone().unwrap_or_default();
-    let data = DataPlane::new(control.cell().clone(), inference.clone(), Cors::of(origins));
+    let data = DataPlane::new(control.cell().clone(), inference.clone(), cors);
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
         upload_bytes_max: config.uploads.upload_bytes_max,

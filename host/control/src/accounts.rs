@@ -259,13 +259,17 @@ impl Accounts {
     }
 
     /// Of these tenants and of those that were asked for since the last time, forget those that
-    /// `desired` does not have, and the plugins and pipelines that it does not have.
+    /// `desired` does not have, and the plugins and pipelines that it does not have. While a tenant
+    /// loads or holds files, it is not forgotten, so that they count for the next change, too.
     pub(crate) fn forget(&self, tenants: &BTreeSet<TenantId>, desired: &Desired) {
         let asked = std::mem::take(&mut *self.asked.lock());
         let mut all = self.tenants.lock();
         for id in asked.union(tenants) {
             let (name, since) = id;
             match desired.tenants.get(name).filter(|tenant| tenant.since == *since) {
+                None if all.get(id).is_some_and(TenantEntry::may_hold_files) => {
+                    self.asked.lock().insert(id.clone());
+                }
                 None => drop(all.remove(id)),
                 Some(tenant) => {
                     if let Some(TenantEntry { quota, figures, .. }) = all.get_mut(id) {
@@ -278,6 +282,13 @@ impl Accounts {
                 }
             }
         }
+    }
+}
+
+impl TenantEntry {
+    /// Whether something may hold files of the tenant, or is about to.
+    fn may_hold_files(&self) -> bool {
+        Arc::strong_count(&self.asset_bytes) > 1
     }
 }
 
@@ -311,5 +322,18 @@ mod tests {
         assert!(!Arc::ptr_eq(&quota, &accounts.quota(&later)));
         accounts.forget(&[earlier].into(), &desired);
         assert_eq!(accounts.tenants.lock().keys().collect::<Vec<_>>(), [&later]);
+    }
+
+    #[test]
+    fn a_tenant_is_not_forgotten_while_something_holds_its_files() {
+        let (accounts, _) = Accounts::new(1 << 20, 16, figure_parts());
+        let tenant = (name("acme"), 1);
+        let forget = || accounts.forget(&BTreeSet::new(), &Desired::default());
+        let held = accounts.asset_bytes(&tenant).hold(7);
+        forget();
+        assert_eq!(accounts.asset_bytes(&tenant).held(), 7);
+        drop(held);
+        forget();
+        assert!(accounts.tenants.lock().is_empty());
     }
 }

@@ -97,7 +97,6 @@ impl Releases {
         };
         let mut at_hand = AtHand::default();
         let desired = &replayed.desired;
-        // All that the log names is loaded, whatever it takes.
         let payers = self.loader.payers(desired, desired.touched(), None);
         at_hand.load(&self.loader, desired, payers).await;
         self.serve_log(&mut replayed, &mut at_hand).await;
@@ -141,9 +140,17 @@ impl Releases {
                 }
                 NextStep::Load(desired, unloaded) => {
                     let _turn = self.turns.turn(token_scope).await;
-                    let payers = self.payers(&desired);
+                    let serving = self.publisher.serving();
+                    let tenants = serving.may_change(&desired);
+                    let payers = self.loader.payers(&desired, &tenants, Some(&serving));
+                    drop(serving);
                     prepared.at_hand.load(&self.loader, &desired, payers).await;
                     prepared.at_hand.prove(&self.loader, unloaded).await;
+                }
+                NextStep::LoadLog(desired) => {
+                    let _turn = self.turns.turn(token_scope).await;
+                    let payers = self.log_payers(&desired);
+                    prepared.at_hand.load(&self.loader, &desired, payers).await;
                 }
                 NextStep::RunSamples(subjects) => {
                     let shown = request.shows_answers.then_some(&mut prepared.shown);
@@ -161,10 +168,10 @@ impl Releases {
         Err(ControlError::Overtaken)
     }
 
-    /// The tenants that may change with `desired`, as those that load files.
-    fn payers(&self, desired: &Desired) -> BTreeMap<Name, Payer> {
-        let serving = self.publisher.serving();
-        self.loader.payers(desired, &serving.may_change(desired), Some(&serving))
+    /// The tenants that may change with `desired`, the state of the log, as those that load files.
+    /// All that the log names is loaded, whatever it takes.
+    fn log_payers(&self, desired: &Desired) -> BTreeMap<Name, Payer> {
+        self.loader.payers(desired, &self.publisher.serving().may_change(desired), None)
     }
 
     /// Serve the state of the log, unless it is served already. Returns false if something that it

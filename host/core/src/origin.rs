@@ -1,6 +1,6 @@
 //! The origins of web pages, as browsers send them.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -169,11 +169,26 @@ fn is_scheme(text: &str) -> bool {
 fn host_as_sent(host: &str) -> Option<String> {
     if let Some(rest) = host.strip_prefix('[') {
         let address: Ipv6Addr = rest.strip_suffix(']')?.parse().ok()?;
-        return Some(format!("[{address}]"));
+        let [.., high, low] = address.segments();
+        return Some(match address.to_ipv4_mapped() {
+            Some(_) => format!("[::ffff:{high:x}:{low:x}]"),
+            None => format!("[{address}]"),
+        });
     }
     let is_sign = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
     let is_label = |label: &str| !label.is_empty() && label.bytes().all(is_sign);
-    host.split('.').all(is_label).then(|| host.to_owned())
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let is_hex_digit = |byte: u8| byte.is_ascii_hexdigit();
+    // One more dot may stand at the end.
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let last = name.rsplit('.').next().filter(|_| name.split('.').all(is_label))?;
+    // Browsers read a name that ends with a number as an address.
+    let is_address = last.bytes().all(is_digit)
+        || last.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(is_hex_digit));
+    match is_address {
+        true => name.parse::<Ipv4Addr>().ok().map(|address| address.to_string()),
+        false => Some(host.to_owned()),
+    }
 }
 
 #[cfg(test)]

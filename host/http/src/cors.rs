@@ -4,7 +4,8 @@
 //! is the server's, whether the tenant exists or not: so only a tenant with `cors` can be found
 //! without a key. A preflight is an answer to `OPTIONS`, for which no edge asks for a key. It and
 //! all other answers, errors as well, get their headers here and nowhere else. Those that a plugin
-//! sets do not pass.
+//! sets do not pass. Only the listener's own answers have none: 400 and 431, to bytes that it
+//! cannot read as a request.
 //!
 //! Refuses to know keys: a preflight has none. No answer allows credentials of the browser, which
 //! are cookies and the like: the API reads none.

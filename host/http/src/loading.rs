@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
+use gristmill_snapshot::Cors;
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tonic::Status;
 
+use crate::cors;
 use crate::grpc::MeteredAnswer;
 use crate::path::{Path, path_of};
 
@@ -20,15 +22,26 @@ pub struct Loading {
     request_ids: Arc<RequestIds>,
     /// The progress of the loading, as text.
     progress: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Which web pages may read answers of the data plane.
+    cors: Arc<Cors>,
 }
 
 impl Loading {
-    /// A handler whose answers contain the text of `progress`.
-    pub fn new(progress: impl Fn() -> String + Send + Sync + 'static) -> Self {
-        Self { request_ids: Arc::default(), progress: Arc::new(progress) }
+    /// A handler whose answers contain the text of `progress`. `cors` says which web pages may read
+    /// those of the data plane.
+    pub fn new(progress: impl Fn() -> String + Send + Sync + 'static, cors: Cors) -> Self {
+        Self { request_ids: Arc::default(), progress: Arc::new(progress), cors: Arc::new(cors) }
     }
 
-    /// Answer one request of the data plane or the admin plane.
+    /// Answer one request of the data plane.
+    pub fn answer_data<B: From<Bytes>>(&self, request: Request<Incoming>) -> Response<B> {
+        let mut answer = self.answer(&request);
+        let (head, _) = request.into_parts();
+        cors::add(answer.headers_mut(), &head, || self.cors.as_ref());
+        answer
+    }
+
+    /// Answer one request of another plane.
     pub fn answer<B: From<Bytes>>(&self, request: &Request<Incoming>) -> Response<B> {
         let id = self.request_ids.of(request.headers());
         let path = request.uri().path();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gristmill_core::Name;
-use gristmill_sandbox::{StoreCall, StoreFault, Stores, WantedValues};
+use gristmill_sandbox::{Cleared, StoreCall, StoreFault, Stores, WantedValues};
 use redis::{Pipeline, Value};
 use tokio::time::sleep;
 
@@ -344,7 +344,7 @@ impl Stores for Buckets {
         self.ask(asked, call, is_removed).await
     }
 
-    async fn clear(&self, call: StoreCall) -> Result<usize, StoreFault> {
+    async fn clear(&self, call: StoreCall) -> Result<Cleared, StoreFault> {
         let bucket = self.bucket(&call)?;
         let (name, prefix) = (bucket.name.as_str(), bucket.prefix.of(&call.tenant));
         if !bucket.prefix.is_of_tenant() {

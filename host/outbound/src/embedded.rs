@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{Name, Turn};
-use gristmill_sandbox::{StoreCall, StoreFault};
+use gristmill_sandbox::{Cleared, StoreCall, StoreFault};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
@@ -87,13 +87,13 @@ impl Embedded {
         self.ask(&self.changes, call, until, change).await
     }
 
-    /// Forget values of a prefix. Returns how many; 0 if there are none left.
+    /// Forget values of a prefix, in one step of many.
     pub(crate) async fn clear(
         &self,
         call: StoreCall,
         until: Instant,
         prefix: String,
-    ) -> Result<Result<usize, StoreFault>, TooLate> {
+    ) -> Result<Result<Cleared, StoreFault>, TooLate> {
         let clear = move |file: &File| file.clear(&prefix);
         self.ask(&self.changes, call, until, clear).await
     }

@@ -101,7 +101,7 @@ pub use runtime::{Archive, ArchiveError, Manifest, is_archive};
 pub use sandbox::Sandbox;
 pub use sources::{add_sources, sources_of};
 pub use stores::{
-    NoStores, STORE_KEY_BYTES_MAX, STORE_KIB, STORE_VALUE_BYTES_MAX, StoreAccess, StoreCall,
-    StoreFault, StoreFaultKind, Stores, TenantStores, WantedValues, incremented,
+    Cleared, NoStores, STORE_KEY_BYTES_MAX, STORE_KIB, STORE_VALUE_BYTES_MAX, StoreAccess,
+    StoreCall, StoreFault, StoreFaultKind, Stores, TenantStores, WantedValues, incremented,
 };
 pub use worlds::Roles;

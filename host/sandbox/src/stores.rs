@@ -114,6 +114,15 @@ pub struct WantedValues<'a> {
     pub none_if_empty: bool,
 }
 
+/// What a step of clearing did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cleared {
+    /// The values that it forgot.
+    pub values: usize,
+    /// Whether it forgot all that were there at that moment. Otherwise further steps are needed.
+    pub is_all: bool,
+}
+
 /// The stores of a server. An answer comes before the call's deadline. What a function does before
 /// it waits is charged to the plugin that calls.
 #[async_trait]
@@ -155,12 +164,11 @@ pub trait Stores: Send + Sync {
     /// [`StoreFault`]
     async fn remove(&self, call: StoreCall, key: &str) -> Result<bool, StoreFault>;
 
-    /// Forget values of the call's tenant, in one step of many. Returns how many; 0 if there are
-    /// none left.
+    /// Forget values of the call's tenant, in one step of many.
     ///
     /// # Errors
     /// [`StoreFault`], also if the store cannot do that.
-    async fn clear(&self, call: StoreCall) -> Result<usize, StoreFault>;
+    async fn clear(&self, call: StoreCall) -> Result<Cleared, StoreFault>;
 
     /// Write all changes that are only in this process's memory to the disk.
     async fn flush(&self) {}
@@ -241,7 +249,7 @@ impl Stores for NoStores {
         Err(no_store())
     }
 
-    async fn clear(&self, _: StoreCall) -> Result<usize, StoreFault> {
+    async fn clear(&self, _: StoreCall) -> Result<Cleared, StoreFault> {
         Err(no_store())
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_sandbox::{
-    STORE_VALUE_BYTES_MAX, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues,
+    Cleared, STORE_VALUE_BYTES_MAX, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues,
 };
 use gristmill_state::{ChangeOptions, StateError};
 use gristmill_transport::{Allowed, Problem};
@@ -127,11 +127,10 @@ impl Store {
         let (began, mut changed) = (Instant::now(), 0);
         loop {
             let (stores, call) = self.call_of_any_tenant(state)?;
-            let forgotten = stores.clear(call).await.map_err(problem)?;
-            changed += forgotten;
-            let is_empty = forgotten == 0;
-            if is_empty || began.elapsed() >= CLEAR_TIME {
-                return AdminAnswer::of(&ClearedValues { changed, is_empty });
+            let Cleared { values, is_all } = stores.clear(call).await.map_err(problem)?;
+            changed += values;
+            if is_all || began.elapsed() >= CLEAR_TIME {
+                return AdminAnswer::of(&ClearedValues { changed, is_empty: is_all });
             }
         }
     }

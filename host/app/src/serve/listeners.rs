@@ -86,7 +86,7 @@ impl Listeners {
         let (opened, not_yet) = (planes.clone(), loading.clone());
         let data = move |request, client| match opened.get() {
             Some(planes) => Either::Left(planes.data.clone().handle(request, client)),
-            None => Either::Right(ready(not_yet.answer(&request))),
+            None => Either::Right(ready(not_yet.answer_data(request))),
         };
         serving.spawn(serve(Listening {
             listener: self.data,

@@ -6,7 +6,7 @@
 //! Invariants:
 //! - a file counts before it is read, until the last snapshot, change and request that holds it is
 //!   gone. A tenant may hold twice what it may have, because a release can replace all of its files
-//!   while requests hold those before. At the start, what the log names is loaded in any case;
+//!   while requests hold those before. What the log names is loaded in any case;
 //! - all callers that ask for a file at the same time wait for one attempt and share its result. A
 //!   later release does not try again to load a file that an earlier one could not load. Uploading
 //!   it again does, and so do the tries of `releases::follow`.
@@ -70,7 +70,7 @@ struct Shared<K, T> {
 pub(crate) struct Payer {
     pub(crate) id: TenantId,
     budget: Arc<ByteBudget>,
-    /// None at the start.
+    /// None for the state of the log.
     max: Option<u64>,
 }
 
@@ -80,7 +80,8 @@ impl Assets {
         Self { store, accounts, tenant_bytes_max, known: Mutex::default() }
     }
 
-    /// The tenant as one that loads files. `serving` is none at the start.
+    /// The tenant as one that loads files. `serving` is none for the state of the log.
+    /// For a change that is being decided it bounds what the tenant may hold.
     pub(crate) fn payer(&self, id: TenantId, serving: Option<&Serving>) -> Payer {
         let has = |serving: &Serving| {
             let tenant = serving.snapshot.tenants.get(&id.0);
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_log_names_is_held_at_the_start_in_any_case() {
+    async fn what_the_log_names_is_held_in_any_case() {
         let folder = tempfile::tempdir().unwrap();
         let (assets, file) = loader(folder.path(), 1, b"0123456789").await;
         let payer = assets.payer((name("one"), 1), None);

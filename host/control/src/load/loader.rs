@@ -31,7 +31,8 @@ pub(crate) struct TenantPlugin {
 }
 
 impl Loader {
-    /// These tenants of `desired`, as those that load files. `serving` is none at the start.
+    /// These tenants of `desired`, as those that load files. `serving` is as for
+    /// [`Assets::payer`].
     pub(crate) fn payers(
         &self,
         desired: &Desired,

@@ -34,7 +34,7 @@ impl Releases {
                 }
                 replayed.desired.clone()
             };
-            at_hand.load(&self.loader, &desired, self.payers(&desired)).await;
+            at_hand.load(&self.loader, &desired, self.log_payers(&desired)).await;
             if is_patient && at_hand.lacks_files() {
                 let why = "a file of a release cannot be fetched";
                 return Err(StoreError::unreachable(why).into());
@@ -56,7 +56,7 @@ impl Releases {
         if at_hand.look_up(&self.loader, &serving.desired, &tenants) {
             return false;
         }
-        let (desired, payers) = (serving.desired.clone(), self.payers(&serving.desired));
+        let (desired, payers) = (serving.desired.clone(), self.log_payers(&serving.desired));
         drop(serving);
         let loaded = at_hand.load(&self.loader, &desired, payers).await;
         if loaded > 0 {

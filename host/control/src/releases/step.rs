@@ -27,6 +27,8 @@ pub(super) enum NextStep {
     /// This state is to be served, but some plugins or models that it names are not loaded, or some
     /// of these unloaded models are not proven.
     Load(Desired, Vec<(Name, Model)>),
+    /// The same for this state of the log, before the change is decided.
+    LoadLog(Desired),
     /// The samples of these pipelines have to pass.
     RunSamples(Vec<SampleSubject>),
     /// These files must stay in the shared store until all have read the release.

@@ -90,7 +90,7 @@ impl Releases {
         }
         if !self.serve_log_for(replayed, &mut waiting).await {
             for queued in waiting {
-                queued.answer(Ok(NextStep::Load(replayed.desired.clone(), Vec::new())));
+                queued.answer(Ok(NextStep::LoadLog(replayed.desired.clone())));
             }
             return Vec::new();
         }

@@ -13,6 +13,8 @@ fn a_page_is_allowed_by_its_whole_origin() {
         "https://xn--bcher-kva.example",
         "capacitor://localhost",
         "http://10.0.0.7",
+        "http://[::ffff:a00:7]",
+        "https://app.example.com.",
     ];
     let origins = of(&texts).unwrap();
     assert!(!origins.is_any() && texts.iter().all(|text| origins.has(text)));
@@ -52,6 +54,8 @@ fn an_origin_in_another_spelling_is_named_with_the_right_one() {
         ("http://a:080", "http://a"),
         ("http://a:0443", "http://a:443"),
         ("http://[0:0::1]", "http://[::1]"),
+        ("http://[::ffff:10.0.0.7]", "http://[::ffff:a00:7]"),
+        ("http://10.0.0.7.", "http://10.0.0.7"),
     ] {
         assert_eq!(as_sent(text).as_deref(), Some(right), "{text}");
     }
@@ -72,6 +76,12 @@ fn a_text_that_is_no_origin_is_refused() {
         "https://app.example.com:65536",
         "https://app.example.com:+80",
         "https://app..example.com",
+        "https://app.example.com..",
+        "https://.",
+        "http://10.7",
+        "http://10.0.0.256",
+        "http://010.0.0.7",
+        "http://10.0.0.0x7",
         "https://bücher.example",
         "https://a b",
         "https://[::1",

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gristmill_core::Name;
-use gristmill_sandbox::StoreFault;
+use gristmill_sandbox::{Cleared, StoreFault};
 use parking_lot::Mutex;
 use redb::{Builder, Database, Error};
 
@@ -50,7 +50,9 @@ enum State {
 impl File {
     /// A file, which is not opened yet.
     pub(super) fn new(store: Name, path: PathBuf, max_bytes: u64) -> Self {
-        let (state, unflushed_bytes) = (Mutex::new(State::Closed(None)), AtomicU64::new(0));
+        let state = Mutex::new(State::Closed(None));
+        // What a file has from before may have ended: the first flush forgets it.
+        let unflushed_bytes = AtomicU64::new(u64::from(path.exists()));
         Self { store, path, max_bytes, state, unflushed_bytes, next_prefix: Mutex::default() }
     }
 
@@ -77,8 +79,8 @@ impl File {
         self.write(|database| values::change(database, changes, self.max_bytes))
     }
 
-    /// Forget values of a prefix. Returns how many; 0 if there are none left.
-    pub(super) fn clear(&self, prefix: &str) -> Result<usize, StoreFault> {
+    /// Forget values of a prefix, in one step of many.
+    pub(super) fn clear(&self, prefix: &str) -> Result<Cleared, StoreFault> {
         self.write(|database| values::clear(database, prefix))
     }
 

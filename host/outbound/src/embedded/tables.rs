@@ -9,7 +9,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gristmill_sandbox::{StoreFault, incremented};
+use gristmill_sandbox::{Cleared, StoreFault, incremented};
 use redb::{Error, ReadableTable, Table, TableDefinition, WriteTransaction};
 
 pub(super) const VALUES: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("values");
@@ -215,7 +215,8 @@ impl<'t> Tables<'t> {
     }
 
     /// Forget values whose time has passed, a few of each prefix from `next` on. Returns whether
-    /// more may be to forget.
+    /// more may be to forget: those are forgotten by later flushes until one finds none up to the
+    /// last prefix.
     pub(super) fn forget_in_turn(&mut self, next: &mut String) -> Result<bool, Error> {
         let mut work_bytes = 0;
         for _ in 0..PREFIXES_BY_FLUSH {
@@ -232,16 +233,21 @@ impl<'t> Tables<'t> {
                 break;
             }
         }
-        Ok(work_bytes > 0)
+        Ok(work_bytes > 0 || !next.is_empty())
     }
 
-    /// Forget values of this prefix, those that have not ended, too. Returns how many.
-    pub(super) fn clear(&mut self, prefix: &str) -> Result<usize, Error> {
-        let (mut keys, mut work_bytes) = (Vec::new(), 0);
+    /// Forget values of this prefix, those that have not ended, too, until that has read and
+    /// written so many bytes.
+    pub(super) fn clear(&mut self, prefix: &str) -> Result<Cleared, Error> {
+        let (mut keys, mut work_bytes, mut is_all) = (Vec::new(), 0, true);
         for entry in self.values.range(prefix.as_bytes()..)? {
             let (at, stored) = entry?;
             let rest = str::from_utf8(at.value()).ok().and_then(|whole| whole.strip_prefix(prefix));
-            let Some(rest) = rest.filter(|_| work_bytes < CLEARED_BY_STEP) else { break };
+            let Some(rest) = rest else { break };
+            if work_bytes >= CLEARED_BY_STEP {
+                is_all = false;
+                break;
+            }
             work_bytes += PAGES_BYTES + stored.value().len() as u64;
             keys.push(Key::new(prefix, rest));
         }
@@ -251,10 +257,10 @@ impl<'t> Tables<'t> {
                 None => drop(self.values.remove(key.whole.as_bytes())?),
             }
         }
-        if keys.is_empty() {
+        if is_all {
             self.sizes.remove(prefix)?;
         }
-        Ok(keys.len())
+        Ok(Cleared { values: keys.len(), is_all })
     }
 }
 

@@ -10,7 +10,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_sandbox::StoreFault;
+use gristmill_sandbox::{Cleared, StoreFault, StoreFaultKind};
 use redb::{Database, Durability, Error, ReadableDatabase};
 
 use super::tables::{Change, FORGOTTEN_BY_CHANGE, Tables, VALUES, has_passed, now_ms, parts};
@@ -19,7 +19,8 @@ use super::tables::{Change, FORGOTTEN_BY_CHANGE, Tables, VALUES, has_passed, now
 /// has passed.
 const READ_BYTES_MAX: usize = 32 << 20;
 
-/// The bytes that forgetting values may read and write after a change that was refused.
+/// The bytes that forgetting values may read and write after a change for which there
+/// was no room.
 const FORGOTTEN_BY_REFUSAL: u64 = 16 << 20;
 
 /// The keys that a call wants.
@@ -102,7 +103,9 @@ pub(super) fn change(
         })
     };
     let refused = attempt()?;
-    if refused.outcome.is_ok() {
+    // Other faults are the change's own: room does not cure them.
+    let is_full = |fault: &StoreFault| fault.kind == StoreFaultKind::Unavailable;
+    if !refused.outcome.as_ref().is_err_and(is_full) {
         return Ok(refused);
     }
     // What was forgotten came back with the changes. In a transaction of its own it stays
@@ -117,8 +120,8 @@ pub(super) fn change(
     Ok(Written { bytes: refused.bytes + forgotten.bytes + last.bytes, ..last })
 }
 
-/// Forget values of this prefix. Returns how many; 0 if there are none left.
-pub(super) fn clear(database: &Database, prefix: &str) -> Result<Written<usize>, Error> {
+/// Forget values of this prefix, in one step of many.
+pub(super) fn clear(database: &Database, prefix: &str) -> Result<Written<Cleared>, Error> {
     unflushed(database, 0, |tables| tables.clear(prefix).map(Ok))
 }
 

@@ -105,7 +105,7 @@ impl NewValues {
 #[schema(as = ClearedValues)]
 pub(super) struct ClearedValues {
     pub(super) changed: usize,
-    /// Whether none are left. Otherwise the same call goes on.
+    /// Whether all that were there at one moment are gone. Otherwise the same call goes on.
     pub(super) is_empty: bool,
 }
 

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use gristmill_core::{ByteBudget, RateLimit};
 
 use super::*;
+use crate::stores::Cleared;
 
 /// Has each value that is asked for: the key's own bytes. Refuses changes of the key `kept`.
 struct Echo;
@@ -42,8 +43,8 @@ impl Stores for Echo {
         Ok(true)
     }
 
-    async fn clear(&self, _: StoreCall) -> Result<usize, StoreFault> {
-        Ok(0)
+    async fn clear(&self, _: StoreCall) -> Result<Cleared, StoreFault> {
+        Ok(Cleared { values: 0, is_all: true })
     }
 }
 
