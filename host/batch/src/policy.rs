@@ -39,8 +39,8 @@ pub(crate) use gather::Gather;
 pub use limits::Full;
 use limits::Usage;
 use raising::Raising;
-pub(crate) use shape::{ShapeKeys, is_lone, joined_key};
-use shape::{buckets_in, is_padded_to};
+pub(crate) use shape::{FILLING_FACTOR_MAX, ShapeKeys, is_lone, joined_key};
+use shape::{buckets_in, is_near, is_padded_to};
 
 /// When the queue has a batch for an idle instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +253,8 @@ impl<T> Policy<T> {
         // With another idle instance, they run side by side with this batch.
         let may_raise = |key: &u64| idle < 2 && forming.room > 0 && buckets_in(*key).is_some();
         let Some(larger) = forming.shape.filter(may_raise) else { return };
-        let mut smaller = shapes_of(tiers, |key| is_padded_to(key, larger));
+        let fits = |key| is_padded_to(key, larger) && is_near(&config.padding, key, larger);
+        let mut smaller = shapes_of(tiers, fits);
         smaller.sort_by_key(|shape| shape.oldest);
         for ShapeRows { key, rows, .. } in smaller {
             let taken = rows_of(&forming.taken.batch);

@@ -6,8 +6,9 @@
 //! gets another answer. Runs are repeated only where the independence of rows is declared, not
 //! proven, and where rows were filled up: a trial of that proves little.
 //!
-//! A client can send a row that filling up changes, such as one whose mask hides all places. So if
-//! rows are proven to be independent, such a row ends filling up, and nothing else.
+//! A client can send a row that filling up changes, such as one whose mask hides all places. Such a
+//! row ends filling up, and nothing else. If the independence of rows is declared, the next batch
+//! that is shared and not filled up is checked.
 //!
 //! Invariant: once sharing has ended, no two requests run together, and none is padded or cut. Once
 //! filling up has ended, none is filled up or cut back.
@@ -19,7 +20,8 @@ use gristmill_core::Tensor;
 
 use crate::config::LaneConfig;
 
-/// One in so many batches that may be checked is, the first one among them.
+/// One in so many batches that may be checked is, the first one among them. Batches that are filled
+/// up are counted apart.
 const CHECK_EVERY: u64 = 100;
 
 /// Whether requests share batches.
@@ -29,8 +31,10 @@ pub(crate) struct Sharing {
     is_shared: bool,
     /// Whether shared and padded batches are checked, not only those whose rows are filled up.
     is_checked: bool,
-    /// Batches so far that may be checked.
+    /// Batches so far that may be checked and were not filled up.
     batches: AtomicU64,
+    /// Batches so far that were filled up.
+    filled_batches: AtomicU64,
     /// Why it ended.
     ended: OnceLock<Arc<str>>,
     /// Why rows are not filled up any more.
@@ -44,6 +48,7 @@ impl Sharing {
             is_shared: config.max_batch_size > 1,
             is_checked: config.rows_are_declared,
             batches: AtomicU64::new(0),
+            filled_batches: AtomicU64::new(0),
             ended: OnceLock::new(),
             filling_ended: OnceLock::new(),
         }
@@ -81,10 +86,11 @@ impl Sharing {
 
     /// End what a batch with a wrong answer has shown to be wrong.
     pub(crate) fn end_for(&self, why: &str, is_filled: bool) {
-        if !is_filled || self.is_checked {
-            // What the rows do to each other may be wrong, too.
+        if !is_filled {
             self.end(why);
         } else if self.filling_ended.set(why.into()).is_ok() {
+            // The declaration may be wrong, too: the next batch without filling is checked.
+            self.batches.store(0, Ordering::Relaxed);
             tracing::error!(
                 model = &*self.model,
                 why,
@@ -116,7 +122,8 @@ impl Sharing {
         if filled.is_empty() && !(self.is_checked && is_shared) {
             return None;
         }
-        let batch = self.batches.fetch_add(1, Ordering::Relaxed);
+        let batches = if filled.is_empty() { &self.batches } else { &self.filled_batches };
+        let batch = batches.fetch_add(1, Ordering::Relaxed);
         let round = (batch / CHECK_EVERY) as usize;
         let place = match filled {
             [] => round % requests,

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::error::RunError;
 use crate::job::Job;
-use crate::policy::{Entry, rows_of};
+use crate::policy::{Entry, FILLING_FACTOR_MAX, rows_of};
 use crate::statistics::Elements;
 
 /// Maximum bytes of padding. A batch that would need more rows runs as it is, and one whose rows
@@ -22,9 +22,7 @@ use crate::statistics::Elements;
 /// how large.
 const PADDING_BYTES_MAX: usize = 256 << 20;
 
-/// Maximum bytes that fill rows up, as a multiple of the bytes of the requests, and the bytes that
-/// are always allowed.
-const FILLING_FACTOR_MAX: usize = 16;
+/// The bytes that may always fill rows up.
 const FILLING_BYTES_MIN: usize = 64 << 10;
 
 /// Copies batches together.

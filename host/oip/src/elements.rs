@@ -228,6 +228,8 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
             }
             Dtype::Float32 => reading.bytes.extend((value as f32).to_le_bytes()),
             Dtype::Float64 => reading.bytes.extend(value.to_le_bytes()),
+            // serde_json reads -0 as a number with a fraction.
+            _ if value == 0.0 && value.is_sign_negative() => return reading.integer(0),
             _ => return Err(reading.misfit(Misfit::Kind)),
         }
         Ok(())

@@ -39,6 +39,19 @@ fn json_elements_are_read_flat_and_nested() {
 }
 
 #[test]
+fn a_zero_with_a_sign_is_a_whole_number() {
+    for (datatype, expected) in [("INT64", &[0; 8][..]), ("UINT8", &[0]), ("BOOL", &[0])] {
+        let body = format!(
+            r#"{{"inputs":[{{"name":"x","datatype":"{datatype}","shape":[1],"data":[-0]}}]}}"#
+        );
+        let body = Bytes::from(body);
+        let request = InferRequest::parse(&body, Some(body.len()), &Room::default()).unwrap();
+        let tensor = request.inputs[0].tensor(&BufferPool::new(0)).unwrap();
+        assert_eq!(tensor.as_bytes(), expected, "{datatype}");
+    }
+}
+
+#[test]
 fn faults_are_named() {
     let binary = |size: u64| {
         json!({ "inputs": [{ "name": "x", "datatype": "FP32", "shape": [1],

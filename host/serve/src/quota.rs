@@ -113,7 +113,8 @@ impl NamedTenant<'_> {
     }
 
     /// Count the rows of a request that came before `now` and was counted as one. `quota` is as in
-    /// [`count_request`](Self::count_request). A refused request costs none of it.
+    /// [`count_request`](Self::count_request). A refused request stays counted as one: its body was
+    /// read.
     ///
     /// # Errors
     /// The tenant has fewer requests left than there are rows.
@@ -123,16 +124,20 @@ impl NamedTenant<'_> {
         now: Instant,
         quota: &mut Option<RequestQuota>,
     ) -> Result<(), QuotaError> {
-        let own = &*self.tenant.quota;
-        if rows == 1 {
+        if rows <= 1 {
             return Ok(());
         }
-        // Taken again with the others, so that the time to wait is that for all of them.
-        own.requests.give_back(1);
         if let Some(limit) = self.tenant.limits.requests.filter(|limit| rows > limit.burst) {
-            return Err(refused(own, QuotaError::TooManyAtOnce { limit, rows }));
+            return Err(refused(&self.tenant.quota, QuotaError::TooManyAtOnce { limit, rows }));
         }
-        self.take_requests(rows, now, quota)
+        self.take_requests(rows - 1, now, quota).map_err(|error| match error {
+            QuotaError::Requests { limit, after } => {
+                // The next try is counted as one request first.
+                let one = RateLimit { burst: 1, ..limit }.window();
+                QuotaError::Requests { limit, after: after + one }
+            }
+            other => other,
+        })
     }
 
     fn take_requests(
@@ -228,17 +233,14 @@ mod tests {
             Ok(quota.unwrap().left)
         };
         assert_eq!(ask(5, now), Err(QuotaError::TooManyAtOnce { limit, rows: 5 }));
-        assert_eq!(ask(3, now), Ok(1), "a refused request costs nothing");
-        for _ in 0..3 {
-            let after = SECOND / 2;
-            assert_eq!(ask(3, now), Err(QuotaError::Requests { limit, after }));
-        }
-        assert_eq!(ask(3, now + SECOND / 2), Ok(0));
-        assert_eq!(
-            ask(1, now + SECOND / 2),
-            Err(QuotaError::Requests { limit, after: SECOND / 4 })
-        );
-        assert_eq!(ask(1, now + 3 * SECOND / 4), Ok(0));
+        assert_eq!(ask(2, now), Ok(1), "a refused request costs one");
+        let after = 3 * SECOND / 4;
+        assert_eq!(ask(3, now), Err(QuotaError::Requests { limit, after }));
+        let after_one = Err(QuotaError::Requests { limit, after: SECOND / 4 });
+        assert_eq!(ask(5, now), after_one, "the last request went with the refused rows");
+        assert_eq!(ask(3, now + after), Ok(0));
+        assert_eq!(ask(1, now + after), after_one);
+        assert_eq!(ask(1, now + SECOND), Ok(0));
     }
 
     #[test]

@@ -73,16 +73,7 @@ impl Run<'_> {
                 if let Some(why) = self.check(requests, padding, (&filled[..], before)) {
                     self.sharing.end_for(&why, !filled.is_empty());
                 }
-                let is_shared = requests.len() > 1 || padding > 0;
-                // Another instance may have ended it meanwhile.
-                if is_shared && self.sharing.has_ended()
-                    || !filled.is_empty() && self.sharing.has_filling_ended()
-                {
-                    self.outcomes.truncate(before);
-                    self.shares.truncate(before);
-                    self.ran.elements = elements;
-                    self.each_alone(requests);
-                }
+                self.again_if_ended(requests, padding, (before, elements));
             }
             Err(_) if self.stop.is_ordered() => {
                 self.outcomes.extend(requests.iter().map(|_| Err(given_up())));
@@ -109,13 +100,28 @@ impl Run<'_> {
                 let (left, right) = requests.split_at(requests.len() / 2);
                 self.solve(left, 0);
                 self.solve(right, 0);
-                if self.sharing.has_ended() {
-                    self.outcomes.truncate(before);
-                    self.shares.truncate(before);
-                    self.ran.elements = elements;
-                    self.each_alone(requests);
-                }
+                self.again_if_ended(requests, 0, (before, elements));
             }
+        }
+    }
+
+    /// Run each of `requests` again alone if they may not share a batch any more, or may not be
+    /// filled up: this batch has shown it, or another instance. Their outcomes begin at `before`,
+    /// and `elements` ran before them.
+    fn again_if_ended(
+        &mut self,
+        requests: &[Entry<Job>],
+        padding: usize,
+        (before, elements): (usize, Elements),
+    ) {
+        let is_shared = requests.len() > 1 || padding > 0;
+        if is_shared && self.sharing.has_ended()
+            || self.sharing.has_filling_ended() && !self.stager.filled(requests).is_empty()
+        {
+            self.outcomes.truncate(before);
+            self.shares.truncate(before);
+            self.ran.elements = elements;
+            self.each_alone(requests);
         }
     }
 

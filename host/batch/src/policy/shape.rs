@@ -5,12 +5,16 @@
 //! come into one batch. Copying that batch together would fail, and it would be bisected.
 //!
 //! Requests that may be padded have one shape if they have the same buckets. Their key ends with
-//! the buckets, so that it says which of them can be padded to the shape of others.
+//! the buckets, so that it says which of them can be padded to the shape of others. A request that
+//! is far shorter than its bucket is not padded: a batch of such rows could not be filled up.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gristmill_core::{BUCKETS_MAX, LENGTHS_MAX, Lengths, Name, NamedTensor, Padding};
+use gristmill_core::{BUCKETS_MAX, LENGTHS_MAX, Lengths, Name, NamedTensor, PaddedLength, Padding};
+
+/// Maximum bytes that fill rows up, as a multiple of the bytes of the requests.
+pub(crate) const FILLING_FACTOR_MAX: usize = 16;
 
 /// The bit that keys of requests that share no batch have.
 const LONE: u64 = 1 << 63;
@@ -36,6 +40,23 @@ pub(super) fn buckets_in(key: u64) -> Option<u64> {
 /// `larger`.
 pub(super) fn is_padded_to(smaller: u64, larger: u64) -> bool {
     buckets_in(larger).is_some() && smaller != larger && joined_key(smaller, larger) == larger
+}
+
+/// Whether the buckets of the key `larger` are near enough to those of the key `smaller`, so that
+/// rows may be filled up from one to the other.
+pub(super) fn is_near(padding: &Padding, smaller: u64, larger: u64) -> bool {
+    (0..).zip(&padding.lengths).all(|(at, length): (u32, &PaddedLength)| {
+        let size = |key: u64| {
+            let bucket = (key >> (at * BUCKET_BITS)) as usize % BUCKETS_MAX;
+            length.buckets.get(bucket).copied().unwrap_or_default()
+        };
+        may_fill(size(smaller), size(larger))
+    })
+}
+
+/// Whether rows of one length may be filled up to another one.
+fn may_fill(length: usize, filled: usize) -> bool {
+    filled <= length.saturating_mul(FILLING_FACTOR_MAX + 1)
 }
 
 /// The key of requests with the key `a` and others with the key `b`, which fit one batch: the
@@ -69,7 +90,8 @@ pub(crate) struct ShapeKeys {
 impl ShapeKeys {
     /// A key that is equal for inputs that fit one batch. Their dtypes are the model's, so only the
     /// dimensions after the first can differ. Inputs that are longer than the largest bucket of
-    /// `padding` are not padded. `apart` is a tenant that shares batches with no other.
+    /// `padding`, or far shorter than their bucket, are not padded. `apart` is a tenant that shares
+    /// batches with no other.
     pub(crate) fn of(
         &self,
         inputs: &[NamedTensor],
@@ -78,8 +100,12 @@ impl ShapeKeys {
     ) -> u64 {
         let mut hasher = self.state.build_hasher();
         apart.hash(&mut hasher);
-        let lengths = padding.lengths_of(inputs);
-        let buckets: Option<Lengths> = lengths.and_then(|lengths| padding.buckets_of(&lengths));
+        let buckets = padding.lengths_of(inputs).and_then(|lengths: Lengths| {
+            let padded = padding.padded(&lengths)?;
+            let mut pairs = lengths.iter().zip(&padded);
+            let is_near = pairs.all(|(length, filled)| may_fill(*length, *filled));
+            if is_near { padding.buckets_of(&lengths) } else { None }
+        });
         let Some(buckets) = buckets else {
             for input in inputs {
                 input.tensor.shape().get(1..).hash(&mut hasher);
@@ -103,6 +129,16 @@ impl ShapeKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_may_be_filled_up_to_near_buckets_only() {
+        let length = PaddedLength { buckets: vec![2, 34, 35], inputs: Vec::new() };
+        let padding = Padding { lengths: vec![length], outputs: Vec::new() };
+        let key = |bucket: usize| key_of_buckets(u64::MAX, &[bucket]);
+        assert!(is_near(&padding, key(0), key(1)) && is_near(&padding, key(1), key(2)));
+        assert!(!is_near(&padding, key(0), key(2)));
+        assert!(may_fill(1, 16) && may_fill(1, 17) && !may_fill(1, 18));
+    }
 
     #[test]
     fn a_key_says_which_requests_can_be_padded_to_which() {

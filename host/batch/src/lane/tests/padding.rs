@@ -35,11 +35,11 @@ type PaddedLane = (Lane, Arc<Mutex<Vec<Vec<usize>>>>, BufferPool);
 
 /// A lane of such a model that pads to 4 and to 16 with 0, in which two rows wait for each other.
 fn lane(lacks: usize) -> PaddedLane {
-    lane_with(lacks, 0, [4, 16])
+    lane_with(lacks, 0, [4, 16], LaneConfig::new(8, 64))
 }
 
-/// The same with another number that fills rows up, and with other buckets.
-fn lane_with(lacks: usize, value: i128, buckets: [usize; 2]) -> PaddedLane {
+/// The same with another number that fills rows up, and with other buckets and settings.
+fn lane_with(lacks: usize, value: i128, buckets: [usize; 2], config: LaneConfig) -> PaddedLane {
     let (pool, shapes) = (BufferPool::new(1 << 20), Arc::default());
     let model = Doubling { pool: pool.clone(), shapes: Arc::clone(&shapes), lacks };
     let element = PadValue::Whole(value).element(Dtype::Float32).unwrap();
@@ -48,12 +48,8 @@ fn lane_with(lacks: usize, value: i128, buckets: [usize; 2]) -> PaddedLane {
         lengths: vec![PaddedLength { buckets: buckets.to_vec(), inputs }],
         outputs: vec![CutOutput { output: 0, axis: 1, length: 0 }],
     };
-    let config = LaneConfig {
-        padding,
-        max_queue_delay: BOUND,
-        preferred_batch_sizes: vec![2],
-        ..LaneConfig::new(8, 64)
-    };
+    let config =
+        LaneConfig { padding, max_queue_delay: BOUND, preferred_batch_sizes: vec![2], ..config };
     let output = |name: &str, size| TensorInfo {
         name: name.into(),
         dtype: Dtype::Float32,
@@ -128,24 +124,54 @@ async fn rows_of_other_buckets_and_longer_ones_wait_for_their_like() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_that_would_be_filled_up_far_run_by_length() {
-    let (lane, shapes, pool) = lane_with(0, 0, [16, 1 << 16]);
-    together(&lane, &pool, [18, 17]).await;
-    assert_eq!(*shapes.lock().unwrap(), [[1, 17], [1, 18]]);
+    // Two more rows pad the batch.
+    let config = LaneConfig { allowed_batch_sizes: vec![4, 8], ..LaneConfig::new(8, 64) };
+    let (lane, shapes, pool) = lane_with(0, 0, [16, 17_000], config);
+    together(&lane, &pool, [1001, 1000]).await;
+    assert_eq!(*shapes.lock().unwrap(), [[4, 1000], [4, 1001]]);
     let statistics = lane.statistics();
-    assert_eq!(statistics.elements, Elements { real: 35, padding: 0 });
+    assert_eq!(statistics.elements, Elements { real: 2001, padding: 0 });
     assert_eq!((statistics.bisections, lane.padding_ended()), (0, None));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_far_from_their_bucket_wait_for_rows_of_their_length() {
+    let (lane, shapes, pool) = lane_with(0, 0, [16, 512], LaneConfig::new(8, 64));
+    let pairs =
+        async { tokio::join!(together(&lane, &pool, [18, 30]), together(&lane, &pool, [18, 30])) };
+    pairs.await;
+    let mut shapes = shapes.lock().unwrap().clone();
+    shapes.sort_unstable();
+    assert_eq!(shapes, [[2, 18], [2, 30]]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claim_that_a_check_refutes_ends_padding_alone() {
     // Ones fill rows up, and their sums are counted.
-    let (lane, shapes, pool) = lane_with(0, 1, [4, 16]);
+    let (lane, shapes, pool) = lane_with(0, 1, [4, 16], LaneConfig::new(8, 64));
     together(&lane, &pool, [5, 12]).await;
     let why = lane.padding_ended().unwrap();
     assert!(why.contains("filled up to one length, one got another answer than alone"), "{why}");
     assert!(lane.forms_batches() && lane.batches_ended().is_none());
     together(&lane, &pool, [7, 7]).await;
     assert_eq!(*shapes.lock().unwrap(), [[2, 16], [1, 5], [1, 5], [1, 12], [2, 7]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_declaration_a_refuted_claim_ends_padding_alone_and_the_next_batch_is_checked() {
+    let config = LaneConfig { rows_are_declared: true, ..LaneConfig::new(8, 64) };
+    let (lane, shapes, pool) = lane_with(0, 1, [4, 16], config);
+    together(&lane, &pool, [7, 7]).await;
+    together(&lane, &pool, [5, 12]).await;
+    assert!(lane.padding_ended().is_some());
+    assert!(lane.forms_batches() && lane.batches_ended().is_none());
+    for _ in 0..2 {
+        together(&lane, &pool, [7, 7]).await;
+    }
+    // The first batch of each kind is checked, and the first one after the end of padding.
+    let mut expected: Vec<[usize; 2]> = vec![[2, 7], [1, 7], [2, 16], [1, 5], [1, 5], [1, 12]];
+    expected.extend([[2, 7], [1, 7], [2, 7]]);
+    assert_eq!(*shapes.lock().unwrap(), expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
