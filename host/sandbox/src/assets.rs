@@ -8,16 +8,19 @@
 //! says where ([`AssetPlace`]). The server parses nothing: it checks the places, and copies the
 //! bytes.
 
+mod tokenizer;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
-use gristmill_text::{TextError, Tokenizer};
+use gristmill_text::TextError;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
+pub(crate) use self::tokenizer::KeptTokenizer;
 use crate::load_error::ComponentError;
 
 /// Maximum files that a plugin brings, and that a pipeline names.
@@ -130,7 +133,7 @@ impl FromIterator<(Box<str>, Arc<Asset>)> for Assets {
 pub struct Asset {
     bytes: Bytes,
     /// One for each owner.
-    tokenizers: Mutex<Vec<Weak<TokenizerFile>>>,
+    tokenizers: Mutex<Vec<(Arc<ByteBudget>, Weak<TokenizerFile>)>>,
 }
 
 /// A file that is read as a tokenizer once for its owner, when the first call asks.
@@ -144,13 +147,6 @@ pub(crate) struct TokenizerFile {
 
 /// The tokenizer that a file is, or why it is none.
 pub(crate) type ReadTokenizer = Result<Arc<KeptTokenizer>, TextError>;
-
-/// A tokenizer, and its memory, which counts as its owner's as long as it is there.
-#[derive(Debug)]
-pub(crate) struct KeptTokenizer {
-    pub(crate) tokenizer: Tokenizer,
-    pub(crate) _held: HeldBytes,
-}
 
 impl Asset {
     /// The file with these bytes.
@@ -181,15 +177,14 @@ impl Asset {
     /// The tokenizer that it is for this owner.
     fn tokenizer_of(&self, owner: &Arc<ByteBudget>) -> Arc<TokenizerFile> {
         let mut all = self.tokenizers.lock();
-        all.retain(|file| file.strong_count() > 0);
-        let is_owners = |file: &Arc<TokenizerFile>| {
-            file.owner.as_ref().is_some_and(|other| Arc::ptr_eq(other, owner))
-        };
-        if let Some(file) = all.iter().filter_map(Weak::upgrade).find(is_owners) {
+        all.retain(|(_, file)| file.strong_count() > 0);
+        // Only this owner's: to upgrade another one's could be to drop it here.
+        let mut of_owner = all.iter().filter(|(other, _)| Arc::ptr_eq(other, owner));
+        if let Some(file) = of_owner.find_map(|(_, file)| file.upgrade()) {
             return file;
         }
         let file = Arc::new(TokenizerFile::new(self.bytes.clone(), Some(owner.clone())));
-        all.push(Arc::downgrade(&file));
+        all.push((owner.clone(), Arc::downgrade(&file)));
         file
     }
 }

@@ -1,9 +1,10 @@
 //! The expressions of a file: regular ones, or literal texts.
 //!
-//! Regular expressions run on automata, and each match takes time in proportion to the text. So
-//! look-around, back-references and atomic groups are refused: the library runs them by going back,
-//! and nothing bounds how often. One look-around is known, the end of the expressions of GPT-2,
-//! Llama 3 and Qwen ([`SPACES`]).
+//! Regular expressions run on automata: the search for one match takes time in proportion to the
+//! text and to the places of the expression. Nothing can stop a search, so what it may cost is
+//! checked before it. Look-around, back-references and atomic groups are refused: the library runs
+//! them by going back, and nothing bounds how often. One look-around is known, the end of the
+//! expressions of GPT-2, Llama 3 and Qwen ([`SPACES`]).
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +13,7 @@ use regex_automata::meta::{Cache, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::iter::Searcher;
 use regex_automata::{Input, Match};
+use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};
 use serde::Deserialize;
 use tokenizers::Offsets;
@@ -20,7 +22,7 @@ use tokenizers::tokenizer::pattern::Pattern;
 use crate::error::{TextError, shown};
 use crate::limits::{
     COMPILING_BYTES, EXPRESSION_BYTES_MAX, EXPRESSION_PLACES_MAX, EXPRESSION_SIZE_MAX,
-    EXPRESSIONS_MAX, LAZY_AUTOMATON_BYTES, VISITED_BYTES,
+    EXPRESSIONS_MAX, LAZY_AUTOMATON_BYTES, SEARCH_COST_MAX, VISITED_BYTES,
 };
 use crate::work::{Pace, Work};
 
@@ -46,6 +48,10 @@ pub(crate) enum Expression {
 /// A compiled regular expression.
 pub(crate) struct Compiled {
     regex: Regex,
+    /// Where it stands in the file.
+    part: String,
+    /// What [`places`] says of it.
+    places: usize,
     /// Which of its patterns stands for [`SPACES`], if it ends with them.
     spaces: Option<usize>,
     caches: Mutex<Vec<Cache>>,
@@ -59,6 +65,8 @@ pub(crate) struct Expressions<'a, 'w> {
     pub(crate) bytes: usize,
     /// The memory that one text takes besides, for searches with all of them.
     pub(crate) searching: usize,
+    /// The most places of one of them.
+    pub(crate) places_max: usize,
 }
 
 impl Written {
@@ -90,7 +98,7 @@ impl Written {
 
 impl<'a, 'w> Expressions<'a, 'w> {
     pub(crate) fn new(work: &'a mut Work<'w>) -> Self {
-        Self { work, count: 0, bytes: 0, searching: 0 }
+        Self { work, count: 0, bytes: 0, searching: 0, places_max: 0 }
     }
 
     fn compile(&mut self, part: &str, pattern: &str) -> Result<Compiled, TextError> {
@@ -114,8 +122,15 @@ impl<'a, 'w> Expressions<'a, 'w> {
         // The first of two patterns that match at the same place is taken, as with `|`.
         let sources = before.into_iter().chain(has_spaces.then_some(r"\s+"));
         let mut parsed: Vec<Hir> = Vec::new();
+        if has_flag_m(pattern) {
+            return Err(refused(
+                "the flag `m` is not supported: write `[\\s\\S]` for any character",
+            ));
+        }
+        // `^` and `$` match at each line, as in Oniguruma, with which Python's package searches.
+        let mut parser = ParserBuilder::new().multi_line(true).build();
         for source in sources {
-            parsed.push(regex_syntax::parse(source).map_err(|error| refused(&fault(&error)))?);
+            parsed.push(parser.parse(source).map_err(|error| refused(&fault(&error)))?);
         }
         let mut count = 0_usize;
         for hir in &parsed {
@@ -144,9 +159,21 @@ impl<'a, 'w> Expressions<'a, 'w> {
         (self.work.reserve)(bytes)?;
         self.bytes += bytes;
         self.searching += searching;
+        self.places_max = self.places_max.max(count);
         let spaces = has_spaces.then(|| parsed.len() - 1);
-        Ok(Compiled { regex, spaces, caches: Mutex::new(vec![cache]) })
+        let caches = Mutex::new(vec![cache]);
+        Ok(Compiled { regex, part: part.to_owned(), places: count, spaces, caches })
     }
+}
+
+/// Whether flags as `(?im)` or `(?-m:` have `m`. In Oniguruma it lets a dot match line breaks.
+fn has_flag_m(pattern: &str) -> bool {
+    pattern.split("(?").skip(1).any(|rest| {
+        let is_flag = |character: char| character.is_ascii_alphabetic() || character == '-';
+        let after = rest.trim_start_matches(is_flag);
+        let flags = &rest[..rest.len() - after.len()];
+        flags.contains('m') && after.starts_with([':', ')'])
+    })
 }
 
 /// What is wrong with an expression, in one line.
@@ -206,6 +233,17 @@ impl Expression {
 
 impl Compiled {
     fn find(&self, text: &str, pace: &Pace<'_>) -> Result<Vec<Range<usize>>, TextError> {
+        let cost = self.places.saturating_mul(text.len());
+        if cost > SEARCH_COST_MAX {
+            let Self { part, places, .. } = self;
+            return Err(TextError::TooLarge(format!(
+                "{part}.pattern has {places} characters, classes and alternatives, and would \
+                 search a text of {} bytes: the limit is {SEARCH_COST_MAX} for their product; \
+                 send shorter texts, or use a simpler pattern",
+                text.len()
+            )));
+        }
+        pace.before_search(cost)?;
         let kept = self.caches.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut cache = kept.unwrap_or_else(|| self.regex.create_cache());
         let mut found = Vec::new();

@@ -12,7 +12,8 @@ use crate::error::{TextError, shown};
 use crate::expression::Expressions;
 use crate::limits::{
     ADDED_BYTE_BYTES, ADDED_BYTES_MAX, ADDED_TOKEN_BYTES_MAX, ADDED_TOKENS_MAX, ENTRY_BYTES,
-    FILE_BYTES_MAX, GROWTH_MAX, GROWTH_SLACK, PARTS_BYTES_MAX, READ_PART_BYTES, READ_TEXT_BYTES,
+    FILE_BYTES_MAX, GROWTH_MAX, GROWTH_SLACK, PARTS_BYTES_MAX, QUICK_PLACES_MAX, READ_PART_BYTES,
+    READ_TEXT_BYTES,
 };
 use crate::model::{self, Model};
 use crate::normalize::{self, NormalizeStep, Run};
@@ -74,6 +75,8 @@ pub(crate) struct Parts {
     pub(crate) bytes: usize,
     /// The memory that a text takes for searches with the expressions.
     pub(crate) searching: usize,
+    /// It may take long for a short text.
+    pub(crate) is_slow: bool,
 }
 
 /// Read a file.
@@ -110,7 +113,7 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
     let normalizer = normalize::read(document.normalizer, &mut expressions)?;
     let splitter = split::read(document.pre_tokenizer, &mut expressions)?;
     let decoder = decode::read(document.decoder, &mut expressions)?;
-    let Expressions { bytes: expression_bytes, searching, .. } = expressions;
+    let Expressions { bytes: expression_bytes, searching, places_max, .. } = expressions;
     let post_processor = postprocess::read(document.post_processor)?;
     let truncation = small("truncation", document.truncation)?;
     let padding = small("padding", document.padding)?.map(|padding: PaddingParams| Padding {
@@ -122,7 +125,7 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
         },
     });
     (work.check)()?;
-    let Model { model, bytes: model_bytes } = model::read(document.model, work)?;
+    let Model { model, bytes: model_bytes, is_slow } = model::read(document.model, work)?;
     (work.check)()?;
     let (added, added_bytes) = read_added(document.added_tokens, &normalizer, &model, work)?;
     let bytes = model_bytes + added_bytes + 4 * part_bytes + expression_bytes;
@@ -137,6 +140,7 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
         padding,
         bytes,
         searching,
+        is_slow: is_slow || places_max > QUICK_PLACES_MAX,
     })
 }
 
@@ -168,7 +172,11 @@ fn read_added(
     // An automaton over their bytes, once more while it is built.
     let normalized = match normalizer.is_empty() {
         true => texts,
-        false => GROWTH_MAX * texts + GROWTH_SLACK,
+        false => {
+            let changed = tokens.iter().filter(|token| token.normalized);
+            let changed: usize = changed.map(|token| token.content.len()).sum();
+            texts + (GROWTH_MAX - 1) * changed + GROWTH_SLACK
+        }
     };
     let bytes = tokens.len() * ENTRY_BYTES * 2 + (texts + normalized) * ADDED_BYTE_BYTES;
     (work.reserve)(2 * bytes)?;
@@ -184,7 +192,7 @@ fn read_added(
     for token in &tokens {
         check_added(token, &token.content)?;
     }
-    let pace = Pace::new(work.check);
+    let pace = Pace::new(work);
     let run = Run::new(normalizer, &pace, GROWTH_SLACK);
     let mut added = AddedVocabulary::new();
     added

@@ -2,8 +2,8 @@
 //!
 //! They bound what one step can cost, because the library cannot be stopped within a step:
 //!
-//! - a search with an expression: [`EXPRESSION_PLACES_MAX`] for each byte of the text, and usually
-//!   one;
+//! - a search with an expression: its places for each byte of the text, and usually one; at most
+//!   [`SEARCH_COST_MAX`];
 //! - a word of Unigram: [`UNIGRAM_TOKEN_BYTES_MAX`] nodes and [`UNIGRAM_PREFIXES_MAX`] look-ups for
 //!   each of its bytes, at most [`WORD_BYTES_MAX`];
 //! - a word of WordPiece: half of the square of [`WORD_CHARS_MAX`] look-ups;
@@ -13,8 +13,9 @@
 /// Maximum bytes of a `tokenizer.json`. That of Gemma 3, one of the largest, has 33 MB.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// Maximum bytes of one text.
-pub const TEXT_BYTES_MAX: usize = 256 << 10;
+/// Maximum bytes of one text. What encoding a pair of such texts takes fits into 256 MiB, which the
+/// host has for a call by default.
+pub const TEXT_BYTES_MAX: usize = 128 << 10;
 
 /// A text's normalized form has at most so many times its bytes, and [`GROWTH_SLACK`] more.
 pub(crate) const GROWTH_MAX: usize = 4;
@@ -41,6 +42,15 @@ pub(crate) const EXPRESSIONS_MAX: usize = 8;
 /// Maximum characters, classes and alternatives of an expression; those of repeats as often as they
 /// are repeated. That of GPT-4o has about a hundred.
 pub(crate) const EXPRESSION_PLACES_MAX: usize = 256;
+
+/// Maximum places of an expression times the bytes of a text that it searches: a part of a second.
+pub(crate) const SEARCH_COST_MAX: usize = 32 << 20;
+
+/// A file with an expression of more places is slow from the begin. So is one with a Unigram where
+/// the tokens that one begins with, times the bytes of the longest one, are more: SentencePiece
+/// makes tokens of at most 16 characters.
+pub(crate) const QUICK_PLACES_MAX: usize = 128;
+pub(crate) const QUICK_UNIGRAM_MAX: usize = 16 * 64;
 
 /// Maximum bytes of a compiled expression, once for each direction. A class as `\p{L}` has about
 /// 30 KB.
@@ -77,10 +87,11 @@ pub(crate) const AFFIX_BYTES_MAX: usize = 64;
 /// Maximum characters of a word that WordPiece takes apart; longer ones are unknown. In use is 100.
 pub(crate) const WORD_CHARS_MAX: usize = 200;
 
-/// Maximum bytes of an added token, also normalized; added tokens, and bytes of all of them.
+/// Maximum bytes of an added token, also normalized; added tokens, and bytes of all of them. Models
+/// of speech and of images have up to 64 Ki.
 pub(crate) const ADDED_TOKEN_BYTES_MAX: usize = 1 << 10;
-pub(crate) const ADDED_TOKENS_MAX: usize = 16 << 10;
-pub(crate) const ADDED_BYTES_MAX: usize = 256 << 10;
+pub(crate) const ADDED_TOKENS_MAX: usize = 128 << 10;
+pub(crate) const ADDED_BYTES_MAX: usize = 2 << 20;
 
 /// Maximum pieces of a template, and special tokens of all its pieces.
 pub(crate) const TEMPLATE_PIECES_MAX: usize = 64;
@@ -105,7 +116,7 @@ pub(crate) const NODE_BYTES: usize = 384;
 pub(crate) const READ_TEXT_BYTES: usize = 200;
 
 /// The memory that reading a byte of the small parts takes.
-pub(crate) const READ_PART_BYTES: usize = 40;
+pub(crate) const READ_PART_BYTES: usize = 96;
 
 /// The memory of a byte of an added token in the automaton that finds them, and while it is built.
 pub(crate) const ADDED_BYTE_BYTES: usize = 128;

@@ -15,8 +15,8 @@ use tokenizers::models::wordpiece::WordPiece;
 
 use crate::error::{TextError, shown};
 use crate::limits::{
-    AFFIX_BYTES_MAX, ENTRY_BYTES, MERGE_BYTES, NODE_BYTES, TOKEN_BYTES_MAX, UNIGRAM_PREFIXES_MAX,
-    UNIGRAM_TOKEN_BYTES_MAX, WORD_CHARS_MAX,
+    AFFIX_BYTES_MAX, ENTRY_BYTES, MERGE_BYTES, NODE_BYTES, QUICK_UNIGRAM_MAX, TOKEN_BYTES_MAX,
+    UNIGRAM_PREFIXES_MAX, UNIGRAM_TOKEN_BYTES_MAX, WORD_CHARS_MAX,
 };
 use crate::work::Work;
 
@@ -24,7 +24,7 @@ use crate::work::Work;
 #[derive(Deserialize)]
 struct ModelFile<'a> {
     #[serde(rename = "type")]
-    kind: String,
+    kind: Option<String>,
     #[serde(borrow)]
     vocab: &'a RawValue,
     #[serde(borrow)]
@@ -40,10 +40,29 @@ struct ModelFile<'a> {
     max_input_chars_per_word: Option<usize>,
 }
 
+impl ModelFile<'_> {
+    /// The type. Early files do not have it, and the library tells it from the other fields.
+    fn kind(&self) -> &str {
+        match &self.kind {
+            Some(kind) => kind,
+            None if self.merges.is_some() => "BPE",
+            None if self.vocab.get().starts_with('[') => "Unigram",
+            None if self.continuing_subword_prefix.is_some()
+                && self.max_input_chars_per_word.is_some() =>
+            {
+                "WordPiece"
+            }
+            None => "WordLevel",
+        }
+    }
+}
+
 /// A model, and the memory that it takes.
 pub(crate) struct Model {
     pub(crate) model: ModelWrapper,
     pub(crate) bytes: usize,
+    /// It may take long for a short text.
+    pub(crate) is_slow: bool,
 }
 
 /// Read the part `model`.
@@ -62,7 +81,7 @@ pub(crate) fn read(part: &RawValue, work: &mut Work<'_>) -> Result<Model, TextEr
             return Err(TextError::TooLarge(why));
         }
     }
-    match file.kind.as_str() {
+    match file.kind() {
         "BPE" => bpe(file),
         "WordPiece" => word_piece(file),
         "WordLevel" => {
@@ -72,7 +91,7 @@ pub(crate) fn read(part: &RawValue, work: &mut Work<'_>) -> Result<Model, TextEr
                 builder = builder.unk_token(token);
             }
             let model = builder.build().map_err(|error| TextError::of("model", error))?;
-            Ok(Model { model: model.into(), bytes })
+            Ok(Model { model: model.into(), bytes, is_slow: false })
         }
         "Unigram" => unigram(&file, work),
         other => Err(TextError::Malformed(format!(
@@ -138,7 +157,7 @@ fn bpe(file: ModelFile<'_>) -> Result<Model, TextError> {
         builder = builder.end_of_word_suffix(suffix);
     }
     let model = builder.build().map_err(|error| TextError::of("model", error))?;
-    Ok(Model { model: model.into(), bytes })
+    Ok(Model { model: model.into(), bytes, is_slow: false })
 }
 
 /// The merges: pairs of tokens, or, as older files have them, texts with a space between both.
@@ -201,7 +220,7 @@ fn word_piece(file: ModelFile<'_>) -> Result<Model, TextError> {
         builder = builder.continuing_subword_prefix(prefix);
     }
     let model = builder.build().map_err(|error| TextError::of("model", error))?;
-    Ok(Model { model: model.into(), bytes })
+    Ok(Model { model: model.into(), bytes, is_slow: false })
 }
 
 fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError> {
@@ -211,6 +230,7 @@ fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError
         check_token(token, UNIGRAM_TOKEN_BYTES_MAX)?;
     }
     let texts: usize = vocab.iter().map(|(token, _)| token.len()).sum();
+    let longest = vocab.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
     let Trie { nodes, prefixes } = trie_of(&vocab);
     if prefixes > UNIGRAM_PREFIXES_MAX {
         return Err(TextError::TooLarge(format!(
@@ -226,7 +246,7 @@ fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError
         .map_err(|error| TextError::of("model", error))?;
     // The calls of all threads would share its lock, and nobody would count its memory.
     model.resize_cache(0);
-    Ok(Model { model: model.into(), bytes })
+    Ok(Model { model: model.into(), bytes, is_slow: prefixes * longest > QUICK_UNIGRAM_MAX })
 }
 
 /// How large the trie of a vocabulary is.

@@ -23,7 +23,7 @@ use crate::work::{Pace, Work};
 /// A tokenizer that was read from a file.
 pub struct Tokenizer {
     parts: Parts,
-    /// It took long for a short text.
+    /// It took long for a short text, or its file may make it so.
     is_slow: AtomicBool,
 }
 
@@ -56,7 +56,8 @@ impl Tokenizer {
     /// [`TextError::Stopped`] if `work` refuses to go on.
     pub fn read(file: &[u8], work: &mut Work<'_>) -> Result<Self, TextError> {
         let parts = guarded("this file", || file::read(file, work))?;
-        Ok(Self { parts, is_slow: AtomicBool::new(false) })
+        let is_slow = AtomicBool::new(parts.is_slow);
+        Ok(Self { parts, is_slow })
     }
 
     /// The memory that it takes, in bytes: an estimate.
@@ -64,7 +65,8 @@ impl Tokenizer {
         self.parts.bytes
     }
 
-    /// Whether [`set_slow`](Self::set_slow) was called.
+    /// Whether a short text may take long: its file is of that kind, or
+    /// [`set_slow`](Self::set_slow) was called.
     pub fn is_slow(&self) -> bool {
         self.is_slow.load(Ordering::Relaxed)
     }
@@ -110,7 +112,7 @@ impl Tokenizer {
     ) -> Result<Encoded, TextError> {
         guarded("this text", || {
             let truncation = self.truncation(options);
-            let job = Job { options, truncation, pace: Pace::new(work.check) };
+            let job = Job { options, truncation, pace: Pace::new(work) };
             let first = self.sequence(text, 0, &job, work)?;
             let second = match pair {
                 Some(pair) => Some(self.sequence(pair, 1, &job, work)?),
@@ -137,7 +139,7 @@ impl Tokenizer {
             return Err(TextError::TooLarge(why));
         }
         guarded("these ids", || {
-            let pace = Pace::new(work.check);
+            let pace = Pace::new(work);
             (work.reserve)(ids.len() * DECODED_ID_BYTES + self.parts.searching)?;
             let (mut tokens, mut bytes) = (Vec::with_capacity(ids.len()), 0);
             for id in ids {
@@ -149,6 +151,7 @@ impl Tokenizer {
                 if skip_special_tokens && self.parts.added.is_special_token(&token) {
                     continue;
                 }
+                (work.reserve)(token.len())?;
                 bytes += token.len();
                 within(bytes)?;
                 tokens.push(token);

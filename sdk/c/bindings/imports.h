@@ -874,7 +874,7 @@ typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tokenizer_borr
 
 typedef gristmill_plugin_types_borrow_blob_t gristmill_plugin_tokenizer_borrow_blob_t;
 
-// Texts: at most 4096, with at most 256 KiB each and 4 MiB in all.
+// Texts: at most 4096, with at most 128 KiB each and 4 MiB in all.
 typedef struct gristmill_plugin_tokenizer_texts_t {
   uint8_t tag;
   union {

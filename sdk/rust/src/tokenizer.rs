@@ -18,7 +18,7 @@
 //!
 //! The file is among the assets of the plugin or of its pipeline, under the name that is given
 //! here. The host reads it once, at the first call that names it. Texts are at most 4096 in a call,
-//! with at most 256 KiB each and 4 MiB in all.
+//! with at most 128 KiB each and 4 MiB in all.
 //!
 //! `?` gives 422 to the client for texts that are over a limit ([`TokenizerError::TooLarge`]), and
 //! 500 for the other errors, with the text in the log.

@@ -65,7 +65,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         options: wit::Options,
     ) -> Answer<wit::Encoded> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
-        let tokenizer = &kept.tokenizer;
+        let tokenizer = kept.tokenizer();
         let plan = or_tell!(Plan::of(options, tokenizer));
         let texts = self.source(texts)?;
         let pairs = pairs.map(|pairs| self.source(pairs)).transpose()?;
@@ -101,7 +101,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         let held = ids_bytes(&ids);
         self.hold(held)?;
         let texts = match ids_of(&ids) {
-            Ok(ids) => self.decoded_texts(&kept.tokenizer, &ids, skip_special_tokens).await?,
+            Ok(ids) => self.decoded_texts(kept.tokenizer(), &ids, skip_special_tokens).await?,
             Err(error) => {
                 self.give_back(held);
                 return Ok(Err(error));
@@ -115,7 +115,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
     async fn token_to_id(&mut self, asset: String, token: String) -> Answer<Option<u32>> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
         self.before_looking_at(token.len()).await?;
-        Ok(Ok(kept.tokenizer.token_to_id(&token)))
+        Ok(Ok(kept.tokenizer().token_to_id(&token)))
     }
 }
 

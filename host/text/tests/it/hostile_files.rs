@@ -85,21 +85,30 @@ fn costly_vocabularies_are_refused() {
     let towers: Vec<_> = (1..=40).map(|length| json!(["a".repeat(length), -1.0])).collect();
     let why = refused_with("unigram.json", "model.vocab", json!(towers));
     assert!(why.starts_with("model.vocab has 40 tokens of which each begins"), "{why}");
+    // Fewer are read, but are slow from the begin.
+    let towers = (1..=30).map(|length| json!(["a".repeat(4 * length), -1.0]));
+    let unknown = std::iter::once(json!(["<unk>", 0.0]));
+    let vocab = json!(unknown.chain(towers).collect::<Vec<_>>());
+    assert!(read(&changed("unigram.json", "model.vocab", vocab)).unwrap().is_slow());
+    assert!(!read(&fixture("unigram.json")).unwrap().is_slow());
     let why = refused_with("byte_level.json", "model.vocab", json!({ long.as_str(): 0 }));
     assert!(why.ends_with("has 2000 bytes; the limit is 1024"), "{why}");
     let why = refused_with("word_piece.json", "model.max_input_chars_per_word", json!(100_000));
     assert_eq!(why, "model.max_input_chars_per_word is 100000; the limit is 200");
     let why = refused_with("word_piece.json", "model.unk_token", json!(long));
     assert_eq!(why, "model.unk_token has 2000 bytes; the limit is 64");
-    let token = |at: usize| {
+    let token = |at: usize, more: &str| {
         json!({
-            "id": at, "content": format!("<{at}>"), "single_word": false, "lstrip": false,
+            "id": at, "content": format!("<{at}{more}>"), "single_word": false, "lstrip": false,
             "rstrip": false, "normalized": false, "special": true,
         })
     };
-    let many: Vec<_> = (0..20_000).map(token).collect();
-    let why = refused_with("word_piece.json", "added_tokens", json!(many));
-    assert!(why.starts_with("added_tokens has 20000 tokens of "), "{why}");
+    let long: Vec<_> = (0..3000).map(|at| token(at, &"x".repeat(1000))).collect();
+    let why = refused_with("word_piece.json", "added_tokens", json!(long));
+    assert!(why.starts_with("added_tokens has 3000 tokens of "), "{why}");
+    // As many as a model of speech has.
+    let many: Vec<_> = (0..30_000).map(|at| token(at, "")).collect();
+    read(&changed("word_piece.json", "added_tokens", json!(many))).unwrap();
 }
 
 #[test]
@@ -148,6 +157,8 @@ fn expressions_that_could_run_for_ever_are_refused() {
         r"(a)\1",
         "[ab]?+c",
         "a++b",
+        "(?m)a.",
+        "(?i-m:a)b",
         "(?:a{99}){99}",
         "(?:(a{99})b){99}",
         "[ab]{9999}",
@@ -278,7 +289,10 @@ fn templates_have_what_they_name() {
 fn reading_counts_its_memory_and_can_be_stopped() {
     let file = fixture("unigram.json").to_string();
     let read = |reserve: &mut dyn FnMut(usize) -> Result<(), Stopped>| {
-        Tokenizer::read(file.as_bytes(), &mut Work { check: &|| Ok(()), reserve })
+        Tokenizer::read(
+            file.as_bytes(),
+            &mut Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve },
+        )
     };
     let mut reserved = 0;
     let tokenizer = read(&mut |bytes| {
@@ -294,7 +308,7 @@ fn reading_counts_its_memory_and_can_be_stopped() {
         first.get_or_insert(bytes);
         Ok(())
     };
-    let mut work = Work { check: &|| Ok(()), reserve: &mut reserve };
+    let mut work = Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve: &mut reserve };
     Tokenizer::read(brackets.as_bytes(), &mut work).unwrap_err();
     assert_eq!(first, Some(2000));
     assert_eq!(read(&mut |_| Err(Stopped)).unwrap_err(), TextError::Stopped(Stopped));

@@ -27,9 +27,37 @@ fn repeats_end() {
 }
 
 #[test]
+fn expressions_know_lines() {
+    let replace = json!({ "type": "Replace", "pattern": { "Regex": "^b|d$" }, "content": "c" });
+    let lines = read(&changed("patterns.json", "normalizer", replace)).unwrap();
+    let plain = read(&fixture("patterns.json")).unwrap();
+    let ids = |tokenizer, text| encode(tokenizer, text, &PLAIN).unwrap().ids;
+    assert_eq!(ids(&lines, "bb ad\nbdd"), ids(&plain, "cb ac\ncdc"));
+}
+
+#[test]
+fn a_search_that_may_cost_much_is_refused_or_moved_before_it_begins() {
+    // The automaton that a search makes as it goes gets too large for this one.
+    let replace =
+        json!({ "type": "Replace", "pattern": { "Regex": "a[ab]{250}c" }, "content": "" });
+    let steps = json!({ "type": "Sequence", "decoders": [json!({ "type": "Fuse" }), replace] });
+    let tokenizer = read(&changed("patterns.json", "decoder", steps)).unwrap();
+    let ids = vec![tokenizer.token_to_id("a").unwrap(); 200_000];
+    let refused = freely(|work| tokenizer.decode(&ids, false, work)).unwrap_err().to_string();
+    assert!(refused.starts_with("decoder[1].pattern has "), "{refused}");
+    assert!(refused.contains("a text of 200000 bytes: the limit is 33554432 for"), "{refused}");
+    let stopped = |ids: &[u32], search_cost_max| {
+        let mut work = Work { check: &|| Ok(()), search_cost_max, reserve: &mut |_| Ok(()) };
+        tokenizer.decode(ids, false, &mut work).is_err_and(|why| why == TextError::Stopped(Stopped))
+    };
+    assert!(stopped(&ids[..500], 100_000));
+    assert!(!stopped(&ids[..100], 100_000) && !stopped(&ids[..500], usize::MAX));
+}
+
+#[test]
 fn work_is_asked_between_matches_and_between_words() {
     for tokenizer in [split_by(r"[a]*b|a"), read(&fixture("word_piece.json")).unwrap()] {
-        let text = "a".repeat(200_000) + &" a.".repeat(20_000);
+        let text = "a".repeat(100_000) + &" a.".repeat(10_000);
         let asked = AtomicUsize::new(0);
         let check = || {
             asked.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +67,7 @@ fn work_is_asked_between_matches_and_between_words() {
             &text,
             None,
             &PLAIN,
-            &mut Work { check: &check, reserve: &mut |_| Ok(()) },
+            &mut Work { check: &check, search_cost_max: usize::MAX, reserve: &mut |_| Ok(()) },
         );
         assert_eq!(stopped.unwrap_err(), TextError::Stopped(Stopped));
         assert_eq!(asked.into_inner(), 1);
@@ -53,7 +81,7 @@ fn a_text_without_spaces_ends() {
         let tokenizer = read(&fixture(&format!("{name}.json"))).unwrap();
         assert!(!encode(&tokenizer, &text, &PLAIN).unwrap().ids.is_empty(), "{name}");
         let refused = encode(&tokenizer, &(text.clone() + "a"), &PLAIN).unwrap_err();
-        let why = "a text has 262145 bytes; the limit is 262144";
+        let why = "a text has 131073 bytes; the limit is 131072";
         assert_eq!(refused, TextError::TooLarge(why.into()), "{name}");
     }
 }
@@ -98,7 +126,7 @@ fn a_long_text_is_replaced_in_one_pass_that_can_be_stopped() {
         reserved.set(reserved.get() + bytes);
         Ok(())
     };
-    let mut work = Work { check: &|| Ok(()), reserve: &mut reserve };
+    let mut work = Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve: &mut reserve };
     tokenizer.decode(&ids, false, &mut work).unwrap();
     assert!(reserved.get() > 10 * text.len(), "{}", reserved.get());
     assert_eq!(stopped(|work| tokenizer.decode(&ids, false, work)), Err(Stopped.into()));
@@ -118,7 +146,8 @@ fn what_is_put_before_words_is_counted() {
             all.set(all.get() + bytes);
             Ok(())
         };
-        let mut work = Work { check: &|| Ok(()), reserve: &mut reserve };
+        let mut work =
+            Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve: &mut reserve };
         tokenizer.encode(&"a".repeat(1000), None, &PLAIN, &mut work).unwrap();
         all.get()
     };
@@ -147,7 +176,8 @@ fn memory_is_counted_before_it_is_taken() {
             all.set(all.get() + bytes);
             Ok(())
         };
-        let mut work = Work { check: &|| Ok(()), reserve: &mut reserve };
+        let mut work =
+            Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve: &mut reserve };
         tokenizer.encode(text, None, &PLAIN, &mut work).unwrap();
         all.get()
     };
@@ -156,7 +186,7 @@ fn memory_is_counted_before_it_is_taken() {
     assert!(short < 16 << 20, "{short}");
     assert!((50_000_000..120_000_000).contains(&long), "{long}");
     let mut refuse = |_: usize| Err(Stopped);
-    let mut work = Work { check: &|| Ok(()), reserve: &mut refuse };
+    let mut work = Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve: &mut refuse };
     let refused = tokenizer.encode("a", None, &PLAIN, &mut work);
     assert_eq!(refused.unwrap_err(), TextError::Stopped(Stopped));
 }

@@ -82,6 +82,20 @@ fn ids_and_offsets_are_those_of_python() {
 }
 
 #[test]
+fn early_files_do_not_name_the_type_of_their_model() {
+    for Fixture { name, expected, .. } in fixtures() {
+        let mut file = fixture(&format!("{name}.json"));
+        file["model"].as_object_mut().unwrap().remove("type").unwrap();
+        let tokenizer = read(&file).unwrap();
+        for row in expected["texts"].as_array().unwrap() {
+            let text = text_of(&row["text"]);
+            let encoded = freely(|work| tokenizer.encode(&text, None, &WHOLE, work)).unwrap();
+            assert_eq!(told(&encoded), row["with"], "{name}: {}", row["text"]);
+        }
+    }
+}
+
+#[test]
 fn pairs_are_those_of_python() {
     for Fixture { name, tokenizer, expected } in fixtures() {
         for row in expected["pairs"].as_array().unwrap() {

@@ -5,12 +5,16 @@ use serde_json::Value;
 
 /// Work that may always go on.
 pub(crate) fn freely<T>(work: impl FnOnce(&mut Work<'_>) -> T) -> T {
-    work(&mut Work { check: &|| Ok(()), reserve: &mut |_| Ok(()) })
+    work(&mut Work { check: &|| Ok(()), search_cost_max: usize::MAX, reserve: &mut |_| Ok(()) })
 }
 
 /// Work that is stopped at its first check.
 pub(crate) fn stopped<T>(work: impl FnOnce(&mut Work<'_>) -> T) -> T {
-    work(&mut Work { check: &|| Err(Stopped), reserve: &mut |_| Ok(()) })
+    work(&mut Work {
+        check: &|| Err(Stopped),
+        search_cost_max: usize::MAX,
+        reserve: &mut |_| Ok(()),
+    })
 }
 
 pub(crate) fn read(file: &Value) -> Result<Tokenizer, TextError> {

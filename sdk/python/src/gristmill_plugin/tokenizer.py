@@ -10,7 +10,7 @@ The file is among the assets of the plugin or of its pipeline, under this name. 
 once, at the first call that needs it. The ids are those of the Python package `tokenizers`; neither
 they nor texts in a tensor or a blob pass through the plugin.
 
-Texts are at most 4096 in a call, with at most 256 KiB each and 4 MiB in all. Under pytest
+Texts are at most 4096 in a call, with at most 128 KiB each and 4 MiB in all. Under pytest
 `testing.tokenizer` stands in for a file.
 """
 

@@ -200,7 +200,7 @@ fn costly_files_and_texts_end_and_hold_up_nobody_else() {
     let mut hurried = processor("hostile", json!({ "cpu_ms": 200 }));
     hurried["assets"] = json!({ "tokenizer.json": "words" });
     server.pipeline("slow", "hostile", &hurried);
-    let body = json!({ "texts": ["a".repeat(200_000)] }).to_string();
+    let body = json!({ "texts": ["a".repeat(100_000)] }).to_string();
     let answer = server.data.post("/v1/slow/infer/hostile?do=tokens", body.as_bytes());
     // The first call reads the file, for which it may take longer.
     answer.refused(504, "plugin_timeout", &[]);
@@ -208,7 +208,7 @@ fn costly_files_and_texts_end_and_hold_up_nobody_else() {
     answer.refused(504, "plugin_timeout", &["200 ms"]);
 
     with_tokenizer(&server, "long", &fixture("unigram.json"));
-    let body = json!({ "texts": ["a".repeat(256 << 10)], "options": { "max_length": 16 } });
+    let body = json!({ "texts": ["a".repeat(128 << 10)], "options": { "max_length": 16 } });
     assert_eq!(asked(&server, "long", &body)["shape"], json!([1, 16]));
     let answer = server.data.post("/v1/long/infer/hostile?do=tokens-many", b"a b c");
     assert_eq!(answer.text(), "harmless");

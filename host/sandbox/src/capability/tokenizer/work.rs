@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_text::{EncodeOptions, Encoded, Stopped, TextError, Tokenizer, Work};
+use tokio::runtime::Handle;
 
 use super::terms::file_error;
 use super::texts::Ids;
@@ -18,6 +19,10 @@ use crate::meter::CpuExhausted;
 /// kilobyte.
 const INLINE_TEXT_BYTES: usize = 2 << 10;
 const INLINE_IDS: usize = 512;
+
+/// The most that a search with an expression may cost on a serving thread: about a millisecond. The
+/// one of GPT-4o costs less on [`INLINE_TEXT_BYTES`].
+const INLINE_SEARCH_COST: usize = 256 << 10;
 
 /// The longest work of a function on a serving thread, as far as the steps are shorter.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
@@ -73,19 +78,23 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
                 Stopped
             })
         };
-        let read = Tokenizer::read(&file.bytes, &mut Work { check: &check, reserve: &mut reserve });
-        meter.raise_limit(meter.limit() + meter.used().saturating_sub(before));
+        let mut work = Work { check: &check, search_cost_max: usize::MAX, reserve: &mut reserve };
+        let read = Tokenizer::read(&file.bytes, &mut work);
         if let Some(error) = refused {
             return Err(Limited::Owner(error).into());
         }
-        match read {
+        let read = match read {
             Ok(tokenizer) => {
                 held.give_back(held.bytes().saturating_sub(tokenizer.bytes()));
-                Ok(Ok(Arc::new(KeptTokenizer { tokenizer, _held: held })))
+                // The file is read on the threads for long calls.
+                Ok(Arc::new(KeptTokenizer::new(tokenizer, held, Handle::current())))
             }
-            Err(TextError::Stopped(_)) => Err(CpuExhausted.into()),
-            Err(error) => Ok(Err(error)),
-        }
+            Err(TextError::Stopped(_)) => return Err(CpuExhausted.into()),
+            Err(error) => Err(error),
+        };
+        // Once for each file, because what came of it is kept.
+        meter.raise_limit(meter.limit() + meter.used().saturating_sub(before));
+        Ok(read)
     }
 
     /// The tokens of texts and their pairs. They are counted.
@@ -104,11 +113,8 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         for (at, text) in texts.iter().enumerate() {
             let pair = pairs.and_then(|pairs| pairs.get(at).copied());
             let encode = |work: &mut Work<'_>| tokenizer.encode(text, pair, options, work);
-            match self.done(tokenizer, until, encode).await? {
-                Ok(row) => {
-                    self.hold(row.bytes())?;
-                    rows.push(row);
-                }
+            match self.done(tokenizer, until, encode, Encoded::bytes).await? {
+                Ok(row) => rows.push(row),
                 Err(error) => {
                     self.give_back(rows.iter().map(Encoded::bytes).sum());
                     return Ok(Err(error));
@@ -130,9 +136,10 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         let mut texts = Vec::with_capacity(ids.rows().len());
         for row in ids.rows() {
             let decode = |work: &mut Work<'_>| tokenizer.decode(row, skip_special_tokens, work);
-            match self.done(tokenizer, until, decode).await? {
+            match self.done(tokenizer, until, decode, String::len).await? {
                 Ok(text) => {
                     self.before_copying(text.len()).await?;
+                    self.give_back(text.len());
                     texts.push(text);
                 }
                 Err(error) => return Ok(Err(error)),
@@ -150,25 +157,27 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
 
     /// Do `work` on one text of several. If those before it took long on a serving thread, or it
     /// does, it is done on another one, from its begin. `until` is the CPU time of the call then.
+    /// The bytes of what was done, which `size` tells, stay counted.
     async fn done<T>(
         &mut self,
         tokenizer: &Tokenizer,
         until: Duration,
         work: impl Fn(&mut Work<'_>) -> Result<T, TextError> + Send,
+        size: fn(&T) -> usize,
     ) -> Done<T> {
         self.meter.take_turns().await?;
         if !self.meter.is_long() && self.meter.used() > until {
             self.meter.off_serving_threads().await;
         }
         let (is_serving, before) = (!self.meter.is_long(), self.meter.used());
-        let done = self.attempt(until, &work)?;
+        let done = self.attempt(until, &work, size)?;
         if is_serving && self.meter.used().saturating_sub(before) > SLOW {
             tokenizer.set_slow();
         }
         let done = match done {
             Err(TextError::Stopped(_)) if is_serving && self.may_go_on().is_ok() => {
                 self.meter.off_serving_threads().await;
-                self.attempt(until, &work)?
+                self.attempt(until, &work, size)?
             }
             done => done,
         };
@@ -182,6 +191,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         until: Duration,
         work: impl FnOnce(&mut Work<'_>) -> Result<T, TextError>,
+        size: fn(&T) -> usize,
     ) -> Result<Result<T, TextError>, Limited> {
         let meter = self.meter.clone();
         let check = || {
@@ -199,8 +209,11 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
                 Err(Stopped)
             }
         };
-        let done = work(&mut Work { check: &check, reserve: &mut reserve });
-        self.give_back(held);
+        let search_cost_max = if meter.is_long() { usize::MAX } else { INLINE_SEARCH_COST };
+        let done = work(&mut Work { check: &check, search_cost_max, reserve: &mut reserve });
+        let bytes = done.as_ref().map_or(0, size);
+        self.hold(bytes.saturating_sub(held))?;
+        self.give_back(held.saturating_sub(bytes));
         refused.map_or(Ok(done), Err)
     }
 }
