@@ -128,9 +128,10 @@ impl<'a, 'w> Expressions<'a, 'w> {
             ));
         }
         // `^` and `$` match at each line, as in Oniguruma, with which Python's package searches.
-        let mut parser = ParserBuilder::new().multi_line(true).build();
+        // A parser reads one pattern.
+        let parser = || ParserBuilder::new().multi_line(true).build();
         for source in sources {
-            parsed.push(parser.parse(source).map_err(|error| refused(&fault(&error)))?);
+            parsed.push(parser().parse(source).map_err(|error| refused(&fault(&error)))?);
         }
         let mut count = 0_usize;
         for hir in &parsed {

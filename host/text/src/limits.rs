@@ -78,8 +78,9 @@ pub(crate) const UNIGRAM_TOKEN_BYTES_MAX: usize = 128;
 /// of at most 16 characters.
 pub(crate) const UNIGRAM_PREFIXES_MAX: usize = 32;
 
-/// Maximum bytes of a word: a text of two-byte characters after `ByteLevel`.
-pub(crate) const WORD_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX + GROWTH_SLACK;
+/// Maximum bytes of a word: a text that grows as far as it may. `Metaspace` makes three bytes of a
+/// space, and without a splitter the whole text is a word.
+pub(crate) const WORD_BYTES_MAX: usize = GROWTH_MAX * TEXT_BYTES_MAX + GROWTH_SLACK;
 
 /// Maximum bytes of the token for unknown texts, and of what a model adds before or after words.
 pub(crate) const AFFIX_BYTES_MAX: usize = 64;
