@@ -14,27 +14,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from photo import noise
+
 WIDTH, HEIGHT = 4000, 3000
-SEED = 5
-# The cells of the noise across the picture, and its strength: grain of about two pixels.
+# Grain of about two pixels.
 SCALES = [(3, 70), (7, 45), (16, 28), (40, 17), (110, 9), (500, 5), (2000, 4)]
 SHORTER, SIDE = 256, 224
 ROUNDS = 15
 MEAN = np.array((0.485, 0.456, 0.406), np.float32)[:, None, None]
 DEVIATION = np.array((0.229, 0.224, 0.225), np.float32)[:, None, None]
-
-
-def photo() -> Image.Image:
-    random = np.random.default_rng(SEED)
-    picture = np.full((HEIGHT, WIDTH, 3), (118, 112, 100), np.float32)
-    for cells, strength in SCALES:
-        shape = (max(2, round(cells * HEIGHT / WIDTH)), cells)
-        light = random.standard_normal(shape)[:, :, None] + 0.5 * random.standard_normal((*shape, 3))
-        for colour in range(3):
-            layer = Image.fromarray(light[:, :, colour].astype(np.float32))
-            layer = layer.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
-            picture[:, :, colour] += strength * np.asarray(layer)
-    return Image.fromarray(picture.clip(0, 255).astype(np.uint8))
 
 
 def tensor(file: bytes, draft: int | None) -> np.ndarray:
@@ -53,7 +41,7 @@ def tensor(file: bytes, draft: int | None) -> np.ndarray:
 def main() -> None:
     path = Path(__file__).resolve().parents[2] / "target/bench-data/large.jpg"
     path.parent.mkdir(parents=True, exist_ok=True)
-    photo().save(path, quality=90, subsampling=2)
+    noise(WIDTH, HEIGHT, SCALES).save(path, quality=90, subsampling=2)
     file = path.read_bytes()
     print(f"{path}: {len(file)} bytes")
     for name, draft in (("full", None), ("draft, an eighth", SHORTER), ("draft, a quarter", 2 * SHORTER)):

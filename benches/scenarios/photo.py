@@ -13,23 +13,27 @@ from PIL import Image
 
 WIDTH, HEIGHT = 500, 375
 SEED = 5
-# The cells of the noise across the picture, and its strength.
 SCALES = [(3, 70), (7, 45), (16, 28), (40, 17), (110, 9), (500, 3)]
 
 
-def main():
+def noise(width: int, height: int, scales: list[tuple[int, int]]) -> Image.Image:
+    """A picture with noise at these scales: the cells across the picture, and the strength."""
     random = np.random.default_rng(SEED)
-    picture = np.full((HEIGHT, WIDTH, 3), (118, 112, 100), np.float32)
-    for cells, strength in SCALES:
-        shape = (max(2, round(cells * HEIGHT / WIDTH)), cells)
+    picture = np.full((height, width, 3), (118, 112, 100), np.float32)
+    for cells, strength in scales:
+        shape = (max(2, round(cells * height / width)), cells)
         # Most of the light is common to the three colours.
         light = random.standard_normal(shape)[:, :, None] + 0.5 * random.standard_normal((*shape, 3))
         for colour in range(3):
             layer = Image.fromarray(light[:, :, colour].astype(np.float32))
-            layer = layer.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
+            layer = layer.resize((width, height), Image.Resampling.BICUBIC)
             picture[:, :, colour] += strength * np.asarray(layer)
+    return Image.fromarray(picture.clip(0, 255).astype(np.uint8))
+
+
+def main():
     path = Path(__file__).with_name("photo.jpg")
-    Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(path, quality=88)
+    noise(WIDTH, HEIGHT, SCALES).save(path, quality=88)
     print(f"{path}: {path.stat().st_size} bytes")
 
 
