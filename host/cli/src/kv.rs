@@ -166,15 +166,15 @@ fn key_path(matches: &ArgMatches) -> Result<String> {
 }
 
 fn get(matches: &ArgMatches) -> Result<()> {
-    let found = Admin::of(matches)?.get(&key_path(matches)?)?;
+    let stored = Admin::of(matches)?.get(&key_path(matches)?)?;
     let text = match (matches.get_flag("floats"), Output::of(matches)) {
-        (false, Output::Json) => found.to_string(),
-        (false, Output::Text) => match found["text"].as_str() {
+        (false, Output::Json) => stored.to_string(),
+        (false, Output::Text) => match stored["text"].as_str() {
             Some(text) => escaped(text),
-            None => format!("base64: {}", found["base64"].as_str().unwrap_or_default()),
+            None => format!("base64: {}", stored["base64"].as_str().unwrap_or_default()),
         },
         (true, output) => {
-            let numbers = floats_of(&found)?;
+            let numbers = floats_of(&stored)?;
             match output {
                 Output::Json => Value::from(numbers).to_string(),
                 Output::Text => numbers.iter().map(f32::to_string).collect::<Vec<_>>().join(","),
@@ -185,9 +185,9 @@ fn get(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// The value that was found, as float32.
-fn floats_of(found: &Value) -> Result<Vec<f32>> {
-    let bytes = match (found["text"].as_str(), found["base64"].as_str()) {
+/// The stored value, as float32.
+fn floats_of(stored: &Value) -> Result<Vec<f32>> {
+    let bytes = match (stored["text"].as_str(), stored["base64"].as_str()) {
         (Some(text), _) => text.as_bytes().to_vec(),
         (None, base64) => {
             let bytes = STANDARD.decode(base64.unwrap_or_default()).ok();

@@ -173,8 +173,8 @@ impl StoreValue {
         let keys = [self.key.as_str()];
         let wanted =
             WantedValues { keys: &keys, most_bytes: STORE_VALUE_BYTES_MAX, none_if_empty: false };
-        let found = stores.get_many(call, wanted).await.map_err(problem)?;
-        let value = found.into_iter().flatten().next().ok_or_else(|| self.not_found())?;
+        let values = stores.get_many(call, wanted).await.map_err(problem)?;
+        let value = values.into_iter().flatten().next().ok_or_else(|| self.not_found())?;
         if value.len() > STORE_VALUE_BYTES_MAX {
             let detail = format!("the value has more than {STORE_VALUE_BYTES_MAX} bytes");
             return Err(Problem::new(ErrorCode::Unprocessable, detail));

@@ -120,9 +120,9 @@ fn refused(faults: Faults) -> Result<(), StateError> {
 
 /// Read `text` or `base64`, one of which is given.
 fn read_value(document: &mut Document) -> (Option<String>, Option<String>) {
-    let given = (document.gives("text"), document.gives("base64"));
+    let are_there = (document.gives("text"), document.gives("base64"));
     let (text, base64) = (document.text("text"), document.text("base64"));
-    match given {
+    match are_there {
         (true, true) => document.fault("base64", " is given beside text: give one of them"),
         (false, false) => document.fault("text", " is missing: give it, or base64"),
         _ => {}

@@ -313,15 +313,15 @@ class Plugin(Processor):
     server.put("tenants/acme/plugins/hostile", &archive);
     server.put(PRICES, b"first");
     server.put_json(PIPELINE, &naming(json!({ "prices.json": "prices" })));
-    let said = |name: &str| {
+    let answer_of = |name: &str| {
         let answer = server.data.post("/v1/acme/infer/hostile", name.as_bytes());
         let problem: Value = serde_json::from_str(&answer.text()).unwrap();
         problem["detail"].as_str().unwrap().to_owned()
     };
-    assert_eq!(said("labels.txt"), "cat");
-    assert_eq!(said("prices.json"), "first");
+    assert_eq!(answer_of("labels.txt"), "cat");
+    assert_eq!(answer_of("prices.json"), "first");
     for name in ["app.py", "secret.txt", "assets/labels.txt", "../secret.txt"] {
-        let missing = said(name);
+        let missing = answer_of(name);
         assert!(missing.starts_with("missing: no asset"), "{missing}");
         assert!(missing.contains("there are labels.txt, prices.json;"), "{missing}");
     }

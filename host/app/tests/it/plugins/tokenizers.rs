@@ -52,9 +52,10 @@ fn texts_become_ids_of_one_length() {
     let server = Server::start();
     with_tokenizer(&server, "acme", &fixture("word_piece.json"));
     let expected: Value = serde_json::from_slice(&fixture("word_piece.expected.json")).unwrap();
-    let known = |at: usize| expected["texts"][at]["with"]["ids"].as_array().unwrap().clone();
+    let ids_of_python =
+        |at: usize| expected["texts"][at]["with"]["ids"].as_array().unwrap().clone();
     let text = |at: usize| expected["texts"][at]["text"].clone();
-    let (short, long) = (known(2), known(4));
+    let (short, long) = (ids_of_python(2), ids_of_python(4));
     let padded = |ids: &[Value], length: usize| {
         let padding = vec![json!(0); length - ids.len()];
         [ids, &padding].concat()
