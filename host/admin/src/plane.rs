@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use gristmill_control::Control;
-use gristmill_core::{ErrorCode, KeyHash, Opaque};
+use gristmill_core::{ErrorCode, KeyHash};
 use gristmill_log::Log;
 use gristmill_transport::body::{self, Lent};
 use gristmill_transport::credentials::KeyHasher;
@@ -94,14 +94,14 @@ impl AdminPlane {
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
         let state = Arc::new(AdminState {
-            control: Opaque::new(control),
+            control,
             tokens,
             tries: Mutex::default(),
             limits,
             log,
-            scrapes: Opaque::new(scrapes),
+            scrapes,
             usage_turns: Arc::new(Semaphore::new(1)),
-            tls: Opaque::new(tls),
+            tls,
         });
         let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Self { state, pages, request_ids, audit, attempts, busy: Busy::default() })

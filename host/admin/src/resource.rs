@@ -35,7 +35,8 @@ mod tenant_logs;
 mod token;
 mod usage;
 
-use async_trait::async_trait;
+use std::pin::Pin;
+
 use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -71,8 +72,10 @@ use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::AdminState;
 
+/// An answer that is being made.
+pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
 /// One resource, by its path.
-#[async_trait]
 pub(crate) trait Resource: Send {
     /// The methods that it takes.
     fn allowed(&self) -> Allowed;
@@ -81,7 +84,16 @@ pub(crate) trait Resource: Send {
     fn permission(&self, method: &Method) -> Permission<'_>;
 
     /// Answer a request whose method is allowed, from a caller who has the permission for it.
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome;
+    ///
+    /// Not an `async fn` of `async_trait`, which has a lifetime for each reference, with bounds: for
+    /// each of them the compiler would look anew at all types of the server to show that the future
+    /// is `Send`. With one lifetime it does so once.
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a>;
 }
 
 /// Whether a request with this method changes nothing.

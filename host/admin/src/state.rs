@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
-use gristmill_core::{ErrorCode, Opaque};
+use gristmill_core::ErrorCode;
 use gristmill_log::Log;
 use gristmill_state::AskedChange;
 use gristmill_transport::{Problem, Tls};
@@ -26,17 +26,17 @@ pub struct UploadLimits {
 
 /// The parts that resources share.
 pub(crate) struct AdminState {
-    pub(crate) control: Opaque<Arc<Control>>,
+    pub(crate) control: Arc<Control>,
     pub(crate) tokens: Tokens,
     /// The keys that tenants' own people bring.
     pub(crate) tries: Mutex<Tries>,
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
-    pub(crate) scrapes: Opaque<Scrapes>,
+    pub(crate) scrapes: Scrapes,
     /// Answers about usage that are made at the same time: each may read many files.
     pub(crate) usage_turns: Arc<Semaphore>,
     /// The TLS of each plane that has it, by the plane's name.
-    pub(crate) tls: Opaque<Vec<(&'static str, Tls)>>,
+    pub(crate) tls: Vec<(&'static str, Tls)>,
 }
 
 impl AdminState {

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, Holder, joined};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_state::{DigestText, StateError};
@@ -16,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{invalid, none};
-use super::{Resource, is_read};
+use super::{Answering, Resource, is_read};
 use crate::answer::{AdminAnswer, Noted, Outcome};
 use crate::operation::{Operation, integer, text};
 use crate::permission::Permission;
@@ -88,7 +87,6 @@ impl Blob {
     }
 }
 
-#[async_trait]
 impl Resource for Blob {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutPatchDelete
@@ -101,54 +99,61 @@ impl Resource for Blob {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        let digest = none(received.query).and_then(|()| self.digest());
-        let blobs = state.control.blobs();
-        let token_scope = received.caller.token_scope();
-        let holder = |digest| state.control.holder(&token_scope, digest);
-        match *method {
-            Method::PUT => {
-                let file = received.upload(state, None).await?;
-                let digest = digest?;
-                answer(digest, blobs.keep(&holder(digest), digest, file).await?)
-            }
-            Method::PATCH => {
-                let place = digest.and_then(|digest| {
-                    Ok((digest, received.upload_offset()?, received.upload_complete()?))
-                });
-                let body = received.upload_part(&state.limits);
-                let (digest, offset, is_last) = match place {
-                    Ok(place) => place,
-                    Err(problem) => {
-                        body.drop_some().await;
-                        return Err(problem);
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let digest = none(received.query).and_then(|()| self.digest());
+            let blobs = state.control.blobs();
+            let token_scope = received.caller.token_scope();
+            let holder = |digest| state.control.holder(&token_scope, digest);
+            match *method {
+                Method::PUT => {
+                    let file = received.upload(state, None).await?;
+                    let digest = digest?;
+                    answer(digest, blobs.keep(&holder(digest), digest, file).await?)
+                }
+                Method::PATCH => {
+                    let place = digest.and_then(|digest| {
+                        Ok((digest, received.upload_offset()?, received.upload_complete()?))
+                    });
+                    let body = received.upload_part(&state.limits);
+                    let (digest, offset, is_last) = match place {
+                        Ok(place) => place,
+                        Err(problem) => {
+                            body.drop_some().await;
+                            return Err(problem);
+                        }
+                    };
+                    // It goes on if the client leaves, so that the parts before this one are kept.
+                    let taking = tokio::spawn(take(
+                        blobs.clone(),
+                        holder(digest),
+                        (digest, offset, is_last),
+                        body,
+                    ));
+                    let taken = joined("received a part of a file", taking).await;
+                    answer(digest, taken.map_err(ControlError::logged)??)
+                }
+                Method::DELETE => {
+                    let digest = digest?;
+                    match blobs.forget(&holder(digest), digest) {
+                        true => AdminAnswer::of(&DroppedDocument { digest }),
+                        false => Err(not_waiting(digest)),
                     }
-                };
-                // It goes on if the client leaves, so that the parts before this one are kept.
-                let taking = tokio::spawn(take(
-                    blobs.clone(),
-                    holder(digest),
-                    (digest, offset, is_last),
-                    body,
-                ));
-                let taken = joined("received a part of a file", taking).await;
-                answer(digest, taken.map_err(ControlError::logged)??)
-            }
-            Method::DELETE => {
-                let digest = digest?;
-                match blobs.forget(&holder(digest), digest) {
-                    true => AdminAnswer::of(&DroppedDocument { digest }),
-                    false => Err(not_waiting(digest)),
+                }
+                _ => {
+                    let digest = digest?;
+                    match blobs.state(&holder(digest), digest).await? {
+                        Some(state) => answer(digest, state),
+                        None => Err(not_waiting(digest)),
+                    }
                 }
             }
-            _ => {
-                let digest = digest?;
-                match blobs.state(&holder(digest), digest).await? {
-                    Some(state) => answer(digest, state),
-                    None => Err(not_waiting(digest)),
-                }
-            }
-        }
+        })
     }
 }
 

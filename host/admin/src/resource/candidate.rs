@@ -3,7 +3,6 @@
 
 use std::time::UNIX_EPOCH;
 
-use async_trait::async_trait;
 use gristmill_control::Mismatch;
 use gristmill_core::Name;
 use gristmill_snapshot::{
@@ -16,8 +15,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{SKIP_SAMPLES, flag, none};
-use super::{Resource, name};
-use crate::answer::{AdminAnswer, Outcome, Released};
+use super::{Answering, Resource, name};
+use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -153,7 +152,6 @@ impl CandidateEnd {
     }
 }
 
-#[async_trait]
 impl Resource for Candidate {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -163,34 +161,41 @@ impl Resource for Candidate {
         Permission::SeeTenant(&self.0.tenant)
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let (tenant, pipeline) = self.0.names()?;
-        let serving = state.control.serving();
-        let spec = serving.tenant(&tenant)?.pipelines.get(&pipeline);
-        let spec = spec.ok_or_else(|| StateError::not_found("pipeline", &pipeline))?;
-        let served = serving.snapshot.tenants.get(&tenant);
-        let route = served.and_then(|tenant| match tenant.pipelines.get(&pipeline)? {
-            Pipeline::Ready(route) => Some(route),
-            Pipeline::Unavailable(_) => None,
-        });
-        // Clients' answers are for those who may also read the requests that are kept.
-        let sees_values =
-            Permission::ChangeTenant(&self.0.tenant).is_given_to(received.caller, &serving.desired);
-        let document = spec.candidate.as_deref();
-        let candidate = Found::of(document.is_some(), route.map(|route| &**route));
-        let report = candidate.evaluation.map(Evaluation::report);
-        let aborted = report.as_ref().and_then(|report| report.aborted.as_deref());
-        AdminAnswer::of(&CandidateDocument {
-            tenant: &tenant,
-            pipeline: &pipeline,
-            state: if aborted.is_some() { "aborted" } else { candidate.state },
-            reason: aborted.or(candidate.reason),
-            document,
-            counters: candidate
-                .evaluation
-                .zip(report.as_ref())
-                .map(|(evaluation, report)| Counters::of(evaluation, report, sees_values)),
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let (tenant, pipeline) = self.0.names()?;
+            let serving = state.control.serving();
+            let spec = serving.tenant(&tenant)?.pipelines.get(&pipeline);
+            let spec = spec.ok_or_else(|| StateError::not_found("pipeline", &pipeline))?;
+            let served = serving.snapshot.tenants.get(&tenant);
+            let route = served.and_then(|tenant| match tenant.pipelines.get(&pipeline)? {
+                Pipeline::Ready(route) => Some(route),
+                Pipeline::Unavailable(_) => None,
+            });
+            // Clients' answers are for those who may also read the requests that are kept.
+            let sees_values = Permission::ChangeTenant(&self.0.tenant)
+                .is_given_to(received.caller, &serving.desired);
+            let document = spec.candidate.as_deref();
+            let candidate = Found::of(document.is_some(), route.map(|route| &**route));
+            let report = candidate.evaluation.map(Evaluation::report);
+            let aborted = report.as_ref().and_then(|report| report.aborted.as_deref());
+            AdminAnswer::of(&CandidateDocument {
+                tenant: &tenant,
+                pipeline: &pipeline,
+                state: if aborted.is_some() { "aborted" } else { candidate.state },
+                reason: aborted.or(candidate.reason),
+                document,
+                counters: candidate
+                    .evaluation
+                    .zip(report.as_ref())
+                    .map(|(evaluation, report)| Counters::of(evaluation, report, sees_values)),
+            })
         })
     }
 }
@@ -270,7 +275,6 @@ impl DifferenceDocument {
     }
 }
 
-#[async_trait]
 impl Resource for CandidateEnd {
     fn allowed(&self) -> Allowed {
         Allowed::Post
@@ -280,21 +284,28 @@ impl Resource for CandidateEnd {
         Permission::ChangeTenant(&self.of.tenant)
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let (tenant, pipeline) = self.of.names()?;
-        let mut options = received.options;
-        let end = match self.end {
-            End::Promote => {
-                options.skips_samples = flag(SKIP_SAMPLES, received.query)?;
-                AskedChange::Promote { tenant, pipeline }
-            }
-            End::Abort => {
-                none(received.query)?;
-                // The pipeline itself has served all the time, so its samples need not run.
-                options.skips_samples = true;
-                AskedChange::Abort { tenant, pipeline, only: None }
-            }
-        };
-        AdminAnswer::released(state.control.change(end, options).await?, None)
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let (tenant, pipeline) = self.of.names()?;
+            let mut options = received.options;
+            let end = match self.end {
+                End::Promote => {
+                    options.skips_samples = flag(SKIP_SAMPLES, received.query)?;
+                    AskedChange::Promote { tenant, pipeline }
+                }
+                End::Abort => {
+                    none(received.query)?;
+                    // The pipeline itself has served all the time, so its samples need not run.
+                    options.skips_samples = true;
+                    AskedChange::Abort { tenant, pipeline, only: None }
+                }
+            };
+            AdminAnswer::released(state.control.change(end, options).await?, None)
+        })
     }
 }

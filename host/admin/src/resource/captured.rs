@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
-use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gristmill_core::Digest;
@@ -20,8 +19,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::query::none;
-use super::{Resource, name};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource, name};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -61,7 +60,6 @@ impl Captured {
     }
 }
 
-#[async_trait]
 impl Resource for Captured {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -71,22 +69,30 @@ impl Resource for Captured {
         Permission::ChangeTenant(&self.tenant)
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let (tenant, pipeline) = (name("tenant", &self.tenant)?, name("pipeline", &self.pipeline)?);
-        let kept = {
-            let serving = state.control.serving();
-            let entry = serving.snapshot.tenants.get(&tenant);
-            let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-            let state = entry.pipelines.get(&pipeline);
-            match state.ok_or_else(|| StateError::not_found("pipeline", &pipeline))? {
-                Pipeline::Ready(route) => route.capture.as_ref().map(|capture| capture.kept()),
-                Pipeline::Unavailable(_) => None,
-            }
-        };
-        let kept = kept.unwrap_or_default();
-        let items = kept.iter().enumerate().map(|(index, one)| item(index + 1, one));
-        AdminAnswer::of(&CapturedDocument { items: items.collect::<Result<_, _>>()? })
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let (tenant, pipeline) =
+                (name("tenant", &self.tenant)?, name("pipeline", &self.pipeline)?);
+            let kept = {
+                let serving = state.control.serving();
+                let entry = serving.snapshot.tenants.get(&tenant);
+                let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
+                let state = entry.pipelines.get(&pipeline);
+                match state.ok_or_else(|| StateError::not_found("pipeline", &pipeline))? {
+                    Pipeline::Ready(route) => route.capture.as_ref().map(|capture| capture.kept()),
+                    Pipeline::Unavailable(_) => None,
+                }
+            };
+            let kept = kept.unwrap_or_default();
+            let items = kept.iter().enumerate().map(|(index, one)| item(index + 1, one));
+            AdminAnswer::of(&CapturedDocument { items: items.collect::<Result<_, _>>()? })
+        })
     }
 }
 

@@ -2,15 +2,14 @@
 //! `GET /admin/v1/tenants/{tenant}/assets/{asset}/content` and
 //! `GET /admin/v1/models/{model}/content`: the bytes that were uploaded.
 
-use async_trait::async_trait;
 use gristmill_core::Digest;
 use gristmill_state::Serving;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::query::none;
-use super::{Resource, model_name, name};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource, model_name, name};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -59,7 +58,6 @@ impl Content {
     }
 }
 
-#[async_trait]
 impl Resource for Content {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -74,13 +72,20 @@ impl Resource for Content {
         }
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let digest = self.digest(&state.control.serving())?;
-        let media_type = match self {
-            Self::Plugin { .. } => WASM,
-            Self::Asset { .. } | Self::Model(_) => BYTES,
-        };
-        Ok(AdminAnswer::file(state.control.send(digest).await?, media_type))
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let digest = self.digest(&state.control.serving())?;
+            let media_type = match self {
+                Self::Plugin { .. } => WASM,
+                Self::Asset { .. } | Self::Model(_) => BYTES,
+            };
+            Ok(AdminAnswer::file(state.control.send(digest).await?, media_type))
+        })
     }
 }

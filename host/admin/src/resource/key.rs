@@ -1,7 +1,6 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/keys/{key}`: one API key of a tenant, which
 //! can be replaced without the others. Reading shows its name and its version, never the key.
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_state::{AskedChange, Change, KeyDescription, StateError, Subject};
 use gristmill_transport::{Allowed, Problem};
@@ -9,8 +8,8 @@ use http::Method;
 
 use super::query::CASCADE;
 use super::tenant_document::{KeyDocument, read_key};
-use super::{Resource, document, is_read, name};
-use crate::answer::{AdminAnswer, Outcome, Released};
+use super::{Answering, Resource, document, is_read, name};
+use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -45,7 +44,6 @@ impl Key {
     }
 }
 
-#[async_trait]
 impl Resource for Key {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -58,21 +56,28 @@ impl Resource for Key {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        if *method == Method::PUT {
-            let (options, caller) = (received.options.clone(), received.caller);
-            let keys = received.document(&state.limits).await?;
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            if *method == Method::PUT {
+                let (options, caller) = (received.options.clone(), received.caller);
+                let keys = received.document(&state.limits).await?;
+                let (tenant, key) = self.names()?;
+                let sent = read_key(keys, state).map_err(StateError::Invalid)?;
+                let change = AskedChange::PutKey { tenant, key, sent };
+                state.count_new_keys(caller, std::slice::from_ref(&change))?;
+                let published = state.control.change(change, options).await?;
+                return AdminAnswer::released(published, None);
+            }
             let (tenant, key) = self.names()?;
-            let sent = read_key(keys, state).map_err(StateError::Invalid)?;
-            let change = AskedChange::PutKey { tenant, key, sent };
-            state.count_new_keys(caller, std::slice::from_ref(&change))?;
-            let published = state.control.change(change, options).await?;
-            return AdminAnswer::released(published, None);
-        }
-        let (tenant, key) = self.names()?;
-        if *method == Method::DELETE {
-            return document::delete(state, Change::DeleteKey { tenant, key }, received).await;
-        }
-        document::get(state, &Subject::Key { tenant, key }, &received)
+            if *method == Method::DELETE {
+                return document::delete(state, Change::DeleteKey { tenant, key }, received).await;
+            }
+            document::get(state, &Subject::Key { tenant, key }, &received)
+        })
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-use async_trait::async_trait;
 use gristmill_core::{Digest, Name};
 use gristmill_state::{
     DigestText, KeyDescription, ModelNameText, NameText, NamedModelText, NamedVersion,
@@ -16,8 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::page::{LIMIT_MAX, Page};
-use super::{Resource, name};
-use crate::answer::Outcome;
+use super::{Answering, Resource, name};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -164,7 +162,6 @@ fn tenant_named<'a>(serving: &'a Serving, tenant: &str) -> Result<&'a Tenant, Pr
     Ok(serving.tenant(&name("tenant", tenant)?)?)
 }
 
-#[async_trait]
 impl Resource for List {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -181,67 +178,74 @@ impl Resource for List {
         }
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let page = Page::read(received.query)?;
-        let serving = state.control.serving();
-        let token_scope = received.caller.token_scope();
-        match self {
-            Self::Tenants => {
-                page.answer(serving.desired.tenants.range(page.range()), |name, tenant| {
-                    token_scope.has_tenant(name.as_str()).then(|| TenantItem {
-                        name,
-                        open: tenant.spec.open,
-                        weight: tenant.spec.weight,
-                        keys: tenant.spec.keys.len(),
-                        plugins: tenant.plugins.len(),
-                        pipelines: tenant.pipelines.len(),
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let page = Page::read(received.query)?;
+            let serving = state.control.serving();
+            let token_scope = received.caller.token_scope();
+            match self {
+                Self::Tenants => {
+                    page.answer(serving.desired.tenants.range(page.range()), |name, tenant| {
+                        token_scope.has_tenant(name.as_str()).then(|| TenantItem {
+                            name,
+                            open: tenant.spec.open,
+                            weight: tenant.spec.weight,
+                            keys: tenant.spec.keys.len(),
+                            plugins: tenant.plugins.len(),
+                            pipelines: tenant.pipelines.len(),
+                        })
                     })
-                })
-            }
-            Self::Models => {
-                page.answer(serving.desired.models.range(page.range()), |name, model| {
-                    let is_seen = token_scope.has_model(&serving.desired, name.as_str());
-                    is_seen.then_some(ModelItem {
-                        name,
-                        digest: model.digest,
-                        version: model.version,
-                        unloaded: model.unloaded,
+                }
+                Self::Models => {
+                    page.answer(serving.desired.models.range(page.range()), |name, model| {
+                        let is_seen = token_scope.has_model(&serving.desired, name.as_str());
+                        is_seen.then_some(ModelItem {
+                            name,
+                            digest: model.digest,
+                            version: model.version,
+                            unloaded: model.unloaded,
+                        })
                     })
-                })
-            }
-            Self::Tokens => {
-                page.answer(serving.desired.tokens.range(page.range()), |name, token| {
-                    let spec = &token.spec;
-                    Some(TokenItem {
-                        name,
-                        version: token.version,
-                        role: spec.role,
-                        tenants: (spec.role == Role::Deploy).then_some(&spec.tenants),
-                        expires: spec.expires_at_ms.map(rfc3339),
-                        expired: spec.has_ended(SystemTime::now()),
+                }
+                Self::Tokens => {
+                    page.answer(serving.desired.tokens.range(page.range()), |name, token| {
+                        let spec = &token.spec;
+                        Some(TokenItem {
+                            name,
+                            version: token.version,
+                            role: spec.role,
+                            tenants: (spec.role == Role::Deploy).then_some(&spec.tenants),
+                            expires: spec.expires_at_ms.map(rfc3339),
+                            expired: spec.has_ended(SystemTime::now()),
+                        })
                     })
-                })
+                }
+                Self::Plugins(tenant) => {
+                    let entry = tenant_named(&serving, tenant)?;
+                    page.answer(entry.plugins.range(page.range()), FileItem::of)
+                }
+                Self::Assets(tenant) => {
+                    let entry = tenant_named(&serving, tenant)?;
+                    page.answer(entry.assets.range(page.range()), FileItem::of)
+                }
+                Self::Pipelines(tenant) => {
+                    let entry = tenant_named(&serving, tenant)?;
+                    page.answer(entry.pipelines.range(page.range()), |name, pipeline| {
+                        Some(PipelineItem::of(name, &pipeline.program))
+                    })
+                }
+                Self::Keys(tenant) => {
+                    let entry = tenant_named(&serving, tenant)?;
+                    page.answer(entry.key_versions.range(page.range()), |name, version| {
+                        Some(KeyDescription { name, version: *version })
+                    })
+                }
             }
-            Self::Plugins(tenant) => {
-                let entry = tenant_named(&serving, tenant)?;
-                page.answer(entry.plugins.range(page.range()), FileItem::of)
-            }
-            Self::Assets(tenant) => {
-                let entry = tenant_named(&serving, tenant)?;
-                page.answer(entry.assets.range(page.range()), FileItem::of)
-            }
-            Self::Pipelines(tenant) => {
-                let entry = tenant_named(&serving, tenant)?;
-                page.answer(entry.pipelines.range(page.range()), |name, pipeline| {
-                    Some(PipelineItem::of(name, &pipeline.program))
-                })
-            }
-            Self::Keys(tenant) => {
-                let entry = tenant_named(&serving, tenant)?;
-                page.answer(entry.key_versions.range(page.range()), |name, version| {
-                    Some(KeyDescription { name, version: *version })
-                })
-            }
-        }
+        })
     }
 }

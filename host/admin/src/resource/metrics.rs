@@ -1,14 +1,13 @@
 //! `GET /metrics`, and the same at `GET /admin/v1/metrics`: all metrics as Prometheus reads them.
 
-use async_trait::async_trait;
 use gristmill_core::ErrorCode;
 use gristmill_metrics::CONTENT_TYPE;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::Resource;
 use super::query::none;
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource};
+use crate::answer::AdminAnswer;
 use crate::operation::{Operation, text};
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -24,7 +23,6 @@ impl Metrics {
     }
 }
 
-#[async_trait]
 impl Resource for Metrics {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -34,10 +32,17 @@ impl Resource for Metrics {
         Permission::SeeServer
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let text = state.scrapes.text().await;
-        let failed = || Problem::new(ErrorCode::Internal, "the metrics cannot be collected");
-        Ok(AdminAnswer::text(text.ok_or_else(failed)?, CONTENT_TYPE))
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let text = state.scrapes.text().await;
+            let failed = || Problem::new(ErrorCode::Internal, "the metrics cannot be collected");
+            Ok(AdminAnswer::text(text.ok_or_else(failed)?, CONTENT_TYPE))
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/models/{model}`.
 
-use async_trait::async_trait;
 use gristmill_control::{NewModel, PublishedModel};
 use gristmill_core::Digest;
 use gristmill_state::{Change, DigestText, ModelDescription, Subject};
@@ -12,7 +11,7 @@ use utoipa::ToSchema;
 use super::document::FileLength;
 use super::query::{CASCADE, FORCE, SKIP_SAMPLES, count_in, is_set, parameters};
 use super::status::ServedDocument;
-use super::{Resource, document, is_read, model_name};
+use super::{Answering, Resource, document, is_read, model_name};
 use crate::answer::{AdminAnswer, Noted, Outcome, Released};
 use crate::operation::{Flag, Operation};
 use crate::permission::Permission;
@@ -51,7 +50,6 @@ impl Model {
     }
 }
 
-#[async_trait]
 impl Resource for Model {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -64,30 +62,38 @@ impl Resource for Model {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        let model = model_name(&self.0);
-        if *method == Method::DELETE {
-            return document::delete(state, Change::DeleteModel { model: model? }, received).await;
-        }
-        if *method != Method::PUT {
-            return document::get_file(state, &Subject::Model(model?), &received).await;
-        }
-        let (query, mut options) = (received.query, received.options.clone());
-        let subject = model.as_ref().ok().cloned().map(Subject::Model);
-        let file = received.upload(state, subject).await?;
-        let model = model?;
-        let Flag(force, _) = FORCE;
-        let Flag(skips, _) = SKIP_SAMPLES;
-        let [version, force, skips] = parameters(["version", force, skips], query)?;
-        let version =
-            version.map(|version| count_in("version", version, usize::MAX)).transpose()?;
-        options.skips_samples = is_set(SKIP_SAMPLES, skips)?;
-        let new = NewModel {
-            version: version.map(|version| version as u64),
-            config: None,
-            force: is_set(FORCE, force)?,
-        };
-        put(state.control.put_model(&model, file, new, options).await?)
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let model = model_name(&self.0);
+            if *method == Method::DELETE {
+                return document::delete(state, Change::DeleteModel { model: model? }, received)
+                    .await;
+            }
+            if *method != Method::PUT {
+                return document::get_file(state, &Subject::Model(model?), &received).await;
+            }
+            let (query, mut options) = (received.query, received.options.clone());
+            let subject = model.as_ref().ok().cloned().map(Subject::Model);
+            let file = received.upload(state, subject).await?;
+            let model = model?;
+            let Flag(force, _) = FORCE;
+            let Flag(skips, _) = SKIP_SAMPLES;
+            let [version, force, skips] = parameters(["version", force, skips], query)?;
+            let version =
+                version.map(|version| count_in("version", version, usize::MAX)).transpose()?;
+            options.skips_samples = is_set(SKIP_SAMPLES, skips)?;
+            let new = NewModel {
+                version: version.map(|version| version as u64),
+                config: None,
+                force: is_set(FORCE, force)?,
+            };
+            put(state.control.put_model(&model, file, new, options).await?)
+        })
     }
 }
 

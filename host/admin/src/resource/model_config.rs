@@ -1,14 +1,12 @@
 //! `GET` and `PUT /admin/v1/models/{model}/config`.
 
-use async_trait::async_trait;
 use gristmill_state::Subject;
 use gristmill_transport::Allowed;
 use http::Method;
 
 use super::model::{Put, put};
 use super::query::{SKIP_SAMPLES, flag};
-use super::{Resource, document, is_read, model_name};
-use crate::answer::Outcome;
+use super::{Answering, Resource, document, is_read, model_name};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -39,7 +37,6 @@ impl ModelConfig {
     }
 }
 
-#[async_trait]
 impl Resource for ModelConfig {
     fn allowed(&self) -> Allowed {
         Allowed::GetAndPut
@@ -52,16 +49,23 @@ impl Resource for ModelConfig {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        if *method != Method::PUT {
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            if *method != Method::PUT {
+                let model = model_name(&self.0)?;
+                return document::get(state, &Subject::ModelConfig(model), &received);
+            }
+            let (query, mut options) = (received.query, received.options.clone());
+            let document = received.document(&state.limits).await?;
             let model = model_name(&self.0)?;
-            return document::get(state, &Subject::ModelConfig(model), &received);
-        }
-        let (query, mut options) = (received.query, received.options.clone());
-        let document = received.document(&state.limits).await?;
-        let model = model_name(&self.0)?;
-        options.skips_samples = flag(SKIP_SAMPLES, query)?;
-        let config = gristmill_state::ModelConfig::read(document)?;
-        put(state.control.put_model_config(&model, config, options).await?)
+            options.skips_samples = flag(SKIP_SAMPLES, query)?;
+            let config = gristmill_state::ModelConfig::read(document)?;
+            put(state.control.put_model_config(&model, config, options).await?)
+        })
     }
 }

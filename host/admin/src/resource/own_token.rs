@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_state::{NameText, Role, rfc3339};
 use gristmill_transport::Allowed;
@@ -10,9 +9,9 @@ use http::Method;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Resource;
 use super::query::none;
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -44,7 +43,6 @@ impl OwnToken {
     }
 }
 
-#[async_trait]
 impl Resource for OwnToken {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -54,14 +52,21 @@ impl Resource for OwnToken {
         Permission::Own
     }
 
-    async fn answer(&self, _: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let caller = received.caller;
-        AdminAnswer::digested(&OwnDocument {
-            name: caller.name(),
-            role: caller.role,
-            tenants: (caller.role == Role::Deploy).then_some(&caller.tenants),
-            expires: caller.expires_at_ms.map(rfc3339),
+    fn answer<'a>(
+        &'a self,
+        _: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let caller = received.caller;
+            AdminAnswer::digested(&OwnDocument {
+                name: caller.name(),
+                role: caller.role,
+                tenants: (caller.role == Role::Deploy).then_some(&caller.tenants),
+                expires: caller.expires_at_ms.map(rfc3339),
+            })
         })
     }
 }

@@ -1,14 +1,13 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/pipelines/{pipeline}`.
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_state::{Change, PipelineSpec, Subject};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::query::{CASCADE, SKIP_SAMPLES, flag};
-use super::{Resource, document, is_read, name};
-use crate::answer::{AdminAnswer, Outcome, Released};
+use super::{Answering, Resource, document, is_read, name};
+use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -44,7 +43,6 @@ impl Pipeline {
     }
 }
 
-#[async_trait]
 impl Resource for Pipeline {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -57,20 +55,27 @@ impl Resource for Pipeline {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        if *method == Method::PUT {
-            let (query, mut options) = (received.query, received.options.clone());
-            let document = received.document(&state.limits).await?;
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            if *method == Method::PUT {
+                let (query, mut options) = (received.query, received.options.clone());
+                let document = received.document(&state.limits).await?;
+                let (tenant, pipeline) = self.names()?;
+                options.skips_samples = flag(SKIP_SAMPLES, query)?;
+                let put = state.control.put_pipeline(&tenant, &pipeline, document, options).await;
+                return AdminAnswer::released(put?, None);
+            }
             let (tenant, pipeline) = self.names()?;
-            options.skips_samples = flag(SKIP_SAMPLES, query)?;
-            let put = state.control.put_pipeline(&tenant, &pipeline, document, options).await;
-            return AdminAnswer::released(put?, None);
-        }
-        let (tenant, pipeline) = self.names()?;
-        if *method == Method::DELETE {
-            let change = Change::DeletePipeline { tenant, pipeline };
-            return document::delete(state, change, received).await;
-        }
-        document::get(state, &Subject::Pipeline { tenant, pipeline }, &received)
+            if *method == Method::DELETE {
+                let change = Change::DeletePipeline { tenant, pipeline };
+                return document::delete(state, change, received).await;
+            }
+            document::get(state, &Subject::Pipeline { tenant, pipeline }, &received)
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/plugins/{plugin}`.
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_state::{Change, PluginDescription, Subject};
 use gristmill_transport::{Allowed, Problem};
@@ -8,8 +7,8 @@ use http::Method;
 
 use super::document::FileLength;
 use super::query::{CASCADE, SKIP_SAMPLES, flag};
-use super::{Resource, document, is_read, name};
-use crate::answer::{AdminAnswer, Outcome, Released};
+use super::{Answering, Resource, document, is_read, name};
+use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -51,7 +50,6 @@ impl Plugin {
     }
 }
 
-#[async_trait]
 impl Resource for Plugin {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -64,21 +62,28 @@ impl Resource for Plugin {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        if *method == Method::PUT {
-            let (query, mut options) = (received.query, received.options.clone());
-            let file = received.upload(state, self.subject().ok()).await?;
-            let (tenant, plugin) = self.names()?;
-            options.skips_samples = flag(SKIP_SAMPLES, query)?;
-            let put = state.control.put_plugin(&tenant, &plugin, file, options).await;
-            let (digest, published) = put?;
-            return AdminAnswer::released(published, Some(digest));
-        }
-        if *method == Method::DELETE {
-            let (tenant, plugin) = self.names()?;
-            let change = Change::DeletePlugin { tenant, plugin };
-            return document::delete(state, change, received).await;
-        }
-        document::get_file(state, &self.subject()?, &received).await
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            if *method == Method::PUT {
+                let (query, mut options) = (received.query, received.options.clone());
+                let file = received.upload(state, self.subject().ok()).await?;
+                let (tenant, plugin) = self.names()?;
+                options.skips_samples = flag(SKIP_SAMPLES, query)?;
+                let put = state.control.put_plugin(&tenant, &plugin, file, options).await;
+                let (digest, published) = put?;
+                return AdminAnswer::released(published, Some(digest));
+            }
+            if *method == Method::DELETE {
+                let (tenant, plugin) = self.names()?;
+                let change = Change::DeletePlugin { tenant, plugin };
+                return document::delete(state, change, received).await;
+            }
+            document::get_file(state, &self.subject()?, &received).await
+        })
     }
 }

@@ -1,7 +1,6 @@
 //! `GET /admin/v1/tenants/{tenant}/plugins/{plugin}/logs`: the last lines of a plugin, the newest
 //! at the end. `?limit=` is the most lines of an answer.
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_sandbox::{KEPT_LINES_MAX, Line};
 use gristmill_state::{NameText, StateError};
@@ -12,8 +11,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::query::count;
-use super::{Resource, name};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource, name};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -92,7 +91,6 @@ impl PluginLogs {
     }
 }
 
-#[async_trait]
 impl Resource for PluginLogs {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -102,16 +100,23 @@ impl Resource for PluginLogs {
         Permission::SeeTenant(&self.tenant)
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let most = count("limit", received.query, KEPT_LINES_MAX)?;
-        let (tenant, plugin) = (name("tenant", &self.tenant)?, name("plugin", &self.plugin)?);
-        let serving = state.control.serving();
-        let entry = serving.snapshot.tenants.get(&tenant);
-        let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-        if !entry.plugins.contains_key(&plugin) {
-            return Err(StateError::not_found("plugin", &plugin).into());
-        }
-        let lines = entry.quota.lines.last(&plugin, most);
-        AdminAnswer::of(&LogsDocument { lines: lines.iter().map(LineDocument::of).collect() })
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let most = count("limit", received.query, KEPT_LINES_MAX)?;
+            let (tenant, plugin) = (name("tenant", &self.tenant)?, name("plugin", &self.plugin)?);
+            let serving = state.control.serving();
+            let entry = serving.snapshot.tenants.get(&tenant);
+            let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
+            if !entry.plugins.contains_key(&plugin) {
+                return Err(StateError::not_found("plugin", &plugin).into());
+            }
+            let lines = entry.quota.lines.last(&plugin, most);
+            AdminAnswer::of(&LogsDocument { lines: lines.iter().map(LineDocument::of).collect() })
+        })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use gristmill_control::Control;
 use gristmill_core::{Code, ErrorCode};
@@ -16,9 +15,9 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use tokio::task::spawn_blocking;
 
-use super::Resource;
 use super::query::{count_in, invalid, parameters};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -58,7 +57,6 @@ impl Profile {
     }
 }
 
-#[async_trait]
 impl Resource for Profile {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -68,37 +66,44 @@ impl Resource for Profile {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let [seconds, format] = parameters(["seconds", "format"], received.query)?;
-        let seconds =
-            seconds.map_or(Ok(SECONDS), |seconds| count_in("seconds", seconds, SECONDS_MAX))?;
-        let is_pprof = match format {
-            None | Some("svg") => false,
-            Some("pprof") => true,
-            Some(other) => {
-                return Err(invalid(format!("format is {other:?}: must be svg or pprof")));
-            }
-        };
-        let stops = Arc::new(AtomicBool::new(false));
-        let _stops = StopsWhenDropped(stops.clone());
-        let control = state.control.clone();
-        let recording = spawn_blocking(move || {
-            let time = Duration::from_secs(seconds as u64);
-            let profile = record(time, || stops.load(Relaxed), || code(&control))?;
-            Ok(match is_pprof {
-                true => Bytes::from(profile.pprof()),
-                false => Bytes::from(profile.flame_graph()),
-            })
-        });
-        let recorded = recording.await.map_err(|error| failed(&error.to_string()))?;
-        let answer = match recorded {
-            Ok(bytes) => AdminAnswer::text(bytes, if is_pprof { PPROF } else { SVG }),
-            Err(error @ ProfileError::Busy) => {
-                return Err(Problem::new(ErrorCode::Conflict, error.to_string()));
-            }
-            Err(ProfileError::System(error)) => return Err(failed(&error.to_string())),
-        };
-        Ok(answer.unkept())
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let [seconds, format] = parameters(["seconds", "format"], received.query)?;
+            let seconds =
+                seconds.map_or(Ok(SECONDS), |seconds| count_in("seconds", seconds, SECONDS_MAX))?;
+            let is_pprof = match format {
+                None | Some("svg") => false,
+                Some("pprof") => true,
+                Some(other) => {
+                    return Err(invalid(format!("format is {other:?}: must be svg or pprof")));
+                }
+            };
+            let stops = Arc::new(AtomicBool::new(false));
+            let _stops = StopsWhenDropped(stops.clone());
+            let control = state.control.clone();
+            let recording = spawn_blocking(move || {
+                let time = Duration::from_secs(seconds as u64);
+                let profile = record(time, || stops.load(Relaxed), || code(&control))?;
+                Ok(match is_pprof {
+                    true => Bytes::from(profile.pprof()),
+                    false => Bytes::from(profile.flame_graph()),
+                })
+            });
+            let recorded = recording.await.map_err(|error| failed(&error.to_string()))?;
+            let answer = match recorded {
+                Ok(bytes) => AdminAnswer::text(bytes, if is_pprof { PPROF } else { SVG }),
+                Err(error @ ProfileError::Busy) => {
+                    return Err(Problem::new(ErrorCode::Conflict, error.to_string()));
+                }
+                Err(ProfileError::System(error)) => return Err(failed(&error.to_string())),
+            };
+            Ok(answer.unkept())
+        })
     }
 }
 

@@ -1,15 +1,14 @@
 //! `GET /admin/v1/releases/{number}`: one release with its changes.
 
-use async_trait::async_trait;
 use gristmill_control::ReleaseHeading;
 use gristmill_transport::Allowed;
 use http::Method;
 use utoipa::openapi::schema::{AllOfBuilder, Array, ObjectBuilder};
 
-use super::Resource;
 use super::change_schema::ShownChange;
 use super::query::{invalid, none};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -36,7 +35,6 @@ impl Release {
     }
 }
 
-#[async_trait]
 impl Resource for Release {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -46,13 +44,20 @@ impl Resource for Release {
         Permission::See
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let number = self.0.parse().map_err(|_| {
-            invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
-        })?;
-        AdminAnswer::digested(
-            &state.control.past_release(number, &received.caller.token_scope()).await?,
-        )
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let number = self.0.parse().map_err(|_| {
+                invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
+            })?;
+            AdminAnswer::digested(
+                &state.control.past_release(number, &received.caller.token_scope()).await?,
+            )
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! `GET` and `POST /admin/v1/releases`: the releases of the past, and a release of many changes.
 
-use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gristmill_control::{NewRelease, Published, ReleaseSummary, ShownSample};
@@ -19,7 +18,7 @@ use super::change_schema::SentChange;
 use super::query::{
     CASCADE, DRY_RUN, FORCE, SHOW_ANSWERS, SKIP_SAMPLES, count_in, flags, invalid, parameters,
 };
-use super::{Resource, changes, is_read};
+use super::{Answering, Resource, changes, is_read};
 use crate::answer::{AdminAnswer, Noted, Outcome};
 use crate::change_options::check_message;
 use crate::operation::{Operation, integer};
@@ -157,7 +156,6 @@ impl Releases {
     }
 }
 
-#[async_trait]
 impl Resource for Releases {
     fn allowed(&self) -> Allowed {
         Allowed::GetAndPost
@@ -170,11 +168,18 @@ impl Resource for Releases {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        match *method {
-            Method::POST => post(state, received).await,
-            _ => list(state, &received).await,
-        }
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            match *method {
+                Method::POST => post(state, received).await,
+                _ => list(state, &received).await,
+            }
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use async_trait::async_trait;
 use gristmill_core::{Name, Underway};
 use gristmill_state::{ModelNameText, NameText};
 use gristmill_transport::Allowed;
@@ -10,9 +9,9 @@ use http::Method;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Resource;
 use super::query::count;
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -76,7 +75,6 @@ impl Requests {
     }
 }
 
-#[async_trait]
 impl Resource for Requests {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -86,19 +84,26 @@ impl Resource for Requests {
         Permission::See
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let limit = count("limit", received.query, LIMIT_MAX)?;
-        let token_scope = received.caller.token_scope();
-        let is_seen = |request: &Underway| {
-            let tenant = request.tenant.as_ref();
-            token_scope.is_server()
-                || tenant.is_some_and(|tenant| token_scope.has_tenant(tenant.as_str()))
-        };
-        let mut all = state.scrapes.observer().requests();
-        all.retain(is_seen);
-        let (total, now) = (all.len(), Instant::now());
-        all.truncate(limit);
-        let items = all.into_iter().map(|request| RequestDocument::of(request, now)).collect();
-        Ok(AdminAnswer::of(&RequestsDocument { total, items })?.unkept())
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let limit = count("limit", received.query, LIMIT_MAX)?;
+            let token_scope = received.caller.token_scope();
+            let is_seen = |request: &Underway| {
+                let tenant = request.tenant.as_ref();
+                token_scope.is_server()
+                    || tenant.is_some_and(|tenant| token_scope.has_tenant(tenant.as_str()))
+            };
+            let mut all = state.scrapes.observer().requests();
+            all.retain(is_seen);
+            let (total, now) = (all.len(), Instant::now());
+            all.truncate(limit);
+            let items = all.into_iter().map(|request| RequestDocument::of(request, now)).collect();
+            Ok(AdminAnswer::of(&RequestsDocument { total, items })?.unkept())
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! `POST /admin/v1/rollback`: back to the state after an earlier release, as a new release.
 
-use async_trait::async_trait;
 use gristmill_control::Rollback as Back;
 use gristmill_core::Name;
 use gristmill_state::{Document, ModelNameText, NameText, Scope, StateError};
@@ -9,10 +8,9 @@ use http::Method;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::Resource;
 use super::query::{DRY_RUN, FORCE, SKIP_SAMPLES, flags};
 use super::releases::{Made, made, no_conditions, read_message};
-use crate::answer::Outcome;
+use super::{Answering, Resource};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -80,7 +78,6 @@ impl Rollback {
     }
 }
 
-#[async_trait]
 impl Resource for Rollback {
     fn allowed(&self) -> Allowed {
         Allowed::Post
@@ -90,22 +87,29 @@ impl Resource for Rollback {
         Permission::ChangeNamed
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let (query, mut options) = (received.query, received.options.clone());
-        let keys = received.document(&state.limits).await?;
-        let [force, is_dry_run, skips_samples] = flags([FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
-        options.skips_samples = skips_samples;
-        no_conditions(&options)?;
-        let AskedRollback { to, tenant, model, expected_release, message } =
-            AskedRollback::read(keys)?;
-        options.note.message = message.or(options.note.message);
-        let scope = match (tenant, model) {
-            (Some(tenant), _) if options.token_scope.is_server() => Scope::Tenant(tenant),
-            (Some(tenant), _) => Scope::PartsOf(tenant),
-            (None, Some(model)) => Scope::Model(model),
-            (None, None) => Scope::Everything,
-        };
-        let back = Back { to, scope, expected_release, force, is_dry_run };
-        made(state.control.roll_back(back, options).await?, is_dry_run)
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let (query, mut options) = (received.query, received.options.clone());
+            let keys = received.document(&state.limits).await?;
+            let [force, is_dry_run, skips_samples] = flags([FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
+            options.skips_samples = skips_samples;
+            no_conditions(&options)?;
+            let AskedRollback { to, tenant, model, expected_release, message } =
+                AskedRollback::read(keys)?;
+            options.note.message = message.or(options.note.message);
+            let scope = match (tenant, model) {
+                (Some(tenant), _) if options.token_scope.is_server() => Scope::Tenant(tenant),
+                (Some(tenant), _) => Scope::PartsOf(tenant),
+                (None, Some(model)) => Scope::Model(model),
+                (None, None) => Scope::Everything,
+            };
+            let back = Back { to, scope, expected_release, force, is_dry_run };
+            made(state.control.roll_back(back, options).await?, is_dry_run)
+        })
     }
 }

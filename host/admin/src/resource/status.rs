@@ -10,7 +10,6 @@ mod tenant;
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_transport::Allowed;
 use http::Method;
@@ -21,9 +20,9 @@ pub(super) use self::model::ServedDocument;
 use self::model::{ConfigDocument, ModelDocument};
 use self::server::{JobDocument, LogDocument, ProcessDocument, RequestsSummary, ServerDocument};
 use self::tenant::TenantDocument;
-use super::Resource;
 use super::replicas::{self, ReplicasDocument};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -32,7 +31,6 @@ use crate::state::AdminState;
 
 pub(crate) struct Status;
 
-#[async_trait]
 impl Resource for Status {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -42,44 +40,55 @@ impl Resource for Status {
         Permission::See
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let replicas = match received.caller.token_scope().is_server() {
-            true => replicas::of(state).await,
-            false => None,
-        };
-        let serving = state.control.serving();
-        let (snapshot, desired) = (&serving.snapshot, &serving.desired);
-        let token_scope = received.caller.token_scope();
-        let is_seen = |name: &Name| token_scope.has_model(desired, name.as_str());
-        let models = snapshot.models.iter().filter(|(name, _)| is_seen(name));
-        let models = models.map(|(name, model)| {
-            let document = match token_scope.is_server() {
-                true => {
-                    let config = desired.models.get(name).map(|model| &model.config);
-                    ModelDocument::of(model, config)
-                }
-                false => ModelDocument::described(model, &token_scope),
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let replicas = match received.caller.token_scope().is_server() {
+                true => replicas::of(state).await,
+                false => None,
             };
-            (name, document)
-        });
-        let tenants =
-            snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
-        let jobs = state.control.jobs();
-        AdminAnswer::of(&StatusDocument {
-            version: env!("CARGO_PKG_VERSION"),
-            release: snapshot.release,
-            server: token_scope.is_server().then(|| ServerDocument {
-                process: ProcessDocument::of(&state.scrapes.observer().process()),
-                memory: state.scrapes.observer().memory().into(),
-                requests: RequestsSummary::of(&state.scrapes.observer().requests()),
-                backends: state.control.backends(),
-                log: LogDocument { dropped_lines: state.log.dropped() },
-                tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report().into())).collect(),
-                jobs: jobs.iter().map(JobDocument::of).collect(),
-                replicas,
-            }),
-            models: models.collect(),
-            tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
+            let serving = state.control.serving();
+            let (snapshot, desired) = (&serving.snapshot, &serving.desired);
+            let token_scope = received.caller.token_scope();
+            let is_seen = |name: &Name| token_scope.has_model(desired, name.as_str());
+            let models = snapshot.models.iter().filter(|(name, _)| is_seen(name));
+            let models = models.map(|(name, model)| {
+                let document = match token_scope.is_server() {
+                    true => {
+                        let config = desired.models.get(name).map(|model| &model.config);
+                        ModelDocument::of(model, config)
+                    }
+                    false => ModelDocument::described(model, &token_scope),
+                };
+                (name, document)
+            });
+            let tenants =
+                snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
+            let jobs = state.control.jobs();
+            AdminAnswer::of(&StatusDocument {
+                version: env!("CARGO_PKG_VERSION"),
+                release: snapshot.release,
+                server: token_scope.is_server().then(|| ServerDocument {
+                    process: ProcessDocument::of(&state.scrapes.observer().process()),
+                    memory: state.scrapes.observer().memory().into(),
+                    requests: RequestsSummary::of(&state.scrapes.observer().requests()),
+                    backends: state.control.backends(),
+                    log: LogDocument { dropped_lines: state.log.dropped() },
+                    tls: state
+                        .tls
+                        .iter()
+                        .map(|(plane, tls)| (*plane, tls.report().into()))
+                        .collect(),
+                    jobs: jobs.iter().map(JobDocument::of).collect(),
+                    replicas,
+                }),
+                models: models.collect(),
+                tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
+            })
         })
     }
 }

@@ -11,7 +11,6 @@ mod documents;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_sandbox::{
     Cleared, STORE_VALUE_BYTES_MAX, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues,
@@ -24,7 +23,7 @@ use self::documents::{
     ChangedValues, ClearedValues, FoundValue, NewValue, NewValues, bytes_of, fault_of_key,
 };
 use super::query::{invalid, none};
-use super::{Resource, is_read, name};
+use super::{Answering, Resource, is_read, name};
 use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
@@ -200,7 +199,6 @@ fn check(options: &ChangeOptions, query: Option<&str>) -> Result<(), Problem> {
     }
 }
 
-#[async_trait]
 impl Resource for Store {
     fn allowed(&self) -> Allowed {
         Allowed::PostAndDelete
@@ -210,22 +208,28 @@ impl Resource for Store {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        let checked = check(&received.options, received.query);
-        if *method == Method::DELETE {
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let checked = check(&received.options, received.query);
+            if *method == Method::DELETE {
+                checked?;
+                return self.clear(state).await;
+            }
+            let keys = received.document(&state.limits).await?;
             checked?;
-            return self.clear(state).await;
-        }
-        let keys = received.document(&state.limits).await?;
-        checked?;
-        let NewValues { values, ttl_ms } = NewValues::read(keys)?;
-        let values =
-            values.into_iter().map(|value| (value.key, bytes_of(value.text, value.base64)));
-        self.set(state, values.collect(), ttl_ms).await
+            let NewValues { values, ttl_ms } = NewValues::read(keys)?;
+            let values =
+                values.into_iter().map(|value| (value.key, bytes_of(value.text, value.base64)));
+            self.set(state, values.collect(), ttl_ms).await
+        })
     }
 }
 
-#[async_trait]
 impl Resource for StoreValue {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -235,26 +239,33 @@ impl Resource for StoreValue {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        let checked = check(&received.options, received.query);
-        if *method == Method::PUT {
-            let keys = received.document(&state.limits).await?;
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let checked = check(&received.options, received.query);
+            if *method == Method::PUT {
+                let keys = received.document(&state.limits).await?;
+                checked?;
+                let NewValue { text, base64, ttl_ms } = NewValue::read(keys)?;
+                self.check_key()?;
+                let values = vec![(self.key.clone(), bytes_of(text, base64))];
+                return self.store.set(state, values, ttl_ms).await;
+            }
             checked?;
-            let NewValue { text, base64, ttl_ms } = NewValue::read(keys)?;
+            let (stores, call) = self.store.call(state)?;
             self.check_key()?;
-            let values = vec![(self.key.clone(), bytes_of(text, base64))];
-            return self.store.set(state, values, ttl_ms).await;
-        }
-        checked?;
-        let (stores, call) = self.store.call(state)?;
-        self.check_key()?;
-        if is_read(method) {
-            return self.get(&*stores, call).await;
-        }
-        match stores.remove(call, &self.key).await.map_err(problem)? {
-            true => AdminAnswer::of(&ChangedValues { changed: 1 }),
-            false => Err(self.not_found()),
-        }
+            if is_read(method) {
+                return self.get(&*stores, call).await;
+            }
+            match stores.remove(call, &self.key).await.map_err(problem)? {
+                true => AdminAnswer::of(&ChangedValues { changed: 1 }),
+                false => Err(self.not_found()),
+            }
+        })
     }
 }
 

@@ -1,13 +1,12 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}`.
 
-use async_trait::async_trait;
 use gristmill_state::{Change, Subject, TenantDocument};
 use gristmill_transport::Allowed;
 use http::Method;
 
 use super::query::CASCADE;
-use super::{Resource, document, is_read, name, tenant_document};
-use crate::answer::{AdminAnswer, Outcome, Released};
+use super::{Answering, Resource, document, is_read, name, tenant_document};
+use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -36,7 +35,6 @@ impl Tenant {
     }
 }
 
-#[async_trait]
 impl Resource for Tenant {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -49,22 +47,29 @@ impl Resource for Tenant {
         }
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        let Self(tenant) = self;
-        if *method == Method::DELETE {
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let Self(tenant) = self;
+            if *method == Method::DELETE {
+                let tenant = name("tenant", tenant)?;
+                return document::delete(state, Change::DeleteTenant { tenant }, received).await;
+            }
+            if *method != Method::PUT {
+                let subject = Subject::Tenant(name("tenant", tenant)?);
+                return document::get(state, &subject, &received);
+            }
+            let options = received.options.clone();
+            let document = received.document(&state.limits).await?;
             let tenant = name("tenant", tenant)?;
-            return document::delete(state, Change::DeleteTenant { tenant }, received).await;
-        }
-        if *method != Method::PUT {
-            let subject = Subject::Tenant(name("tenant", tenant)?);
-            return document::get(state, &subject, &received);
-        }
-        let options = received.options.clone();
-        let document = received.document(&state.limits).await?;
-        let tenant = name("tenant", tenant)?;
-        let (document, faults) = tenant_document::read(document, state);
-        let put = state.control.put_tenant(&tenant, document, faults, options).await;
-        let published = put?;
-        AdminAnswer::released(published, None)
+            let (document, faults) = tenant_document::read(document, state);
+            let put = state.control.put_tenant(&tenant, document, faults, options).await;
+            let published = put?;
+            AdminAnswer::released(published, None)
+        })
     }
 }

@@ -1,7 +1,6 @@
 //! `GET /admin/v1/tenants/{tenant}/logs`: the last lines of all plugins of a tenant, in the order
 //! in which they came. `?after=` follows them.
 
-use async_trait::async_trait;
 use gristmill_core::Name;
 use gristmill_sandbox::KEPT_LINES_MAX;
 use gristmill_state::StateError;
@@ -12,8 +11,8 @@ use utoipa::ToSchema;
 
 use super::plugin_logs::LineDocument;
 use super::query::{count_in, invalid, parameters};
-use super::{Resource, name};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource, name};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -55,7 +54,6 @@ impl TenantLogs {
     }
 }
 
-#[async_trait]
 impl Resource for TenantLogs {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -65,23 +63,30 @@ impl Resource for TenantLogs {
         Permission::SeeTenant(&self.0)
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let [after, limit, plugin] = parameters(["after", "limit", "plugin"], received.query)?;
-        let number = |text: &str| {
-            // The largest number that all clients have.
-            let number = text.parse().ok().filter(|number: &u64| *number <= i64::MAX as u64);
-            let must = "must be a whole number, the value of next in an answer";
-            number.ok_or_else(|| invalid(format!("after is {text:?}: {must}")))
-        };
-        let after = after.map(number).transpose()?;
-        let limit = limit.map_or(Ok(LIMIT_MAX), |limit| count_in("limit", limit, LIMIT_MAX))?;
-        let plugin: Option<Name> = plugin.map(|plugin| name("plugin", plugin)).transpose()?;
-        let tenant = name("tenant", &self.0)?;
-        let serving = state.control.serving();
-        let entry = serving.snapshot.tenants.get(&tenant);
-        let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
-        let (lines, next) = entry.quota.lines.after(after, plugin.as_ref(), limit);
-        let lines = lines.iter().map(|line| LineDocument::of(line)).collect();
-        Ok(AdminAnswer::of(&LogsDocument { lines, next })?.unkept())
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let [after, limit, plugin] = parameters(["after", "limit", "plugin"], received.query)?;
+            let number = |text: &str| {
+                // The largest number that all clients have.
+                let number = text.parse().ok().filter(|number: &u64| *number <= i64::MAX as u64);
+                let must = "must be a whole number, the value of next in an answer";
+                number.ok_or_else(|| invalid(format!("after is {text:?}: {must}")))
+            };
+            let after = after.map(number).transpose()?;
+            let limit = limit.map_or(Ok(LIMIT_MAX), |limit| count_in("limit", limit, LIMIT_MAX))?;
+            let plugin: Option<Name> = plugin.map(|plugin| name("plugin", plugin)).transpose()?;
+            let tenant = name("tenant", &self.0)?;
+            let serving = state.control.serving();
+            let entry = serving.snapshot.tenants.get(&tenant);
+            let entry = entry.ok_or_else(|| StateError::not_found("tenant", &tenant))?;
+            let (lines, next) = entry.quota.lines.after(after, plugin.as_ref(), limit);
+            let lines = lines.iter().map(|line| LineDocument::of(line)).collect();
+            Ok(AdminAnswer::of(&LogsDocument { lines, next })?.unkept())
+        })
     }
 }

@@ -6,7 +6,6 @@
 
 use std::time::SystemTime;
 
-use async_trait::async_trait;
 use gristmill_control::Published;
 use gristmill_state::{AskedChange, Change, StateError, Subject, TokenDocument};
 use gristmill_transport::Allowed;
@@ -15,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{CASCADE, none};
-use super::{Resource, document, name};
+use super::{Answering, Resource, document, name};
 use crate::answer::{AdminAnswer, Noted, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
@@ -67,7 +66,6 @@ impl Token {
     }
 }
 
-#[async_trait]
 impl Resource for Token {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
@@ -77,37 +75,43 @@ impl Resource for Token {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &AdminState, method: &Method, received: Received<'_>) -> Outcome {
-        if *method == Method::PUT {
-            let (query, options) = (received.query, received.options.clone());
-            let keys = received.document(&state.limits).await?;
-            none(query)?;
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        method: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            if *method == Method::PUT {
+                let (query, options) = (received.query, received.options.clone());
+                let keys = received.document(&state.limits).await?;
+                none(query)?;
+                let token = name("token", &self.0)?;
+                let current_end = state
+                    .control
+                    .serving()
+                    .token(&token)
+                    .ok()
+                    .and_then(|token| token.spec.expires_at_ms);
+                let document = TokenDocument::read(keys, SystemTime::now(), current_end);
+                let document = document.map_err(StateError::Invalid)?;
+                let (secret, hash) = state.tokens.new_secret()?;
+                let (published, is_new) =
+                    state.control.put_token(&token, document, hash, options).await?;
+                return put(published, is_new.then_some(secret));
+            }
             let token = name("token", &self.0)?;
-            let current_end = state
-                .control
-                .serving()
-                .token(&token)
-                .ok()
-                .and_then(|token| token.spec.expires_at_ms);
-            let document = TokenDocument::read(keys, SystemTime::now(), current_end);
-            let document = document.map_err(StateError::Invalid)?;
-            let (secret, hash) = state.tokens.new_secret()?;
-            let (published, is_new) =
-                state.control.put_token(&token, document, hash, options).await?;
-            return put(published, is_new.then_some(secret));
-        }
-        let token = name("token", &self.0)?;
-        if *method == Method::DELETE {
-            let change = Change::DeleteToken { token: token.clone() };
-            let deleted = document::delete(state, change, received).await?;
-            state.control.blobs().forget_token(&token);
-            return Ok(deleted);
-        }
-        document::get(state, &Subject::Token(token), &received)
+            if *method == Method::DELETE {
+                let change = Change::DeleteToken { token: token.clone() };
+                let deleted = document::delete(state, change, received).await?;
+                state.control.blobs().forget_token(&token);
+                return Ok(deleted);
+            }
+            document::get(state, &Subject::Token(token), &received)
+        })
     }
 }
 
-#[async_trait]
 impl Resource for Rotation {
     fn allowed(&self) -> Allowed {
         Allowed::Post
@@ -117,12 +121,19 @@ impl Resource for Rotation {
         Permission::Administer
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let token = name("token", &self.0)?;
-        let (secret, hash) = state.tokens.new_secret()?;
-        let rotate = AskedChange::RotateToken { token, hash };
-        put(state.control.change(rotate, received.options).await?, Some(secret))
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            none(received.query)?;
+            let token = name("token", &self.0)?;
+            let (secret, hash) = state.tokens.new_secret()?;
+            let rotate = AskedChange::RotateToken { token, hash };
+            put(state.control.change(rotate, received.options).await?, Some(secret))
+        })
     }
 }
 

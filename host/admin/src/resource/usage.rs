@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use async_trait::async_trait;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_metrics::usage::{Filter, Hour, Key, Row, Rows, UsageError, Use};
 use gristmill_state::{ModelNameText, NameText};
@@ -14,8 +13,8 @@ use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::query::{count_in, invalid, parameters};
-use super::{Resource, name};
-use crate::answer::{AdminAnswer, Outcome};
+use super::{Answering, Resource, name};
+use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -187,7 +186,6 @@ impl Usage {
     }
 }
 
-#[async_trait]
 impl Resource for Usage {
     fn allowed(&self) -> Allowed {
         Allowed::Get
@@ -197,37 +195,44 @@ impl Resource for Usage {
         Permission::See
     }
 
-    async fn answer(&self, state: &AdminState, _: &Method, received: Received<'_>) -> Outcome {
-        let usage_query = UsageQuery::read(received.query, Hour::of(SystemTime::now()))?;
-        let UsageQuery { from, to, by_hour, tenant, limit, after } = usage_query;
-        let (token_scope, desired) = (received.caller.token_scope(), state.control.desired());
-        // A tenant's own people see nothing of an earlier tenant of the same name.
-        let is_own = move |key: &Key| {
-            let now = desired.tenants.get(&key.tenant);
-            token_scope.is_server()
-                || now.is_some_and(|now| now.since == key.since)
-                    && token_scope.has_tenant(key.tenant.as_str())
-        };
-        let is_seen = move |key: &Key| {
-            tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant) && is_own(key)
-        };
-        let store = state.control.usage().clone();
-        let filter = Filter { from, to, by_hour, limit, after };
-        // Held until the work has ended, also if the caller leaves.
-        let turn = state.usage_turns.clone().acquire_owned().await;
-        let reading = spawn_blocking(move || {
-            let _turn = turn;
-            let Rows { rows, next } = store.rows(&filter, is_seen)?;
-            let items = rows.into_iter().map(UsageRow::of).collect();
-            let (from, to) = (from.to_string(), to.to_string());
-            Ok::<_, UsageError>(AdminAnswer::of(&UsageDocument { from, to, items, next }))
-        });
-        let failed = |error: String| {
-            tracing::error!(error, "usage cannot be read");
-            Problem::new(ErrorCode::Internal, "usage cannot be read: the log says why")
-        };
-        let read = reading.await.map_err(|error| failed(error.to_string()))?;
-        let answer = read.map_err(|error| failed(error.to_string()))??;
-        Ok(answer.unkept())
+    fn answer<'a>(
+        &'a self,
+        state: &'a AdminState,
+        _: &'a Method,
+        received: Received<'a>,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let usage_query = UsageQuery::read(received.query, Hour::of(SystemTime::now()))?;
+            let UsageQuery { from, to, by_hour, tenant, limit, after } = usage_query;
+            let (token_scope, desired) = (received.caller.token_scope(), state.control.desired());
+            // A tenant's own people see nothing of an earlier tenant of the same name.
+            let is_own = move |key: &Key| {
+                let now = desired.tenants.get(&key.tenant);
+                token_scope.is_server()
+                    || now.is_some_and(|now| now.since == key.since)
+                        && token_scope.has_tenant(key.tenant.as_str())
+            };
+            let is_seen = move |key: &Key| {
+                tenant.as_ref().is_none_or(|tenant| *tenant == key.tenant) && is_own(key)
+            };
+            let store = state.control.usage().clone();
+            let filter = Filter { from, to, by_hour, limit, after };
+            // Held until the work has ended, also if the caller leaves.
+            let turn = state.usage_turns.clone().acquire_owned().await;
+            let reading = spawn_blocking(move || {
+                let _turn = turn;
+                let Rows { rows, next } = store.rows(&filter, is_seen)?;
+                let items = rows.into_iter().map(UsageRow::of).collect();
+                let (from, to) = (from.to_string(), to.to_string());
+                Ok::<_, UsageError>(AdminAnswer::of(&UsageDocument { from, to, items, next }))
+            });
+            let failed = |error: String| {
+                tracing::error!(error, "usage cannot be read");
+                Problem::new(ErrorCode::Internal, "usage cannot be read: the log says why")
+            };
+            let read = reading.await.map_err(|error| failed(error.to_string()))?;
+            let answer = read.map_err(|error| failed(error.to_string()))??;
+            Ok(answer.unkept())
+        })
     }
 }
