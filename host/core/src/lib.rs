@@ -29,7 +29,6 @@ mod model;
 mod name;
 mod named;
 mod not_json;
-mod opaque;
 mod origin;
 mod padding;
 mod pool;
@@ -67,7 +66,6 @@ pub use model::{
 pub use name::{InvalidName, Name};
 pub use named::{Named, SinkNames};
 pub use not_json::{NotJson, json_token};
-pub use opaque::Opaque;
 pub use origin::{InvalidOrigin, OriginFault, Origins};
 pub use padding::{
     BUCKETS_MAX, CutOutput, CutSpec, Element, LENGTHS_MAX, Lengths, PadSpec, PadValue, PaddedInput,

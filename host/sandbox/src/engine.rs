@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use gristmill_core::{BufferPool, Opaque, OverBudget};
+use gristmill_core::{BufferPool, OverBudget};
 use gristmill_platform::Share;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -74,8 +74,8 @@ pub struct Instances {
 /// Runs the calls of all plugins.
 pub(crate) struct PluginEngine {
     config: SandboxConfig,
-    engine: Opaque<Engine>,
-    linker: Opaque<Linker<StoreData>>,
+    engine: Engine,
+    linker: Linker<StoreData>,
     pool: BufferPool,
     permits: Arc<Semaphore>,
     resting: Resting,
@@ -99,7 +99,6 @@ impl PluginEngine {
         let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
         let resting = Resting::new(config.concurrent_calls as usize);
         let (config, long_calls, idle) = (config.clone(), LongCalls::new()?, Mutex::default());
-        let (engine, linker) = (Opaque::new(engine), Opaque::new(linker));
         let plugin_engine =
             Self { config, engine, linker, pool, permits, resting, idle, long_calls, ticking };
         let plugin_engine = Arc::new(plugin_engine);

@@ -10,7 +10,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::Opaque;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -134,7 +133,7 @@ impl Drop for OneGuest {
 /// The idle guests of one plugin in one pipeline.
 pub(crate) struct IdleGuests {
     reuse: TenantReuse,
-    idle: Opaque<Mutex<VecDeque<Idle>>>,
+    idle: Mutex<VecDeque<Idle>>,
     account: Account,
     resting: Resting,
     long: Handle,
@@ -153,7 +152,7 @@ impl IdleGuests {
         resting: Resting,
         long: Handle,
     ) -> Self {
-        Self { reuse, idle: Opaque::new(Mutex::default()), account, resting, long }
+        Self { reuse, idle: Mutex::default(), account, resting, long }
     }
 
     /// The guest that served a call last.

@@ -5,7 +5,7 @@ mod load;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gristmill_core::{CallUsage, Code, Digest, Opaque};
+use gristmill_core::{CallUsage, Code, Digest};
 use tokio::runtime::Handle;
 use wasmtime::component::{ComponentExportIndex, InstancePre};
 
@@ -36,7 +36,7 @@ use crate::worlds::{
 /// A loaded plugin. Calls run side by side, in different instances.
 pub struct Plugin {
     engine: Arc<PluginEngine>,
-    instance: Opaque<InstancePre<StoreData>>,
+    instance: InstancePre<StoreData>,
     preprocess: Option<ComponentExportIndex>,
     postprocess: Option<ComponentExportIndex>,
     handle: Option<ComponentExportIndex>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, Digest, ErrorCode, Opaque};
+use gristmill_core::{BufferPool, Digest, ErrorCode};
 use gristmill_metrics::Durations;
 use gristmill_platform::child::JobStatus;
 
@@ -137,6 +137,7 @@ impl Sandbox {
         self: &Arc<Self>,
         runtime: &InstalledRuntime,
     ) -> Result<Arc<LinkedRuntime>, LoadError> {
+        let language = runtime.language;
         let load = async {
             let (path, digest) = (runtime.file.clone(), runtime.digest);
             let file = blocking(move || Ok(Bytes::from(read_runtime(&path, digest)?))).await?;
@@ -147,10 +148,8 @@ impl Sandbox {
             exported_code(self.engine.engine(), &code)
                 .and_then(|module| runtime::link(&mut linker, &module))
                 .map_err(LoadError::Compile)?;
-            let (language, linker) = (runtime.language, Opaque::new(linker));
             Ok(LinkedRuntime { language, linker, code, path })
         };
-        let language = runtime.language;
         let unusable = |error| LoadError::RuntimeUnusable { language, error: Box::new(error) };
         runtime.linked(load).await.map_err(unusable)
     }

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use gristmill_core::Opaque;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Linker};
 
@@ -58,7 +57,6 @@ impl Plugin {
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::SeveralContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
-        let instance = Opaque::new(instance);
         let mut plugin = Self {
             first_content,
             engine,

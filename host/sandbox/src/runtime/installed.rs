@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use gristmill_core::{Digest, Opaque};
+use gristmill_core::Digest;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use wasmtime::component::{Component, Linker};
@@ -46,7 +46,7 @@ pub(crate) struct InstalledRuntime {
 pub(crate) struct LinkedRuntime {
     pub(crate) language: Language,
     /// The host's functions and the runtime's code.
-    pub(crate) linker: Opaque<Linker<StoreData>>,
+    pub(crate) linker: Linker<StoreData>,
     /// The component that exports the code, for profiles.
     pub(crate) code: Component,
     /// The file with its compiled code.
