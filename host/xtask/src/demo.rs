@@ -33,7 +33,7 @@ pub(crate) fn command() -> Command {
             Arg::new("all")
                 .long("all")
                 .action(ArgAction::SetTrue)
-                .help("Also the samples around models of others, which are fetched: 30 MB"),
+                .help("Also the samples around models of others, which are fetched: 50 MB"),
         )
 }
 
@@ -131,6 +131,11 @@ fn print_lines_of_all(Server { url, .. }: &Server) {
     println!("  curl --data-binary @models/ocr/samples/turned.png {url}/v1/demo/infer/ocr");
     println!("  curl --data-binary @models/ocr/samples/turned.png -o drawn.png \\");
     println!("    '{url}/v1/demo/infer/ocr?format=png'");
+    println!();
+    println!("Ask what is on a photo, of a plugin in Rust and of one in Python:");
+    println!();
+    println!("  curl --data-binary @target/models/photo/coffee.png {url}/v1/demo/infer/photo");
+    println!("  curl -F image=@target/models/photo/chelsea.png {url}/v1/demo/infer/photo-python");
 }
 
 /// A sentence about the batches of the digits model that had rows of both tenants.

@@ -69,7 +69,8 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 10] = [
+const TEST_PLUGINS: [Plugin; 11] = [
+    Plugin { folder: "plugins/rust/photo", file: "photo.wasm" },
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
     Plugin { folder: "plugins/hostile", file: "hostile.wasm" },
@@ -83,9 +84,10 @@ const TEST_PLUGINS: [Plugin; 10] = [
 ];
 
 /// The samples in other languages, which tests and benches use.
-const LANGUAGE_PLUGINS: [Plugin; 7] = [
+const LANGUAGE_PLUGINS: [Plugin; 8] = [
     Plugin { folder: "plugins/python/digits", file: "digits-python.tar" },
     Plugin { folder: "plugins/python/number", file: "number-python.tar" },
+    Plugin { folder: "plugins/python/photo", file: "photo-python.tar" },
     Plugin { folder: "plugins/python/ranker", file: "ranker-python.tar" },
     Plugin { folder: "plugins/js/digits", file: "digits-js.tar" },
     Plugin { folder: "plugins/js/ranker", file: "ranker-js.tar" },

@@ -169,28 +169,31 @@ impl RequestBuilder {
         self
     }
 
-    /// With a further part of a form.
-    pub fn part(mut self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
+    /// With a further part of a form, and the content type `multipart/form-data`.
+    pub fn part(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
         let (filename, content_type) = (None, None);
-        self.0.parts.push(Part { name: name.into(), filename, content_type, body: blob(bytes) });
-        self
+        self.with_part(Part { name: name.into(), filename, content_type, body: blob(bytes) })
     }
 
-    /// With a further part of a form, which is a file.
+    /// With a further part of a form, which is a file, and the content type `multipart/form-data`.
     pub fn file(
-        mut self,
+        self,
         name: &str,
         filename: &str,
         content_type: &str,
         bytes: impl AsRef<[u8]>,
     ) -> Self {
-        self.0.parts.push(Part {
+        self.with_part(Part {
             name: name.into(),
             filename: Some(filename.into()),
             content_type: Some(content_type.into()),
             body: blob(bytes),
-        });
-        self
+        })
+    }
+
+    fn with_part(mut self, part: Part) -> Self {
+        self.0.parts.push(part);
+        self.content_type("multipart/form-data")
     }
 
     /// The request.

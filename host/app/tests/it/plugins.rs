@@ -22,6 +22,7 @@ mod lines;
 mod long_calls;
 mod neighbours;
 mod ocr;
+mod photo;
 mod photos;
 mod pictures;
 mod sources;

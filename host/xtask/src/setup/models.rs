@@ -2,21 +2,21 @@
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::shell::{program, root, run, step, target};
 
 /// The folders in `models/` whose `fetch.py` fetches models, by the digests in
 /// `requirements.txt`, into a folder of the same name in `target/models`.
-const FETCHED: [&str; 1] = ["ocr"];
+const FETCHED: [&str; 2] = ["ocr", "photo"];
 
-/// Fetch the models that are missing, or whose packages have changed.
+/// Fetch the models that are missing, or whose packages or scripts have changed.
 pub(crate) fn fetch_models() -> Result<()> {
     for name in FETCHED {
-        let wanted = fs::read_to_string(root().join(format!("models/{name}/requirements.txt")))?;
+        let wanted = sources(name)?;
         let folder = target().join("models").join(name);
-        let stamp = folder.join("requirements.fetched");
-        if fs::read_to_string(&stamp).is_ok_and(|fetched| fetched == wanted) {
+        let stamp = folder.join("sources");
+        if fs::read(&stamp).is_ok_and(|fetched| fetched == wanted) {
             continue;
         }
         step(&format!("fetching the models of the sample {name}"));
@@ -24,4 +24,19 @@ pub(crate) fn fetch_models() -> Result<()> {
         fs::write(stamp, wanted)?;
     }
     Ok(())
+}
+
+/// The files that can change what is fetched, one after the other: those of the model's folder, and
+/// the module that the scripts share.
+fn sources(name: &str) -> Result<Vec<u8>> {
+    let models = root().join("models");
+    let folder = models.join(name);
+    let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    // Folders have pictures, or what Python compiled.
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    paths.push(models.join("packages.py"));
+    let contents = paths.iter().map(fs::read).collect::<std::io::Result<Vec<_>>>()?;
+    Ok(contents.concat())
 }

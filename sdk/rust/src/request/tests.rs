@@ -56,6 +56,7 @@ fn a_form_has_its_parts() {
         .part("note", "hello")
         .file("photo", "a.png", "image/png", [1, 2])
         .build();
+    assert_eq!(request.content_type().as_deref(), Some("multipart/form-data"));
     let parts = request.parts();
     assert_eq!(parts[0].name, "note");
     assert_eq!((parts[0].body.bytes(), parts[0].filename.as_deref()), (b"hello".to_vec(), None));
