@@ -33,7 +33,7 @@ pub(crate) fn command() -> Command {
             Arg::new("all")
                 .long("all")
                 .action(ArgAction::SetTrue)
-                .help("Also the samples around models of others, which are fetched: 50 MB"),
+                .help("Also the samples around models of others, which are fetched: 70 MB"),
         )
 }
 
@@ -136,6 +136,10 @@ fn print_lines_of_all(Server { url, .. }: &Server) {
     println!();
     println!("  curl --data-binary @target/models/photo/coffee.png {url}/v1/demo/infer/photo");
     println!("  curl -F image=@target/models/photo/chelsea.png {url}/v1/demo/infer/photo-python");
+    println!();
+    println!("Embed texts, also with OpenAI's client and the base URL {url}/v1/demo/infer:");
+    println!();
+    println!("  curl -d '{{\"texts\": [\"a cat\", \"a dog\"]}}' {url}/v1/demo/infer/embeddings");
 }
 
 /// A sentence about the batches of the digits model that had rows of both tenants.

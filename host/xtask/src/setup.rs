@@ -69,7 +69,7 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 11] = [
+const TEST_PLUGINS: [Plugin; 12] = [
     Plugin { folder: "plugins/rust/photo", file: "photo.wasm" },
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
@@ -77,6 +77,7 @@ const TEST_PLUGINS: [Plugin; 11] = [
     Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
     Plugin { folder: "plugins/hostile/handler", file: "hostile-handler.wasm" },
     Plugin { folder: "plugins/rust/digits-pages", file: "digits-pages.wasm" },
+    Plugin { folder: "plugins/rust/embed", file: "embed.wasm" },
     Plugin { folder: "plugins/rust/ocr", file: "ocr.wasm" },
     Plugin { folder: "plugins/bench", file: "bench-guest.wasm" },
     Plugin { folder: "plugins/bench/marked", file: "marked.wasm" },
@@ -84,8 +85,9 @@ const TEST_PLUGINS: [Plugin; 11] = [
 ];
 
 /// The samples in other languages, which tests and benches use.
-const LANGUAGE_PLUGINS: [Plugin; 8] = [
+const LANGUAGE_PLUGINS: [Plugin; 9] = [
     Plugin { folder: "plugins/python/digits", file: "digits-python.tar" },
+    Plugin { folder: "plugins/python/embed", file: "embed-python.tar" },
     Plugin { folder: "plugins/python/number", file: "number-python.tar" },
     Plugin { folder: "plugins/python/photo", file: "photo-python.tar" },
     Plugin { folder: "plugins/python/ranker", file: "ranker-python.tar" },

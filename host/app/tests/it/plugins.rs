@@ -10,6 +10,7 @@ mod compiling;
 mod contract;
 mod costly_pictures;
 mod costly_uploads;
+mod embed;
 mod embedded_stores;
 mod fuzz_inputs;
 mod handlers;
