@@ -138,9 +138,13 @@ fn leaked(name: String) -> &'static str {
 }
 
 impl Config {
-    /// The configuration, or everything that is wrong with it.
-    pub(crate) fn resolve(matches: &ArgMatches) -> Result<Self, Faults> {
-        let mut reader = reader(matches);
+    /// The configuration, or everything that is wrong with it. `defaults` stand in for those of
+    /// their settings.
+    pub(crate) fn resolve(
+        matches: &ArgMatches,
+        defaults: &'static [(&'static str, &'static str)],
+    ) -> Result<Self, Faults> {
+        let mut reader = Reader { defaults, ..reader(matches) };
         let config = Self::read(&mut reader);
         let mut faults = reader.faults;
         config.check(&mut faults);
@@ -221,7 +225,7 @@ pub(crate) fn data(matches: &ArgMatches) -> Result<Data, Faults> {
 fn reader(matches: &ArgMatches) -> Reader<'_> {
     let mut faults = Vec::new();
     let file = read_file(matches, &mut faults);
-    Reader { matches, file, faults }
+    Reader { matches, file, defaults: &[], faults }
 }
 
 /// The file's keys, each of them known.
@@ -263,7 +267,7 @@ mod tests {
         std::fs::write(&path, file).unwrap();
         let command = clap::Command::new("serve").args(args());
         let arguments = ["serve", "--config", path.to_str().unwrap()];
-        Config::resolve(&command.get_matches_from(arguments.iter().chain(flags)))
+        Config::resolve(&command.get_matches_from(arguments.iter().chain(flags)), &[])
     }
 
     #[test]

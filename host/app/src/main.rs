@@ -5,12 +5,14 @@
 mod child;
 mod config;
 mod data_dir;
+mod doctor;
 mod fsck;
 mod hash_key;
 mod process;
 mod reference;
 mod serve;
 mod token;
+mod up;
 
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -36,7 +38,9 @@ fn main() -> ! {
 
 fn run(matches: &ArgMatches) -> Result<Exit> {
     let ended = match matches.subcommand() {
+        Some(("up", matches)) => up::run(matches),
         Some(("serve", matches)) => serve::run(matches),
+        Some(("doctor", matches)) => doctor::run(matches),
         Some(("child", _)) => child::run(),
         Some(("fsck", matches)) => fsck::run(matches),
         Some(("reference", matches)) => reference::run(matches),
@@ -53,12 +57,14 @@ fn command() -> Command {
             "A multi-tenant inference host: tenants' sandboxed plugins around one shared batcher",
         )
         .after_help(
-            "Start with `gristmill serve`. Without configuration it keeps its data in \
-             ./gristmill-data, serves tenants on 127.0.0.1:8080, gRPC on 127.0.0.1:8082 and the \
-             admin API on 127.0.0.1:8081, and prints an admin token at its first start.\n\n\
+            "Start with `gristmill up`: it serves on this machine, keeps its data in \
+             ./gristmill-data, and tells the other commands where it is. `gristmill serve` is for a \
+             server of its own. `gristmill doctor` says what is wrong.\n\n\
              Examples:\n  \
-             gristmill serve --data-dir /var/lib/gristmill\n  \
-             gristmill plugin push path/to/plugin --tenant acme\n  \
+             gristmill up\n  \
+             gristmill tenant create acme --open\n  \
+             gristmill model push digits.onnx --name digits\n  \
+             gristmill plugin push path/to/plugin --tenant acme --pipeline main --model digits\n  \
              gristmill deploy\n\n\
              Errors go to standard error. Exit codes: 0 if the command did what it says, 1 if \
              something was refused or failed, 2 for a wrong command line; `diff` and `deploy \
@@ -66,9 +72,11 @@ fn command() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(up::command())
         .subcommand(serve::command())
         .subcommand(child::command())
         .subcommands(gristmill_cli::commands())
+        .subcommand(doctor::command())
         .subcommand(fsck::command())
         .subcommand(reference::command())
         .subcommand(token::command())

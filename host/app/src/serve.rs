@@ -49,7 +49,7 @@ use self::stop::{Signals, end, end_within};
 use self::tls::PlanesTls;
 use crate::config::{self, Config};
 use crate::process;
-use crate::token::root_token;
+use crate::token::{NewToken, root_token};
 use crate::{data_dir, hash_key};
 
 /// The fewest threads of the control plane: while one of them reads a large document, another one
@@ -87,13 +87,35 @@ pub(crate) fn command() -> Command {
     )
 }
 
+/// What a command that serves does in its own way.
+pub(crate) struct Style {
+    /// What is done with a root token that is made.
+    pub(crate) token: NewToken,
+    /// Says on standard output that the server serves, and where.
+    pub(crate) announce: fn(&Config, &Addresses) -> Result<()>,
+}
+
+/// What a server starts with.
+struct Start {
+    config: Arc<Config>,
+    style: Style,
+    tls: PlanesTls,
+    /// The limit on open files.
+    files: usize,
+    log: Log,
+}
+
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let config = Config::resolve(matches)?;
+    serve(Config::resolve(matches, &[])?, Style { token: NewToken::Shown, announce })
+}
+
+/// Serve until the process ends. Returns only if that fails.
+pub(crate) fn serve(config: Config, style: Style) -> Result<()> {
     let format = config.logging.log_format;
     let as_json = format == LogFormat::Json;
     let is_of_input = || is_decoding() || is_tokenizing();
     let log = gristmill_log::init(&config.logging.log.0, format, &OWN_LINES, is_of_input)?;
-    let Err(error) = start(config, &log);
+    let Err(error) = start(config, style, &log);
     // In JSON the error is logged here, because the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);
     if is_logged {
@@ -103,8 +125,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if is_logged { process::end(1) } else { Err(error) }
 }
 
-/// Serve until the process ends. Returns only if that fails.
-fn start(config: Config, log: &Log) -> Result<Infallible> {
+/// The same, with a log.
+fn start(config: Config, style: Style, log: &Log) -> Result<Infallible> {
     for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
         tracing::warn!(variable, "unknown variable; `gristmill serve --help` lists the known ones");
     }
@@ -119,7 +141,8 @@ fn start(config: Config, log: &Log) -> Result<Infallible> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let control = control_runtime()?;
     let files = files.try_into().unwrap_or(usize::MAX);
-    let serving = run_server(Arc::new(config), tls, files, log.clone(), control.handle().clone());
+    let start = Start { config: Arc::new(config), style, tls, files, log: log.clone() };
+    let serving = run_server(start, control.handle().clone());
     let ended = runtime.block_on(serving);
     // Work that still runs ends with the process.
     std::mem::forget((runtime, control));
@@ -140,13 +163,8 @@ fn control_runtime() -> std::io::Result<Runtime> {
 }
 
 /// Serve until a signal, drain, and end the process. The calling runtime serves the data plane.
-async fn run_server(
-    config: Arc<Config>,
-    tls: PlanesTls,
-    files: usize,
-    log: Log,
-    control_threads: Handle,
-) -> Result<Infallible> {
+async fn run_server(start: Start, control_threads: Handle) -> Result<Infallible> {
+    let Start { config, style, tls, files, log } = start;
     // The order matters: no token is made before the addresses and the directory can be used, and a
     // new token is shown before anything else can fail.
     let listeners = Listeners::bind(&config, tls.clone(), control_threads.clone()).await?;
@@ -154,7 +172,7 @@ async fn run_server(
     std::mem::forget(data_dir::lock(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
     let admin_token = config.access.admin_token.as_ref().map(|token| token.0.as_str());
-    let token = root_token(admin_token, &config.data.data_dir, as_json)?;
+    let token = root_token(admin_token, &config.data.data_dir, style.token, as_json)?;
     let hasher = hash_key::read(&config.data)?;
     let addresses = listeners.addresses()?;
     let Addresses { data, grpc, metrics, admin } = &addresses;
@@ -257,7 +275,7 @@ async fn run_server(
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
     let keeping = control_threads.spawn(usage::keep(usage_store.clone()));
     let freeing_memory = control_threads.spawn(idle_memory::free_unused(pool));
-    announce(config.logging.log_format, &addresses)?;
+    (style.announce)(&config, &addresses)?;
 
     signals.next().await;
     leaving.leave().await;
@@ -292,10 +310,10 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
 }
 
 /// Print the server's addresses on standard output, for the people and scripts that started it.
-fn announce(format: LogFormat, addresses: &Addresses) -> Result<()> {
+pub(crate) fn announce(config: &Config, addresses: &Addresses) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let version = env!("CARGO_PKG_VERSION");
-    let text = match format {
+    let text = match config.logging.log_format {
         LogFormat::Json => addresses.to_json(version),
         LogFormat::Text => addresses.to_text(version),
     };

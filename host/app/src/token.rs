@@ -1,13 +1,15 @@
 //! The root token, with which a server is started, and the commands for tokens. The root token is
-//! given, or it is made once; then only its digest is kept. The commands for tokens of a server
-//! that runs are those of `gristmill_cli`.
+//! given, or it is made once; then only its digest is kept, and the token itself only by `gristmill
+//! up`, for the other commands of the same user. The commands for tokens of a server that runs are
+//! those of `gristmill_cli`.
 //!
 //! Invariant: a root token is made only when the addresses are bound and the directory is locked,
-//! and it is shown before anything else can fail. It is kept as a hash, whole or not at all.
+//! and it is shown, or kept in a file, before anything else can fail. Its hash is kept whole or not
+//! at all.
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
@@ -19,6 +21,9 @@ use crate::{config, data_dir};
 
 /// The file with the token's digest, in the data directory.
 const FILE: &str = "admin-token.sha256";
+
+/// The file with the token itself, which only its owner may read, if `gristmill up` made it.
+const PLAIN_FILE: &str = "admin-token";
 
 /// The beginning of a root token that the server makes.
 const PREFIX: &str = "gma_";
@@ -65,6 +70,8 @@ fn reset(matches: &ArgMatches) -> Result<()> {
     }
     let token = make(&data_dir)?;
     print(&token, &data_dir, false)?;
+    // It has a token that is not valid any more.
+    let _ = fs::remove_file(plain_file(&data_dir));
     if let Some(process) = data_dir::held_by(&data_dir) {
         eprintln!("a server is running ({process}): it uses this token when it is started again");
     }
@@ -89,10 +96,25 @@ impl RootToken {
     }
 }
 
-/// The root token. If there is none yet, one is made and printed once.
+/// What is done with a root token that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewToken {
+    /// It is printed once.
+    Shown,
+    /// It is kept in [`plain_file`].
+    InFile,
+}
+
+/// The file in a data directory with the root token that `gristmill up` made.
+pub(crate) fn plain_file(data_dir: &Path) -> PathBuf {
+    data_dir.join(PLAIN_FILE)
+}
+
+/// The root token. If there is none yet, one is made.
 pub(crate) fn root_token(
     configured: Option<&str>,
     data_dir: &Path,
+    new: NewToken,
     as_json: bool,
 ) -> Result<RootToken> {
     if let Some(token) = configured {
@@ -103,19 +125,44 @@ pub(crate) fn root_token(
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let token = make(data_dir)?;
-            print(&token, data_dir, as_json)?;
+            match new {
+                NewToken::Shown => print(&token, data_dir, as_json)?,
+                NewToken::InFile => keep_plain(&token, data_dir)?,
+            }
             return Ok(RootToken::Kept(Digest::of(token.as_bytes())));
         }
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
-    text.trim().parse().ok().map(RootToken::Kept).with_context(|| {
+    let digest: Option<Digest> = text.trim().parse().ok();
+    let digest = digest.with_context(|| {
         let state = if text.trim().is_empty() { "empty" } else { "damaged" };
         let (path, data_dir) = (path.display(), data_dir.display());
         format!(
             "{path} is {state}, so no admin token is known: make a new one with `gristmill token \
              reset --data-dir {data_dir}`"
         )
-    })
+    })?;
+    if new == NewToken::InFile && !is_in_file(digest, data_dir) {
+        let data_dir = data_dir.display();
+        bail!(
+            "the root token of {data_dir} is kept only as a hash: give it in GRISTMILL_ADMIN_TOKEN; \
+             `gristmill token reset --data-dir {data_dir}` prints a new one"
+        );
+    }
+    Ok(RootToken::Kept(digest))
+}
+
+/// Whether the token of this digest is in [`plain_file`].
+fn is_in_file(digest: Digest, data_dir: &Path) -> bool {
+    let token = fs::read_to_string(plain_file(data_dir)).unwrap_or_default();
+    Digest::of(token.trim_end().as_bytes()) == digest
+}
+
+/// Keep the token. If that fails, the digest is removed, as in [`print`].
+fn keep_plain(token: &str, data_dir: &Path) -> Result<()> {
+    let kept = data_dir::keep_secret(data_dir, PLAIN_FILE, token);
+    let kept = kept.inspect_err(|_| drop(fs::remove_file(data_dir.join(FILE))));
+    kept.with_context(|| format!("cannot keep the admin token in {}", data_dir.display()))
 }
 
 /// Make a token, and replace the stored digest by its digest in one step.

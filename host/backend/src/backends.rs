@@ -101,6 +101,19 @@ impl Backends {
         format!("gristmill {}, onnxruntime {onnxruntime}", env!("CARGO_PKG_VERSION"))
     }
 
+    /// What ONNX Runtime says of its build, if its library was found.
+    pub fn onnxruntime_build(&self) -> Option<&'static str> {
+        self.onnxruntime.as_ref().map(Runtime::version)
+    }
+
+    /// The providers of this machine, best first.
+    pub fn providers(&self) -> Vec<ProviderKind> {
+        let onnxruntime = self.onnxruntime.as_ref();
+        let cuda = onnxruntime.is_some_and(Runtime::has_cuda).then_some(ProviderKind::Cuda);
+        let cpu = onnxruntime.map(|_| ProviderKind::Cpu);
+        cuda.into_iter().chain(cpu).chain([ProviderKind::Tract]).collect()
+    }
+
     /// The backends that can serve, best first.
     pub fn available(&self) -> Vec<&'static str> {
         let onnxruntime = self.onnxruntime.is_some().then_some(ONNXRUNTIME);

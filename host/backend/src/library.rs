@@ -14,7 +14,7 @@ pub struct LibrarySearch {
 impl LibrarySearch {
     /// The library to use: the configured one, else that in `ORT_DYLIB_PATH`, else one in the data
     /// directory.
-    pub(crate) fn find(&self) -> Option<PathBuf> {
+    pub fn find(&self) -> Option<PathBuf> {
         if let Some(path) = &self.configured {
             return Some(path.clone());
         }

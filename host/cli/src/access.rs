@@ -14,7 +14,7 @@ use crate::trust::CA_FILE;
 
 const DEFAULT_ADMIN: &str = "http://127.0.0.1:8081";
 const ADMIN_VARIABLE: &str = "GRISTMILL_ADMIN_URL";
-const TOKEN_VARIABLE: &str = "GRISTMILL_ADMIN_TOKEN";
+pub(crate) const TOKEN_VARIABLE: &str = "GRISTMILL_ADMIN_TOKEN";
 
 /// The flags `--admin`, `--token` and `--context`.
 pub(crate) fn arguments() -> [Arg; 3] {
@@ -45,6 +45,8 @@ pub(crate) struct Access {
     pub(crate) token_source: String,
     /// The certificates of the authorities that are trusted for it, if not those of the system.
     pub(crate) ca_file: Option<PathBuf>,
+    /// The context that says that commands ask before they change this server.
+    pub(crate) confirm: Option<Name>,
 }
 
 /// A value on the command line, or of a variable.
@@ -113,7 +115,11 @@ impl Choice {
         let goes_first = |file: &Given| file.is_flag || !is_named || ca_of_context.is_none();
         let ca_file = self.ca_file.as_ref().filter(|file| goes_first(file));
         let ca_file = ca_file.map(|file| PathBuf::from(&file.text)).or(ca_of_context);
-        Ok(Access { address, source, token, token_source, ca_file })
+        let confirm = context.filter(|context| {
+            context.server.confirm && context.address().is_ok_and(|other| other == address)
+        });
+        let confirm = confirm.map(|context| context.name);
+        Ok(Access { address, source, token, token_source, ca_file, confirm })
     }
 
     /// The token of the command or of the variable, and its source, if it came with this address.

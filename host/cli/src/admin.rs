@@ -1,20 +1,25 @@
 //! The calls of the admin API that the command line makes. Flags are checked before anything is
-//! built or sent, and each error says what to do.
+//! built or sent, and each error says what to do: `connection` has those about connections.
 
-use std::io::{self, ErrorKind, Read, Seek};
+mod connection;
+
+use std::io::{ErrorKind, Read, Seek};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use gristmill_client::http::StatusCode;
 use gristmill_client::{
-    AdminClient, AdminError, Blob, Client, ClientError, Tls, TlsRefusal, UploadError, block_on,
+    AdminClient, AdminError, Answer, Blob, Client, ClientError, Tls, UploadError, block_on,
 };
 use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
+use self::connection::{explain_refusal, is_closed, of_connection};
 use crate::access::{self, Access, Choice};
+use crate::ask::ask;
 use crate::contexts::Contexts;
 use crate::output::{self, escaped};
 use crate::trust;
@@ -27,11 +32,29 @@ pub(crate) struct Admin {
     client: AdminClient,
     /// Where the address is from.
     source: String,
+    /// The context that says that commands ask before they change this server.
+    confirm: Option<Name>,
 }
+
+/// The time for an answer that only says how a server does.
+const LOOK_TIME: Duration = Duration::from_secs(5);
+
+/// The flag of commands that ask.
+const YES: &str = "yes";
 
 /// The flags that say which server is meant, the token, and the files of TLS.
 pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
     access::arguments().into_iter().chain(trust::arguments())
+}
+
+/// The same for a command that changes the server.
+pub(crate) fn change_arguments() -> impl Iterator<Item = Arg> {
+    arguments().chain([yes()])
+}
+
+/// `--yes`.
+pub(crate) fn yes() -> Arg {
+    Arg::new(YES).long(YES).action(ArgAction::SetTrue).help("Do not ask")
 }
 
 /// Refuse flags of [`arguments`] on the command line of a command that asks no server now. Those
@@ -61,10 +84,16 @@ impl Admin {
         Self::new(access, tls)
     }
 
-    /// The same for a command that changes the server: it says which one.
+    /// The same for a command that changes the server: it says which one, and asks if the server's
+    /// context says so.
     pub(crate) fn to_change(matches: &ArgMatches) -> Result<Self> {
         let admin = Self::of(matches)?;
         admin.announce();
+        let is_answered = matches!(matches.try_get_one(YES), Ok(Some(true)));
+        if let Some(context) = admin.confirm.as_ref().filter(|_| !is_answered) {
+            let asked = ask(&format!("Change {context} ({})?", admin.client.client().address()));
+            asked.with_context(|| format!("context {context} was added with --confirm"))?;
+        }
         Ok(admin)
     }
 
@@ -73,7 +102,8 @@ impl Admin {
         let server = "the server that this command started";
         let address = address.parse()?;
         let (source, token_source) = (server.to_owned(), format!("the token of {server}"));
-        Self::new(Access { address, source, token, token_source, ca_file: None }, None)
+        let (ca_file, confirm) = (None, None);
+        Self::new(Access { address, source, token, token_source, ca_file, confirm }, None)
     }
 
     /// Say which server will be changed.
@@ -82,7 +112,7 @@ impl Admin {
     }
 
     fn new(access: Access, tls: Option<Tls>) -> Result<Self> {
-        let Access { address, source, token, token_source, .. } = access;
+        let Access { address, source, token, token_source, confirm, .. } = access;
         let client = Client::new(address).with_token(&token).map_err(|_| {
             anyhow!(
                 "{token_source} is empty or cannot be sent in a header: it must be ASCII, without line \
@@ -93,12 +123,19 @@ impl Admin {
             Some(tls) => client.with_tls(tls),
             None => client,
         };
-        Ok(Self { client: AdminClient::new(client), source })
+        Ok(Self { client: AdminClient::new(client), source, confirm })
     }
 
     /// `GET` a document.
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         self.answered(block_on(self.client.get(path)))
+    }
+
+    /// The answer to `GET`, of any status, with its headers.
+    pub(crate) fn look(&self, path: &str) -> Result<Answer> {
+        let client = self.client.client().clone().with_answer_timeout(LOOK_TIME);
+        let answer = block_on(client.get(&format!("/admin/v1/{path}")));
+        answer.map_err(|error| self.explain(error))
     }
 
     /// `GET` a file of this media type.
@@ -163,6 +200,14 @@ impl Admin {
     /// `POST` a document. Returns the answer's document.
     pub(crate) fn post(&self, path: &str, document: &Value) -> Result<Value> {
         self.answered(block_on(self.client.post_json(path, document)))
+    }
+
+    /// `POST` a document; none if there is no such thing.
+    pub(crate) fn post_if_there(&self, path: &str, document: &Value) -> Result<Option<Value>> {
+        match block_on(self.client.post_json(path, document)) {
+            Err(AdminError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+            answer => self.answered(answer).map(Some),
+        }
     }
 
     /// `POST` a document with `expected_release`; none if another release serves by now.
@@ -320,59 +365,6 @@ fn behind(answer: &Value) -> Option<String> {
     };
     let names: Vec<_> = behind.iter().map(text).collect();
     Some(format!("these replicas do not serve the release yet: {}", names.join(", ")))
-}
-
-/// Why a server and the command line do not agree on TLS, with a remedy.
-fn explain_refusal(address: &str, refusal: TlsRefusal) -> anyhow::Error {
-    match refusal {
-        TlsRefusal::UnknownAuthority => anyhow!(
-            "no authority that is trusted signed the certificate of {address}: name the authority's \
-             certificate, or that of the server if it signed itself, with --ca-file or \
-             GRISTMILL_CA_FILE"
-        ),
-        TlsRefusal::OtherName => anyhow!(
-            "the certificate of {address} is for another name: give the server's own name with \
-             --admin or GRISTMILL_ADMIN_URL"
-        ),
-        TlsRefusal::Expired => anyhow!(
-            "the certificate of {address} has expired or is not valid yet, by the clock of this \
-             machine: the server needs another certificate"
-        ),
-        TlsRefusal::NoTls => anyhow!(
-            "{address} does not speak TLS: if it is the admin plane, give --admin http://{address}"
-        ),
-        TlsRefusal::CertificateNeeded => anyhow!(
-            "{address} demands a client certificate: give yours with --client-certificate and \
-             --client-key"
-        ),
-        TlsRefusal::CertificateRefused => anyhow!(
-            "{address} does not accept the certificate of --client-certificate: an authority of the \
-             server's admin_client_ca must have signed it, and it must be valid now"
-        ),
-    }
-}
-
-/// The system's error, if the connection itself failed.
-fn of_connection<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(connection_error) = error.downcast_ref() {
-            return Some(connection_error);
-        }
-        cause = error.source();
-    }
-    None
-}
-
-/// Whether the other side closed the connection.
-fn is_closed(error: &io::Error) -> bool {
-    let closed = [
-        ErrorKind::ConnectionReset,
-        ErrorKind::BrokenPipe,
-        ErrorKind::UnexpectedEof,
-        ErrorKind::ConnectionAborted,
-    ];
-    closed.contains(&error.kind())
 }
 
 /// The value of a flag that is a model's name.

@@ -27,7 +27,7 @@ pub(crate) fn command() -> Command {
                 .after_help(
                     "Examples:\n  \
                      gristmill asset push prices.json --tenant acme --name prices\n  \
-                     gristmill put pipeline main --tenant acme 'assets={\"prices.json\": \"prices\"}'\n  \
+                     gristmill pipeline set main --tenant acme 'assets={\"prices.json\": \"prices\"}'\n  \
                      gristmill get assets --tenant acme\n\n\
                      A pipeline names assets, as the second command does, and its plugins open them by \
                      the names on the left. A version with which a pipeline would not answer its \
@@ -37,7 +37,7 @@ pub(crate) fn command() -> Command {
                 .arg(text("tenant", "The asset's tenant").required(true))
                 .arg(text("name", "The asset's name [default: the name of the file]"))
                 .args([release_flags::skip_samples(), release_flags::wait_all()])
-                .args(admin::arguments()),
+                .args(admin::change_arguments()),
         )
         .subcommand(
             Command::new("delete")
@@ -45,7 +45,7 @@ pub(crate) fn command() -> Command {
                 .arg(Arg::new("name").value_name("NAME").required(true).help("The asset's name"))
                 .arg(text("tenant", "The asset's tenant").required(true))
                 .arg(release_flags::wait_all())
-                .args(admin::arguments()),
+                .args(admin::change_arguments()),
         )
 }
 

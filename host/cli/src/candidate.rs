@@ -17,10 +17,10 @@ pub(crate) fn command() -> Command {
     );
     let promote = Command::new("promote")
         .about("Put the candidate in its pipeline's place, as a new release")
-        .args([release_flags::skip_samples(), release_flags::wait_all()]);
+        .args([release_flags::skip_samples(), release_flags::wait_all(), admin::yes()]);
     let abort = Command::new("abort")
         .about("Take the candidate away, as a new release")
-        .arg(release_flags::wait_all());
+        .args([release_flags::wait_all(), admin::yes()]);
     let command = Command::new("candidate")
         .about("Show, promote or abort the candidate of a pipeline")
         .after_help(

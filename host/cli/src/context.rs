@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use gristmill_client::Address;
 use gristmill_core::Name;
 use serde_json::{Value, json};
@@ -42,6 +42,12 @@ pub(crate) fn command() -> Command {
         .arg(
             flag("ca-file", "FILE")
                 .help("Certificates of the authorities that are trusted for it, if it has https"),
+        )
+        .arg(
+            Arg::new("confirm")
+                .long("confirm")
+                .action(ArgAction::SetTrue)
+                .help("Commands ask before they change it, as a server in production needs"),
         );
     let list = Command::new("list").about("List the servers").arg(output::argument());
     let show = Command::new("show")
@@ -53,6 +59,7 @@ pub(crate) fn command() -> Command {
         .after_help(
             "Examples:\n  \
              gristmill context add staging --admin-url 10.0.0.5:8081 --token-file ~/.staging-token\n  \
+             gristmill context add production --admin-url https://gristmill.example:8081 --confirm\n  \
              gristmill context use staging\n  \
              gristmill status --context production\n\n\
              A command takes the address from the first of these that has one:\n  \
@@ -67,6 +74,9 @@ pub(crate) fn command() -> Command {
              context without a token that --context or GRISTMILL_CONTEXT names, or to the default \
              address. --token is for the server of its command. --ca-file and GRISTMILL_CA_FILE \
              stand in for that of the context in the same order.\n\n\
+             A command that would change a server of a context with --confirm asks first. Without a \
+             terminal it needs --yes. It does not ask if another address or the variables lead it \
+             there.\n\n\
              Contexts are kept in the file that GRISTMILL_CONTEXTS names, otherwise in \
              gristmill/config.toml in $XDG_CONFIG_HOME or ~/.config. It has no token, only the \
              places of tokens.",
@@ -117,14 +127,26 @@ fn add(matches: &ArgMatches) -> Result<()> {
         (Some(_), _) => path("token-file")?.map(TokenPlace::File),
         (None, variable) => variable.cloned().map(TokenPlace::Variable),
     };
-    let context = KnownServer { admin_url, url: url("url")?, token, ca_file: path("ca-file")? };
+    let context = KnownServer {
+        admin_url,
+        url: url("url")?,
+        token,
+        ca_file: path("ca-file")?,
+        confirm: matches.get_flag("confirm"),
+    };
+    let asks = context.confirm;
     let mut contexts = Contexts::read()?;
-    let is_known = contexts.all.insert(name.clone(), context).is_some();
+    let before = contexts.all.insert(name.clone(), context);
     let is_current = *contexts.current.get_or_insert_with(|| name.clone()) == name;
     let path = contexts.write()?;
-    let done = if is_known { "changed" } else { "added" };
+    let done = if before.is_some() { "changed" } else { "added" };
     let current = if is_current { ", which is the current one" } else { "" };
-    println!("{done} context {name}{current}, in {}", path.display());
+    let asks = match (asks, before.is_some_and(|before| before.confirm)) {
+        (true, _) => "; commands ask before they change it",
+        (false, true) => "; commands do not ask any more (without --confirm)",
+        (false, false) => "",
+    };
+    println!("{done} context {name}{current}, in {}{asks}", path.display());
     Ok(())
 }
 
@@ -192,6 +214,9 @@ fn document(name: &Name, context: &KnownServer, current: Option<&Name>) -> Value
     }
     if let Some(path) = &context.ca_file {
         document["ca_file"] = path.to_string_lossy().into_owned().into();
+    }
+    if context.confirm {
+        document["confirm"] = true.into();
     }
     document
 }

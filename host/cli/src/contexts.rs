@@ -17,7 +17,9 @@ use toml::{Table, Value};
 /// The variable that names the file.
 const VARIABLE: &str = "GRISTMILL_CONTEXTS";
 
-const KEYS: [&str; 5] = ["admin_url", "url", "token_file", "token_env", "ca_file"];
+/// The keys of a context. All but the last one are text.
+const KEYS: [&str; 6] = ["admin_url", "url", "token_file", "token_env", "ca_file", CONFIRM];
+const CONFIRM: &str = "confirm";
 
 /// All contexts.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub(crate) struct KnownServer {
     pub(crate) token: Option<TokenPlace>,
     /// The certificates of the authorities that are trusted for it.
     pub(crate) ca_file: Option<PathBuf>,
+    /// Whether commands ask before they change it.
+    pub(crate) confirm: bool,
 }
 
 /// Where a context's token is.
@@ -169,7 +173,9 @@ impl KnownServer {
             if !KEYS.contains(&key.as_str()) {
                 let keys = KEYS.join(", ");
                 faults.push(format!("contexts.{name}: unknown key {key:?}; known are {keys}"));
-            } else if !value.is_str() {
+            } else if key == CONFIRM && !value.is_bool() {
+                faults.push(format!("contexts.{name}.{key} must be true or false"));
+            } else if key != CONFIRM && !value.is_str() {
                 faults.push(format!("contexts.{name}.{key} must be text"));
             }
         }
@@ -187,11 +193,12 @@ impl KnownServer {
             faults.push(format!("contexts.{name}.admin_url is missing"));
         }
         let ca_file = text("ca_file").map(PathBuf::from);
-        Some(Self { admin_url: admin_url?, url: text("url"), token, ca_file })
+        let confirm = table.get(CONFIRM).and_then(Value::as_bool).unwrap_or_default();
+        Some(Self { admin_url: admin_url?, url: text("url"), token, ca_file, confirm })
     }
 
     fn to_table(&self) -> Table {
-        let Self { admin_url, url, token, ca_file } = self;
+        let Self { admin_url, url, token, ca_file, confirm } = self;
         let mut table = Table::new();
         let mut add = |key: &str, value: &str| table.insert(key.to_owned(), value.into());
         add("admin_url", admin_url);
@@ -202,6 +209,9 @@ impl KnownServer {
             None => {}
         }
         ca_file.iter().for_each(|path| drop(add("ca_file", &path.to_string_lossy())));
+        if *confirm {
+            table.insert(CONFIRM.into(), true.into());
+        }
         table
     }
 }
@@ -227,6 +237,7 @@ mod tests {
             admin_url: "http://10.0.0.5:8081".into(),
             url: url.map(str::to_owned),
             ca_file: url.map(PathBuf::from),
+            confirm: url.is_some(),
             token,
         };
         let name = |name: &str| name.parse::<Name>().unwrap();
@@ -244,14 +255,15 @@ mod tests {
 
     #[test]
     fn all_faults_are_named_at_once_and_no_token() {
-        let text = "currant = 'a'\ncurrent = 1\n[contexts.a]\ntoken = 'secret'\nurl = 2\n\
+        let text = "currant = 'a'\ncurrent = 1\n[contexts.a]\ntoken = 'secret'\nurl = 2\nconfirm = 'yes'\n\
                     [contexts.B]\n[contexts.c]\nadmin_url = 'x'\ntoken_file = 'a'\ntoken_env = 'b'";
         let error = Contexts::of_text(text).unwrap_err().to_string();
         for named in [
             "unknown key \"currant\"",
             "current must be text",
-            "contexts.a: unknown key \"token\"; known are admin_url, url, token_file, token_env, ca_file",
+            "contexts.a: unknown key \"token\"; known are admin_url, url, token_file, token_env, ca_file, confirm",
             "contexts.a.url must be text",
+            "contexts.a.confirm must be true or false",
             "contexts.a.admin_url is missing",
             "contexts: \"B\" is not a valid name",
             "contexts.c has both token_file and token_env",

@@ -75,7 +75,7 @@ pub(crate) fn command() -> Command {
         ))
         .arg(flag("message").value_name("TEXT").help("Why; the new release keeps it"))
         .arg(flag("dry-run").action(ArgAction::SetTrue).help("Only show what would change"))
-        .arg(flag("yes").action(ArgAction::SetTrue).help("Do not ask"))
+        .arg(admin::yes())
 }
 
 pub(crate) fn diff_command() -> Command {

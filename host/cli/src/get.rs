@@ -84,22 +84,33 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let argument = |name: &str| matches.get_one::<String>(name);
     let kind = argument("kind").context("KIND is missing")?;
     let tenant = argument("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
-    let list = path(kind, tenant.as_ref())?;
     let output = Output::of(matches);
-    if let Some(name) = argument("name") {
-        let name = match kind.as_str() {
-            "models" => admin::model_name("NAME", name),
-            _ => admin::name("NAME", name),
-        }?;
-        let document = admin.get(&format!("{list}/{name}"));
-        let mut document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
-        if kind == "models" {
-            let status = admin.get("status").unwrap_or_default();
-            add_signatures(std::slice::from_mut(&mut document), &status);
-        }
-        output::print_document(&document, output);
-        return Ok(());
+    let Some(name) = argument("name") else {
+        return print_list(&admin, kind, tenant.as_ref(), output);
+    };
+    let list = path(kind, tenant.as_ref())?;
+    let name = match kind.as_str() {
+        "models" => admin::model_name("NAME", name),
+        _ => admin::name("NAME", name),
+    }?;
+    let document = admin.get(&format!("{list}/{name}"));
+    let mut document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
+    if kind == "models" {
+        let status = admin.get("status").unwrap_or_default();
+        add_signatures(std::slice::from_mut(&mut document), &status);
     }
+    output::print_document(&document, output);
+    Ok(())
+}
+
+/// Print the things of a kind.
+pub(crate) fn print_list(
+    admin: &Admin,
+    kind: &str,
+    tenant: Option<&Name>,
+    output: Output,
+) -> Result<()> {
+    let list = path(kind, tenant)?;
     let mut items = admin.items(&list).with_context(|| format!("cannot list the {kind}"))?;
     if kind == "models" {
         add_signatures(&mut items, &admin.get("status").unwrap_or_default());

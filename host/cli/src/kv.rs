@@ -54,9 +54,9 @@ pub(crate) fn command() -> Command {
                         .help("The value, as text"),
                 )
                 .arg(floats("VALUE is float32, with commas between, as `gather` reads them"))
-                .arg(ttl()),
+                .args([ttl(), admin::yes()]),
         )
-        .subcommand(of_key(Command::new("delete").about("Forget a key")))
+        .subcommand(of_key(Command::new("delete").about("Forget a key")).arg(admin::yes()))
         .subcommand(
             of_store(Command::new("clear").about("Forget all values of a tenant"))
                 .after_help(
@@ -65,7 +65,7 @@ pub(crate) fn command() -> Command {
                      give --yes. A store in Redis is cleared with redis-cli, and not at all where \
                      tenants share keys.",
                 )
-                .arg(flag("yes", "Do not ask")),
+                .arg(admin::yes()),
         )
         .subcommand(
             of_store(Command::new("load").about("Set the values of a file"))
@@ -94,7 +94,7 @@ pub(crate) fn command() -> Command {
                     flag(NO_HEADING, "The first line of FILE.csv is a row")
                         .conflicts_with(HEADING),
                 )
-                .arg(ttl()),
+                .args([ttl(), admin::yes()]),
         )
 }
 
@@ -221,7 +221,8 @@ fn delete(matches: &ArgMatches) -> Result<()> {
 /// Forget all values of a tenant, with one call after the other.
 fn clear(matches: &ArgMatches) -> Result<()> {
     let path = path(matches)?;
-    let admin = Admin::to_change(matches)?;
+    let admin = Admin::of(matches)?;
+    admin.announce();
     if !matches.get_flag("yes") {
         let (store, tenant) = (argument(matches, "store")?, argument(matches, "tenant")?);
         ask(&format!("Forget all values of the tenant {tenant} in the store {store}?"))?;

@@ -3,11 +3,13 @@
 //! runs one. The binary adds the commands that start a server or read its data directory.
 //!
 //! In reading order: `contexts` has the servers that the user named, `access` and `trust` find the
-//! address, the token and the files of TLS, `admin` makes the calls, `output` and `progress` show
-//! results. Each command has a file of its name. `plugin` has the tools for plugins, `deploy`
-//! brings a server to what a manifest says, `bench` measures a server and explains the result.
-//! [`request_run`] runs a request through a pipeline without a server, and `child` starts the
-//! processes that compile a plugin without one.
+//! address, the token and the files of TLS, `admin` makes the calls, `change` makes a release of
+//! what a command found, with `names` and `edit`; `output` and `progress` show results. Each
+//! command has a file of its name. `plugin` has the tools for plugins, `deploy` brings a server to
+//! what a manifest says, `bench` measures a server and explains the result. [`request_run`] runs a
+//! request through a pipeline without a server, and `child` starts the processes that compile a
+//! plugin without one. [`doctor`] and `local` have the client's part of `gristmill doctor` and
+//! `gristmill up`.
 //!
 //! Refuses to know the configuration and the data directory of a server.
 
@@ -20,6 +22,7 @@ mod ask;
 mod asset;
 mod bench;
 mod candidate;
+mod change;
 mod child;
 mod completions;
 mod content;
@@ -28,14 +31,21 @@ mod contexts;
 mod defaults;
 mod deploy;
 mod differences;
+pub mod doctor;
+mod edit;
 mod exit;
 mod file_upload;
 mod get;
+mod grant;
+mod key;
 mod kv;
+mod local;
 mod logs;
 mod model;
 mod model_file;
+mod names;
 pub mod output;
+mod pipeline;
 mod plugin;
 mod profile;
 mod progress;
@@ -47,6 +57,8 @@ mod requests;
 mod rollback;
 mod samples;
 mod status;
+mod tenant;
+mod tls;
 pub mod token;
 mod trust;
 mod usage;
@@ -56,15 +68,21 @@ use clap::{ArgMatches, Command};
 
 pub use self::child::runner_config;
 pub use self::exit::{Exit, FAILED};
+pub use self::local::{LOCAL, LocalServer};
 pub use self::progress::Progress;
 
 /// The commands, in the order of the help.
-pub fn commands() -> [Command; 20] {
+pub fn commands() -> [Command; 26] {
     [
         plugin::command(),
         deploy::command(),
         deploy::diff_command(),
         status::command(),
+        tenant::command(),
+        pipeline::command(),
+        key::command(),
+        grant::command(),
+        grant::revoke_command(),
         get::command(),
         put::command(),
         releases::command(),
@@ -80,6 +98,7 @@ pub fn commands() -> [Command; 20] {
         kv::command(),
         asset::command(),
         context::command(),
+        tls::command(),
         completions::command(),
     ]
 }
@@ -103,6 +122,11 @@ fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Resu
     match name {
         "plugin" => plugin::run(matches),
         "status" => status::run(matches),
+        "tenant" => tenant::run(matches),
+        "pipeline" => pipeline::run(matches),
+        "key" => key::run(matches),
+        "grant" => grant::run(matches),
+        "revoke" => grant::revoke(matches),
         "get" => get::run(matches),
         "put" => put::run(matches),
         "releases" => releases::run(matches),
@@ -118,6 +142,7 @@ fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Resu
         "kv" => kv::run(matches),
         "asset" => asset::run(matches),
         "context" => context::run(matches),
+        "tls" => tls::run(matches),
         "completions" => completions::run(matches, program()),
         _ => no_such_command(),
     }

@@ -2,9 +2,15 @@
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+const CASCADE: &str = "cascade";
 const FORCE: &str = "force";
 const SKIP_SAMPLES: &str = "skip-samples";
 const WAIT_ALL: &str = "wait-all";
+
+/// `--cascade`.
+pub(crate) fn cascade() -> Arg {
+    flag(CASCADE).help("Delete what belongs to it or uses it, too")
+}
 
 /// `--force`.
 pub(crate) fn force() -> Arg {
@@ -28,8 +34,12 @@ fn flag(name: &'static str) -> Arg {
 
 /// The parameters for the flags that are given, each with `&` behind it.
 pub(crate) fn query(matches: &ArgMatches) -> String {
-    let parameters =
-        [(FORCE, "force=true&"), (SKIP_SAMPLES, "skip_samples=true&"), (WAIT_ALL, "wait=all&")];
+    let parameters = [
+        (CASCADE, "cascade=true&"),
+        (FORCE, "force=true&"),
+        (SKIP_SAMPLES, "skip_samples=true&"),
+        (WAIT_ALL, "wait=all&"),
+    ];
     let is_given = |flag| matches!(matches.try_get_one(flag), Ok(Some(true)));
     parameters.iter().filter(|(flag, _)| is_given(flag)).map(|(_, parameter)| *parameter).collect()
 }

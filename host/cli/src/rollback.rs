@@ -40,7 +40,7 @@ pub(crate) fn command() -> Command {
         .arg(flag("message").value_name("TEXT").help("Why; the new release keeps it"))
         .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
         .arg(flag("dry-run").action(ArgAction::SetTrue).help("Only show what would change"))
-        .arg(flag("yes").action(ArgAction::SetTrue).help("Do not ask"))
+        .arg(admin::yes())
         .args(admin::arguments())
         .arg(output::argument())
 }

@@ -68,8 +68,10 @@ pub fn commands() -> [Command; 5] {
         .arg(name_argument());
     let delete =
         Command::new("delete").about("Delete a token: it is invalid at once").arg(name_argument());
-    [create, list, show, rotate, delete]
-        .map(|command| command.args(admin::arguments()).arg(output::argument()))
+    let [create, rotate, delete] =
+        [create, rotate, delete].map(|command| command.args(admin::change_arguments()));
+    let [list, show] = [list, show].map(|command| command.args(admin::arguments()));
+    [create, list, show, rotate, delete].map(|command| command.arg(output::argument()))
 }
 
 /// Run the one of [`commands`] that `matches`, of `gristmill token`, name.

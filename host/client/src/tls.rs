@@ -45,6 +45,11 @@ pub struct Tls(Arc<ClientConfig>);
 pub enum TlsRefusal {
     /// No trusted authority signed the server's certificate.
     UnknownAuthority,
+    /// The server's certificate is none for servers: it is for an authority, as `openssl req -x509`
+    /// makes it, and not trusted itself; or it has an old form, as `openssl x509 -req` makes it.
+    NotOfServer,
+    /// The server's certificate has no subjectAltName.
+    NoName,
     /// The server's certificate is for another name or address.
     OtherName,
     /// The server's certificate is not valid now.
@@ -118,12 +123,14 @@ impl TlsRefusal {
 
     fn of_library(error: &Error) -> Option<Self> {
         Some(match error {
-            // Also of an authority that signed itself and is not among those that are trusted.
             Error::InvalidCertificate(
-                CertificateError::UnknownIssuer
-                | CertificateError::BadSignature
-                | CertificateError::Other(_),
+                CertificateError::UnknownIssuer | CertificateError::BadSignature,
             ) => Self::UnknownAuthority,
+            Error::InvalidCertificate(CertificateError::Other(_)) => Self::NotOfServer,
+            Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+                presented,
+                ..
+            }) if presented.is_empty() => Self::NoName,
             Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             ) => Self::OtherName,

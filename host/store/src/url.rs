@@ -68,6 +68,12 @@ impl fmt::Display for StoreUrl {
 }
 
 impl StoreUrl {
+    /// The folder, if it is one of this machine.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let Self(url) = self;
+        (url.scheme() == "file").then(|| folder_of(url))
+    }
+
     /// The objects in its folder.
     ///
     /// # Errors
@@ -96,8 +102,12 @@ impl StoreUrl {
     }
 }
 
+fn folder_of(url: &Url) -> PathBuf {
+    url.to_file_path().unwrap_or_else(|()| PathBuf::from(url.path()))
+}
+
 fn open_folder(url: &Url) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    let folder = url.to_file_path().unwrap_or_else(|()| PathBuf::from(url.path()));
+    let folder = folder_of(url);
     std::fs::create_dir_all(&folder).map_err(StoreError::setup)?;
     let objects = LocalFileSystem::new_with_prefix(folder).map_err(StoreError::setup)?;
     Ok(Arc::new(objects.with_fsync(true)))

@@ -14,6 +14,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) matches: &'a ArgMatches,
     /// The file's keys.
     pub(crate) file: toml::Table,
+    /// Values in place of the usual defaults, by the keys of their settings.
+    pub(crate) defaults: &'static [(&'static str, &'static str)],
     /// The faults found so far.
     pub(crate) faults: Vec<Fault>,
 }
@@ -75,7 +77,11 @@ impl Reader<'_> {
                 Ok(Some(texts.join(",")))
             }
             Some(other) => Err(Fault::Kind { key, expected: T::KIND, actual: with_article(other) }),
-            None => Ok(setting.default.map(str::to_owned)),
+            None => {
+                let of_command = self.defaults.iter().find(|(other, _)| *other == key);
+                let default = of_command.map(|(_, value)| *value).or(setting.default);
+                Ok(default.map(str::to_owned))
+            }
         }
     }
 }

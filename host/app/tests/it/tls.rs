@@ -3,3 +3,4 @@
 mod clients;
 mod files;
 mod planes;
+mod self_signed;

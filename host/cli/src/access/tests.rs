@@ -19,7 +19,7 @@ fn of_variables(url: &str) -> Choice {
 fn contexts(token: &std::path::Path) -> Contexts {
     let server = |admin_url: &str, token| {
         let ca_file = Some(format!("{admin_url}.pem").into());
-        KnownServer { admin_url: admin_url.into(), url: None, token, ca_file }
+        KnownServer { admin_url: admin_url.into(), url: None, token, ca_file, confirm: false }
     };
     let name = |name: &str| name.parse::<Name>().unwrap();
     let token = Some(TokenPlace::File(token.to_owned()));
@@ -166,4 +166,22 @@ fn the_authorities_of_a_context_are_trusted_for_its_server_only() {
         let shown = format!("{choice:?}");
         assert_eq!(file(choice).as_deref(), expected, "{shown}");
     }
+}
+
+#[test]
+fn a_context_that_asks_does_so_for_its_own_server_only() {
+    let asks = |choice: Choice| {
+        let mut contexts = contexts(std::path::Path::new("none"));
+        contexts.all.values_mut().for_each(|server| server.confirm = true);
+        let access = choice.resolve(|| Ok(contexts)).unwrap();
+        access.confirm.map(|name| name.to_string())
+    };
+    let with_token = || Choice { token: flag("t"), ..Choice::default() };
+    assert_eq!(asks(with_token()).as_deref(), Some("a"));
+    let named = Choice { context: flag("b"), ..with_token() };
+    assert_eq!(asks(named).as_deref(), Some("b"));
+    let same = Choice { context: flag("b"), admin: flag("b:1"), ..with_token() };
+    assert_eq!(asks(same).as_deref(), Some("b"));
+    let other = Choice { context: flag("b"), admin: flag("x:1"), ..with_token() };
+    assert_eq!(asks(other), None);
 }

@@ -9,6 +9,7 @@ fn a_token_that_no_header_carries_is_not_shown() {
             token: token.into(),
             token_source: "--token".into(),
             ca_file: None,
+            confirm: None,
         };
         let error = Admin::new(access, None).err().unwrap().to_string();
         assert!(error.starts_with("--token ") && !error.contains("the-"), "{error}");

@@ -44,7 +44,7 @@ pub(crate) fn command() -> Command {
         ))
         .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
         .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
-        .args(admin::arguments())
+        .args(admin::change_arguments())
         .arg(output::argument())
 }
 

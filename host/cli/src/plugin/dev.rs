@@ -96,7 +96,7 @@ pub(crate) fn command() -> Command {
                 .value_name("NAME")
                 .help("The plugin's name [default: the name of its folder's manifest]"),
         )
-        .args(admin::arguments())
+        .args(admin::change_arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -250,7 +250,7 @@ impl Session<'_> {
         };
         if !pipelines.iter().any(names_it) {
             println!(
-                "no pipeline of {tenant} names {name} yet: gristmill put pipeline {name} --tenant \
+                "no pipeline of {tenant} names {name} yet: gristmill pipeline set {name} --tenant \
                  {tenant} pre={name} model=MODEL post={name}"
             );
         }

@@ -85,8 +85,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         None => ("MODEL.onnx".into(), "MODEL".into()),
     };
     println!("  gristmill plugin test --model {file}       build it, and run requests/");
-    println!("  gristmill plugin push --tenant TENANT");
-    println!("\nA pipeline then names it, for example in a manifest (gristmill deploy --help):\n");
+    println!("  gristmill plugin push --tenant TENANT --pipeline {name} --model {model}");
+    println!("\nOr a manifest names it in a pipeline (gristmill deploy --help):\n");
     println!("  [tenants.TENANT.pipelines.{name}]");
     println!("  pre = \"{name}\"\n  model = \"{model}\"\n  post = \"{name}\"");
     if [Language::Python, Language::Js].contains(&language) {

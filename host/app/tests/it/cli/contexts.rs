@@ -143,12 +143,48 @@ fn commands_say_which_server_they_change() {
         &["deploy", "--yes"],
         &["rollback", "--to", "1", "--yes"],
         &["candidate", "abort", "none", "--tenant", "acme"],
+        &["tenant", "create", "more", "--open"],
+        &["pipeline", "set", "main", "--tenant", "acme", "debug=true"],
+        &["key", "create", "web", "--tenant", "acme"],
+        &["grant", "store", "features:read", "--tenant", "acme"],
+        &["revoke", "store", "features", "--tenant", "acme"],
     ] {
         let ended = cli.run(&[command, &named].concat());
         assert!(ended.stderr.starts_with(&expected), "{command:?}: {ended:?}");
     }
     // A command that only reads says nothing.
     assert_eq!(cli.run(&["status", "--context", "here"]).stderr, "");
+}
+
+#[test]
+fn a_context_of_production_asks_before_it_is_changed() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let cli = Cli::new();
+    cli.write("token", ADMIN_TOKEN);
+    let admin = server.admin.address();
+    let add = ["context", "add", "prod", "--admin-url", admin, "--token-file", "token"];
+    let added = cli.ok(&[&add[..], &["--confirm"]].concat());
+    assert_names(&added, &["added context prod", "; commands ask before they change it"]);
+    assert_eq!(cli.json(&["context", "show"])["confirm"], true);
+    for command in [
+        &["tenant", "create", "new", "--open"][..],
+        &["put", "tenant", "acme", "weight=2"],
+        &["token", "create", "ci", "--role", "read"],
+        &["plugin", "push", "none.wasm", "--tenant", "acme"],
+    ] {
+        let error = cli.refused(command);
+        let named =
+            "context prod was added with --confirm: there is no terminal to ask at: give --yes";
+        assert_names(&error, &[named]);
+    }
+    assert_eq!(server.release(), 1);
+    // Commands that only read ask nothing, and --yes answers.
+    assert_eq!(cli.json(&["tenant", "list"]).as_array().unwrap().len(), 1);
+    cli.ok(&["tenant", "create", "new", "--open", "--yes"]);
+    assert_eq!(server.release(), 2);
+    assert_names(&cli.ok(&add), &["changed context prod", "; commands do not ask any more"]);
+    cli.ok(&["tenant", "delete", "new"]);
 }
 
 #[test]

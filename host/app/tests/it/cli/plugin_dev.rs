@@ -203,7 +203,7 @@ fn each_save_goes_to_a_server_that_runs() {
     let arguments = ["plugin", "dev", "ranker", "--tenant", "acme", "--name", "other"];
     let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("more-errors"));
     let hint = dev.line_after("no pipeline of acme names other yet: ");
-    assert!(hint.contains("gristmill put pipeline other --tenant acme pre=other"), "{hint}");
+    assert!(hint.contains("gristmill pipeline set other --tenant acme pre=other"), "{hint}");
 }
 
 #[test]

@@ -52,7 +52,10 @@ impl ServerModels {
     /// The tenant's name is not one, or no server is named.
     pub(super) fn of(models: Vec<Given<Name>>, tenant: &str, matches: &ArgMatches) -> Result<Self> {
         let tenant = admin::name("--tenant", tenant)?;
-        Ok(Self { admin: Admin::to_change(matches)?, tenant, models })
+        // It says where files go, and asks nobody: nothing that serves changes.
+        let admin = Admin::of(matches)?;
+        admin.announce();
+        Ok(Self { admin, tenant, models })
     }
 
     /// The models, for people.

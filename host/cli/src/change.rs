@@ -1,0 +1,55 @@
+//! A release that a command makes of what it read before. If another release is made meanwhile, the
+//! command reads again, so it takes back nothing of somebody else's.
+
+use anyhow::{Result, bail};
+use clap::{Arg, ArgMatches};
+use serde_json::{Value, json};
+
+use crate::admin::Admin;
+use crate::differences;
+use crate::output::Output;
+use crate::release_flags;
+
+/// Maximum times that the changes are found anew because another release was made meanwhile.
+const ROUNDS_MAX: usize = 5;
+
+/// `--message`.
+pub(crate) fn message() -> Arg {
+    Arg::new("message").long("message").value_name("TEXT").help("Why; the new release keeps it")
+}
+
+/// Make a release of the changes that `find` finds on the server. The release flags and
+/// [`message`] of the command count. Returns the server's answer.
+///
+/// # Errors
+/// Those of `find`, or the server refuses the release.
+pub(crate) fn make(
+    admin: &Admin,
+    matches: &ArgMatches,
+    find: impl Fn() -> Result<Vec<Value>>,
+) -> Result<Value> {
+    let path = format!("releases?{}dry_run=false", release_flags::query(matches));
+    for _ in 0..ROUNDS_MAX {
+        let release = admin.release()?;
+        let mut document = json!({ "changes": find()?, "expected_release": release });
+        if let Ok(Some(message)) = matches.try_get_one::<String>("message") {
+            document["message"] = message.as_str().into();
+        }
+        if let Some(made) = admin.post_unless_overtaken(&path, &document)? {
+            return Ok(made);
+        }
+    }
+    bail!("other releases are made all the time: nothing was changed; try again later")
+}
+
+/// Print what a release changed.
+pub(crate) fn print(made: &Value, output: Output) {
+    match output {
+        Output::Json => println!("{made}"),
+        Output::Text => {
+            let differences = made["differences"].as_array().map_or(&[][..], Vec::as_slice);
+            print!("{}", differences::text(differences));
+            println!("release {} serves", made["release"]);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `gristmill key`: a tenant's API keys. A new key is random, and printed once.
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{ArgMatches, Command};
+use gristmill_core::Name;
+use gristmill_transport::credentials::new_key;
+use serde_json::{Value, json};
+
+use crate::admin::{self, Admin};
+use crate::output::{self, Output};
+use crate::{change, get, names, release_flags};
+
+/// The beginning of a key that the command line makes.
+pub(crate) const PREFIX: &str = "gmk_";
+
+pub(crate) fn command() -> Command {
+    let create = Command::new("create")
+        .about("Make an API key of a tenant, and print it once")
+        .after_help(
+            "Examples:\n  \
+             gristmill key create web --tenant acme\n  \
+             gristmill key create web-2 --tenant acme && gristmill key revoke web --tenant acme\n\n\
+             The server keeps a hash of it. A key that you have already is put with `gristmill put \
+             key NAME --tenant TENANT --key-env VARIABLE`.",
+        )
+        .arg(names::argument("The key's name"))
+        .arg(names::tenant_flag("The key's tenant"))
+        .args([change::message(), release_flags::wait_all()])
+        .args(admin::change_arguments())
+        .arg(output::argument());
+    let list = Command::new("list")
+        .about("List a tenant's keys by their names; no key is shown")
+        .arg(names::tenant_flag("The tenant"))
+        .args(admin::arguments())
+        .arg(output::argument());
+    let revoke = Command::new("revoke")
+        .about("Delete an API key of a tenant: it opens nothing from now on")
+        .arg(names::argument("The key's name"))
+        .arg(names::tenant_flag("The key's tenant"))
+        .args([change::message(), release_flags::wait_all()])
+        .args(admin::change_arguments())
+        .arg(output::argument());
+    Command::new("key")
+        .about("Make, list and revoke the API keys of a tenant")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([create, list, revoke])
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some(("create", matches)) => create(matches),
+        Some(("list", matches)) => {
+            let (admin, tenant) = (Admin::of(matches)?, names::given_tenant(matches)?);
+            names::tenant(&admin, &tenant)?;
+            get::print_list(&admin, "keys", Some(&tenant), Output::of(matches))
+        }
+        Some(("revoke", matches)) => revoke(matches),
+        _ => bail!("no such command; see gristmill key --help"),
+    }
+}
+
+fn create(matches: &ArgMatches) -> Result<()> {
+    let (key, tenant) = (names::given(matches)?, names::given_tenant(matches)?);
+    let admin = Admin::to_change(matches)?;
+    let secret = new_key(PREFIX).context("cannot read randomness for the key")?;
+    let made = change::make(&admin, matches, || {
+        names::tenant(&admin, &tenant)?;
+        ensure!(
+            admin.find(&format!("tenants/{tenant}/keys/{key}"))?.is_none(),
+            "it is there already: take another name, and revoke the old key when nobody uses it"
+        );
+        let document = json!({ "key": secret });
+        Ok(vec![json!({ "kind": "put_key", "tenant": tenant, "key": key, "document": document })])
+    });
+    let made = made.with_context(|| format!("cannot make key {key}"))?;
+    show_once(&tenant, &key, &secret, &made, Output::of(matches));
+    Ok(())
+}
+
+fn revoke(matches: &ArgMatches) -> Result<()> {
+    let (key, tenant) = (names::given(matches)?, names::given_tenant(matches)?);
+    let admin = Admin::to_change(matches)?;
+    let made = change::make(&admin, matches, || {
+        names::key(&admin, &tenant, &key)?;
+        Ok(vec![json!({ "kind": "delete_key", "tenant": tenant, "key": key })])
+    });
+    let made = made.with_context(|| format!("cannot revoke key {key}"))?;
+    change::print(&made, Output::of(matches));
+    Ok(())
+}
+
+/// Print a new key, which nobody can read again.
+pub(crate) fn show_once(tenant: &Name, key: &Name, secret: &str, made: &Value, output: Output) {
+    match output {
+        Output::Json => {
+            let release = &made["release"];
+            let shown = json!({ "tenant": tenant, "name": key, "key": secret, "release": release });
+            println!("{shown}");
+        }
+        Output::Text => println!("key {key} {secret} (shown only this once)"),
+    }
+}
