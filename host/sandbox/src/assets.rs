@@ -1,26 +1,27 @@
 //! The files that a call may read: those of its plugin, and those that its pipeline names.
 //!
 //! Refuses to know where a file came from. Its bytes are held once, however many calls read them.
-//! The tokenizer that it is belongs to an owner: others with the same file read it for themselves,
-//! so that nobody pays or waits for another one, or can tell who else has it.
+//! The tokenizer or the table that it is belongs to an owner: others with the same file read it for
+//! themselves, so that nobody pays or waits for another one, or can tell who else has it.
 //!
 //! A plugin's own files are in the uploaded file (`asset_sections`): the child that compiles it
 //! says where ([`AssetPlace`]). The server parses nothing: it checks the places, and copies the
 //! bytes.
 
-mod tokenizer;
+mod parsed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
-use gristmill_text::TextError;
+use gristmill_tables::{Table, TableError};
+use gristmill_text::{TextError, Tokenizer};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
-pub(crate) use self::tokenizer::KeptTokenizer;
+pub(crate) use self::parsed::Parsed;
 use crate::load_error::ComponentError;
 
 /// Maximum files that a plugin brings, and that a pipeline names.
@@ -39,11 +40,11 @@ const SHOWN_MAX: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Assets(Arc<BTreeMap<Box<str>, File>>);
 
-/// A file, and the tokenizer that it is for those who have it under this name.
+/// A file, and its forms for those who have it under this name.
 #[derive(Clone, Debug)]
 struct File {
     asset: Arc<Asset>,
-    tokenizer: Arc<TokenizerFile>,
+    forms: Arc<FileForms>,
 }
 
 impl Assets {
@@ -52,18 +53,18 @@ impl Assets {
         self.0.get(name).map(|file| &file.asset)
     }
 
-    /// The tokenizer that the file of this name is.
-    pub(crate) fn tokenizer(&self, name: &str) -> Option<&Arc<TokenizerFile>> {
-        self.0.get(name).map(|file| &file.tokenizer)
+    /// The forms of the file of this name.
+    pub(crate) fn forms(&self, name: &str) -> Option<&Arc<FileForms>> {
+        self.0.get(name).map(|file| &file.forms)
     }
 
-    /// These files as those of an owner, whose tokenizers count against this budget. All files of
-    /// an owner with the same bytes share a tokenizer, which is let go with the last of them.
+    /// These files as those of an owner, whose forms count against this budget. All files of an
+    /// owner with the same bytes share their forms, which are let go with the last of them.
     #[must_use]
     pub fn of_owner(&self, owner: &Arc<ByteBudget>) -> Self {
         let mut files = BTreeMap::clone(&self.0);
         for file in files.values_mut() {
-            file.tokenizer = file.asset.tokenizer_of(owner);
+            file.forms = file.asset.forms_of(owner);
         }
         Self(Arc::new(files))
     }
@@ -121,8 +122,8 @@ impl Assets {
 impl FromIterator<(Box<str>, Arc<Asset>)> for Assets {
     fn from_iter<I: IntoIterator<Item = (Box<str>, Arc<Asset>)>>(files: I) -> Self {
         let file = |(name, asset): (Box<str>, Arc<Asset>)| {
-            let tokenizer = TokenizerFile::new(asset.bytes.clone(), None).into();
-            (name, File { asset, tokenizer })
+            let forms = FileForms::new(asset.bytes.clone(), None).into();
+            (name, File { asset, forms })
         };
         Self(Arc::new(files.into_iter().map(file).collect()))
     }
@@ -132,26 +133,27 @@ impl FromIterator<(Box<str>, Arc<Asset>)> for Assets {
 #[derive(Debug)]
 pub struct Asset {
     bytes: Bytes,
-    /// One for each owner.
-    tokenizers: Mutex<Vec<(Arc<ByteBudget>, Weak<TokenizerFile>)>>,
+    /// Those of each owner.
+    forms: Mutex<Vec<(Arc<ByteBudget>, Weak<FileForms>)>>,
 }
 
-/// A file that is read as a tokenizer once for its owner, when the first call asks.
+/// What a file is for its owner. It is read as each form once, when the first call asks.
 #[derive(Debug)]
-pub(crate) struct TokenizerFile {
+pub(crate) struct FileForms {
     pub(crate) bytes: Bytes,
-    /// None: the tokenizer counts as that of the call which reads it.
+    /// None: a form counts as that of the call which reads it.
     pub(crate) owner: Option<Arc<ByteBudget>>,
-    pub(crate) read: OnceCell<ReadTokenizer>,
+    pub(crate) tokenizer: FileForm<Tokenizer, TextError>,
+    pub(crate) table: FileForm<Table, TableError>,
 }
 
-/// The tokenizer that a file is, or why it is none.
-pub(crate) type ReadTokenizer = Result<Arc<KeptTokenizer>, TextError>;
+/// A form of a file, or why it does not have it. Empty until a call asks.
+pub(crate) type FileForm<T, E> = OnceCell<Result<Arc<Parsed<T>>, E>>;
 
 impl Asset {
     /// The file with these bytes.
     pub fn new(bytes: Bytes) -> Self {
-        Self { bytes, tokenizers: Mutex::default() }
+        Self { bytes, forms: Mutex::default() }
     }
 
     /// Its bytes.
@@ -174,24 +176,24 @@ impl Asset {
         Self::new(Bytes::from_owner(Owner { file: self.clone(), _held: held }))
     }
 
-    /// The tokenizer that it is for this owner.
-    fn tokenizer_of(&self, owner: &Arc<ByteBudget>) -> Arc<TokenizerFile> {
-        let mut all = self.tokenizers.lock();
-        all.retain(|(_, file)| file.strong_count() > 0);
+    /// Its forms for this owner.
+    fn forms_of(&self, owner: &Arc<ByteBudget>) -> Arc<FileForms> {
+        let mut all = self.forms.lock();
+        all.retain(|(_, forms)| forms.strong_count() > 0);
         // Only this owner's: to upgrade another one's could be to drop it here.
         let mut of_owner = all.iter().filter(|(other, _)| Arc::ptr_eq(other, owner));
-        if let Some(file) = of_owner.find_map(|(_, file)| file.upgrade()) {
-            return file;
+        if let Some(forms) = of_owner.find_map(|(_, forms)| forms.upgrade()) {
+            return forms;
         }
-        let file = Arc::new(TokenizerFile::new(self.bytes.clone(), Some(owner.clone())));
-        all.push((owner.clone(), Arc::downgrade(&file)));
-        file
+        let forms = Arc::new(FileForms::new(self.bytes.clone(), Some(owner.clone())));
+        all.push((owner.clone(), Arc::downgrade(&forms)));
+        forms
     }
 }
 
-impl TokenizerFile {
+impl FileForms {
     fn new(bytes: Bytes, owner: Option<Arc<ByteBudget>>) -> Self {
-        Self { bytes, owner, read: OnceCell::new() }
+        Self { bytes, owner, tokenizer: OnceCell::new(), table: OnceCell::new() }
     }
 }
 
@@ -317,18 +319,18 @@ mod tests {
     }
 
     #[test]
-    fn each_owner_has_a_tokenizer_of_its_own() {
+    fn each_owner_has_forms_of_its_own() {
         let (one, other) = (ByteBudget::new(1), ByteBudget::new(1));
         let files = assets(&[("a", "same")]);
-        let tokenizer =
-            |owner| files.of_owner(owner).tokenizer("a").map(Arc::downgrade).unwrap_or_default();
+        let forms =
+            |owner| files.of_owner(owner).forms("a").map(Arc::downgrade).unwrap_or_default();
         let kept = files.of_owner(&one);
-        let first = kept.tokenizer("a").map(Arc::downgrade).unwrap_or_default();
-        assert!(tokenizer(&one).ptr_eq(&first));
-        assert!(!tokenizer(&other).ptr_eq(&first));
+        let first = kept.forms("a").map(Arc::downgrade).unwrap_or_default();
+        assert!(forms(&one).ptr_eq(&first));
+        assert!(!forms(&other).ptr_eq(&first));
         let asset = |files: &Assets| files.get("a").map(Arc::as_ptr);
         assert_eq!(asset(&kept), asset(&files.of_owner(&other)));
-        // It goes with its owner's last file, though others have the file.
+        // They go with their owner's last file, though others have the file.
         drop(kept);
         assert_eq!(first.strong_count(), 0);
     }

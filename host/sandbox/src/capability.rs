@@ -15,6 +15,16 @@
 //! To add an interface, add its module, its `mod` line, and its name in `capabilities!`. Plugins
 //! may import the interfaces named there.
 
+/// The value, or return the error to the guest.
+macro_rules! or_tell {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Ok(Err(error)),
+        }
+    };
+}
+
 pub(crate) mod arrays;
 pub(crate) mod assets;
 pub(crate) mod image;
@@ -24,8 +34,10 @@ pub(crate) mod log;
 pub(crate) mod methods;
 pub(crate) mod models;
 pub(crate) mod prepare;
+mod reading;
 pub(crate) mod refused;
 pub(crate) mod store;
+pub(crate) mod tables;
 pub(crate) mod tensors;
 pub(crate) mod tokenizer;
 pub(crate) mod types;
@@ -91,5 +103,5 @@ macro_rules! capabilities {
 capabilities! {
     stateless: types, tensors, arrays, image, json, keep, models, prepare, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
-    with_state: wasi, log, store, assets, tokenizer;
+    with_state: wasi, log, store, assets, tokenizer, tables;
 }

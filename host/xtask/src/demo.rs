@@ -1,7 +1,8 @@
 //! `cargo xtask demo`: a running server with two tenants, a proof that their requests shared a
 //! batch, and commands to paste. With `--all` also the samples around models of others, which it
-//! fetches.
+//! fetches, and around a store.
 
+use std::path::Path;
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -14,14 +15,18 @@ use serde_json::{Map, Value};
 use crate::build;
 use crate::server::{ACME_KEY, MANIFEST, Server};
 use crate::setup::fetch_models;
-use crate::shell::{root, step, target};
+use crate::shell::{self, program, root, step, target};
 
 /// Requests that each tenant sends, and how many of them at a time.
 const REQUESTS: usize = 240;
 const AT_A_TIME: usize = 8;
 
-/// The samples around models of others.
+/// The samples around models of others and around a store, and the server's settings for them.
 const MANIFEST_OF_ALL: &str = "plugins/demo-all.toml";
+const SETTINGS_OF_ALL: &str = "plugins/demo-all-server.toml";
+
+/// The products of the sample `recommend`.
+const PRODUCTS: &str = "10000";
 
 pub(crate) fn command() -> Command {
     Command::new("demo")
@@ -29,12 +34,9 @@ pub(crate) fn command() -> Command {
             "Build the server and its sample plugins, start it with two tenants, show them share a \
              batch, print commands to paste; Ctrl-C stops it",
         )
-        .arg(
-            Arg::new("all")
-                .long("all")
-                .action(ArgAction::SetTrue)
-                .help("Also the samples around models of others, which are fetched: 70 MB"),
-        )
+        .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help(
+            "Also the samples around models of others, which are fetched (70 MB), and stores",
+        ))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -46,11 +48,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     step("starting the server");
     let listen = Listen { data: "127.0.0.1:8080", grpc: "127.0.0.1:8082", admin: "127.0.0.1:8081" };
     let data = target().join("demo");
-    let server = Server::start(&gristmill, &data, &onnxruntime, listen)?;
+    let mut command = Server::command(&gristmill, &data, &onnxruntime, listen);
+    if is_all {
+        command.env("GRISTMILL_CONFIG", root().join(SETTINGS_OF_ALL));
+    }
+    let server = Server::spawn(&mut command)?;
     let others = is_all.then_some(MANIFEST_OF_ALL);
     for manifest in [MANIFEST].into_iter().chain(others) {
         step(&format!("deploying {manifest}"));
         server.deploy_manifest(&gristmill, manifest)?;
+    }
+    if is_all {
+        load_features(&server, &gristmill)?;
     }
     step("sending digits of two tenants at the same time");
     send_as_both_tenants(&server.url)?;
@@ -64,6 +73,22 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     println!();
     println!("Ctrl-C stops it.");
     server.wait()
+}
+
+/// The features of users and products, which the sample `recommend` finds in its store.
+fn load_features(server: &Server, gristmill: &Path) -> Result<()> {
+    step("loading the features of users and products");
+    let folder = target().join("models/recommend");
+    let mut features = program("python3");
+    shell::run(
+        features.arg("models/recommend/features.py").arg(&folder).args(["--products", PRODUCTS]),
+    )?;
+    for file in ["users.csv", "products.csv"] {
+        let mut load = server.cli(gristmill);
+        load.args(["kv", "load", "features"]).arg(folder.join(file));
+        shell::run(load.args(["--heading", "--tenant", "demo"]))?;
+    }
+    Ok(())
 }
 
 /// Digits for `demo`, which is open, and for `acme`, which has a key.
@@ -140,6 +165,12 @@ fn print_lines_of_all(Server { url, .. }: &Server) {
     println!("Embed texts, also with OpenAI's client and the base URL {url}/v1/demo/infer:");
     println!();
     println!("  curl -d '{{\"texts\": [\"a cat\", \"a dog\"]}}' {url}/v1/demo/infer/embeddings");
+    println!();
+    println!("Order products for a user, by features from a store:");
+    println!();
+    println!(
+        "  curl -d '{{\"userId\": 7, \"productIds\": [1, 2, 3, 4]}}' {url}/v1/demo/infer/recommend"
+    );
 }
 
 /// A sentence about the batches of the digits model that had rows of both tenants.

@@ -18,6 +18,7 @@ mod operations;
 mod pictures;
 mod reuse;
 mod stores;
+mod tables;
 mod tensors;
 mod tokens;
 
@@ -26,7 +27,7 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 14] = [
+const DEEDS: [&[(&str, Deed)]; 15] = [
     answers::STATES,
     assets::DEEDS,
     blobs::DEEDS,
@@ -39,6 +40,7 @@ const DEEDS: [&[(&str, Deed)]; 14] = [
     pictures::DEEDS,
     reuse::DEEDS,
     stores::DEEDS,
+    tables::DEEDS,
     tensors::DEEDS,
     tokens::DEEDS,
 ];

@@ -12,12 +12,12 @@ wit_bindgen::generate!({
     additional_derives: [PartialEq],
     additional_derives_ignore: [
         "part", "named-tensor", "prepared", "letterboxed", "piece", "made", "kept", "texts",
-        "encoded",
+        "encoded", "keys",
     ],
 });
 
 pub use gristmill::plugin::{
-    arrays, assets, image, json, keep, log, prepare, store, tensors, tokenizer, types,
+    arrays, assets, image, json, keep, log, prepare, store, tables, tensors, tokenizer, types,
 };
 pub use worlds::handler::gristmill::plugin::models;
 
@@ -45,6 +45,7 @@ pub mod worlds {
                         "gristmill:plugin/store@0.3.0": crate::bindings::store,
                         "gristmill:plugin/assets@0.3.0": crate::bindings::assets,
                         "gristmill:plugin/tokenizer@0.3.0": crate::bindings::tokenizer,
+                        "gristmill:plugin/tables@0.3.0": crate::bindings::tables,
                         "gristmill:plugin/keep@0.3.0": crate::bindings::keep,
                         $($own: generate,)?
                     },

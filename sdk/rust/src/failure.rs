@@ -13,6 +13,7 @@ use std::{fmt, io};
 use crate::assets::AssetError;
 use crate::bindings::image::ImageError;
 use crate::store::StoreError;
+use crate::tables::TableError;
 use crate::tokenizer::TokenizerError;
 use crate::{BlobError, Failure, HandleError, InferError, JsonError, TensorError};
 
@@ -116,6 +117,7 @@ failures_of_handlers! {
     StoreError,
     AssetError,
     TokenizerError,
+    TableError,
 }
 
 /// A tensor that cannot be made is the plugin's fault.
@@ -152,6 +154,16 @@ impl From<TokenizerError> for Failure {
     fn from(error: TokenizerError) -> Self {
         match error {
             TokenizerError::TooLarge(text) => Self::Unprocessable(text),
+            other => Self::Internal(other.text().to_owned()),
+        }
+    }
+}
+
+/// Keys that are too many are the client's fault; a wrong file is the plugin's or the pipeline's.
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::TooLarge(text) => Self::Unprocessable(text),
             other => Self::Internal(other.text().to_owned()),
         }
     }

@@ -106,10 +106,12 @@
 //! `?` returns an error of a model as it is, and the client gets what it would get from a pipeline
 //! without a handler. A handler that can do without a model matches on the [`InferError`].
 //!
-//! # Stores
+//! # Stores and tables
 //!
 //! [`store`] has values by key, in stores that the operator binds, such as Redis: one call gathers
 //! the features of all items as a tensor.
+//!
+//! [`tables`] has rows of numbers by key, in files among the assets.
 //!
 //! # Texts
 //!
@@ -165,6 +167,7 @@ mod reference;
 mod request;
 mod response;
 pub mod store;
+pub mod tables;
 mod tensor;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;

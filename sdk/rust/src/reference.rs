@@ -15,6 +15,7 @@ pub mod log;
 pub mod models;
 pub mod prepare;
 pub mod store;
+pub mod tables;
 pub mod tensors;
 pub mod tokenizer;
 pub mod types;

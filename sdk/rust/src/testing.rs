@@ -42,8 +42,8 @@
 //! ```
 //!
 //! The models of a [`Handler`](crate::Handler) are functions here: see [`model`]. Stores are maps:
-//! see [`store`]. Files are those in the crate's folder `assets/`, and those of [`asset`]. A
-//! tokenizer is a list of words: see [`tokenizer`].
+//! see [`store`], and tables, too: see [`table`]. Files are those in the crate's folder `assets/`,
+//! and those of [`asset`]. A tokenizer is a list of words: see [`tokenizer`].
 
 use std::rc::Rc;
 
@@ -53,6 +53,7 @@ use crate::bindings::assets as host_assets;
 pub use crate::bindings::log::LogLine;
 use crate::bindings::models;
 use crate::bindings::store as host_store;
+use crate::bindings::tables as host_tables;
 use crate::bindings::tokenizer as host_tokenizer;
 use crate::{Blob, Context, Field, InferError, NamedTensor, Outputs, Part, Request, Tensor};
 
@@ -335,6 +336,47 @@ pub struct TestAsset(Rc<host_assets::File>);
 impl Drop for TestAsset {
     fn drop(&mut self) {
         host_assets::remove(&self.0);
+    }
+}
+
+/// Let this thread's calls of the [`tables`](crate::tables) find the rows of the returned value in
+/// the file `asset`, until it is dropped. `columns` are the names of the columns.
+///
+/// ```
+/// use gristmill_plugin::{tables, testing};
+///
+/// let products = testing::table("products.csv", &["price", "rating"]);
+/// products.put("7", &[9.5, 4.0]);
+/// let rows = tables::gather("products.csv", &["7", "8"], 2, -1.0)?;
+/// assert_eq!(rows.view::<f32>().unwrap().as_slice(), [9.5, 4.0, -1.0, -1.0]);
+/// # Ok::<(), tables::TableError>(())
+/// ```
+pub fn table(asset: &str, columns: &[&str]) -> TestTable {
+    let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+    let table = host_tables::Table { name: asset.to_owned(), columns, rows: Default::default() };
+    let table = Rc::new(table);
+    host_tables::register(Rc::clone(&table));
+    TestTable(table)
+}
+
+/// A table of a test. It is there until this is dropped.
+#[must_use = "the table is there until this value is dropped"]
+pub struct TestTable(Rc<host_tables::Table>);
+
+impl TestTable {
+    /// Set the row of a key.
+    ///
+    /// # Panics
+    /// If it does not have a number for each column.
+    pub fn put(&self, key: &str, row: &[f32]) {
+        assert_eq!(row.len(), self.0.columns.len(), "a number for each column");
+        self.0.rows.borrow_mut().insert(key.to_owned(), row.to_vec());
+    }
+}
+
+impl Drop for TestTable {
+    fn drop(&mut self) {
+        host_tables::remove(&self.0);
     }
 }
 

@@ -164,6 +164,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/blob-slices", &[], Guest("blob-slices")),
     case("guest/store-for-ever", &[], Guest("store-for-ever")),
     case("guest/asset-for-ever", &[], Guest("asset-for-ever")),
+    case("guest/table-for-ever", &[], Guest("table-for-ever")),
     case("guest/blob-huge", &[], Guest("blob-huge")),
     case("guest/json-write", &[], Guest("json-write")),
     case("guest/thumbnail", &[], Guest("thumbnail")),

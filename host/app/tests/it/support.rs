@@ -5,8 +5,8 @@
 //!   between; `tls` has certificates; `s3` is an object store whose calls may fail, and `redis`
 //!   a store of values by key; `collector` receives traces;
 //! - `cli` runs the command line;
-//! - `deploy` puts tenants on it, `stores` those with stores, `admin_api` calls its admin API;
-//!   `files` has the plugins, models and images;
+//! - `deploy` puts tenants on it, `stores` those with stores, `recommend` a sample with one,
+//!   `admin_api` calls its admin API; `files` has the plugins, models and images;
 //! - `onnx` makes unusual models with `protobuf`, `mixing` those whose rows influence each other,
 //!   `lengths` those of texts, `guests` and `modules` make unusual plugins, and `deeds` lists the
 //!   deeds of the plugin `hostile`;
@@ -39,6 +39,7 @@ pub(crate) mod planes;
 pub(crate) mod protobuf;
 pub(crate) mod proxy;
 pub(crate) mod raw;
+pub(crate) mod recommend;
 pub(crate) mod redis;
 pub(crate) mod s3;
 pub(crate) mod scores;

@@ -15,7 +15,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 use self::arguments::{Distinct, VALUE_BYTES_MAX, check_key, check_keys, check_value, work_of};
 pub use self::bindings::wit;
-use super::tensors::wit as tensors;
+use super::tensors::text_of;
 use crate::call::CallState;
 use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
@@ -309,17 +309,5 @@ fn error_of(StoreFault { kind, text }: StoreFault) -> wit::StoreError {
         StoreFaultKind::InvalidArgument => wit::StoreError::InvalidArgument(text),
         StoreFaultKind::Unavailable => wit::StoreError::Unavailable(text),
         StoreFaultKind::ReadOnly => wit::StoreError::ReadOnly(text),
-    }
-}
-
-/// The text of an error about the tensor that would be made.
-fn text_of(error: tensors::TensorError) -> String {
-    match error {
-        tensors::TensorError::TooLarge(text)
-        | tensors::TensorError::InvalidElement(text)
-        | tensors::TensorError::InvalidArgument(text) => text,
-        tensors::TensorError::LengthMismatch(lengths) => {
-            format!("{} bytes are needed, not {}", lengths.expected, lengths.actual)
-        }
     }
 }

@@ -343,6 +343,18 @@ impl<S: Send> wit::HostTensor for CallState<S> {
     }
 }
 
+/// The text of an error about the tensor that would be made.
+pub(super) fn text_of(error: wit::TensorError) -> String {
+    match error {
+        wit::TensorError::TooLarge(text)
+        | wit::TensorError::InvalidElement(text)
+        | wit::TensorError::InvalidArgument(text) => text,
+        wit::TensorError::LengthMismatch(lengths) => {
+            format!("{} bytes are needed, not {}", lengths.expected, lengths.actual)
+        }
+    }
+}
+
 /// Conversions between the contract's dtypes and core's, from one list.
 macro_rules! dtypes {
     ($($wit:ident = $core:ident),* $(,)?) => {

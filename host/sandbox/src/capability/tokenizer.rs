@@ -16,8 +16,9 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
 use self::rows::{Grid, Row};
-use self::terms::{Plan, error_of, invalid, text_of};
+use self::terms::{Plan, error_of, invalid};
 use self::texts::{Source, ids_bytes, ids_of};
+use super::tensors::text_of;
 use crate::assets::Assets;
 use crate::call::CallState;
 use crate::grant::{Grant, PerCall};
@@ -46,16 +47,6 @@ pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
 
 type Answer<T> = wasmtime::Result<Result<T, wit::TokenizerError>>;
 
-/// The value, or return the error to the guest.
-macro_rules! or_tell {
-    ($result:expr) => {
-        match $result {
-            Ok(value) => value,
-            Err(error) => return Ok(Err(error)),
-        }
-    };
-}
-
 impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
     async fn encode(
         &mut self,
@@ -65,7 +56,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         options: wit::Options,
     ) -> Answer<wit::Encoded> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
-        let tokenizer = kept.tokenizer();
+        let tokenizer = kept.form();
         let plan = or_tell!(Plan::of(options, tokenizer));
         let texts = self.source(texts)?;
         let pairs = pairs.map(|pairs| self.source(pairs)).transpose()?;
@@ -101,7 +92,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         let held = ids_bytes(&ids);
         self.hold(held)?;
         let texts = match ids_of(&ids) {
-            Ok(ids) => self.decoded_texts(kept.tokenizer(), &ids, skip_special_tokens).await?,
+            Ok(ids) => self.decoded_texts(kept.form(), &ids, skip_special_tokens).await?,
             Err(error) => {
                 self.give_back(held);
                 return Ok(Err(error));
@@ -115,7 +106,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
     async fn token_to_id(&mut self, asset: String, token: String) -> Answer<Option<u32>> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
         self.before_looking_at(token.len()).await?;
-        Ok(Ok(kept.tokenizer().token_to_id(&token)))
+        Ok(Ok(kept.form().token_to_id(&token)))
     }
 }
 

@@ -7,12 +7,13 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 26] = [
+const FLOORS: [(&str, u8); 27] = [
     ("gristmill-core", 0),
     ("gristmill-log", 0),
     ("gristmill-platform", 0),
     ("gristmill-arrays", 1),
     ("gristmill-imaging", 1),
+    ("gristmill-tables", 1),
     ("gristmill-text", 1),
     ("gristmill-metrics", 1),
     ("gristmill-backend", 1),

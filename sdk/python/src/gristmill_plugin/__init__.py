@@ -18,7 +18,7 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import assets, image, json, log, models, numpy, store, tokenizer
+from . import assets, image, json, log, models, numpy, store, tables, tokenizer
 from .blob import Blob
 from .failure import (
     Failure,
@@ -81,5 +81,6 @@ __all__ = [
     "numpy",
     "shortest_float32",
     "store",
+    "tables",
     "tokenizer",
 ]

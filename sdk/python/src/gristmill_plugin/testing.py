@@ -35,6 +35,7 @@ from .reference import assets as reference_assets
 from .reference import log as reference_log
 from .reference import models, tensors, types
 from .reference import store as reference_store
+from .reference import tables as reference_tables
 from .reference import tokenizer as reference_tokenizer
 from .reference.result import Err
 from .request import Context, Request
@@ -58,6 +59,7 @@ __all__ = [
     "preprocess",
     "request",
     "store",
+    "table",
     "tokenizer",
 ]
 
@@ -219,6 +221,33 @@ def asset(name: str, content: bytes | str) -> Iterator[None]:
         del files[name]
         if before is not None:
             files[name] = before
+
+
+@contextmanager
+def table(
+    asset: str, rows: Mapping[str | int, Iterable[float]], columns: Iterable[str] = ()
+) -> Iterator[None]:
+    """Within the `with` block, the asset of this name is a table with these rows by their keys.
+
+    All rows have the same number of columns. `columns` are their names, if they have some.
+
+        with testing.table("products.csv", {7: [9.5, 4]}, ["price", "rating"]):
+            plugin.preprocess(testing.context(), testing.request(json={"productIds": [7]}))
+    """
+    listed = {str(key): [float(number) for number in row] for key, row in rows.items()}
+    names = list(columns)
+    for key, row in listed.items():
+        width = len(names) or len(next(iter(listed.values())))
+        if len(row) != width:
+            raise ValueError(f"the row {key!r} has {len(row)} numbers, not {width}")
+    before = reference_tables.files.get(asset)
+    reference_tables.files[asset] = reference_tables.Table(listed, names)
+    try:
+        yield
+    finally:
+        del reference_tables.files[asset]
+        if before is not None:
+            reference_tables.files[asset] = before
 
 
 @contextmanager

@@ -122,12 +122,14 @@ fn a_component_brings_the_files_of_its_folder() {
 fn a_test_has_the_plugins_files_and_those_that_stand_for_the_pipelines() {
     let cli = Cli::new().with_tools();
     let app = "\
-from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, assets, export
+from gristmill_plugin import Dtype, Prepared, Processor, Response, Tensor, assets, export, tables
 @export
 class Words(Processor):
     def preprocess(self, context, request):
         picture = Tensor.from_values([1, 1, 28, 28], Dtype.FLOAT32, [0] * 784)
-        return Prepared({'input': picture}, assets.read(bytes(request.body).decode()))
+        text = assets.text(bytes(request.body).decode())
+        price = tables.gather('prices.csv', [7], ['price']).view()[0]
+        return Prepared({'input': picture}, f'{text} {price}'.encode())
     def postprocess(self, context, outputs, state):
         return Response.text(state.decode() + ' ' + assets.text('labels.txt'))
 ";
@@ -136,13 +138,15 @@ class Words(Processor):
     cli.write("words/app.py", app);
     cli.write("words/assets/labels.txt", "cat");
     cli.write("words/requests/own.txt", "labels.txt");
-    cli.write("words/requests/own.expected.json", r#"{"text": "cat cat"}"#);
+    cli.write("words/requests/own.expected.json", r#"{"text": "cat 9.5 cat"}"#);
     cli.write("words/requests/prices.txt", "prices.json");
-    cli.write("words/requests/prices.expected.json", r#"{"text": "3 cat"}"#);
+    cli.write("words/requests/prices.expected.json", r#"{"text": "3 9.5 cat"}"#);
     cli.write("today.json", "3");
+    cli.write("today.csv", "id,rating,price\n7,4,9.5\n");
     let model = files::model_path("digits");
     let test = ["plugin", "test", "words", "--model", model.to_str().unwrap()];
-    let tested = cli.ok(&[&test[..], &["--asset", "prices.json=today.json"]].concat());
+    let today = ["--asset", "prices.json=today.json", "--asset", "prices.csv=today.csv"];
+    let tested = cli.ok(&[&test[..], &today].concat());
     assert_names(&tested, &["ok      own.txt", "ok      prices.txt"]);
     let archive = Archive::read(&fs::read(cli.folder().join("words/words.tar")).unwrap()).unwrap();
     assert_eq!(archive.files["assets/labels.txt"], b"cat");

@@ -289,6 +289,9 @@ fn what_the_host_computes_for_a_guest_is_charged() {
     for deed in ["store-for-ever", "store-keys", "asset-for-ever", "asset-names"] {
         deeds.ends(deed);
     }
+    for deed in ["table-for-ever", "table-keys"] {
+        deeds.ends(deed);
+    }
     deeds.body = format!("{{\"x\":[{}0]}}", "0.123456789,".repeat(300_000)).into_bytes();
     for deed in ["json-read", "json-write", "json-lists"] {
         deeds.ends(deed);

@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 46] = [
+const ALONE: [(&str, &[End]); 48] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -74,6 +74,8 @@ const ALONE: [(&str, &[End]); 46] = [
     ("store-keys", &[HARMLESS]),
     ("asset-for-ever", &[TIMEOUT]),
     ("asset-names", &[HARMLESS]),
+    ("table-for-ever", &[TIMEOUT]),
+    ("table-keys", &[HARMLESS]),
     ("tensor-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pixels-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("read-body", &[TIMEOUT, OUT_OF_MEMORY]),

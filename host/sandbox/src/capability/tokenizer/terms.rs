@@ -4,7 +4,7 @@ use gristmill_core::Dtype;
 use gristmill_text::{EncodeOptions, OffsetUnit, Side, TextError, Tokenizer};
 
 use super::bindings::wit;
-use crate::capability::tensors::{dtype_of, wit as tensors};
+use crate::capability::tensors::dtype_of;
 
 /// Maximum lengths of rows to choose from.
 const BUCKETS_MAX: usize = 64;
@@ -101,16 +101,4 @@ pub(super) fn error_of(error: TextError) -> wit::TokenizerError {
 /// The error of a file.
 pub(super) fn file_error(asset: &str, error: &TextError) -> wit::TokenizerError {
     wit::TokenizerError::Malformed(format!("asset {asset:?}: {error}"))
-}
-
-/// The text of an error about the tensor that would be made.
-pub(super) fn text_of(error: tensors::TensorError) -> String {
-    match error {
-        tensors::TensorError::TooLarge(text)
-        | tensors::TensorError::InvalidElement(text)
-        | tensors::TensorError::InvalidArgument(text) => text,
-        tensors::TensorError::LengthMismatch(lengths) => {
-            format!("{} bytes are needed, not {}", lengths.expected, lengths.actual)
-        }
-    }
 }

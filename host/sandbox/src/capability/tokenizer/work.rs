@@ -1,17 +1,18 @@
-//! How the work is done: reading a file once, and encoding texts one after the other, on the right
+//! How the work is done: reading a file, and encoding texts one after the other, on the right
 //! threads and with counted memory.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use gristmill_text::{EncodeOptions, Encoded, Stopped, TextError, Tokenizer, Work};
-use tokio::runtime::Handle;
 
 use super::terms::file_error;
 use super::texts::Ids;
 use super::{Answer, CapabilityState, wit};
-use crate::assets::{KeptTokenizer, ReadTokenizer, TokenizerFile};
+use crate::assets::{FileForm, FileForms, Parsed};
 use crate::call::CallState;
+use crate::capability::reading::{Form, Reading};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
@@ -37,64 +38,47 @@ const READING_CPU: Duration = Duration::from_secs(3);
 /// What was done, or an error for the guest.
 type Done<T> = wasmtime::Result<Result<T, TextError>>;
 
+impl Form for Tokenizer {
+    type Error = TextError;
+
+    fn of(forms: &FileForms) -> &FileForm<Self, TextError> {
+        &forms.tokenizer
+    }
+
+    fn reading_cpu(_: usize) -> Duration {
+        READING_CPU
+    }
+
+    fn from_file(file: &Bytes, work: Reading<'_>) -> Result<Self, Option<TextError>> {
+        let Reading { may_go_on, reserve } = work;
+        let go_on = |may: bool| if may { Ok(()) } else { Err(Stopped) };
+        let check = || go_on(may_go_on());
+        let mut reserve = |bytes: usize| go_on(reserve(bytes));
+        let mut work = Work { check: &check, search_cost_max: usize::MAX, reserve: &mut reserve };
+        Self::read(file, &mut work).map_err(|error| match error {
+            TextError::Stopped(_) => None,
+            error => Some(error),
+        })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.bytes()
+    }
+}
+
 impl<S: AsMut<CapabilityState> + Send> CallState<S> {
-    /// The tokenizer of this asset. The owner's first call that asks reads the file; the owner's
-    /// other calls wait for it.
-    pub(super) async fn tokenizer(&mut self, asset: &str) -> Answer<Arc<KeptTokenizer>> {
+    /// The tokenizer of this asset.
+    pub(super) async fn tokenizer(&mut self, asset: &str) -> Answer<Arc<Parsed<Tokenizer>>> {
         self.meter.take_turns().await?;
         let assets = self.states.as_mut().0.as_ref();
-        let Some(file) = assets.and_then(|assets| assets.tokenizer(asset)).cloned() else {
+        let Some(file) = assets.and_then(|assets| assets.forms(asset)).cloned() else {
             return Ok(Err(wit::TokenizerError::NoAsset(format!(
                 "there is no asset {asset:?}: name it in `assets` of the pipeline, or add it to \
                  the plugin"
             ))));
         };
-        let read = match file.read.get() {
-            Some(read) => read.clone(),
-            None => {
-                // First, so that no call waits for the file behind one that waits for a thread.
-                self.meter.off_serving_threads().await;
-                let reading = async { self.read_tokenizer(&file) };
-                let read = file.read.get_or_try_init(|| reading).await?.clone();
-                self.check_cpu()?;
-                read
-            }
-        };
+        let read = self.read_as::<Tokenizer>(&file).await?;
         Ok(read.map_err(|error| file_error(asset, &error)))
-    }
-
-    fn read_tokenizer(&mut self, file: &TokenizerFile) -> wasmtime::Result<ReadTokenizer> {
-        let held = match &file.owner {
-            Some(owner) => owner.hold(0),
-            None => self.limiter.held().beside(),
-        };
-        let meter = self.meter.clone();
-        let before = meter.used();
-        let check = || meter.check_until(before + READING_CPU).map_err(|_| Stopped);
-        let mut refused = None;
-        let mut reserve = |bytes: usize| {
-            held.try_add(bytes).map_err(|error| {
-                refused = Some(error);
-                Stopped
-            })
-        };
-        let mut work = Work { check: &check, search_cost_max: usize::MAX, reserve: &mut reserve };
-        let read = Tokenizer::read(&file.bytes, &mut work);
-        if let Some(error) = refused {
-            return Err(Limited::Owner(error).into());
-        }
-        let read = match read {
-            Ok(tokenizer) => {
-                held.give_back(held.bytes().saturating_sub(tokenizer.bytes()));
-                // The file is read on the threads for long calls.
-                Ok(Arc::new(KeptTokenizer::new(tokenizer, held, Handle::current())))
-            }
-            Err(TextError::Stopped(_)) => return Err(CpuExhausted.into()),
-            Err(error) => Err(error),
-        };
-        // Once for each file, because what came of it is kept.
-        meter.raise_limit(meter.limit() + meter.used().saturating_sub(before));
-        Ok(read)
     }
 
     /// The tokens of texts and their pairs. They are counted.
