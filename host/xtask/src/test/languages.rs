@@ -14,8 +14,7 @@ use crate::shell::{cargo, program, root, run, step, target};
 const PLUGINS: [&str; 2] = ["digits", "ranker"];
 
 /// Those of Python.
-const PYTHON_PLUGINS: [&str; 6] =
-    ["digits", "embed", "number", "photo", "ranker", "recommend"];
+const PYTHON_PLUGINS: [&str; 6] = ["digits", "embed", "number", "photo", "ranker", "recommend"];
 
 /// Run them all.
 ///
