@@ -57,10 +57,12 @@ fn command() -> Command {
             "A multi-tenant inference host: tenants' sandboxed plugins around one shared batcher",
         )
         .after_help(
-            "Start with `gristmill up`: it serves on this machine, keeps its data in \
-             ./gristmill-data, and tells the other commands where it is. `gristmill serve` is for a \
-             server of its own. `gristmill doctor` says what is wrong.\n\n\
+            "Start with `gristmill demo`, which has tenants to try, or with `gristmill up`, which \
+             serves on this machine, keeps its data in ./gristmill-data, and tells the other \
+             commands where it is. `gristmill serve` is for a server of its own. `gristmill doctor` \
+             says what is wrong.\n\n\
              Examples:\n  \
+             gristmill demo\n  \
              gristmill up\n  \
              gristmill tenant create acme --open\n  \
              gristmill model push digits.onnx --name digits\n  \

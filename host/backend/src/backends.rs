@@ -46,8 +46,9 @@ struct Candidates {
 
 impl Backends {
     /// Look for ONNX Runtime in the configured place, then in `ORT_DYLIB_PATH`, then in the data
-    /// directory. If it is not found, tract serves, and a warning says so. The runs of one instance
-    /// may take `run_memory_bytes` of host memory besides the model's weights.
+    /// directory, then in the Python package that is installed with this program. If it is not
+    /// found, tract serves, and a warning says so. The runs of one instance may take
+    /// `run_memory_bytes` of host memory besides the model's weights.
     ///
     /// # Errors
     /// [`LibraryError`] if the configured library cannot be used.
@@ -79,9 +80,10 @@ impl Backends {
             },
             None => {
                 tracing::warn!(
-                    "no ONNX Runtime library found (onnxruntime_library, ORT_DYLIB_PATH, or \
-                     onnxruntime/ in the data directory): models run on tract, which is several \
-                     times slower"
+                    "no ONNX Runtime library found (onnxruntime_library, ORT_DYLIB_PATH, \
+                     onnxruntime/ in the data directory, or the Python environment that this program \
+                     is installed in): models run on tract, which is several times slower. The cure: \
+                     pip install onnxruntime in that environment, or name the library"
                 );
                 None
             }

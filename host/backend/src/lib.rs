@@ -50,7 +50,7 @@ pub use backends::Backends;
 pub use certificate::{Certificate, Certified, PaddingProof, RowProof};
 pub use error::{LibraryError, LibraryFault, LoadError, NotOnnx, ProviderError, ProviderFailure};
 pub use health::ProviderHealth;
-pub use library::LibrarySearch;
+pub use library::{LibrarySearch, installed_library, is_safe_library, library_in};
 pub use loaded::LoadedModel;
 pub use options::{Batching, GraphOptimization, LoadOptions, ProviderKind, TRIAL_TIME};
 pub use prove::Proven;

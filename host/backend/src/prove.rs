@@ -5,7 +5,7 @@ use gristmill_core::ModelErrorKind;
 use crate::backends::Backends;
 use crate::beliefs::Compared;
 use crate::certificate::{Certificate, Certified, PaddingProof, RowProof};
-use crate::error::{LoadError, ProviderFailure};
+use crate::error::{LoadError, ProviderError, ProviderFailure};
 use crate::inspect::{decode, inspect};
 use crate::options::{Batching, LoadOptions, ProviderKind};
 use crate::rows::Beliefs;
@@ -18,7 +18,7 @@ use crate::{probe, rows};
 pub struct Proven {
     /// The providers that loaded and ran it, the best first.
     pub providers: Vec<ProviderKind>,
-    /// The reasons of the others, each with its provider.
+    /// The reasons of the others, each with its provider, but not that ONNX Runtime was not found.
     pub failed: Vec<String>,
     /// What is known of its rows, if its batches are to be proven.
     pub rows: RowProof,
@@ -141,6 +141,7 @@ impl Backends {
         if proven.providers.is_empty() && !on_gpu {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         }
+        failures.retain(|failure| !matches!(failure.error, ProviderError::NoLibrary));
         proven.failed = failures.iter().map(ToString::to_string).collect();
         Ok(proven)
     }

@@ -6,10 +6,10 @@
 //! address, the token and the files of TLS, `admin` makes the calls, `change` makes a release of
 //! what a command found, with `names` and `edit`; `output` and `progress` show results. Each
 //! command has a file of its name. `plugin` has the tools for plugins, `deploy` brings a server to
-//! what a manifest says, `bench` measures a server and explains the result. [`request_run`] runs a
-//! request through a pipeline without a server, and `child` starts the processes that compile a
-//! plugin without one. [`doctor`] and `local` have the client's part of `gristmill doctor` and
-//! `gristmill up`.
+//! what a manifest says, `bench` measures a server and explains the result, and `demo` starts one
+//! to try; `own_server` is how a command starts one. [`request_run`] runs a request through a
+//! pipeline without a server, and `child` starts the processes that compile a plugin without one.
+//! [`doctor`] and `local` have the client's part of `gristmill doctor` and `gristmill up`.
 //!
 //! Refuses to know the configuration and the data directory of a server.
 
@@ -29,6 +29,7 @@ mod content;
 mod context;
 mod contexts;
 mod defaults;
+mod demo;
 mod deploy;
 mod differences;
 pub mod doctor;
@@ -45,6 +46,7 @@ mod model;
 mod model_file;
 mod names;
 pub mod output;
+mod own_server;
 mod pipeline;
 mod plugin;
 mod profile;
@@ -72,8 +74,9 @@ pub use self::local::{LOCAL, LocalServer};
 pub use self::progress::Progress;
 
 /// The commands, in the order of the help.
-pub fn commands() -> [Command; 26] {
+pub fn commands() -> [Command; 27] {
     [
+        demo::command(),
         plugin::command(),
         deploy::command(),
         deploy::diff_command(),
@@ -120,6 +123,7 @@ pub fn run(matches: &ArgMatches, program: fn() -> Command) -> Result<Exit> {
 /// Run a command that ends well in only one way.
 fn run_plain(name: &str, matches: &ArgMatches, program: fn() -> Command) -> Result<()> {
     match name {
+        "demo" => demo::run(matches),
         "plugin" => plugin::run(matches),
         "status" => status::run(matches),
         "tenant" => tenant::run(matches),

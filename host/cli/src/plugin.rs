@@ -7,7 +7,7 @@ mod children;
 mod component_file;
 mod dev;
 mod language;
-mod library;
+pub(crate) mod library;
 mod list;
 mod loading;
 mod logs;

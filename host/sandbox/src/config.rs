@@ -26,8 +26,8 @@ pub struct SandboxConfig {
     pub instances_max: u32,
     /// Where compiled code is cached.
     pub cache_directory: PathBuf,
-    /// The folder with the runtimes of languages: `python.wasm`. By default it is `runtimes`,
-    /// beside this program or one folder above.
+    /// The folder with the runtimes of languages: `python.wasm`. By default it is `runtimes` or
+    /// `share/gristmill/runtimes`, beside this program or one folder above.
     pub runtimes_directory: Option<PathBuf>,
     /// Where the compiled code of runtimes is cached, if it is not `cache_directory`.
     pub runtimes_cache: Option<PathBuf>,
@@ -59,9 +59,14 @@ impl SandboxConfig {
     }
 }
 
-/// The folder `runtimes` beside this program, or one folder above, if there is one.
+/// Where the runtimes are, from the folder of this program or the one above: in a build, and
+/// installed.
+const RUNTIMES: [&str; 2] = ["runtimes", "share/gristmill/runtimes"];
+
+/// The folder of the runtimes that came with this program, if there is one.
 fn runtimes_beside_program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let folders = program.ancestors().skip(1).take(2);
-    folders.map(|folder| folder.join("runtimes")).find(|folder| folder.is_dir())
+    let mut places = folders.flat_map(|folder| RUNTIMES.map(|runtimes| folder.join(runtimes)));
+    places.find(|place| place.is_dir())
 }

@@ -36,8 +36,8 @@ pub(crate) fn build_all() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Install missing tools and build the server for the demo, without tests and benches. Returns the
-/// paths of the server and of ONNX Runtime. The demo's deploy builds the plugins.
+/// Install missing tools and build the server for the demo, without plugins, tests and benches.
+/// Returns the paths of the server and of ONNX Runtime.
 pub(crate) fn build_demo() -> Result<(PathBuf, PathBuf)> {
     install_wasm_toolchain()?;
     let onnxruntime = install_onnxruntime()?;

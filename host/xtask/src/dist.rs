@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<()> {
     step("building the server with counters (about 15 minutes on 2 cores)");
     let counting = folder.join("gristmill-counting");
     let flag = format!("-Cprofile-generate={}", of_others.display());
-    tools.build(&[&flag, "--cfg", "gristmill_counting"], &counting)?;
+    tools.build(&[&flag, "--cfg", "gristmill_counting"], "debuginfo", &counting)?;
     let components = setup::build_components(&counting)?;
     step("recording what runs while it serves");
     record(&counting, &onnxruntime, &components, &of_server)?;
@@ -47,10 +47,19 @@ pub(crate) fn run() -> Result<()> {
     run_command(program(&tools.profdata).arg("merge").arg("-o").arg(&merged).args(files))?;
 
     step("building the server with what was recorded (about 15 minutes on 2 cores)");
-    let gristmill = folder.join("gristmill");
-    tools.build(&[&format!("-Cprofile-use={}", merged.display())], &gristmill)?;
+    let gristmill = built();
+    tools.build(&[&format!("-Cprofile-use={}", merged.display())], "none", &gristmill)?;
+    // As in the profile `dist`: names of functions stay. The tables of lines go beside the program.
+    let tables = gristmill.with_extension("debug");
+    run_command(program("objcopy").arg("--only-keep-debug").args([&gristmill, &tables]))?;
+    run_command(program("strip").arg("--strip-debug").arg(&gristmill))?;
     println!("built {}", gristmill.display());
     Ok(())
+}
+
+/// Where the optimised server is, once it is built.
+pub(crate) fn built() -> PathBuf {
+    target().join("guided/gristmill")
 }
 
 /// The programs that are needed beside cargo.
@@ -80,13 +89,13 @@ impl Tools {
         Ok(Self { host, profdata })
     }
 
-    /// Build the server with these flags of the compiler, and copy it to `to`.
-    fn build(&self, flags: &[&str], to: &Path) -> Result<()> {
+    /// Build the server with these flags of the compiler, without what `strip` names, and copy it
+    /// to `to`.
+    fn build(&self, flags: &[&str], strip: &str, to: &Path) -> Result<()> {
         let mut build = cargo();
         build.args(["build", "--release", "--workspace", "--bin", "gristmill"]);
         build.args(["--target", &self.host]);
-        // As in the profile `dist`: names of functions stay.
-        build.env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
+        build.env("CARGO_PROFILE_RELEASE_STRIP", strip);
         run_command(build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")))?;
         let built = target().join(&self.host).join("release/gristmill");
         fs::copy(&built, to).with_context(|| built.display().to_string())?;

@@ -23,6 +23,7 @@ mod shell;
 mod stock;
 mod table;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -93,6 +94,7 @@ fn run(matches: &ArgMatches) -> Result<()> {
     let (name, matches) = matches.subcommand().context("no task; see cargo xtask --help")?;
     match name {
         "demo" => demo::run(matches),
+        "wheel" => wheel::run(matches),
         "test" => test::run(matches),
         "bench" => bench::run(matches),
         "fuzz" => fuzz::run(matches),
@@ -115,6 +117,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(demo::command())
         .subcommands(tasks)
+        .subcommand(wheel::command())
         .subcommand(test::command())
         .subcommand(bench::command())
         .subcommand(fuzz::command())

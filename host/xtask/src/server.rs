@@ -8,14 +8,11 @@ use gristmill_client::{Client, Listen, ServerProcess, block_on, serve};
 use serde_json::{Value, json};
 
 use crate::admin::Admin;
-use crate::setup;
-use crate::shell::{program, root, run, send};
+use crate::shell::{program, root, send};
 
-const TOKEN: &str = "demo-admin-token-not-for-production";
-/// The demo's tenants.
-pub(crate) const MANIFEST: &str = "plugins/demo.toml";
+pub(crate) const TOKEN: &str = "demo-admin-token-not-for-production";
 /// The key of the demo's second tenant, `acme`.
-pub(crate) const ACME_KEY: &str = "acme-demo-key-0001";
+const ACME_KEY: &str = "acme-demo-key-0001";
 
 /// A running server; stopped when dropped.
 pub(crate) struct Server {
@@ -73,15 +70,6 @@ impl Server {
         Ok(Self { process, url: addresses.data, grpc, admin })
     }
 
-    /// Deploy a manifest, such as the demo's: two tenants with their models, plugins and pipelines;
-    /// `demo` is open, `acme` has a key. Both use the model `digits`. The plugins are built.
-    pub(crate) fn deploy_manifest(&self, gristmill: &Path, manifest: &str) -> Result<()> {
-        let mut deploy = self.cli(gristmill);
-        setup::set_build_folders(&mut deploy);
-        deploy.args(["deploy", manifest, "--yes", "--message", "the demo"]);
-        run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
-    }
-
     /// A figure of the process in KiB, by its name in `/proc/PID/status`: `VmRSS` is what is in
     /// memory, `RssAnon` the part of it that is of no file.
     pub(crate) fn memory_kib(&self, figure: &str) -> Result<f64> {
@@ -100,8 +88,9 @@ impl Server {
         command
     }
 
-    /// The same by calls of the admin API that older servers have, too, which a comparison may have
-    /// started. The plugins are built already.
+    /// Deploy the tenants of `gristmill demo`: `demo` is open, `acme` has a key, and both use the
+    /// model `digits`. These are calls of the admin API that older servers have, too, which a
+    /// comparison may have started. The plugins are built already.
     pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
         let admin = &self.admin;
         let models = ["digits", "ranker"];

@@ -14,7 +14,7 @@ pub(crate) use self::debian::{install_prometheus, install_redis};
 pub(crate) use self::models::fetch_models;
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
 
-const ONNXRUNTIME_VERSION: &str = "1.31.1";
+pub(crate) const ONNXRUNTIME_VERSION: &str = "1.31.1";
 /// The newest version whose binary runs with Debian 12's C library.
 const PERF_ANALYZER_VERSION: &str = "2.50.0";
 /// The version of the CUDA runtime that this perf_analyzer is linked to.
@@ -121,6 +121,11 @@ pub(crate) fn build_server() -> Result<PathBuf> {
 pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
     build_plugins(gristmill, &DEMO_PLUGINS)?;
     build_plugins(gristmill, &TEST_PLUGINS)
+}
+
+/// Build the plugins of the demo's tenants; returns their folder.
+pub(crate) fn build_demo_plugins(gristmill: &Path) -> Result<PathBuf> {
+    build_plugins(gristmill, &DEMO_PLUGINS)
 }
 
 /// Install missing tools and build the samples in other languages.

@@ -12,13 +12,14 @@ use clap::{Arg, ArgAction, ArgMatches};
 pub(crate) use self::tally::Tally;
 use self::tally::{Printer, run_tests};
 use crate::shell::{self, cargo, step};
-use crate::{books, build, deny, docs, layers, notice, setup};
+use crate::{books, build, deny, docs, layers, notice, setup, wheel};
 
 pub(crate) fn command() -> clap::Command {
     clap::Command::new("test")
         .about(
             "Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the reference \
-             tables, the OpenAPI document, the documents' links, tests",
+             tables, the OpenAPI document, the documents' links, tests, the wheel, the commands of \
+             the books",
         )
         .arg(
             Arg::new("busy").long("busy").action(ArgAction::SetTrue).help(
@@ -56,13 +57,16 @@ fn run_all() -> Result<()> {
     let mut tally = languages::run_all()?;
     step("tests");
     tally += run_cargo(&mut tests)?;
-    tally += pasted(&built);
+    step("the wheel");
+    tally += counted(wheel::check(&built));
+    // Each pasted block counts as a test.
+    tally += counted(books::check(&built));
     conclude(&tally)
 }
 
-/// Paste the books. Each block counts as a test.
-fn pasted(built: &build::Built) -> Tally {
-    match books::check(built) {
+/// The tally of a check that says how many of its parts passed, and ends with the first that fails.
+fn counted(checked: Result<u64>) -> Tally {
+    match checked {
         Ok(passed) => Tally { passed, ..Tally::default() },
         Err(error) => {
             println!("{error:#}");

@@ -120,8 +120,9 @@ section! {
     /// The library that runs models, and their limits.
     Models {
         onnxruntime_library: PathBuf = none, Any,
-            "ONNX Runtime's shared library, 1.23 or newer; if unset, the one in ORT_DYLIB_PATH or \
-             <data_dir>/onnxruntime/ is used. If there is no library, models run on tract";
+            "ONNX Runtime's shared library, 1.23 or newer; if unset, the one in ORT_DYLIB_PATH, in \
+             <data_dir>/onnxruntime/ or of the Python environment that this program is installed in \
+             is used. If there is no library, models run on tract";
         model_proof_timeout["model_proof_timeout_s"]: Duration = "60", 1..=86_400,
             "Seconds of processor time that a model's first load and run may take, in a separate \
              process; it may take ten times as long by the clock";
@@ -160,8 +161,8 @@ section! {
              versions that stay, and what its plugins bring in their folder assets";
         runtimes_directory: PathBuf = none, Any,
             "The folder with the shared runtimes of languages, such as python.wasm; if unset, the \
-             folder runtimes beside the server's program or one folder above. Without a runtime, \
-             plugins that are archives of sources are refused";
+             folder runtimes or share/gristmill/runtimes beside the server's program or one folder \
+             above. Without a runtime, plugins that are archives of sources are refused";
         prepare_runtimes: bool = "true", Any,
             "Compile the shared runtimes when the server starts, beside serving, if they are not \
              compiled yet. If false, the first plugin that needs one waits for it: some seconds";

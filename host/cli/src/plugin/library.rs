@@ -2,12 +2,12 @@
 //! what its server runs it on.
 //!
 //! The library's code runs with the caller's rights. So a library that is found in the current
-//! folder, above it or beside this program is taken if no other user can change it.
+//! folder, above it or beside this program is taken only if no other user can change it.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use gristmill_backend::{installed_library, is_safe_library, library_in};
 
 /// The folders whose `onnxruntime/` may have the library: of a server's data, of a build, and of
 /// this program.
@@ -16,12 +16,6 @@ const BUILD_DIR: &str = "target";
 
 /// The folder in each of them.
 const LIBRARY_DIR: &str = "onnxruntime";
-
-/// The permissions to write of the file's group and of all users, and the bit that lets a folder's
-/// users change only their own entries.
-const WRITABLE_BY_GROUP: u32 = 0o020;
-const WRITABLE_BY_ALL: u32 = 0o002;
-const STICKY: u32 = 0o1000;
 
 /// Prints where Python's package has its libraries, without loading it.
 const PYTHON: &str = "\
@@ -34,13 +28,14 @@ print(s.submodule_search_locations[0] if s else '')";
 
 /// The library of a server or a test. `configured` is the one that the command names. None if a
 /// variable names one, or if there is none.
-pub(super) fn find(configured: Option<PathBuf>) -> Option<PathBuf> {
+pub(crate) fn find(configured: Option<PathBuf>) -> Option<PathBuf> {
     let is_named = std::env::var_os("ORT_DYLIB_PATH").is_some_and(|path| !path.is_empty());
     if configured.is_some() || is_named {
         return configured;
     }
     let mut folders = here_and_above().into_iter().chain(beside_program());
-    folders.find_map(|folder| safe_library_in(&folder)).or_else(of_python)
+    let found = folders.find_map(|folder| safe_library_in(&folder));
+    found.or_else(|| unless_unsafe(&installed_library()?)).or_else(of_python)
 }
 
 /// The folders of data and of builds in the current folder and those above, the nearest first.
@@ -59,8 +54,13 @@ fn beside_program() -> Vec<PathBuf> {
 
 /// The library in `onnxruntime/` of a folder, without links, unless another user can change it.
 fn safe_library_in(folder: &Path) -> Option<PathBuf> {
-    let library = library_in(&folder.join(LIBRARY_DIR))?.canonicalize().ok()?;
-    if is_safe(&library) {
+    unless_unsafe(&library_in(&folder.join(LIBRARY_DIR))?)
+}
+
+/// The library without links, unless another user can change it.
+fn unless_unsafe(library: &Path) -> Option<PathBuf> {
+    let library = library.canonicalize().ok()?;
+    if is_safe_library(&library) {
         return Some(library);
     }
     eprintln!(
@@ -68,30 +68,6 @@ fn safe_library_in(folder: &Path) -> Option<PathBuf> {
         library.display()
     );
     None
-}
-
-/// Whether no other user but root can change this file, or put another one in its place.
-fn is_safe(file: &Path) -> bool {
-    let caller = rustix::process::geteuid().as_raw();
-    let group = rustix::process::getegid().as_raw();
-    file.ancestors().all(|path| {
-        let Ok(about) = fs::symlink_metadata(path) else { return false };
-        let (mode, is_sticky) = (about.mode(), about.is_dir() && about.mode() & STICKY != 0);
-        let by_group = mode & WRITABLE_BY_GROUP != 0 && ![0, group].contains(&about.gid());
-        let by_others = by_group || mode & WRITABLE_BY_ALL != 0;
-        [0, caller].contains(&about.uid()) && (is_sticky || !by_others)
-    })
-}
-
-/// ONNX Runtime's library in a folder.
-fn library_in(folder: &Path) -> Option<PathBuf> {
-    let names = ["libonnxruntime.so", "libonnxruntime.dylib", "onnxruntime.dll"];
-    let is_library = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        names.iter().any(|prefix| name.starts_with(prefix))
-    };
-    let entries = fs::read_dir(folder).ok()?;
-    entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_library)
 }
 
 /// The library of Python's package `onnxruntime`.
@@ -104,20 +80,13 @@ fn of_python() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
+    use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
     #[test]
-    fn a_library_is_found_by_its_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str| fs::write(folder.path().join(name), "").unwrap();
-        write("libonnxruntime_providers_shared.so");
-        assert_eq!(library_in(folder.path()), None);
-        write("libonnxruntime.so.1.31.1");
-        assert!(library_in(folder.path()).unwrap().ends_with("libonnxruntime.so.1.31.1"));
-        assert_eq!(library_in(&folder.path().join("none")), None);
+    fn a_library_that_is_named_is_taken() {
         assert_eq!(find(Some("x.so".into())), Some("x.so".into()));
     }
 

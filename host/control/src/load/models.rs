@@ -28,6 +28,9 @@ use crate::load::paths::without_folder;
 use crate::load::prove::{ProofReport, Prover, ProverConfig};
 use crate::load::slot::Slot;
 
+/// The warning of a model for which there was no better provider.
+const ON_TRACT: &str = "it runs on tract, which is several times slower than ONNX Runtime";
+
 /// Loads models.
 pub(crate) struct Models {
     store: Arc<Store>,
@@ -130,6 +133,13 @@ impl Models {
         warnings.iter_mut().for_each(|warning| *warning = without_paths(warning));
         for warning in &warnings {
             tracing::warn!(model = name.as_str(), "{warning}");
+        }
+        if is_slowed(config, &loaded) {
+            // A server without ONNX Runtime said so at its start, once for all models.
+            if self.backends.library().is_some() {
+                tracing::warn!(model = name.as_str(), "{ON_TRACT}");
+            }
+            warnings.push(ON_TRACT.into());
         }
         let replace = self.replace(digest, options, loaded.providers.clone());
         let upkeep = Upkeep { replace: Some(replace), lost_runs };
@@ -257,7 +267,7 @@ fn key_of(name: &Name, digest: Digest, config: &ModelConfig) -> LoadKey {
     LoadKey { name: name.clone(), digest, options: config.load_options(), sizes: config.sizes() }
 }
 
-/// Warnings for the operator who uploaded the model.
+/// Warnings for the operator who uploaded the model, but for [`ON_TRACT`].
 fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Vec<String> {
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());
@@ -301,9 +311,11 @@ fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Ve
                 .into(),
         );
     }
-    if serves == Some(ProviderKind::Tract) && config.providers.first() != Some(&ProviderName::Tract)
-    {
-        warnings.push("it runs on tract, which is several times slower than ONNX Runtime".into());
-    }
     warnings
+}
+
+/// Whether it runs on tract, although its configuration does not prefer tract.
+fn is_slowed(config: &ModelConfig, model: &LoadedModel) -> bool {
+    let serves = model.providers.first().map(|provider| provider.kind);
+    serves == Some(ProviderKind::Tract) && config.providers.first() != Some(&ProviderName::Tract)
 }

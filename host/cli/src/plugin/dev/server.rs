@@ -1,7 +1,6 @@
 //! A server for one plugin: `gristmill serve` as a child, on this machine, whose data are made anew
 //! each time. Compiled code stays, so that a second start does not compile the runtimes again.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use gristmill_client::{Listen, ServerProcess, serve};
+use gristmill_client::{Listen, ServerProcess};
 use gristmill_core::Name;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +18,7 @@ use crate::admin::Admin;
 use crate::file_upload::HashedFile;
 use crate::model::signature;
 use crate::output::state_and_reason;
+use crate::own_server;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::library;
 
@@ -30,9 +30,6 @@ pub(super) const MODEL: &str = "model";
 /// server knows its own.
 const COMPILED: &str = "compiled";
 const KEY: &str = "key";
-
-/// Variables with paths that the server gets. Its other variables are for other servers.
-const PATHS: [&str; 3] = ["GRISTMILL_BUILD_DIR", "GRISTMILL_RUNTIMES_DIRECTORY", "ORT_DYLIB_PATH"];
 
 /// The exit code of a program that Ctrl-C has ended, as shells have it.
 const ENDED_BY_SIGNAL: i32 = 130;
@@ -59,19 +56,8 @@ impl Local {
         library: Option<PathBuf>,
     ) -> Result<Self> {
         let (data, lock) = empty_folder()?;
-        let program = std::env::current_exe().context("cannot find this program's file")?;
-        let mut command = serve(&program, &data, Listen { data: listen, ..Listen::FREE_PORTS });
-        let is_servers = |name: &OsString| name.to_string_lossy().starts_with("GRISTMILL_");
-        for (name, _) in std::env::vars_os().filter(|(name, _)| is_servers(name)) {
-            command.env_remove(name);
-        }
-        // A configuration in the current folder is for another server.
-        command.current_dir(&data);
-        for name in PATHS {
-            if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
-                command.env(name, std::path::absolute(path)?);
-            }
-        }
+        let listen = Listen { data: listen, ..Listen::FREE_PORTS };
+        let mut command = own_server::command(&data, listen)?;
         // The author waits for what is compiled.
         command.args(["--log", LOG, "--prepare-runtimes", "false", "--compile-timeout-s", "600"]);
         if let Some(library) = library::find(library) {

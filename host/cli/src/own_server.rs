@@ -1,0 +1,34 @@
+//! The command of a server that a command of this program starts for itself, on this machine.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use gristmill_client::{Listen, serve};
+
+/// Variables with paths that the server gets. The caller's other variables are for other servers.
+const PATHS: [&str; 3] = ["GRISTMILL_BUILD_DIR", "GRISTMILL_RUNTIMES_DIRECTORY", "ORT_DYLIB_PATH"];
+
+/// `gristmill serve` with its data in the folder `data`, an absolute path.
+pub(crate) fn command(data: &Path, listen: Listen<'_>) -> Result<Command> {
+    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let mut command = serve(&program, data, listen);
+    remove_variables(&mut command);
+    // A configuration in the current folder is for another server.
+    command.current_dir(data);
+    for name in PATHS {
+        if let Some(path) = std::env::var_os(name).filter(|path| !path.is_empty()) {
+            command.env(name, std::path::absolute(path)?);
+        }
+    }
+    Ok(command)
+}
+
+/// Keep the caller's variables of this program from another process of it.
+pub(crate) fn remove_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GRISTMILL_") {
+            command.env_remove(name);
+        }
+    }
+}
