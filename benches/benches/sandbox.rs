@@ -4,21 +4,27 @@
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use criterion::{Bencher, Criterion, criterion_group, criterion_main};
+use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_benches::corpus::plugins;
+use gristmill_benches::harness::{submission, tenant, tensor_in};
+use gristmill_benches::models;
 use gristmill_core::{
-    BufferPool, ByteBudget, Deadline, Digest, Dtype, Name, NamedTensor, PluginLimits, Tensor,
+    BufferPool, ByteBudget, Deadline, Digest, Dtype, ModelInfo, Name, NamedTensor, PluginLimits,
+    Tensor, TensorInfo,
 };
 use gristmill_imaging::{
     Channels, DecodeOptions, Encoded, Filter, Layout, Limits, Size, TensorOptions, Workspace,
 };
 use gristmill_sandbox::{
-    Account, Asset, Assets, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox,
-    SandboxConfig, TenantReuse,
+    Account, AskedRuns, Asset, Assets, Context, Grant, HandlerPlugin, ModelRuns, Plugin,
+    PluginPair, Request, Results, Reuse, RunCount, RunOutputs, Sandbox, SandboxConfig, TenantReuse,
+    WantedRun,
 };
 use tokio::runtime::Runtime;
 
@@ -44,6 +50,8 @@ struct Bench {
     /// The owners of the calls, in turn. With one owner, most calls would be beyond its share of
     /// the serving threads and move to others.
     accounts: Vec<Account>,
+    /// The memory of each.
+    budgets: Vec<Arc<ByteBudget>>,
     turn: Cell<usize>,
     context: Arc<Context>,
 }
@@ -79,28 +87,32 @@ impl Bench {
             settings: "{}".into(),
             deadline: Deadline::at(Instant::now() + Duration::from_secs(36_000)),
         };
+        let budgets: Vec<_> = (0..ACCOUNTS).map(|_| ByteBudget::new(1 << 30)).collect();
         Self {
             sandbox: or_panic(Sandbox::new(&config, BufferPool::new(64 << 20))),
             runtime,
             // A guest in Python takes longer than the default at its first call.
             limits: PluginLimits { cpu: Duration::from_secs(10), ..PluginLimits::default() },
-            accounts: (0..ACCOUNTS)
-                .map(|_| Account::new(16, 2, ByteBudget::new(1 << 30)))
-                .collect(),
+            accounts: budgets.iter().map(|bytes| Account::new(16, 2, bytes.clone())).collect(),
+            budgets,
             turn: Cell::new(0),
             context: Arc::new(context),
         }
     }
 
     fn pair(&self, file: Bytes, reuse: &Reuse) -> PluginPair {
+        let plugin = self.plugin(file);
+        PluginPair::new(plugin.clone(), plugin, reuse, &self.accounts[0])
+    }
+
+    fn plugin(&self, file: Bytes) -> Arc<Plugin> {
         // The cache outlives the benchmark and must not hold an older guest under the same digest.
         let mut hasher = DefaultHasher::new();
         file.hash(&mut hasher);
         let mut key = [0; 32];
         key[..8].copy_from_slice(&hasher.finish().to_le_bytes());
         let loading = self.sandbox.load(Digest::from_bytes(key), file);
-        let plugin = Arc::new(or_panic(self.runtime.block_on(loading)));
-        PluginPair::new(plugin.clone(), plugin, reuse, &self.accounts[0])
+        Arc::new(or_panic(self.runtime.block_on(loading)))
     }
 
     /// The grant of the next owner.
@@ -303,6 +315,73 @@ fn tokenizer(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A hundred runs of a model that takes no time, one after the other: by the task that has their
+/// tensors, as those of a pipeline without a handler, and asked for by a handler.
+fn infer(criterion: &mut Criterion) {
+    let bench = Bench::new();
+    let Some(file) = guest("hostile-handler") else { return };
+    let lane = &free_lane();
+    let (tenant, input) = (tenant("bench"), Arc::<str>::from("input"));
+    let blank = tensor_in(&BufferPool::new(1 << 20), Dtype::Float32, &[1, 1, 28, 28], 0.0);
+    let run = async |inputs: Option<Vec<NamedTensor>>| {
+        let mut submission = submission(&tenant, &input, &blank);
+        submission.inputs = inputs.unwrap_or(submission.inputs);
+        or_panic(lane.submit(submission, None).await).outputs
+    };
+    let mut group = criterion.benchmark_group("infer_100");
+    group.bench_function("pipeline", |bencher| {
+        bench.measure(bencher, async || {
+            for _ in 0..100 {
+                std::hint::black_box(run(None).await);
+            }
+        });
+    });
+    let handler = HandlerPlugin::new(bench.plugin(file), &Reuse::None, &bench.accounts[0]);
+    let request = Request { body: Bytes::from_static(b"infer-100"), ..Request::default() };
+    group.bench_function("handler", |bencher| {
+        bench.measure(bencher, async || {
+            let (models, mut asked) = ModelRuns::new(RunCount::default());
+            let grant = Grant { models: Some(&models), ..bench.grant() };
+            let bytes = &bench.budgets[bench.turn.get()];
+            let mut call = pin!(handler.handle(bench.context.clone(), request.clone(), grant));
+            loop {
+                tokio::select! {
+                    biased;
+                    answer = &mut call => break or_panic(answer.map(drop)),
+                    Some(AskedRuns { runs, answer }) = asked.recv() => {
+                        let mut outcomes = Vec::with_capacity(runs.len());
+                        for WantedRun { inputs, .. } in runs {
+                            let outputs = run(Some(inputs)).await;
+                            let held = bytes.hold(NamedTensor::bytes_of(&outputs));
+                            outcomes.push(Ok(RunOutputs { outputs, held }));
+                        }
+                        let _ = answer.send(outcomes);
+                    }
+                }
+            }
+        });
+    });
+    group.finish();
+}
+
+/// A lane over a model of the form of `digits`, which returns its input.
+fn free_lane() -> Lane {
+    let tensor = |name: &str| TensorInfo {
+        name: name.into(),
+        dtype: Dtype::Float32,
+        dims: vec![None, Some(1), Some(28), Some(28)],
+    };
+    let (inputs, outputs) = (vec![tensor("input")], vec![tensor("output")]);
+    let lane = Lane::new(LaneParts {
+        name: "free",
+        info: ModelInfo { inputs, outputs, ..models::info() },
+        instances: vec![Box::new(models::Identity)],
+        config: LaneConfig::new(16, 4096),
+        pool: BufferPool::new(1 << 20),
+    });
+    or_panic(lane)
+}
+
 /// A photo of 12 million pixels for a model of 224 by 224, decoded in full and at a smaller size.
 /// `benches/scenarios/large_photo.py` makes the file, and measures Pillow.
 fn large_photo(criterion: &mut Criterion) {
@@ -346,5 +425,5 @@ fn imagenet() -> TensorOptions {
     }
 }
 
-criterion_group!(benches, calls, vocabulary, languages, rotation, tokenizer, large_photo);
+criterion_group!(benches, calls, vocabulary, languages, rotation, tokenizer, infer, large_photo);
 criterion_main!(benches);

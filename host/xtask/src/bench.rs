@@ -4,13 +4,15 @@
 //! Each benchmark is a file with a function `run`, which fills the table of its `Bench`
 //! (`harness`). Those that a program of `benches/` measures are in `programs`. `loads` has the
 //! requests, `clients` sends them, `running` starts other servers, `models` makes large models,
-//! `rounds` compares, and `options` reads the command line. None of these knows a benchmark.
+//! `rounds` and `answers` compare, `criterion` reads its medians, and `options` reads the command
+//! line. None of these knows a benchmark.
 
 mod compare;
 mod detector;
 mod explain;
 mod flames;
 mod generator;
+mod jobs;
 mod load;
 mod oip;
 mod peers;
@@ -20,7 +22,9 @@ mod receipts;
 mod sandbox;
 mod sizes;
 
+mod answers;
 mod clients;
+mod criterion;
 mod harness;
 mod loads;
 mod models;
@@ -42,7 +46,7 @@ use self::options::Options;
 type Benchmark =
     (&'static str, &'static [&'static str], &'static str, fn(&mut Bench<'_>) -> Result<()>);
 
-const ALL: [Benchmark; 17] = [
+const ALL: [Benchmark; 18] = [
     ("sandbox", &[], "Measure plugin calls, fresh and in reused instances", sandbox::run),
     ("batch", &[], "Compare the batcher alone with the bare session (5 min)", programs::batch),
     ("load", &[], "Compare requests through /v1 with FastAPI and a bare echo", load::run),
@@ -50,6 +54,7 @@ const ALL: [Benchmark; 17] = [
     ("python", &["only"], "Measure what a team that writes Python brings (25 min)", python::run),
     ("oip", &[], "Compare /v2 and gRPC with an echo, a replay and ONNX Runtime", oip::run),
     ("peers", &["only"], "Compare with other inference servers (35 min)", peers::run),
+    ("jobs", &["only", "quick", "products"], "Compare whole jobs with FastAPI (35 min)", jobs::run),
     ("explain", &[], "Compare what gristmill bench --explain predicts and measures", explain::run),
     ("flames", &[], "Write flame graphs of four loads", flames::run),
     ("receipts", &[], "Compare what requests are charged with the CPU time", receipts::run),
@@ -65,6 +70,9 @@ const ALL: [Benchmark; 17] = [
 /// Those that run only if they are named: they need more than this machine and the repository.
 const ON_DEMAND: [&str; 2] = ["compare", "gpu"];
 
+/// The options that some benchmarks have.
+const SHOWN: [&str; 6] = ["only", "before", "after", "lines", "quick", "products"];
+
 pub(crate) fn command() -> Command {
     let bench = Command::new("bench")
         .about("Measure: print a table, and write benches/results/NAME.json")
@@ -73,13 +81,14 @@ pub(crate) fn command() -> Command {
              Examples:\n  \
              cargo xtask bench load peers\n  \
              cargo xtask bench neighbour --only guest/loop --no-build\n  \
+             cargo xtask bench jobs --only photo --only ocr --quick\n  \
              cargo xtask bench compare --before SERVER --after SERVER --only '/v1, ranker'\n  \
              cargo xtask bench gpu --lines FILE\n\n\
              Rows with a target end in `reached` or `missed`. gpu needs ORT_DYLIB_PATH, the path of \
              an ONNX Runtime for CUDA. On a machine with a GPU and without Rust, run \
              target/release/gpu, and record what it printed with --lines.",
         )
-        .args(options::arguments(&["only", "before", "after", "lines"]).map(|all| all.global(true)));
+        .args(options::arguments(&SHOWN).map(|all| all.global(true)));
     ALL.into_iter().fold(bench, |bench, (name, shown, about, _)| {
         let more = Arg::new("more").value_name("NAME").num_args(0..);
         let more = more.value_parser(ALL.map(|(name, ..)| name)).hide_possible_values(true);

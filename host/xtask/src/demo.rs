@@ -16,13 +16,13 @@ use crate::setup::{self, fetch_models};
 use crate::shell::{program, root, run as run_command, send, step, target};
 
 /// The samples around models of others and around a store.
-const MANIFEST_OF_ALL: &str = "plugins/demo-all.toml";
+pub(crate) const MANIFEST_OF_ALL: &str = "plugins/demo-all.toml";
 
 /// The products of the sample `recommend`.
 const PRODUCTS: &str = "10000";
 
 /// What the demo deploys, and the name of its copy beside the other files.
-const MANIFEST: &str = "plugins/demo.toml";
+pub(crate) const MANIFEST: &str = "plugins/demo.toml";
 const MANIFEST_COPY: &str = "demo.toml";
 
 /// The other files of the demo. Plugins are in the folder of components.

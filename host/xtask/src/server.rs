@@ -8,7 +8,8 @@ use gristmill_client::{Client, Listen, ServerProcess, block_on, serve};
 use serde_json::{Value, json};
 
 use crate::admin::Admin;
-use crate::shell::{program, root, send};
+use crate::setup;
+use crate::shell::{program, root, run, send};
 
 pub(crate) const TOKEN: &str = "demo-admin-token-not-for-production";
 /// The key of the demo's second tenant, `acme`.
@@ -68,6 +69,14 @@ impl Server {
         let grpc = addresses.grpc_authority().to_owned();
         let admin = Admin::new(addresses.admin, TOKEN)?;
         Ok(Self { process, url: addresses.data, grpc, admin })
+    }
+
+    /// Deploy a manifest, such as the demo's. Its plugins are built.
+    pub(crate) fn deploy_manifest(&self, gristmill: &Path, manifest: &str) -> Result<()> {
+        let mut deploy = self.cli(gristmill);
+        setup::set_build_folders(&mut deploy);
+        deploy.args(["deploy", manifest, "--yes", "--message", "a benchmark"]);
+        run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
     }
 
     /// A figure of the process in KiB, by its name in `/proc/PID/status`: `VmRSS` is what is in

@@ -15,6 +15,8 @@ pub(crate) struct Table {
     pub(crate) command: String,
     /// The cores of the machine that was measured, if it is not this one.
     pub(crate) cores: Option<u64>,
+    /// Whether it is written to benches/results/.
+    pub(crate) is_recorded: bool,
     rows: Vec<Row>,
 }
 
@@ -37,7 +39,7 @@ pub(crate) enum Bound {
 impl Table {
     /// An empty table of the figures of `command`, to be written to `name`.json.
     pub(crate) fn new(name: &'static str, command: String) -> Self {
-        Self { name, command, cores: None, rows: Vec::new() }
+        Self { name, command, cores: None, is_recorded: true, rows: Vec::new() }
     }
 
     /// Add a row. It shows the figures that are numbers, texts or lists of them.
@@ -47,7 +49,8 @@ impl Table {
         &mut self.rows[at]
     }
 
-    /// Print the table and write it to benches/results/. A table without rows is not written.
+    /// Print the table, and write it to benches/results/ if it is recorded. A table without rows is
+    /// not written.
     pub(crate) fn finish(self) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
@@ -55,6 +58,9 @@ impl Table {
         println!();
         let cells = self.rows.iter().map(|row| [row.what.clone(), row.line()]);
         print_aligned(&cells.collect::<Vec<_>>());
+        if !self.is_recorded {
+            return Ok(());
+        }
         let directory = root().join("benches/results");
         std::fs::create_dir_all(&directory)?;
         let path = directory.join(format!("{}.json", self.name));

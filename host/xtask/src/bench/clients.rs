@@ -1,6 +1,7 @@
 //! The clients of the benchmarks, each a process of its own: `gristmill bench` and wrk.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -23,18 +24,33 @@ impl Round {
     /// # Errors
     /// It cannot be run, or an answer was not a success.
     pub(crate) fn measure(self, gristmill: &Path, url: &str, flags: &[&str]) -> Result<Measured> {
+        self.by_gristmill(program(gristmill).arg("bench").arg(url).args(flags), url)
+    }
+
+    /// Let `gristmill bench` send the requests of a file of `--targets`, whose answers may take
+    /// long.
+    ///
+    /// # Errors
+    /// It cannot be run, or an answer was not a success.
+    pub(super) fn measure_targets(self, gristmill: &Path, targets: &Path) -> Result<Measured> {
         let mut bench = program(gristmill);
-        bench.current_dir(root()).args(["bench", url, "--output", "json", "--warm-up", "1"]);
+        bench.args(["bench", "--patience", "60", "--targets"]).arg(targets);
+        self.by_gristmill(&mut bench, &targets.display().to_string())
+    }
+
+    /// Run a command of `gristmill bench`.
+    fn by_gristmill(self, bench: &mut Command, what: &str) -> Result<Measured> {
+        bench.current_dir(root()).args(["--output", "json", "--warm-up", "1"]);
         bench.args(["--connections", &self.concurrency.to_string()]);
-        bench.args(["--duration", &self.seconds.to_string()]).args(flags);
+        bench.args(["--duration", &self.seconds.to_string()]);
         let done = bench.output().context("gristmill bench cannot be run")?;
         let text = String::from_utf8_lossy(&done.stderr);
         let last = text.lines().last().unwrap_or_default();
-        ensure!(done.status.success(), "gristmill bench of {url}: {last}");
+        ensure!(done.status.success(), "gristmill bench of {what}: {last}");
         let saved: Value = serde_json::from_slice(&done.stdout)?;
         let measured = &saved["measured"][0];
         let errors = &measured["errors"];
-        ensure!(errors.is_null(), "{url}: answers that were not a success: {errors}");
+        ensure!(errors.is_null(), "{what}: answers that were not a success: {errors}");
         Ok(Measured {
             per_second: number(measured, "/per_second")?,
             p50_us: number(measured, "/latency_us/p50")?,

@@ -9,8 +9,9 @@ use gristmill_client::{Client, block_on};
 use http::Request;
 use serde_json::{Value, json};
 
+use super::answers::distance;
 use super::harness::{Bench, grant};
-use super::rounds::{Measured, compare, in_turns, median};
+use super::rounds::{Measured, compare, in_turns, median, median_of};
 use crate::server::Server;
 use crate::shell::{output, program, root, run as run_program, step, target};
 use crate::table::Bound::AtLeast;
@@ -65,10 +66,10 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         ensure!(distance(&found, &wanted) < DISTANCE_MAX, "{found}\nis not\n{wanted}");
         let [ours, theirs] = in_turns(ROUNDS, [&|| detector.measure(reuse), &|| by_numpy()])?;
         let compared = compare(&ours, &theirs);
-        let p50 = |rounds: &[Measured]| median(rounds.iter().map(|round| round.p50_us).collect());
         let figures = json!({
             "ratio_to_numpy": compared.ratio, "ratios": compared.ratios,
-            "gristmill_us": p50(&ours), "numpy_us": p50(&theirs),
+            "gristmill_us": median_of(&ours, |round| round.p50_us),
+            "numpy_us": median_of(&theirs, |round| round.p50_us),
         });
         let row =
             bench.table.row(format!("[1, 84, 8400] with NMS, instance_reuse: {reuse}"), figures);
@@ -106,21 +107,4 @@ impl Detector<'_> {
 
 fn of_ms(median: f64) -> Measured {
     Measured { per_second: 1e3 / median, p50_us: median * 1e3, ..Measured::default() }
-}
-
-/// How far two answers are from each other: infinitely, if they have other places for numbers.
-fn distance(one: &Value, other: &Value) -> f64 {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            let float = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::INFINITY);
-            (float(one) - float(other)).abs()
-        }
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            one.iter().zip(other).map(|(one, other)| distance(one, other)).fold(0.0, f64::max)
-        }
-        (Value::Object(one), Value::Object(other)) if one.len() == other.len() => {
-            one.iter().map(|(key, one)| distance(one, &other[key])).fold(0.0, f64::max)
-        }
-        _ => f64::INFINITY,
-    }
 }

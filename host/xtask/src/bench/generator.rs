@@ -7,7 +7,7 @@ use serde_json::json;
 use super::clients::Round;
 use super::harness::{Bench, ECHO_URL};
 use super::loads::{DIGITS, RANKER};
-use super::rounds::{compare, in_turns, median};
+use super::rounds::{compare, in_turns, median_of};
 use crate::shell::step;
 use crate::table::Bound::AtMost;
 
@@ -38,15 +38,10 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                     }],
                 )?;
                 let compared = compare(&rounds, &of_wrk);
-                let figures = json!({
-                    "ratio": compared.ratio,
-                    "ratios": compared.ratios,
-                    "per_s": compared.per_s,
-                    "their_per_s": compared.reference_per_s,
-                });
+                let figures = compared.figures("per_s", "their_per_s");
                 let row = bench.table.row(format!("{what}, over wrk"), figures);
                 row.with_target("within 5 %", (compared.ratio - 1.0).abs() <= OFF_MAX);
-                let cpu_us = median(rounds.iter().map(|round| round.client_cpu_us).collect());
+                let cpu_us = median_of(&rounds, |round| round.client_cpu_us);
                 let what = format!("{what}: the client's own processor time");
                 let row = bench.table.row(what, json!({ "client_cpu_us": cpu_us }));
                 row.with_bound(cpu_us, AtMost(CPU_US_MAX), "us");

@@ -99,6 +99,14 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
+    /// Add a row for a case that cannot be measured. It has only the outermost reason: those below
+    /// may show paths of this machine, so they are only printed.
+    pub(super) fn add_failure(&mut self, what: String, error: &anyhow::Error) {
+        step(&format!("{what}: {error:#}"));
+        let row = self.table.row(what, json!({ "error": error.to_string() }));
+        row.with_target("measured", false);
+    }
+
     /// Start the server with the demo's tenants.
     pub(super) fn start(&self) -> Result<Server> {
         step("starting Gristmill");

@@ -1,13 +1,13 @@
 //! Whole requests under load: Gristmill with plugins in Rust and in Python, the same job in
 //! FastAPI, and a bare hyper echo of the same body, in turns.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::json;
 
 use super::clients::Round;
 use super::harness::{Bench, ECHO_URL};
 use super::loads::{DIGITS, RANKER};
-use super::peers::peer::PEERS;
+use super::peers::peer::FASTAPI;
 use super::rounds::{compare, in_turns};
 use crate::shell::step;
 use crate::table::Bound::AtLeast;
@@ -22,15 +22,14 @@ const RUST_MIN: [f64; 2] = [3.0, 4.5];
 const PYTHON_MIN: [f64; 2] = [1.0, 2.0];
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
-    let fastapi = PEERS.iter().find(|peer| peer.name == "fastapi").context("no peer fastapi")?;
-    let python = fastapi.install()?;
+    let python = FASTAPI.install()?;
     if bench.options.build {
         runtimes::build()?;
         setup::build_languages(&bench.gristmill)?;
     }
     let (server, _echo) = (bench.start()?, bench.start_echo()?);
     // It offers both services.
-    let _fastapi = fastapi.start(&python, RANKER.model())?;
+    let _fastapi = FASTAPI.start(&python, RANKER.model())?;
     for (load, pre, post) in [(RANKER, "ranker-pre", "ranker-post"), (DIGITS, "digits", "digits")] {
         let name = load.model();
         let in_python = format!("{name}-python");
@@ -46,7 +45,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         }
         let script = load.wrk_script()?;
         let url = format!("{}/{}", server.url, load.path);
-        let fastapi_url = format!("http://{}/{name}", fastapi.address());
+        let fastapi_url = format!("http://{}/{name}", FASTAPI.address());
         for concurrency in CONCURRENCY {
             step(&format!("{name} at concurrency {concurrency}"));
             let round = Round { concurrency, seconds: ROUND_SECONDS };

@@ -16,10 +16,14 @@ pub(super) struct Options {
     pub(super) after: Option<PathBuf>,
     /// What the program `gpu` printed on another machine. It is recorded, nothing is measured.
     pub(super) lines: Option<PathBuf>,
+    /// Whether one short round of each side is enough, and less data.
+    pub(super) quick: bool,
+    /// The products in the store of the job `recommend`.
+    pub(super) products: Option<u32>,
 }
 
 /// All options. The help does not show those that are not `shown`.
-pub(super) fn arguments(shown: &[&str]) -> [Arg; 6] {
+pub(super) fn arguments(shown: &[&str]) -> [Arg; 8] {
     let path = |name: &'static str, value: &'static str| {
         Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf))
     };
@@ -32,12 +36,22 @@ pub(super) fn arguments(shown: &[&str]) -> [Arg; 6] {
             .help("Measure the binaries of this folder: target/debug after `cargo build --bins`"),
         Arg::new("only").long("only").value_name("CASE").action(ArgAction::Append).help(
             "Run this case; may be repeated. A folder of benches/peers, a model of sizes, a case \
-             of control (swaps, tenants, candidates), or the beginning of a row's name",
+             of control (swaps, tenants, candidates), a job (photo, ocr, recommend, embed) or a \
+             part of jobs (buckets, infer, tokenizer, large-photo), or the beginning of a row's \
+             name",
         ),
         path("before", "SERVER").help("The binary of an earlier server"),
         path("after", "SERVER").help("The binary of a later server"),
         path("lines", "FILE")
             .help("Record what target/release/gpu printed on another machine; measure nothing"),
+        Arg::new("quick").long("quick").action(ArgAction::SetTrue).help(
+            "One short round of each side and 20,000 products, to try it; nothing is recorded",
+        ),
+        Arg::new("products")
+            .long("products")
+            .value_name("N")
+            .value_parser(value_parser!(u32).range(50..=10_000_000))
+            .help("The products in Redis for the job recommend; 1,000,000 by default"),
     ];
     all.map(|argument| {
         let is_shown =
@@ -58,6 +72,8 @@ impl Options {
             before: path("before"),
             after: path("after"),
             lines,
+            quick: matches.get_flag("quick"),
+            products: matches.get_one("products").copied(),
         }
     }
 }

@@ -8,8 +8,7 @@ pub(super) mod peer;
 mod interface;
 
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use gristmill_client::http::Request as HttpRequest;
@@ -18,13 +17,14 @@ use serde_json::{Value, json};
 
 use self::interface::{Interface, Request};
 use self::peer::{PEERS, Peer};
+use super::answers::distance;
 use super::clients::Round;
 use super::harness::{Bench, photos_config};
 use super::loads::{Load, PHOTOS, RANKER};
-use super::rounds::{Measured, compare, in_turns, median};
+use super::rounds::{Measured, compare, in_turns, median_of};
+use super::running::within;
 use crate::shell::{step, target};
 use crate::table::Bound::AtLeast;
-use crate::table::Table;
 
 const CONCURRENCY: [u32; 3] = [1, 16, 64];
 /// Odd, so that there is a median.
@@ -64,7 +64,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     for peer in chosen(&bench.options.only)? {
         match peer.install() {
             Ok(python) => installed.push((peer, python)),
-            Err(error) => add_failure(&mut bench.table, peer.name.to_owned(), &error),
+            Err(error) => bench.add_failure(peer.name.to_owned(), &error),
         }
     }
     let server = bench.start_with_photos()?;
@@ -75,8 +75,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         let ours = Target::new(&load, server.url.clone(), interface, &name)?;
         for (peer, python) in &installed {
             if let Err(error) = measure(bench, &ours, peer, python) {
-                let what = format!("{}, over {}", load.model(), peer.name);
-                add_failure(&mut bench.table, what, &error);
+                bench.add_failure(format!("{}, over {}", load.model(), peer.name), &error);
             }
         }
     }
@@ -93,13 +92,6 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Peer>> {
     Ok(PEERS.iter().filter(is_chosen).collect())
 }
 
-/// Add a row for a peer that cannot be measured. It has only the outermost reason: those below may
-/// show paths of this machine, so they are only printed.
-fn add_failure(table: &mut Table, what: String, error: &anyhow::Error) {
-    step(&format!("{what}: {error:#}"));
-    table.row(what, json!({ "error": error.to_string() })).with_target("measured", false);
-}
-
 /// Start the peer, compare its answer with ours, run rounds of both in turns, and add the rows.
 fn measure(bench: &mut Bench<'_>, ours: &Target<'_>, peer: &Peer, python: &Path) -> Result<()> {
     let (load, answer) = (ours.load, ours.answer()?);
@@ -108,13 +100,8 @@ fn measure(bench: &mut Bench<'_>, ours: &Target<'_>, peer: &Peer, python: &Path)
     let _running = peer.start(python, service)?;
     let server = format!("http://{}", peer.address());
     let theirs = Target::new(load, server, peer.interface, &format!("{name}-{service}"))?;
-    let give_up = Instant::now() + FIRST_ANSWER;
-    while let Err(error) = theirs.answer().and_then(|their| agree(load, &answer, &their)) {
-        if Instant::now() >= give_up {
-            return Err(anyhow!("it does not answer as Gristmill does: {error:#}"));
-        }
-        sleep(Duration::from_millis(250));
-    }
+    within(FIRST_ANSWER, || agree(load, &answer, &theirs.answer()?))
+        .map_err(|error| anyhow!("it does not answer as Gristmill does: {error:#}"))?;
     for target in [ours, &theirs] {
         target.measure(&bench.gristmill, WARM_UP)?;
     }
@@ -129,16 +116,9 @@ fn measure(bench: &mut Bench<'_>, ours: &Target<'_>, peer: &Peer, python: &Path)
             }],
         )?;
         let compared = compare(&rounds, &their_rounds);
-        let p99_us =
-            |rounds: &[Measured]| median(rounds.iter().map(|round| round.p99_us).collect());
-        let figures = json!({
-            "ratio": compared.ratio,
-            "ratios": compared.ratios,
-            "gristmill_per_s": compared.per_s,
-            "peer_per_s": compared.reference_per_s,
-            "gristmill_p99_us": p99_us(&rounds),
-            "peer_p99_us": p99_us(&their_rounds),
-        });
+        let mut figures = compared.figures("gristmill_per_s", "peer_per_s");
+        figures["gristmill_p99_us"] = median_of(&rounds, |round| round.p99_us).into();
+        figures["peer_p99_us"] = median_of(&their_rounds, |round| round.p99_us).into();
         let row = bench.table.row(what, figures);
         let is_target = |(of, clients, over, _): &&(&str, u32, &str, f64)| {
             (*of, *clients, *over) == (service, concurrency, name)
@@ -162,28 +142,8 @@ fn agree(load: &Load, ours: &Value, theirs: &Value) -> Result<()> {
     };
     let most = if load.is_picture() { PROBABILITIES_DIFFER } else { SCORES_DIFFER };
     let (ours, theirs) = (compared(ours), compared(theirs));
-    ensure!(is_near(&ours, &theirs, most), "{theirs} is too far from Gristmill's {ours}");
+    ensure!(distance(&ours, &theirs) <= most, "{theirs} is too far from Gristmill's {ours}");
     Ok(())
-}
-
-/// Whether both are the same, but for numbers that differ by at most `most`.
-fn is_near(ours: &Value, theirs: &Value, most: f64) -> bool {
-    match (ours, theirs) {
-        (Value::Number(ours), Value::Number(theirs)) => {
-            let pair = ours.as_f64().zip(theirs.as_f64());
-            pair.is_some_and(|(ours, theirs)| (ours - theirs).abs() <= most)
-        }
-        (Value::Array(ours), Value::Array(theirs)) => {
-            let mut pairs = ours.iter().zip(theirs);
-            ours.len() == theirs.len() && pairs.all(|(ours, theirs)| is_near(ours, theirs, most))
-        }
-        (Value::Object(ours), Value::Object(theirs)) => {
-            let near =
-                |(key, value)| theirs.get(key).is_some_and(|other| is_near(value, other, most));
-            ours.len() == theirs.len() && ours.iter().all(near)
-        }
-        (ours, theirs) => ours == theirs,
-    }
 }
 
 impl<'a> Target<'a> {

@@ -13,20 +13,17 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_client::{Client, block_on};
 use http::Request;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::clients::{Round, wrk_script};
 use super::harness::{Bench, grant};
-use super::peers::peer::PEERS;
-use super::rounds::{compare, in_turns, median};
-use super::running::Running;
+use super::peers::peer::FOREST;
+use super::rounds::{Measured, compare, in_turns, median};
 use crate::server::Server;
 use crate::shell::{program, root, run as run_program, step, target};
-use crate::table::Bound::{self, AtLeast, AtMost};
+use crate::table::Bound::{AtLeast, AtMost};
+use crate::table::Table;
 use crate::{runtimes, setup};
-
-/// Where the peer answers.
-const PEER: &str = "127.0.0.1:18097";
 
 const ROUNDS: usize = 3;
 const ROUND: Round = Round { concurrency: 16, seconds: 4 };
@@ -50,6 +47,9 @@ const TURN_CLIENTS: usize = 4;
 const TURN_TIME: Duration = Duration::from_secs(6);
 const TURN_RATIO_MIN: f64 = 0.7;
 
+/// Measures, and adds rows.
+type Case<'a> = fn(&Team<'a>, &mut Table) -> Result<()>;
+
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     if bench.options.build {
         runtimes::build()?;
@@ -66,47 +66,34 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let server = bench.start()?;
     server.admin.put_file("models/forest", &model)?;
     grant(&server.admin, &["digits", "ranker", "forest"])?;
-    let team = Team { bench, server: &server, work, model };
-    let rows: [&dyn Fn() -> Result<Vec<Figures>>; 4] =
-        [&|| team.over_fastapi(), &|| team.edits_under_load(), &|| team.memory_of_each(), &|| {
-            team.many_in_turn()
-        }];
-    let mut all = Vec::new();
-    for (case, rows) in ["forest", "edits", "memory", "turn"].into_iter().zip(rows) {
-        if team.bench.wants(case) {
-            step(case);
-            all.extend(rows()?);
-        }
-    }
-    for Figures { what, figures, bound } in all {
-        let row = bench.table.row(what, figures);
-        if let Some((value, bound, unit)) = bound {
-            row.with_bound(value, bound, unit);
-        }
+    let cases: [(&str, Case<'_>); 4] = [
+        ("forest", Team::over_fastapi),
+        ("edits", Team::edits_under_load),
+        ("memory", Team::memory_of_each),
+        ("turn", Team::many_in_turn),
+    ];
+    let wanted: Vec<_> = cases.into_iter().filter(|(case, _)| bench.wants(case)).collect();
+    let team = Team { gristmill: &bench.gristmill, server: &server, work, model };
+    for (case, measure) in wanted {
+        step(case);
+        measure(&team, &mut bench.table)?;
     }
     Ok(())
 }
 
-/// A row of the table.
-struct Figures {
-    what: String,
-    figures: Value,
-    bound: Option<(f64, Bound, &'static str)>,
-}
-
 /// What the team has.
-struct Team<'a, 'b> {
-    bench: &'a Bench<'b>,
+struct Team<'a> {
+    gristmill: &'a Path,
     server: &'a Server,
     work: PathBuf,
     model: PathBuf,
 }
 
-impl Team<'_, '_> {
+impl Team<'_> {
     /// Make a plugin as `plugin new` does. Returns its folder.
     fn plugin(&self, name: &str, language: &str) -> Result<PathBuf> {
         let folder = self.work.join(name);
-        let mut new = program(&self.bench.gristmill);
+        let mut new = program(self.gristmill);
         new.args(["plugin", "new", name, "--language", language, "--folder"]).arg(&folder);
         new.arg("--model").arg(&self.model);
         new.env("ORT_DYLIB_PATH", setup::install_onnxruntime()?).stdout(Stdio::null());
@@ -118,7 +105,7 @@ impl Team<'_, '_> {
     /// Build a plugin. Returns the file.
     fn build(&self, folder: &Path) -> Result<PathBuf> {
         let file = folder.with_extension("tar");
-        let mut build = program(&self.bench.gristmill);
+        let mut build = program(self.gristmill);
         build.args(["plugin", "build"]).arg(folder).arg("--out").arg(&file);
         build.stdout(Stdio::null());
         setup::set_build_folders(&mut build);
@@ -141,52 +128,43 @@ impl Team<'_, '_> {
         format!("{}/v1/demo/infer/{pipeline}", self.server.url)
     }
 
-    fn over_fastapi(&self) -> Result<Vec<Figures>> {
+    fn over_fastapi(&self, table: &mut Table) -> Result<()> {
         let file = self.build(&self.plugin("forest", "python")?)?;
         self.serve("forest", &file, None)?;
         self.serve("forest-tenant", &file, Some("tenant"))?;
-        let fastapi =
-            PEERS.iter().find(|peer| peer.name == "fastapi").context("no peer fastapi")?;
-        let python = fastapi.install()?;
-        let mut uvicorn = program(python.with_file_name("uvicorn"));
-        uvicorn.current_dir(root().join("benches/peers/forest"));
-        uvicorn.args(["app:app", "--workers", "2", "--host", "127.0.0.1", "--port", "18097"]);
-        uvicorn.args(["--no-access-log", "--log-level", "warning"]);
-        let _peer = Running::start(&mut uvicorn, PEER)?;
+        let _peer = FOREST.start(&FOREST.install()?, "app")?;
+        let peer = FOREST.address();
         let body = root().join("benches/scenarios/forest/rows.json");
         let script = wrk_script("forest", &body, &[("content-type", "application/json")])?;
         let by_wrk = |url: &str| ROUND.by_wrk(url, &script);
         let [plain, tuned, template, tenant] = in_turns(
             ROUNDS,
             [
-                &|| by_wrk(&format!("http://{PEER}/plain")),
-                &|| by_wrk(&format!("http://{PEER}/tuned")),
+                &|| by_wrk(&format!("http://{peer}/plain")),
+                &|| by_wrk(&format!("http://{peer}/tuned")),
                 &|| by_wrk(&self.url("forest")),
                 &|| by_wrk(&self.url("forest-tenant")),
             ],
         )?;
-        let row = |what: &str, ours: &[_], theirs: &[_], least: Option<f64>| {
+        for (how, ours, theirs, ratio_min) in [
+            ("as the template makes it, over pydantic", &template, &plain, Some(PLAIN_MIN[0])),
+            ("tenant, over pydantic", &tenant, &plain, Some(PLAIN_MIN[1])),
+            ("as the template makes it, over tuned by hand", &template, &tuned, None),
+            ("tenant, over tuned by hand", &tenant, &tuned, Some(TUNED_MIN)),
+        ] {
             let compared = compare(ours, theirs);
-            Figures {
-                what: format!("RandomForest, 3 rows of JSON, 16 clients: {what}"),
-                figures: json!({
-                    "ratio": compared.ratio, "ratios": compared.ratios,
-                    "gristmill_per_s": compared.per_s, "fastapi_per_s": compared.reference_per_s,
-                }),
-                bound: least.map(|least| (compared.ratio, AtLeast(least), "x FastAPI")),
+            let figures = compared.figures("gristmill_per_s", "fastapi_per_s");
+            let what = format!("RandomForest, 3 rows of JSON, 16 clients: {how}");
+            let row = table.row(what, figures);
+            if let Some(ratio_min) = ratio_min {
+                row.with_bound(compared.ratio, AtLeast(ratio_min), "x FastAPI");
             }
-        };
-        Ok(vec![
-            row("as the template makes it, over pydantic", &template, &plain, Some(PLAIN_MIN[0])),
-            row("tenant, over pydantic", &tenant, &plain, Some(PLAIN_MIN[1])),
-            row("as the template makes it, over tuned by hand", &template, &tuned, None),
-            row("tenant, over tuned by hand", &tenant, &tuned, Some(TUNED_MIN)),
-        ])
+        }
+        Ok(())
     }
 
     /// The time from the start of an upload to its answer, after which it is live.
-    fn edits_under_load(&self) -> Result<Vec<Figures>> {
-        let mut rows = Vec::new();
+    fn edits_under_load(&self, table: &mut Table) -> Result<()> {
         for (language, source) in [("python", "app.py"), ("js", "plugin.js")] {
             let folder = self.plugin(&format!("edited-{language}"), language)?;
             let name = format!("edited-{language}");
@@ -214,21 +192,18 @@ impl Team<'_, '_> {
             let times = times?;
             let slowest = times.iter().copied().fold(0.0, f64::max);
             let bytes = fs::metadata(folder.with_extension("tar"))?.len();
-            rows.push(Figures {
-                what: format!("upload to live under 16 clients, {language}"),
-                figures: json!({
-                    "median_s": median(times.clone()), "slowest_s": slowest, "bytes": bytes,
-                    "answers_per_s": per_second,
-                }),
-                bound: Some((slowest, AtMost(LIVE_S_MAX), "s, the slowest")),
+            let figures = json!({
+                "median_s": median(times), "slowest_s": slowest, "bytes": bytes,
+                "answers_per_s": per_second,
             });
+            let row = table.row(format!("upload to live under 16 clients, {language}"), figures);
+            row.with_bound(slowest, AtMost(LIVE_S_MAX), "s, the slowest");
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// The server's memory for each further plugin that was called once.
-    fn memory_of_each(&self) -> Result<Vec<Figures>> {
-        let mut rows = Vec::new();
+    fn memory_of_each(&self, table: &mut Table) -> Result<()> {
         for (language, source) in [("python", "app.py"), ("js", "plugin.js")] {
             let folder = self.plugin(&format!("idle-{language}"), language)?;
             let path = folder.join(source);
@@ -249,14 +224,13 @@ impl Team<'_, '_> {
             (5..5 + IDLE_PLUGINS).try_for_each(add)?;
             let after = memory()?;
             let each = |at: usize| (after[at] - before[at]) / IDLE_PLUGINS as f64 / 1024.0;
-            rows.push(Figures {
-                what: format!("memory of each further plugin, idle, {language}"),
-                // Pages of the compiled file can be dropped and read again.
-                figures: json!({ "mib": each(0), "with_pages_of_files_mib": each(1) }),
-                bound: Some((each(0), AtMost(IDLE_MIB_MAX), "MiB")),
-            });
+            // Pages of the compiled file can be dropped and read again.
+            let figures = json!({ "mib": each(0), "with_pages_of_files_mib": each(1) });
+            let row =
+                table.row(format!("memory of each further plugin, idle, {language}"), figures);
+            row.with_bound(each(0), AtMost(IDLE_MIB_MAX), "MiB");
         }
-        Ok(rows)
+        Ok(())
     }
 
     fn call(&self, client: &Client, pipeline: &str) -> Result<()> {
@@ -267,7 +241,7 @@ impl Team<'_, '_> {
         Ok(())
     }
 
-    fn many_in_turn(&self) -> Result<Vec<Figures>> {
+    fn many_in_turn(&self, table: &mut Table) -> Result<()> {
         let folder = self.plugin("turn", "python")?;
         let path = folder.join("app.py");
         let text = fs::read_to_string(&path)?;
@@ -276,7 +250,7 @@ impl Team<'_, '_> {
             fs::write(&path, format!("{text}\n# {number}\n"))?;
             self.serve(name, &self.build(&folder)?, Some("tenant"))?;
         }
-        let throughput = |names: &[String]| -> Result<f64> {
+        let measure = |names: &[String]| -> Result<Measured> {
             let (next, began) = (AtomicUsize::new(0), Instant::now());
             let client = || {
                 let client = Client::new(self.server.url.parse()?);
@@ -296,24 +270,16 @@ impl Team<'_, '_> {
                     .sum::<Result<u32>>()
             })?;
             ensure!(counts > 0, "there were no answers");
-            Ok(f64::from(counts) / began.elapsed().as_secs_f64())
+            let per_second = f64::from(counts) / began.elapsed().as_secs_f64();
+            Ok(Measured { per_second, ..Measured::default() })
         };
         // Each is there once before it counts.
-        throughput(&names)?;
-        let (mut one, mut many) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            one.push(throughput(&names[..1])?);
-            many.push(throughput(&names)?);
-        }
-        let ratios: Vec<_> = one.iter().zip(&many).map(|(one, many)| many / one).collect();
-        let ratio = median(ratios.clone());
-        Ok(vec![Figures {
-            what: format!("{TURN_PLUGINS} Python plugins in turn, tenant, over one"),
-            figures: json!({
-                "ratio": ratio, "ratios": ratios,
-                "one_per_s": median(one), "many_per_s": median(many),
-            }),
-            bound: Some((ratio, AtLeast(TURN_RATIO_MIN), "x one")),
-        }])
+        measure(&names)?;
+        let [many, one] = in_turns(ROUNDS, [&|| measure(&names), &|| measure(&names[..1])])?;
+        let compared = compare(&many, &one);
+        let what = format!("{TURN_PLUGINS} Python plugins in turn, tenant, over one");
+        let row = table.row(what, compared.figures("many_per_s", "one_per_s"));
+        row.with_bound(compared.ratio, AtLeast(TURN_RATIO_MIN), "x one");
+        Ok(())
     }
 }

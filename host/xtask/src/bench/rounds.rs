@@ -1,6 +1,7 @@
 //! Rounds of several measurements in turns, and what they come to.
 
 use anyhow::Result;
+use serde_json::{Value, json};
 
 /// What a client measured in a round. A client that does not measure a figure leaves 0.
 #[derive(Clone, Copy, Default)]
@@ -25,6 +26,18 @@ pub(super) struct Comparison {
     /// The medians of both.
     pub(super) per_s: f64,
     pub(super) reference_per_s: f64,
+}
+
+impl Comparison {
+    /// The figures of a row, with the names of the answers a second of both.
+    pub(super) fn figures(&self, per_s: &str, reference_per_s: &str) -> Value {
+        json!({
+            "ratio": self.ratio,
+            "ratios": self.ratios,
+            per_s: self.per_s,
+            reference_per_s: self.reference_per_s,
+        })
+    }
 }
 
 /// Run a round of each side, again and again. Each time another side is first.
@@ -58,6 +71,11 @@ pub(super) fn compare(rounds: &[Measured], reference: &[Measured]) -> Comparison
 /// The answers a second of each round.
 pub(super) fn rates(rounds: &[Measured]) -> Vec<f64> {
     rounds.iter().map(|round| round.per_second).collect()
+}
+
+/// The median of a figure of the rounds.
+pub(super) fn median_of(rounds: &[Measured], figure: fn(&Measured) -> f64) -> f64 {
+    median(rounds.iter().map(figure).collect())
 }
 
 /// The median; of an even number of figures, the larger one in the middle.

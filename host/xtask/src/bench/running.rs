@@ -13,6 +13,17 @@ use crate::shell::send;
 const TIME_TO_LISTEN: Duration = Duration::from_secs(60);
 const TIME_TO_END: Duration = Duration::from_secs(5);
 
+/// Try until it succeeds, for at most `time`.
+pub(super) fn within<T>(time: Duration, attempt: impl Fn() -> Result<T>) -> Result<T> {
+    let give_up = Instant::now() + time;
+    loop {
+        match attempt() {
+            Err(_) if Instant::now() < give_up => sleep(Duration::from_millis(250)),
+            last => return last,
+        }
+    }
+}
+
 /// A running process; stopped when dropped.
 pub(super) struct Running(Child);
 

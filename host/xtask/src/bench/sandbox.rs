@@ -1,13 +1,17 @@
 //! The cost of plugin calls, in fresh instances and in instances that stay. criterion measures it.
 
-use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use anyhow::Result;
+use serde_json::json;
 
+use super::criterion::{self, median_us};
 use super::harness::Bench;
-use crate::shell::{cargo, number, run as run_command, step, target};
+use crate::shell::step;
 use crate::table::Bound::{AtLeast, AtMost};
 use crate::table::Table;
 use crate::{runtimes, setup};
+
+/// The groups of benchmarks. `bench jobs` measures the others.
+const GROUPS: &str = "^(call|vocabulary|digits|rotation)/";
 
 /// Calls of the bench guest, with the time to reach in microseconds.
 const CALLS: [(&str, Option<f64>); 6] = [
@@ -40,11 +44,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
         setup::build_languages(&bench.gristmill)?;
     }
     step("measuring calls");
-    run_command(
-        cargo()
-            .args(["bench", "--workspace", "--bench", "sandbox", "--", "--noplot"])
-            .env("GRISTMILL_TEST_COMPONENTS", &bench.components),
-    )?;
+    criterion::measure(&bench.components, GROUPS)?;
     let table = &mut bench.table;
     for (name, us_max) in CALLS {
         let what = format!("preprocess, {}", name.replace('_', ", "));
@@ -84,12 +84,4 @@ fn add_time(table: &mut Table, what: impl Into<String>, us: f64, us_max: Option<
     if let Some(us_max) = us_max {
         row.with_bound(us, AtMost(us_max), "us");
     }
-}
-
-/// Criterion's median of one benchmark.
-fn median_us(group: &str, name: &str) -> Result<f64> {
-    let path = target().join(format!("criterion/{group}/{name}/new/estimates.json"));
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let estimates: Value = serde_json::from_str(&text)?;
-    Ok(number(&estimates, "/median/point_estimate")? / 1000.0)
 }

@@ -33,6 +33,7 @@ const DEEDS: &[(&str, Deed)] = &[
     ("spin", spin),
     ("trap", trap),
     ("same", same),
+    ("infer-100", infer_100),
     ("forged", || Err(InferError::Overloaded("as told".into()).into())),
 ];
 
@@ -120,6 +121,15 @@ fn same() -> Result<Response, HandleError> {
     text(&outputs.len().to_string())
 }
 
+/// Runs the model a hundred times, one after the other. Not hostile: a benchmark measures it.
+fn infer_100() -> Result<Response, HandleError> {
+    let blank = blank()?;
+    for _ in 0..100 {
+        drop(black_box(models::infer(MODEL, &[("input", &blank)])?));
+    }
+    text("100")
+}
+
 /// One run of the model as it wants it.
 fn run() -> Result<Outputs, HandleError> {
     Ok(models::infer(MODEL, &[("input", &blank()?)])?)
@@ -164,6 +174,7 @@ mod tests {
         });
         assert_eq!(told("").unwrap().body, b"1 outputs");
         assert_eq!(told("same").unwrap().body, b"4");
+        assert_eq!(told("infer-100").unwrap().body, b"100");
         assert_eq!(told("infer-many").unwrap().body, b"1000 of 1000 runs gave outputs");
         for deed in ["wrong-input", "wrong-shape"] {
             let error = told(deed).unwrap_err();

@@ -23,23 +23,42 @@ pub(crate) struct Peer {
     command: &'static str,
 }
 
+pub(crate) const FASTAPI: Peer = Peer {
+    name: "fastapi",
+    port: 18090,
+    interface: Interface::Body { under: "" },
+    environment: &[],
+    command: "uvicorn app:app --workers 2 --host 127.0.0.1 --port {port} --no-access-log \
+              --log-level warning",
+};
+
+/// The newcomer's RandomForest.
+pub(crate) const FOREST: Peer = Peer { name: "forest", port: 18097, ..FASTAPI };
+
+/// The Redis of the job `recommend`, for both sides.
+pub(crate) const REDIS_ADDRESS: &str = "127.0.0.1:18099";
+pub(crate) const REDIS_PORT: &str = "18099";
+pub(crate) const REDIS_URL: &str = "redis://127.0.0.1:18099/0";
+
+/// The jobs that people bring. Each is a service.
+pub(crate) const JOBS: Peer = Peer {
+    name: "jobs",
+    port: 18098,
+    environment: &[("REDIS_URL", REDIS_URL)],
+    command: "uvicorn {service}:app --workers 2 --loop uvloop --http httptools --host 127.0.0.1 \
+              --port {port} --no-access-log --log-level warning",
+    ..FASTAPI
+};
+
+/// Those with the services `ranker` and `photos`.
 pub(crate) const PEERS: [Peer; 6] = [
     Peer {
         name: "fastapi-plain",
         port: 18091,
         interface: Interface::Form { file: "file" },
-        environment: &[],
-        command: "uvicorn app:app --workers 2 --host 127.0.0.1 --port {port} --no-access-log \
-                  --log-level warning",
+        ..FASTAPI
     },
-    Peer {
-        name: "fastapi",
-        port: 18090,
-        interface: Interface::Body { under: "" },
-        environment: &[],
-        command: "uvicorn app:app --workers 2 --host 127.0.0.1 --port {port} --no-access-log \
-                  --log-level warning",
-    },
+    FASTAPI,
     Peer {
         name: "litserve",
         port: 18092,
@@ -81,12 +100,12 @@ impl Peer {
 
     /// Install its packages. Returns the interpreter that has them.
     pub(crate) fn install(&self) -> Result<PathBuf> {
-        // `bench load` has the same environment of `fastapi`.
-        let name = match self.name {
-            "fastapi" => self.name.to_owned(),
-            other => format!("{other}-python"),
+        let (name, packages) = match self.name {
+            // They share an environment.
+            "fastapi" | "forest" => ("fastapi".to_owned(), "fastapi"),
+            other => (format!("{other}-python"), other),
         };
-        let requirements = format!("benches/peers/{}/requirements.txt", self.name);
+        let requirements = format!("benches/peers/{packages}/requirements.txt");
         setup::python_environment(&name, &requirements).context("its packages cannot be installed")
     }
 
