@@ -29,8 +29,8 @@ processor) exports="$sdk/src/export_preprocess.c $sdk/src/export_postprocess.c" 
 *) echo "build.sh: WORLD is \"$world\", not preprocessor, postprocessor or processor" >&2; exit 2 ;;
 esac
 [ -z "${VERBOSE:-}" ] || set -x
-library="arrays.c call.c failure.c handle.c image.c json_read.c json_value.c json_write.c log.c \
-    memory.c number_read.c number_write.c panic.c powers_of_ten.c request.c stdio.c tensor.c"
+library="arrays.c call.c failure.c handle.c image.c json_read.c json_value.c json_write.c keep.c log.c \
+    memory.c number_read.c number_write.c panic.c powers_of_ten.c request.c stdio.c tensor.c text.c"
 sources=
 for file in $library; do sources="$sources $sdk/src/$file"; done
 # Functions that the compiler calls for what WebAssembly lacks, such as long double. Some of libc's

@@ -43,7 +43,7 @@ pub(crate) fn command() -> Command {
              batch, print commands to paste; Ctrl-C stops it",
         )
         .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help(
-            "Also the samples around models of others, which are fetched (70 MB), and stores",
+            "Also the samples around models of others, which are fetched (80 MB), and stores",
         ))
 }
 
@@ -146,6 +146,10 @@ fn deploy_others(gristmill: &Path, addresses: &Addresses) -> Result<()> {
     println!(
         "  curl -d '{{\"userId\": 7, \"productIds\": [1, 2, 3, 4]}}' {url}/v1/demo/infer/recommend"
     );
+    println!();
+    println!("Find out when somebody speaks in a recording:");
+    println!();
+    println!("  curl --data-binary @target/models/listen/speech.wav {url}/v1/demo/infer/listen");
     println!();
     Ok(())
 }

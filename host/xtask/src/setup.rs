@@ -85,7 +85,7 @@ const TEST_PLUGINS: [Plugin; 12] = [
 ];
 
 /// The samples in other languages, which tests and benches use.
-const LANGUAGE_PLUGINS: [Plugin; 10] = [
+const LANGUAGE_PLUGINS: [Plugin; 11] = [
     Plugin { folder: "plugins/python/digits", file: "digits-python.tar" },
     Plugin { folder: "plugins/python/embed", file: "embed-python.tar" },
     Plugin { folder: "plugins/python/number", file: "number-python.tar" },
@@ -93,6 +93,7 @@ const LANGUAGE_PLUGINS: [Plugin; 10] = [
     Plugin { folder: "plugins/python/ranker", file: "ranker-python.tar" },
     Plugin { folder: "plugins/python/recommend", file: "recommend-python.tar" },
     Plugin { folder: "plugins/js/digits", file: "digits-js.tar" },
+    Plugin { folder: "plugins/js/listen", file: "listen-js.tar" },
     Plugin { folder: "plugins/js/ranker", file: "ranker-js.tar" },
     Plugin { folder: "plugins/c/digits", file: "digits-c.wasm" },
     Plugin { folder: "plugins/c/ranker", file: "ranker-c.wasm" },

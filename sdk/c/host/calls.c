@@ -167,6 +167,8 @@ gm_host_line gm_host_line_at(size_t index) {
 void gm_host_reset(void) {
     gm_drop_all();
     gm_release_memory();
+    host_forget_kept();
+    host_forget_tokenizers();
     host_free_all();
     free(lines);
     lines = NULL;

@@ -57,6 +57,10 @@ imports_list_u8_t host_give_bytes(gm_bytes bytes, uint64_t offset, uint64_t leng
 // The bytes of a text in base64 or a data URL. Returns what is wrong with it, or NULL.
 const char *host_base64(const char *text, gm_bytes *out);
 
+// Forget what a test's preprocess has kept, and a test's tokenizers, before their memory is freed.
+void host_forget_kept(void);
+void host_forget_tokenizers(void);
+
 static inline size_t host_channels(gm_color color) {
     return color == GM_GRAY ? 1 : 3;
 }

@@ -13,6 +13,7 @@
 #define GRISTMILL_HOST_H
 
 #include "gristmill_plugin.h"
+#include "gristmill_text.h"
 
 // The bytes of a text, and of an array.
 #define GM_HOST_TEXT(text) ((gm_bytes){(const uint8_t *)(text), __builtin_strlen(text)})
@@ -80,6 +81,11 @@ gm_host_prepared gm_host_preprocess(const gm_host_request *request);
 // Calls gm_postprocess with a model's outputs. Of the request it can only see the context.
 gm_host_response gm_host_postprocess(const gm_host_request *request, const gm_host_tensor *outputs,
                                      size_t outputs_count, gm_bytes state);
+
+// Lets the functions of gristmill_text.h find the file `asset`, until gm_host_reset. Texts are
+// split at blanks. A word's id is its place in `words`; [CLS], [SEP], [PAD] and [UNK] are what BERT
+// has them for, if they are there.
+void gm_host_tokenizer(const char *asset, const char *const *words, size_t count);
 
 // The lines that were logged, the first one first.
 size_t gm_host_lines_count(void);

@@ -528,6 +528,21 @@ void gm_prepared_state(gm_prepared *prepared, const void *data, size_t size);
 // The same with a document; no copy.
 void gm_prepared_state_json(gm_prepared *prepared, const gm_json_writer *document);
 
+// ---- What preprocess keeps for postprocess ------------------------------------------------------
+
+// Each keeps a thing for gm_postprocess of the same request. Nothing is copied: the thing moves to
+// the host, and cannot be used afterwards. A request keeps at most 256, with names of at most 1024
+// bytes. GM_INTERNAL says why nothing was kept.
+gm_status gm_keep_pixels(const char *name, gm_pixels *pixels);
+gm_status gm_keep_tensor(const char *name, gm_tensor *tensor);
+gm_status gm_keep_blob(const char *name, const gm_blob *blob);
+
+// What gm_preprocess of this request kept under this name, as if this call had made it.
+// GM_INTERNAL if it is not there, was taken before, or is something else.
+gm_status gm_kept_pixels(const char *name, gm_pixels **out);
+gm_status gm_kept_tensor(const char *name, gm_tensor **out);
+gm_status gm_kept_blob(const char *name, const gm_blob **out);
+
 // ---- What postprocess gets and returns ----------------------------------------------------------
 
 // This request's rows of the model's outputs.

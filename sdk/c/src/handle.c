@@ -12,7 +12,8 @@ void *gm_hold(gm_handle_kind kind, int32_t number) {
 
 int32_t gm_number_of(const gm_handle *handle) {
     if (!handle->is_held)
-        gm_panic_at(NULL, 0, "a tensor or picture was used after it was given away or dropped");
+        gm_panic_at(NULL, 0,
+                    "a tensor, picture or blob was used after it was given away or dropped");
     return handle->number;
 }
 

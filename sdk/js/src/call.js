@@ -4,12 +4,13 @@
 import { Context } from './context.js';
 import { Failure, toContract } from './failure.js';
 import { logFault } from './fault.js';
+import { lowered, putAll } from './kept.js';
 import { InferError } from './models.js';
 import { NdArray } from './numpy.js';
 import { Outputs } from './outputs.js';
 import { beginCall } from './program.js';
 import { PluginRequest } from './request.js';
-import { giveBackAll, hold, release } from './resources.js';
+import { giveBackAll, hold, isHeld, release } from './resources.js';
 import { PluginResponse } from './response.js';
 import { State, stateBytes } from './state.js';
 import { Tensor } from './tensor.js';
@@ -76,6 +77,16 @@ function prepared(value) {
     if (!Tensor.is(tensor)) throw new TypeError(`preprocess: input "${name}" is not a Tensor`);
     return { name, tensor: Tensor.raw(tensor) };
   });
+  // Before the first is given away: an array can be made of another one's tensor.
+  const things = lowered(value.keep);
+  for (const { name, value: { val } } of things) {
+    const isInput = inputs.some(({ tensor }) => tensor === val);
+    if (isInput || things.some((other) => other.name !== name && other.value.val === val) || !isHeld(val)) {
+      throw new TypeError(`preprocess: keep "${name}" is an input, is kept twice or is of another call`);
+    }
+  }
+  // If the host refuses one, the call still holds the inputs, and gives them back.
+  putAll(things);
   for (const { name, tensor } of inputs) {
     if (!release(tensor)) {
       throw new TypeError(`preprocess: input "${name}" is a tensor of another input or call`);

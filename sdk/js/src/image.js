@@ -171,6 +171,11 @@ export class Pixels {
   data() {
     return ours(this.#raw.data());
   }
+
+  /** Not for plugins: the host's object. */
+  static raw(pixels) {
+    return pixels.#raw;
+  }
 }
 
 /** A request, one of its parts, a body, or bytes of the plugin. */

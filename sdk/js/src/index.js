@@ -10,4 +10,6 @@ export { PluginResponse } from './response.js';
 export { models, InferError } from './models.js';
 export { store, StoreError } from './store.js';
 export { assets } from './assets.js';
+export { kept } from './kept.js';
+export { Tokenizer, TokenizerError } from './tokenizer.js';
 export { log } from './log.js';

@@ -460,6 +460,11 @@ define('arrayEqual', 2, NONE, (options, x, y) => {
   return String(a.shape) === String(b.shape) && a.equal(b).all().item();
 });
 
+define('meanPool', 2, NONE, (options, x, mask) => {
+  const weights = asarray(mask).astype('float32').at('...', null);
+  return asarray(x).multiply(weights).sum({ axis: -2 }).divide(weights.sum({ axis: -2 }).maximum(1e-9));
+});
+
 define('median', 1, ALONG, ({ axis }, a) => {
   const ordered = np.sort(a, { axis });
   const along = axis ?? -1;

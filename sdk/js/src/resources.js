@@ -12,6 +12,11 @@ export function hold(resource) {
   return resource;
 }
 
+/** Whether the call holds `resource`. */
+export function isHeld(resource) {
+  return held.includes(resource);
+}
+
 /** No longer hold `resource`: it goes to the host with the call's result. */
 export function release(resource) {
   const index = held.lastIndexOf(resource);

@@ -10,10 +10,12 @@ import { NdArray } from './numpy.js';
 import { useFiles } from './reference/assets.js';
 import { ReferenceBlob } from './reference/blob.js';
 import { jsonBlob, jsonTensor, jsonValue } from './reference/json.js';
+import { useKept } from './reference/keep.js';
 import { takeLines } from './reference/log.js';
 import { useModels } from './reference/models.js';
 import { refusal } from './reference/refusal.js';
 import { useStores } from './reference/store.js';
+import { useTokenizers } from './reference/tokenizer.js';
 import { State } from './state.js';
 import { Tensor } from './tensor.js';
 
@@ -26,6 +28,8 @@ export class TestHost {
   #models = new Map();
   #stores = new Map();
   #assets = new Map();
+  #tokenizers = new Map();
+  #kept = new Map();
 
   constructor(context = {}) {
     this.#context = {
@@ -72,6 +76,15 @@ export class TestHost {
     return this;
   }
 
+  /**
+   * Let the `Tokenizer` of this file split texts at white space. A word's id is its place in `words`;
+   * `[CLS]`, `[SEP]`, `[PAD]` and `[UNK]` are what BERT has them for.
+   */
+  tokenizer(asset, words) {
+    this.#tokenizers.set(asset, [...words]);
+    return this;
+  }
+
   async preprocess(plugin, request = {}) {
     const run = exportPreprocess(plugin.preprocess);
     const { inputs, state } = await this.#call(() => run(this.#rawContext(), rawRequest(request)));
@@ -96,6 +109,8 @@ export class TestHost {
     useModels(this.#models);
     useStores(this.#stores);
     useFiles(this.#assets);
+    useTokenizers(this.#tokenizers);
+    useKept(this.#kept);
     try {
       return await run();
     } catch (error) {

@@ -148,6 +148,7 @@ function* pairs() {
     ['m.softmax()', 'np.exp(m) / np.exp(m).sum(axis=-1, keepdims=True)'],
     ['m.softmax({ axis: 0 })', 'np.exp(m) / np.exp(m).sum(axis=0, keepdims=True)'],
     ['m.sigmoid()', '1 / (1 + np.exp(-m))'],
+    ['n.meanPool(mask)', '(n * mask[..., None]).sum(axis=1) / mask.sum(axis=1)[:, None]'],
     ['m.normalize()', 'm / np.linalg.norm(m, axis=-1, keepdims=True)'],
     // Indices.
     ['m.at(0)', 'm[0]'],

@@ -264,6 +264,12 @@ export interface ArrayOperations {
   softmax(options?: { axis?: number }): NdArray;
   /** Divided by the Euclidean length along an axis; -1 unless it is given. */
   normalize(options?: { axis?: number }): NdArray;
+  /**
+   * The means over the tokens of texts that the mask does not leave out. The array is
+   * [.., tokens, width], as the last layer of an encoder gives it, and `mask` [.., tokens], 1 for
+   * tokens and 0 for padding. A text without tokens gives 0.
+   */
+  meanPool(mask: ArrayInput): NdArray;
   /** `x` where the array is true, `y` elsewhere. Without them, as `nonzero`. */
   where(x: ArrayInput, y: ArrayInput): NdArray;
   /** No less than `min`, no more than `max`; null is no bound. */
@@ -597,7 +603,20 @@ export interface Prepared {
   inputs: Record<string, Tensor | NdArray>;
   /** For `postprocess`: bytes as they are, a string as UTF-8, any other value as JSON. */
   state?: unknown;
+  /**
+   * For `kept` in `postprocess`: the host keeps them, and copies nothing. Each is an object of its
+   * own, no input, and cannot be used any more. At most 256, with names of at most 1024 bytes.
+   */
+  keep?: Record<string, Pixels | Tensor | NdArray | Body>;
 }
+
+/**
+ * What `preprocess` of this request kept under this name, for `postprocess`. Each is taken once. Name
+ * the type: `kept<Pixels>('photo')`.
+ *
+ * @throws {Internal} if nothing is kept under this name, or it was taken before.
+ */
+export function kept<T extends Pixels | Tensor | Body = Pixels | Tensor | Body>(name: string): T;
 
 /** The type of a plugin's export `preprocess`. */
 export type Preprocess = (context: Context, request: PluginRequest) => Prepared | Promise<Prepared>;
@@ -655,6 +674,89 @@ export const assets: {
    */
   open(name: string): Body;
 };
+
+/** Texts for a tokenizer: one, several, a tensor of strings of one dimension, or one text in UTF-8. */
+export type Texts = string | readonly string[] | Tensor | Body;
+
+/** How texts are encoded. What is not given is as the file says. */
+export interface EncodeOptions {
+  /** As many other texts: each text and its pair make one row. */
+  pairs?: Texts;
+  /** Maximum tokens of a text or a pair, special tokens included. More are cut off. */
+  maxLength?: number;
+  /** The side on which tokens are cut off. */
+  truncate?: 'left' | 'right';
+  /**
+   * The length of the rows: that of the longest, a length, or lengths of which the smallest that
+   * fits is taken. `longest` unless it is given.
+   */
+  padding?: 'longest' | number | readonly number[];
+  /** The side that is padded. */
+  pad?: 'left' | 'right';
+  padId?: number;
+  /** Add the special tokens of the file; true unless it is given. */
+  addSpecialTokens?: boolean;
+  /** `int64` unless it is given. */
+  dtype?: 'int64' | 'int32';
+  /** Make offsets, which count characters as Python does, or bytes of UTF-8. */
+  offsets?: 'characters' | 'bytes';
+}
+
+/** The tokens of texts: one row for each text or pair. */
+export interface Encoded {
+  /** [texts, length] */
+  ids: Tensor;
+  /** 1 for tokens, 0 for padding: [texts, length]. */
+  attentionMask: Tensor;
+  /** 0 for tokens of the first text of a pair, 1 for the second: [texts, length]. */
+  typeIds: Tensor;
+  /** Tokens of each row, without padding. */
+  lengths: number[];
+  /** Where each token begins and ends in its text, if they are asked for: [texts, length, 2]. */
+  offsets?: Tensor;
+}
+
+/**
+ * A tokenizer by the name of its file, a `tokenizer.json` among the assets. The host reads the file
+ * once, at the first call that needs it, and makes the ids of the Python package `tokenizers`. This
+ * object holds nothing, so a module can have one. Texts are at most 4096 in a call, with at most
+ * 128 KiB each and 4 MiB in all.
+ *
+ * Each function throws a `TokenizerError` if the file or an argument is wrong.
+ */
+export class Tokenizer {
+  /** `tokenizer.json` unless `asset` is given. */
+  constructor(asset?: string);
+  readonly asset: string;
+  /**
+   * The tokens of texts. Texts in a tensor or a body, and the ids, do not pass through the plugin.
+   *
+   * @throws {Unprocessable} for texts that are over a limit.
+   */
+  encode(texts: Texts, options?: EncodeOptions): Encoded;
+  /** The texts of ids, one for each row of an integer tensor. A list of ids is one row. */
+  decode(
+    ids: Tensor | NdArray | readonly (number | bigint)[] | ArrayBufferView,
+    options?: { skipSpecialTokens?: boolean },
+  ): string[];
+  /** The id of a token, such as `[MASK]`; undefined if there is no such token. */
+  tokenToId(token: string): number | undefined;
+}
+
+/**
+ * What is wrong with a tokenizer:
+ *
+ * - `no-asset`: there is no asset of this name
+ * - `malformed`: the asset is not a `tokenizer.json`, or one that does not run here
+ * - `invalid-argument`: an argument is out of range, or does not fit the file
+ */
+export type TokenizerErrorKind = 'no-asset' | 'malformed' | 'invalid-argument';
+
+/** A file or an argument is wrong. If nothing catches it: 500, with the text in the log only. */
+export class TokenizerError extends Internal {
+  constructor(kind: TokenizerErrorKind, message: string);
+  readonly kind: TokenizerErrorKind;
+}
 
 /**
  * Why a model gave no outputs:

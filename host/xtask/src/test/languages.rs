@@ -10,8 +10,8 @@ use super::tally::{Printer, Tally, run_tests};
 use crate::setup;
 use crate::shell::{cargo, program, root, run, step, target};
 
-/// The folders of the sample plugins, beneath the folder of their language.
-const PLUGINS: [&str; 2] = ["digits", "ranker"];
+/// The folders of the sample plugins in JavaScript, beneath the folder of the language.
+const JS_PLUGINS: [&str; 3] = ["digits", "listen", "ranker"];
 
 /// Those of Python.
 const PYTHON_PLUGINS: [&str; 6] = ["digits", "embed", "number", "photo", "ranker", "recommend"];
@@ -63,7 +63,7 @@ fn python() -> Result<Tally> {
 fn js() -> Result<Tally> {
     step("tests of the JavaScript SDK and of the plugins in JavaScript");
     let mut tally = run_node("sdk/js")?;
-    for plugin in PLUGINS {
+    for plugin in JS_PLUGINS {
         let folder = format!("plugins/js/{plugin}");
         // The tests import the SDK of this clone by its name.
         run(program("node").args(["sdk/js/build/build.mjs", &folder, "--link"]))?;

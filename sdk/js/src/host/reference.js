@@ -7,4 +7,6 @@ export { open as openAsset } from '../reference/assets.js';
 export { write } from '../reference/log.js';
 export { write as writeJson } from '../reference/json.js';
 export { evaluate, read } from '../reference/arrays.js';
+export { decodeTokens, encodeTexts, tokenToId } from '../reference/tokenizer.js';
+export { keep, takeKept } from '../reference/keep.js';
 export { gather, getMany, increment, setValue } from '../reference/store.js';

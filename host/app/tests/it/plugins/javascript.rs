@@ -1,5 +1,7 @@
 //! Plugins in JavaScript that are archives of sources, in the shared runtime of the language.
 
+mod capabilities;
+
 use gristmill_sandbox::{Archive, Language, Manifest};
 use serde_json::{Value, json};
 
@@ -8,7 +10,6 @@ use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
-use crate::support::stores::configured;
 
 const PLUGIN: &str = "/admin/v1/tenants/acme/plugins/it";
 
@@ -95,40 +96,6 @@ fn sources_answer_in_each_mode_and_are_kept_compiled() {
     // After a restart the memory comes from the cache.
     let server = server.kill().start();
     server.assert_reads_digits("acme");
-}
-
-#[test]
-fn a_store_is_read_and_changed() {
-    let table = "[stores.s]\nembedded = true\ntimeout_ms = 20000\n";
-    let server = configured(table).with_runtimes().start();
-    server.put_json("tenants/acme", &json!({ "open": true, "stores": { "s": "write" } }));
-    server.model("digits");
-    put(
-        &server,
-        &twice(
-            "\
-const { store } = require('gristmill-plugin');
-function call(body) {
-  const n = store.increment('s', 'n');
-  store.set('s', body, new Uint8Array(new Float32Array([n, 2.5]).buffer), { ttlMs: 1e6 });
-  const rows = Array.from(store.gather('s', [body, 'none'], 2, -1).data());
-  const texts = store.getMany('s', ['n', 'none']).map((value) => value?.text() ?? null);
-  let kind;
-  try {
-    store.get('other', 'k');
-  } catch (error) {
-    kind = error.kind;
-  }
-  return [rows, texts, store.get('s', body).length, kind];
-}",
-        ),
-    );
-    serve(&server, "none");
-    let expected = |n: f32| json!([[n, 2.5, -1.0, -1.0], [n.to_string(), null], 8, "not-granted"]);
-    let found = sends(&server, "row");
-    // A whole number in JSON may have no fraction.
-    let as_text = |value: &Value| value.to_string().replace(".0", "");
-    assert_eq!(as_text(&found), as_text(&json!([expected(1.0), expected(2.0)])));
 }
 
 #[test]
