@@ -38,7 +38,7 @@ impl Plugin {
         let About { imports, sources, memory_bytes, .. } = about;
         let of = engine.clone();
         let linker = match &runtime {
-            Some(runtime) => Cow::Borrowed(&*runtime.linker),
+            Some(runtime) => Cow::Borrowed(&runtime.linker),
             None => linker_for(&of, &component, &imports).map_err(LoadError::Contract)?,
         };
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
