@@ -1,12 +1,13 @@
 //! Building all that tests, or the demo, need.
 
 use std::path::PathBuf;
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::setup::{
-    PLUGIN_TOOLS, build_all_languages, build_components, build_server, fetch_models,
-    install_languages, install_onnxruntime, install_wasm_toolchain,
+    PLUGIN_TOOLS, build_all_languages, build_components, build_server, install_for_tests,
+    install_onnxruntime, install_wasm_toolchain,
 };
 use crate::shell::{cargo, run, step, target};
 use crate::{runtimes, stock};
@@ -21,13 +22,14 @@ pub(crate) struct Built {
 /// Install missing tools and build everything, tests included, so that demo and test share one set
 /// of compiled dependencies.
 pub(crate) fn build_all() -> Result<Built> {
-    install_wasm_toolchain()?;
-    install_languages()?;
-    let onnxruntime = install_onnxruntime()?;
-    fetch_models()?;
-    step("building (the first time takes about 20 minutes on 2 cores)");
-    // Not the programs of `benches/`, which are large: clippy looks at them.
-    run(cargo().args(["test", "--workspace", "--no-run"]))?;
+    let onnxruntime = thread::scope(|scope| {
+        // Installing waits for the network, building for the processor.
+        let installing = scope.spawn(install_for_tests);
+        step("building (the first time takes about 20 minutes on 2 cores)");
+        // Not the programs of `benches/`, which are large: clippy looks at them.
+        run(cargo().args(["test", "--workspace", "--no-run"]))?;
+        installing.join().map_err(|_| anyhow!("installing panicked"))?
+    })?;
     let gristmill = target().join("debug/gristmill");
     build_components(&gristmill)?;
     runtimes::build()?;

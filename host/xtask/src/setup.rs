@@ -107,6 +107,25 @@ const OTHER_LANGUAGE_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/arrays/c", file: "arrays-c.wasm" },
 ];
 
+/// Install all that the checks need and that is missing. Returns the path of ONNX Runtime's library.
+pub(crate) fn install_for_tests() -> Result<PathBuf> {
+    install_wasm_toolchain()?;
+    install_languages()?;
+    fetch_models()?;
+    for install in [
+        install_clients,
+        install_s3,
+        install_schemathesis,
+        install_prometheus,
+        install_redis,
+        install_collector,
+        install_perf_analyzer,
+    ] {
+        install()?;
+    }
+    install_onnxruntime()
+}
+
 /// Build the server alone. The example `runtime` is a
 /// step of building runtimes. The example `features` is built as well: it makes cargo compile the
 /// dependencies with the features that the tests need, so that the tests compile none again.
