@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use gristmill_core::{ByteBudget, Name};
+use gristmill_core::{ByteBudget, Destination, Name};
 use gristmill_metrics::usage::{Counter, Key, UsageStore};
 use gristmill_metrics::{LabelSlots, RequestFigures, RequestTarget};
 use gristmill_sandbox::{
-    Account, AllLines, BACKGROUND_CALLS_PER_CORE, Neighbours, NoStores, STORE_KIB, StoreAccess,
-    Stores, TenantStores,
+    Account, AllLines, BACKGROUND_CALLS_PER_CORE, Neighbours, NoOutgoing, NoStores,
+    OUTGOING_AT_ONCE, OutgoingHttp, STORE_KIB, StoreAccess, Stores, TenantOutgoing, TenantStores,
 };
 use gristmill_snapshot::TenantQuota;
 use gristmill_state::{CandidateSpec, Desired, StoreGrant};
@@ -29,6 +29,9 @@ pub(crate) type TenantId = (Name, u64);
 /// The shadows of one tenant that run at the same time, and the share of its memory that they have.
 const SHADOWS_PER_TENANT: usize = 2;
 const SHADOW_BYTES_PART: usize = 8;
+
+/// The HTTP requests to other services that the shadows of a tenant have under way.
+const SHADOWS_OUTGOING: usize = OUTGOING_AT_ONCE / SHADOW_BYTES_PART;
 
 /// A tenant has at most this part of the permits of guests that wait for models.
 const RESTING_PART: usize = 8;
@@ -65,6 +68,8 @@ pub(crate) struct Accounts {
     neighbours: Arc<Neighbours>,
     /// The stores of this server.
     stores: Arc<dyn Stores>,
+    /// Sends the HTTP requests of plugins.
+    outgoing: Arc<dyn OutgoingHttp>,
     /// The permits of all tenants' shadows.
     pub(crate) shadows: Arc<Semaphore>,
     /// Takes the candidates that are aborted.
@@ -87,6 +92,8 @@ struct TenantEntry {
     shadows: Option<Shadows>,
     /// The permits of the memory of its calls of stores.
     store_kib: Arc<Semaphore>,
+    /// The permits of its HTTP requests to other services.
+    outgoing: Arc<Semaphore>,
     /// Counts the bytes of its assets, and of the files that its plugins bring.
     asset_bytes: Arc<ByteBudget>,
 }
@@ -99,6 +106,8 @@ pub(crate) struct Shadows {
     pub(crate) permits: Arc<Semaphore>,
     /// The permits of the memory of their calls of stores.
     store_kib: Arc<Semaphore>,
+    /// The permits of their HTTP requests to other services.
+    outgoing: Arc<Semaphore>,
 }
 
 /// The shadows of all tenants that run at the same time: one, if the pool is small. A pool of one
@@ -125,6 +134,7 @@ impl Accounts {
             lines: Arc::default(),
             neighbours: Arc::default(),
             stores: Arc::new(NoStores),
+            outgoing: Arc::new(NoOutgoing),
             // The pool has permits left for the requests of clients.
             shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
@@ -132,9 +142,9 @@ impl Accounts {
         (accounts, arriving)
     }
 
-    /// The accounts on a server with these stores.
-    pub(crate) fn with_stores(self, stores: Arc<dyn Stores>) -> Self {
-        Self { stores, ..self }
+    /// The accounts on a server whose plugins may ask these other systems.
+    pub(crate) fn asking(self, stores: Arc<dyn Stores>, outgoing: Arc<dyn OutgoingHttp>) -> Self {
+        Self { stores, outgoing, ..self }
     }
 
     /// A quota that belongs to no tenant.
@@ -187,9 +197,9 @@ impl Accounts {
             let calls = Account::background(count, bytes.clone());
             let lines = self.lines.of_one();
             let quota = TenantQuota { lines, ..TenantQuota::new(calls, bytes) };
-            let [permits, store_kib] =
-                [count, STORE_KIB].map(|permits| Arc::new(Semaphore::new(permits)));
-            Shadows { quota: quota.into(), permits, store_kib }
+            let [permits, store_kib, outgoing] = [count, STORE_KIB, SHADOWS_OUTGOING]
+                .map(|permits| Arc::new(Semaphore::new(permits)));
+            Shadows { quota: quota.into(), permits, store_kib, outgoing }
         };
         self.with_entry(tenant, |entry| entry.shadows.get_or_insert_with(new).clone())
     }
@@ -223,6 +233,29 @@ impl Accounts {
         Some(Arc::new(stores.charging(quota.calls.cpu().clone())))
     }
 
+    /// The services to which the tenant's plugins, or those of its shadows, may send HTTP requests.
+    /// None if its document grants none.
+    pub(crate) fn outgoing(
+        &self,
+        tenant: &TenantId,
+        granted: &[Destination],
+        is_shadow: bool,
+    ) -> Option<Arc<TenantOutgoing>> {
+        if granted.is_empty() {
+            return None;
+        }
+        let (permits, quota) = match is_shadow {
+            true => {
+                let Shadows { outgoing, quota, .. } = self.shadows(tenant);
+                (outgoing, quota)
+            }
+            false => self.with_entry(tenant, |entry| (entry.outgoing.clone(), entry.quota.clone())),
+        };
+        let (client, cpu) = (self.outgoing.clone(), quota.calls.cpu().clone());
+        let (tenant, granted) = (tenant.0.clone(), granted.to_vec());
+        Some(Arc::new(TenantOutgoing::new(tenant, client, granted, permits, cpu)))
+    }
+
     /// What counts the bytes of the tenant's assets, and of the files that its plugins bring.
     pub(crate) fn asset_bytes(&self, tenant: &TenantId) -> Arc<ByteBudget> {
         self.with_entry(tenant, |entry| entry.asset_bytes.clone())
@@ -252,6 +285,7 @@ impl Accounts {
             figures: HashMap::new(),
             shadows: None,
             store_kib: Arc::new(Semaphore::new(STORE_KIB)),
+            outgoing: Arc::new(Semaphore::new(OUTGOING_AT_ONCE)),
             // Who loads them bounds them: the bound depends on what serves.
             asset_bytes: ByteBudget::new(usize::MAX),
         };

@@ -25,7 +25,7 @@ use futures_util::FutureExt;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_metrics::Durations;
-use gristmill_sandbox::{JobStatus, Sandbox, Stores};
+use gristmill_sandbox::{JobStatus, OutgoingHttp, Sandbox, Stores};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_state::{
     AskedChange, Change, ChangeOptions, Conditions, Desired, Faults, PipelineDocument,
@@ -96,6 +96,8 @@ pub struct ControlParts {
     pub figures: FigureParts,
     /// The stores that plugins may use.
     pub stores: Arc<dyn Stores>,
+    /// Sends the HTTP requests of plugins.
+    pub outgoing: Arc<dyn OutgoingHttp>,
     /// How the log is followed, if the store is shared.
     pub following: Option<Following>,
 }
@@ -130,7 +132,7 @@ impl Control {
         let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
         let (accounts, aborted) = Accounts::new(tenant_bytes_max, calls, parts.figures.clone());
-        let accounts = Arc::new(accounts.with_stores(parts.stores.clone()));
+        let accounts = Arc::new(accounts.asking(parts.stores.clone(), parts.outgoing));
         let probe_limits = limits.plugin.clone();
         let loader = Arc::new(Loader {
             plugins: Plugins::new(store.clone(), sandbox.clone(), accounts.clone(), probe_limits),

@@ -11,7 +11,7 @@ use gristmill_core::{
     TensorInfo,
 };
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{NoStores, Sandbox, SandboxConfig};
+use gristmill_sandbox::{NoOutgoing, NoStores, Sandbox, SandboxConfig};
 use gristmill_state::SampleAnswer;
 use gristmill_store::Store;
 
@@ -103,6 +103,7 @@ impl Machine {
             progress: Progress::default(),
             figures: self.figures.clone(),
             stores: Arc::new(NoStores),
+            outgoing: Arc::new(NoOutgoing),
             following: None,
         }
     }

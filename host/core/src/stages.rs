@@ -23,7 +23,7 @@ pub enum Stage {
     /// The call of `handle`, without the time in which it waits for models. A handler has no other
     /// calls; its runs of models lie within this one.
     Handle,
-    /// The waits of plugins for stores. They are parts of the calls.
+    /// The waits of plugins for stores and other services. They are parts of the calls.
     Lookup,
 }
 

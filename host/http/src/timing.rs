@@ -14,7 +14,8 @@ type Text = SmallVec<[u8; 128]>;
 /// The header's value. Times are in milliseconds with three decimals. None if the caller was not
 /// admitted. If a pipeline with a preprocessor began to run, all of its stages are named; a stage
 /// that was not reached has 0. Of a handler, `queue` and `infer` are the sums over its runs, which
-/// may lie side by side. The waits for stores, `lookup`, are parts of the calls of plugins.
+/// may lie side by side. The waits for stores and other services, `lookup`, are parts of the calls
+/// of plugins.
 pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     stages.auth?;
     let Stages { auth, pre, queue, infer, post, handle, lookup, .. } = *stages;

@@ -89,7 +89,7 @@ families! {
     REQUESTS_ACTIVE Gauge "gristmill.request.active" ["{request}"] (stage)
         "Requests that are under way, by the stage that they have reached.";
     STAGE_DURATION Histogram "gristmill.request.stage.duration" ["s"] (tenant, pipeline, model, stage)
-        "Time of a request in each stage that it reached: auth (finding the caller), read (its body), pre (the preprocessor), queue (the model's queue), staging (copying its batch together), infer (the model's run), post (the postprocessor), handle (the handler), lookup (waits for stores; a part of pre, post and handle).";
+        "Time of a request in each stage that it reached: auth (finding the caller), read (its body), pre (the preprocessor), queue (the model's queue), staging (copying its batch together), infer (the model's run), post (the postprocessor), handle (the handler), lookup (waits for stores and other services; a part of pre, post and handle).";
     REQUEST_ROWS Counter "gristmill.request.rows" ["{row}"] (tenant, pipeline, model)
         "Rows that models ran for requests.";
     REQUEST_IO Counter "gristmill.request.io" ["By"] (tenant, pipeline, model, direction)

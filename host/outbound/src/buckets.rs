@@ -140,7 +140,7 @@ impl Buckets {
             let bucket = Bucket { name: name.clone(), prefix, timeout, client };
             buckets.insert(name, Arc::new(bucket));
         }
-        let thread = Thread::start().map_err(BucketsError::Thread)?;
+        let thread = Thread::start("stores").map_err(BucketsError::Thread)?;
         // It ends with the thread.
         drop(thread.spawn(drop_idle(servers.into_values().collect())));
         Ok(Self { buckets, thread })

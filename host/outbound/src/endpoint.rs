@@ -10,9 +10,7 @@ use std::time::Duration;
 use gristmill_core::Turn;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ConnectionAddr, RedisConnectionInfo, RedisResult};
-use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -22,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use crate::password::Password;
 use crate::redis_url::RedisUrl;
 use crate::stream::{Flow, Stream};
+use crate::tls::{NoTls, trusting_the_system};
 
 /// The time for making a connection, with TLS and the password.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -73,7 +72,10 @@ impl Endpoint {
             ConnectionAddr::TcpTls { host, port, .. } => {
                 let name = ServerName::try_from(host.clone());
                 let name = name.map_err(|_| EndpointError::Refused)?;
-                let connector = trusting_the_system()?;
+                let connector = trusting_the_system().map_err(|error| match error {
+                    NoTls::Refused => EndpointError::Refused,
+                    NoTls::NoAuthorities => EndpointError::NoAuthorities,
+                })?;
                 (host.clone(), *port, Some((connector, name)))
             }
             _ => return Err(EndpointError::Refused),
@@ -129,25 +131,4 @@ impl Endpoint {
         });
         Ok(Made { connection, _driver: Arc::new(tasks) })
     }
-}
-
-/// TLS with servers whose certificates the system's authorities have signed.
-fn trusting_the_system() -> Result<TlsConnector, EndpointError> {
-    let mut authorities = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    // A system may have some that cannot be read.
-    for error in &found.errors {
-        tracing::warn!(%error, "certificates of the system's authorities cannot be read");
-    }
-    authorities.add_parsable_certificates(found.certs);
-    if authorities.is_empty() {
-        return Err(EndpointError::NoAuthorities);
-    }
-    let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|_| EndpointError::Refused)?
-        .with_root_certificates(authorities)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }

@@ -1,7 +1,7 @@
-//! The bytes of one connection, read in slices, so that a large answer holds up the thread of
-//! stores for a slice alone: after each one the tasks of other connections go on.
+//! The bytes of one connection, read in slices, so that a large answer holds up its thread for a
+//! slice alone: after each one the tasks of other connections go on.
 //!
-//! It refuses to know what the bytes mean. What it and its link must both know is in [`Flow`].
+//! It refuses to know what the bytes mean. What it and its user must both know is in [`Flow`].
 //!
 //! Invariant: between two answers no more than [`ANSWER_BYTES_MAX`] are read.
 
@@ -17,7 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The bytes after which others go on. The client takes less than 1 ms to parse them.
 const SLICE_BYTES: usize = 32 << 10;
 
-/// Maximum bytes of an answer. The values of a call have at most 16 MiB.
+/// Maximum bytes of an answer. The values of a call of a store have at most 16 MiB, as the body of
+/// an answer over HTTP has.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 
 /// The state of a connection's bytes.

@@ -35,7 +35,6 @@ pub(crate) mod methods;
 pub(crate) mod models;
 pub(crate) mod prepare;
 mod reading;
-pub(crate) mod refused;
 pub(crate) mod store;
 pub(crate) mod tables;
 pub(crate) mod tensors;
@@ -63,7 +62,7 @@ macro_rules! capabilities {
 
         /// Whether a plugin may import this interface.
         pub(crate) fn is_provided(import: &str) -> bool {
-            interfaces().any(|interface| wasi::is_named(import, interface)) || refused::is_refused(import)
+            interfaces().any(|interface| wasi::is_named(import, interface))
         }
 
         /// The per-call state of each capability that has one.

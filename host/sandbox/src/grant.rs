@@ -8,6 +8,7 @@ use crate::account::Account;
 use crate::assets::Assets;
 use crate::lines::Lines;
 use crate::model_runs::ModelRuns;
+use crate::outgoing::TenantOutgoing;
 use crate::stores::TenantStores;
 
 /// State that a capability keeps for one call. A reused instance gets a new state for each call.
@@ -37,26 +38,36 @@ pub struct Grant<'a> {
     pub usage: Option<&'a OnceLock<CallUsage>>,
     /// Takes the runs of models that the call asks for. None if it may run none.
     pub models: Option<&'a ModelRuns>,
-    /// The stores that the call may use. None if it may use none.
-    pub stores: Option<GrantedStores<'a>>,
+    /// The other systems that the call may ask. None if it may ask none.
+    pub systems: Option<GrantedSystems<'a>>,
     /// The files that the call may read. None if it may read none.
     pub assets: Option<&'a Assets>,
 }
 
 impl<'a> Grant<'a> {
-    /// A call within these limits, which has lines in the host's log alone, runs no models, uses
-    /// no stores and reads no files.
+    /// A call within these limits, which has lines in the host's log alone, runs no models, asks no
+    /// other systems and reads no files.
     pub fn new(limits: &'a PluginLimits, account: &'a Account) -> Self {
-        Self { limits, account, lines: None, usage: None, models: None, stores: None, assets: None }
+        Self {
+            limits,
+            account,
+            lines: None,
+            usage: None,
+            models: None,
+            systems: None,
+            assets: None,
+        }
     }
 }
 
-/// The stores that a call may use.
+/// The other systems that a call may ask.
 #[derive(Clone, Copy)]
-pub struct GrantedStores<'a> {
-    /// Those of its tenant.
-    pub stores: &'a Arc<TenantStores>,
-    /// Whether the call belongs to a trial, not to a client's request: it reads values, and its
-    /// changes are answered as done without being done.
+pub struct GrantedSystems<'a> {
+    /// The stores of its tenant. None if it may use none.
+    pub stores: Option<&'a Arc<TenantStores>>,
+    /// The services to which it may send HTTP requests. None if it may send none.
+    pub outgoing: Option<&'a Arc<TenantOutgoing>>,
+    /// Whether the call belongs to a trial, not to a client's request. Its changes of stores are
+    /// answered as done without being done, and it sends only requests that change nothing.
     pub is_trial: bool,
 }

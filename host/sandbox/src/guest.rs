@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, TypedFunc};
 
-use crate::capability::StoreData;
+use crate::capability::{StoreData, wasi};
 use crate::rewind::{FirstContent, Rewind};
 use crate::worlds::World;
 
@@ -107,8 +107,10 @@ impl Guest {
 
     /// Whether it is not to serve calls of other requests: it has grown too much, or it keeps
     /// resources of the host, which would stay as long as it does.
-    pub(crate) fn is_unfit(&self) -> bool {
-        self.memory_bytes() > self.first_bytes.saturating_add(GROWTH_BYTES_MAX)
+    pub(crate) fn is_unfit(&mut self) -> bool {
+        let wasi: &mut wasi::CapabilityState = self.store.data_mut().states.as_mut();
+        wasi.keeps_requests()
+            || self.memory_bytes() > self.first_bytes.saturating_add(GROWTH_BYTES_MAX)
             || self.store.data().keeps_resources()
     }
 

@@ -174,7 +174,7 @@ impl IdleGuests {
     }
 
     /// Returns the guest if it does not stay.
-    fn put(&self, guest: Guest) -> Option<Guest> {
+    fn put(&self, mut guest: Guest) -> Option<Guest> {
         let is_spent = guest.calls() >= self.reuse.max_count || guest.is_unfit();
         if is_spent {
             return Some(guest);

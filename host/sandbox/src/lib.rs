@@ -13,7 +13,7 @@
 //! instance, which `rewind` makes fresh again, `call` is the state of one call, `capability` has
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
 //! CPU time, [`Account`] has the permits and the memory that the calls of one owner share, which a
-//! call that waits for models gives back (`pause`), `long_calls` decides on which threads a call
+//! handler that waits gives back (`pause`), `long_calls` decides on which threads a call
 //! runs, `diagnose` says why it gave no answer, `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
@@ -56,6 +56,7 @@ mod mapped;
 mod meter;
 mod model_runs;
 mod neighbours;
+mod outgoing;
 mod pace;
 mod pair;
 mod pause;
@@ -83,7 +84,7 @@ pub use config::SandboxConfig;
 pub use count::Needs;
 pub use engine::Instances;
 pub use error::{AnswerFault, CallError, CallLimit, Failure, HostFault, TooBusy};
-pub use grant::{Grant, GrantedStores};
+pub use grant::{Grant, GrantedSystems};
 pub use gristmill_platform::child::JobStatus;
 pub use handler::HandlerPlugin;
 pub use idle::TenantReuse;
@@ -94,6 +95,10 @@ pub use model_runs::{
     AskedRuns, ModelRuns, RunCount, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
 };
 pub use neighbours::Neighbours;
+pub use outgoing::{
+    NoOutgoing, OUTGOING_AT_ONCE, OUTGOING_BODY_BYTES_MAX, OUTGOING_BUFFER_BYTES, OutgoingBody,
+    OutgoingCall, OutgoingFault, OutgoingHttp, TenantOutgoing,
+};
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, FormPart, Prepared, Request, Response, Results};

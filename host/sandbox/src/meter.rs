@@ -8,9 +8,10 @@
 //! that thread reads [`Meter::used`].
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_core::{CallUsage, Turn, charged_elsewhere};
 use gristmill_imaging::Stopped;
@@ -218,8 +219,8 @@ impl Meter {
         }
     }
 
-    /// The call has waited for a store for so long.
-    pub(crate) fn note_lookup(&self, took: Duration) {
+    /// The call has waited for a store or another service for so long.
+    fn note_lookup(&self, took: Duration) {
         self.lookup.fetch_add(nanos(took), Ordering::Relaxed);
     }
 
@@ -232,6 +233,25 @@ impl Meter {
             host_memory_bytes: self.host_memory_bytes.load(Ordering::Relaxed),
             lookup: Duration::from_nanos(self.lookup.load(Ordering::Relaxed)),
         }
+    }
+}
+
+/// Counts the time until it is dropped as a wait for a store or another service.
+pub(crate) struct Lookup {
+    meter: Arc<Meter>,
+    since: Instant,
+}
+
+impl Lookup {
+    /// The call of this meter waits from now on.
+    pub(crate) fn begin(meter: &Arc<Meter>) -> Self {
+        Self { meter: meter.clone(), since: Instant::now() }
+    }
+}
+
+impl Drop for Lookup {
+    fn drop(&mut self) {
+        self.meter.note_lookup(self.since.elapsed());
     }
 }
 

@@ -34,7 +34,7 @@ impl PipelineRun<'_> {
         handler: &Handler,
         request: Request,
     ) -> Result<Response, InferError> {
-        let Self { route, context, queueing, stores, own, runs, receipt, .. } = self;
+        let Self { route, context, queueing, systems, own, runs, receipt, .. } = self;
         let began = Instant::now();
         let mut noted = HandlerNoted {
             receipt,
@@ -57,7 +57,7 @@ impl PipelineRun<'_> {
                 lines: Some(lines),
                 usage: Some(&noted.used),
                 models: Some(&models),
-                stores,
+                systems: Some(systems),
                 assets: Some(&handler.assets),
             };
             let runner = Runner { handler, route, context, queueing, noted: &noted };

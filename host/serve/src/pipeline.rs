@@ -14,7 +14,7 @@ use gristmill_core::{
     Record, Stage,
 };
 use gristmill_sandbox::{
-    CallError, Context, Failure, Grant, GrantedStores, Line, Lines, OwnLines, Request, Response,
+    CallError, Context, Failure, Grant, GrantedSystems, Line, Lines, OwnLines, Request, Response,
     Results, RunCount,
 };
 use gristmill_snapshot::{Pair, Program, Route};
@@ -37,7 +37,7 @@ pub struct Work {
     /// The client's wishes for the queue.
     pub queueing: Queueing,
     /// Whether this is a trial of the pipeline, not a client's request: the pipeline does not count
-    /// it, its lines are collected, and its plugins change nothing in stores.
+    /// it, its lines are collected, and its plugins change nothing elsewhere.
     pub is_trial: bool,
     /// Whether its lines are collected for a trace.
     pub is_traced: bool,
@@ -202,10 +202,11 @@ impl Work {
                 (false, true) => Collects::IfThereIsRoom,
                 (false, false) => Collects::No,
             };
-            let stores = route.stores.as_ref().map(|stores| GrantedStores { stores, is_trial });
+            let (stores, outgoing) = (route.stores.as_ref(), route.outgoing.as_ref());
+            let systems = GrantedSystems { stores, outgoing, is_trial };
             let route = &route;
             let run =
-                PipelineRun { route, context, queueing, stores, collects, own, runs, receipt };
+                PipelineRun { route, context, queueing, systems, collects, own, runs, receipt };
             // Pinned here, because the timeout would move it.
             let running = pin!(run.run(request));
             timeout_at(deadline.instant().into(), running).await
@@ -280,8 +281,8 @@ pub(crate) struct PipelineRun<'a> {
     pub(crate) route: &'a Route,
     pub(crate) context: &'a Arc<Context>,
     pub(crate) queueing: Queueing,
-    /// The stores that its plugins may use.
-    pub(crate) stores: Option<GrantedStores<'a>>,
+    /// The other systems that its plugins may ask.
+    pub(crate) systems: GrantedSystems<'a>,
     collects: Collects,
     /// These lines.
     pub(crate) own: &'a mut Option<Arc<OwnLines>>,
@@ -355,15 +356,15 @@ impl PipelineRun<'_> {
     }
 
     async fn pair(self, pair: &Pair, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, stores, own, receipt, .. } = self;
+        let Self { route, context, queueing, systems, own, receipt, .. } = self;
         let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, assets, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
-            let (usage, assets) = (Some(usage), Some(assets));
-            Grant { limits, account, lines, usage, models: None, stores, assets }
+            let (usage, systems, assets) = (Some(usage), Some(systems), Some(assets));
+            Grant { limits, account, lines, usage, models: None, systems, assets }
         };
 
         receipt.enters(Stage::Pre);

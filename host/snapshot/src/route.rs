@@ -8,7 +8,9 @@ use gristmill_batch::Lane;
 use gristmill_core::{Late, Name, Named, Origins, PipelineLimits, Record, Sink, SinkNames, Stage};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::{Counter, Use};
-use gristmill_sandbox::{Assets, HandlerPlugin, LineSource, PluginPair, TenantStores};
+use gristmill_sandbox::{
+    Assets, HandlerPlugin, LineSource, PluginPair, TenantOutgoing, TenantStores,
+};
 use tokio::sync::Semaphore;
 
 use crate::capture::Capture;
@@ -53,6 +55,9 @@ pub struct Route {
     pub quota: Arc<TenantQuota>,
     /// The stores that its plugins may use. None if the tenant's document grants none.
     pub stores: Option<Arc<TenantStores>>,
+    /// The services to which its plugins may send HTTP requests. None if the tenant's document
+    /// grants none.
+    pub outgoing: Option<Arc<TenantOutgoing>>,
     /// The figures of its requests, which are the same in every snapshot.
     pub figures: Arc<RequestFigures>,
     /// Counts what its requests use, for each model that they run. The first one also counts the

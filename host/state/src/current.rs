@@ -219,6 +219,9 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
     if !spec.stores.is_empty() {
         document["stores"] = serde_json::to_value(&spec.stores)?;
     }
+    if !spec.http.is_empty() {
+        document["http"] = serde_json::to_value(&spec.http)?;
+    }
     if let Some(cors) = &spec.cors {
         document["cors"] = serde_json::to_value(cors)?;
     }

@@ -70,6 +70,7 @@ pub use release::cors::CorsSpec;
 pub use release::document::{Document, Faults};
 pub use release::expectation::Expectation;
 pub use release::format::Head;
+pub use release::http_grants::read_http;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
 pub use release::log_error::LogError;
 pub use release::model_config::{

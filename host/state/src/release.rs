@@ -3,9 +3,10 @@
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
 //! `assets`, `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `oip`, `sample`,
-//! `expectation`, `model_config`, `cors`, `store_grants` and `version_policy` are their contents;
-//! `document` reads these from JSON that people write, with `origins` of web pages. `format` turns
-//! releases into the bytes of the log and back; a `log_error` is why it could not.
+//! `expectation`, `model_config`, `cors`, `store_grants`, `http_grants` and `version_policy` are
+//! their contents; `document` reads these from JSON that people write, with `origins` of web
+//! pages. `format` turns releases into the bytes of the log and back; a `log_error` is why it could
+//! not.
 //! Refuses to know the state that results from releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
@@ -18,6 +19,7 @@ pub(crate) mod cors;
 pub(crate) mod document;
 pub(crate) mod expectation;
 pub(crate) mod format;
+pub(crate) mod http_grants;
 pub(crate) mod instance_reuse;
 pub(crate) mod limits;
 pub(crate) mod log_error;

@@ -69,13 +69,14 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 12] = [
+const TEST_PLUGINS: [Plugin; 13] = [
     Plugin { folder: "plugins/rust/photo", file: "photo.wasm" },
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
     Plugin { folder: "plugins/hostile", file: "hostile.wasm" },
     Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
     Plugin { folder: "plugins/hostile/handler", file: "hostile-handler.wasm" },
+    Plugin { folder: "plugins/hostile/services", file: "hostile-services.wasm" },
     Plugin { folder: "plugins/rust/digits-pages", file: "digits-pages.wasm" },
     Plugin { folder: "plugins/rust/embed", file: "embed.wasm" },
     Plugin { folder: "plugins/rust/ocr", file: "ocr.wasm" },

@@ -216,6 +216,11 @@ extern void __wasm_import_gristmill_plugin_tokenizer_decode(uint8_t *, size_t, i
 __attribute__((__import_module__("gristmill:plugin/tokenizer@0.3.0"), __import_name__("token-to-id")))
 extern void __wasm_import_gristmill_plugin_tokenizer_token_to_id(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
+// Imported Functions from `gristmill:plugin/tables@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/tables@0.3.0"), __import_name__("gather")))
+extern void __wasm_import_gristmill_plugin_tables_gather(uint8_t *, size_t, int32_t, uint8_t *, size_t, int32_t, uint8_t *, size_t, float, uint8_t *);
+
 // Imported Functions from `gristmill:plugin/keep@0.3.0`
 
 __attribute__((__import_module__("gristmill:plugin/keep@0.3.0"), __import_name__("put")))
@@ -1023,6 +1028,58 @@ void gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_free(gristmill
     imports_option_u32_free(&ptr->val.ok);
   } else {
     gristmill_plugin_tokenizer_tokenizer_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_tables_table_error_free(gristmill_plugin_tables_table_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.no_asset);
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.malformed);
+      break;
+    }
+    case 2: {
+      imports_string_free(&ptr->val.too_large);
+      break;
+    }
+    case 3: {
+      imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_tables_keys_free(gristmill_plugin_tables_keys_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_list_string_free(&ptr->val.list);
+      break;
+    }
+    case 1: {
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_tables_columns_free(gristmill_plugin_tables_columns_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+    case 1: {
+      imports_list_string_free(&ptr->val.named);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_tables_result_own_tensor_table_error_free(gristmill_plugin_tables_result_own_tensor_table_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+    gristmill_plugin_tables_table_error_free(&ptr->val.err);
   }
 }
 
@@ -3224,6 +3281,92 @@ bool gristmill_plugin_tokenizer_token_to_id(imports_string_t *asset, imports_str
       }
 
       result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_tables_gather(imports_string_t *asset, gristmill_plugin_tables_keys_t *keys, gristmill_plugin_tables_columns_t *columns, float missing, gristmill_plugin_tables_own_tensor_t *ret, gristmill_plugin_tables_table_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  int32_t variant;
+  uint8_t * variant1;
+  size_t variant2;
+  switch ((int32_t) (*keys).tag) {
+    case 0: {
+      const imports_list_string_t *payload = &(*keys).val.list;
+      variant = 0;
+      variant1 = (uint8_t *) (*payload).ptr;
+      variant2 = (*payload).len;
+      break;
+    }
+    case 1: {
+      const gristmill_plugin_tables_borrow_tensor_t *payload0 = &(*keys).val.tensor;
+      variant = 1;
+      variant1 = (uint8_t *) (*payload0).__handle;
+      variant2 = 0;
+      break;
+    }
+  }
+  int32_t variant5;
+  uint8_t * variant6;
+  size_t variant7;
+  switch ((int32_t) (*columns).tag) {
+    case 0: {
+      const uint32_t *payload3 = &(*columns).val.width;
+      variant5 = 0;
+      variant6 = (uint8_t *) (int32_t) (*payload3);
+      variant7 = 0;
+      break;
+    }
+    case 1: {
+      const imports_list_string_t *payload4 = &(*columns).val.named;
+      variant5 = 1;
+      variant6 = (uint8_t *) (*payload4).ptr;
+      variant7 = (*payload4).len;
+      break;
+    }
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_tables_gather((uint8_t *) (*asset).ptr, (*asset).len, variant, variant1, variant2, variant5, variant6, variant7, missing, ptr);
+  gristmill_plugin_tables_result_own_tensor_table_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_tables_own_tensor_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_tables_table_error_t variant8;
+      variant8.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant8.tag) {
+        case 0: {
+          variant8.val.no_asset = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant8.val.malformed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant8.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant8.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant8;
       break;
     }
   }

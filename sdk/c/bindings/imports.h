@@ -1009,6 +1009,67 @@ typedef struct {
   } val;
 } gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t;
 
+// Why there are no rows. The texts say what is wrong, and where.
+typedef struct gristmill_plugin_tables_table_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     no_asset;
+    imports_string_t     malformed;
+    imports_string_t     too_large;
+    imports_string_t     invalid_argument;
+  } val;
+} gristmill_plugin_tables_table_error_t;
+
+// There is no asset of this name.
+#define GRISTMILL_PLUGIN_TABLES_TABLE_ERROR_NO_ASSET 0
+// The asset is not a table, or is over a limit. The text names the line and the column, or
+// the part of the header.
+#define GRISTMILL_PLUGIN_TABLES_TABLE_ERROR_MALFORMED 1
+// The keys or the result are over a limit.
+#define GRISTMILL_PLUGIN_TABLES_TABLE_ERROR_TOO_LARGE 2
+// An argument is out of range, or does not fit the file.
+#define GRISTMILL_PLUGIN_TABLES_TABLE_ERROR_INVALID_ARGUMENT 3
+
+typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tables_borrow_tensor_t;
+
+// At most 4096 keys, with at most 1024 bytes each.
+typedef struct gristmill_plugin_tables_keys_t {
+  uint8_t tag;
+  union {
+    imports_list_string_t     list;
+    gristmill_plugin_tables_borrow_tensor_t     tensor;
+  } val;
+} gristmill_plugin_tables_keys_t;
+
+#define GRISTMILL_PLUGIN_TABLES_KEYS_LIST 0
+// The elements of a tensor of int64 or of strings of one dimension, as
+// `request.json-tensor` makes it. A number is found by its decimal text.
+#define GRISTMILL_PLUGIN_TABLES_KEYS_TENSOR 1
+
+// Columns of the file, without that of its keys.
+typedef struct gristmill_plugin_tables_columns_t {
+  uint8_t tag;
+  union {
+    uint32_t     width;
+    imports_list_string_t     named;
+  } val;
+} gristmill_plugin_tables_columns_t;
+
+// All of them, in their order. It is an error if the file has another number of columns.
+#define GRISTMILL_PLUGIN_TABLES_COLUMNS_WIDTH 0
+// Those with these names of the first line of CSV, in this order.
+#define GRISTMILL_PLUGIN_TABLES_COLUMNS_NAMED 1
+
+typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_tables_own_tensor_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_tables_own_tensor_t ok;
+    gristmill_plugin_tables_table_error_t err;
+  } val;
+} gristmill_plugin_tables_result_own_tensor_table_error_t;
+
 typedef gristmill_plugin_image_own_pixels_t gristmill_plugin_keep_own_pixels_t;
 
 typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_keep_own_tensor_t;
@@ -1262,6 +1323,11 @@ extern bool gristmill_plugin_tokenizer_decode(imports_string_t *asset, gristmill
 // The id of a token, such as `[MASK]`. None if there is no such token.
 extern bool gristmill_plugin_tokenizer_token_to_id(imports_string_t *asset, imports_string_t *token, imports_option_u32_t *ret, gristmill_plugin_tokenizer_tokenizer_error_t *err);
 
+// Imported Functions from `gristmill:plugin/tables@0.3.0`
+// The rows of keys as a float32 tensor of the shape [keys, columns]. The row of a key that the
+// file does not have is filled with `missing`.
+extern bool gristmill_plugin_tables_gather(imports_string_t *asset, gristmill_plugin_tables_keys_t *keys, gristmill_plugin_tables_columns_t *columns, float missing, gristmill_plugin_tables_own_tensor_t *ret, gristmill_plugin_tables_table_error_t *err);
+
 // Imported Functions from `gristmill:plugin/keep@0.3.0`
 // Keep `value` under a name of at most 1024 bytes, in place of an earlier one of that name. A
 // request keeps at most 256. Until it has ended, all that the host holds for this call counts
@@ -1470,6 +1536,14 @@ void gristmill_plugin_tokenizer_result_encoded_tokenizer_error_free(gristmill_pl
 void gristmill_plugin_tokenizer_result_list_string_tokenizer_error_free(gristmill_plugin_tokenizer_result_list_string_tokenizer_error_t *ptr);
 
 void gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_free(gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t *ptr);
+
+void gristmill_plugin_tables_table_error_free(gristmill_plugin_tables_table_error_t *ptr);
+
+void gristmill_plugin_tables_keys_free(gristmill_plugin_tables_keys_t *ptr);
+
+void gristmill_plugin_tables_columns_free(gristmill_plugin_tables_columns_t *ptr);
+
+void gristmill_plugin_tables_result_own_tensor_table_error_free(gristmill_plugin_tables_result_own_tensor_table_error_t *ptr);
 
 void gristmill_plugin_keep_kept_free(gristmill_plugin_keep_kept_t *ptr);
 

@@ -112,6 +112,10 @@
 //! the features of all items as a tensor.
 //!
 //! [`tables`] has rows of numbers by key, in files among the assets.
+//! # Other services
+//!
+//! The module `http` sends requests to services that the tenant's document grants, with the feature
+//! `http`.
 //!
 //! # Texts
 //!
@@ -153,6 +157,8 @@ pub mod assets;
 mod bindings;
 mod export;
 mod failure;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod image;
 pub mod json;
 pub mod keep;

@@ -8,6 +8,8 @@
 pub mod arrays;
 pub mod assets;
 mod base64;
+#[cfg(feature = "http")]
+pub(crate) mod http;
 pub mod image;
 pub mod json;
 pub mod keep;

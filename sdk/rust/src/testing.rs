@@ -45,10 +45,15 @@
 //! see [`store`], and tables, too: see [`table`]. Files are those in the crate's folder `assets/`,
 //! and those of [`asset`]. A tokenizer is a list of words: see [`tokenizer`].
 
+#[cfg(feature = "http")]
+mod service;
+
 use std::rc::Rc;
 
 use serde::Serialize;
 
+#[cfg(feature = "http")]
+pub use self::service::{TestService, service};
 use crate::bindings::assets as host_assets;
 pub use crate::bindings::log::LogLine;
 use crate::bindings::models;

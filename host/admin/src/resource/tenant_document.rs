@@ -7,7 +7,7 @@
 use gristmill_core::Name;
 use gristmill_state::{
     BatchWith, CorsSpec, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec,
-    SentKey, TenantDocument, VersionPolicy, read_redirects, read_stores,
+    SentKey, TenantDocument, VersionPolicy, read_http, read_redirects, read_stores,
 };
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
@@ -66,6 +66,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let quota = document.nested("quota", QuotaSpec::read);
     let policy = VersionPolicy::read(&mut document, POLICY, PLUGIN_VERSIONS_MAX);
     let stores = read_stores(&mut document);
+    let http = read_http(&mut document);
     let cors = CorsSpec::read(&mut document);
     let redirects = read_redirects(&mut document);
     let mut faults = document.finish();
@@ -108,6 +109,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         quota,
         plugin_version_policy,
         stores,
+        http,
         cors,
         redirects,
     };

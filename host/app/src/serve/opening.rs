@@ -7,7 +7,7 @@ use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_cli::runner_config;
 use gristmill_control::{AssetLimits, Control, ControlParts, FigureParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
-use gristmill_outbound::Buckets;
+use gristmill_outbound::{Buckets, HttpClient};
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
 use gristmill_sandbox::{Compiler, NoStores, Sandbox, SandboxConfig, Stores, child_limits};
 use tokio::runtime::Handle;
@@ -112,6 +112,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         true => Arc::new(NoStores),
         false => Arc::new(Buckets::new(config.stores.clone(), &data_dir.join("stores"))?),
     };
+    let outgoing = HttpClient::new().context("cannot start the thread of outgoing requests")?;
     let parts = ControlParts {
         store,
         sandbox,
@@ -132,6 +133,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         progress,
         figures,
         stores,
+        outgoing: Arc::new(outgoing),
         following,
     };
     Ok(Control::open(parts).await?)

@@ -24,6 +24,7 @@ mod listen;
 mod long_calls;
 mod neighbours;
 mod ocr;
+mod outgoing;
 mod photo;
 mod photos;
 mod pictures;

@@ -44,6 +44,7 @@ pub(crate) mod redis;
 pub(crate) mod s3;
 pub(crate) mod scores;
 pub(crate) mod server;
+pub(crate) mod service;
 pub(crate) mod setup;
 pub(crate) mod soak;
 pub(crate) mod stores;

@@ -19,7 +19,7 @@ const GRANTS: [(&str, &str); 7] = [
     ("cli", "lines of standard output and error go to the log; no arguments, no environment"),
     ("clocks", "the time, and waiting until the request's deadline"),
     ("filesystem", "no file and no folder: every opening fails"),
-    ("http", "no request: every call of it ends the plugin's call"),
+    ("http", "requests to the services that the tenant's document grants under \"http\""),
     ("io", "streams and polling of the others"),
     ("random", "random numbers of the operating system"),
     ("sockets", "no connection: every socket is refused"),

@@ -8,7 +8,7 @@ use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_metrics::RequestTarget;
 use gristmill_metrics::usage::Counter;
 use gristmill_sandbox::{
-    Asset, Assets, HandlerPlugin, LineSource, Plugin, PluginPair, TenantStores,
+    Asset, Assets, HandlerPlugin, LineSource, Plugin, PluginPair, TenantOutgoing, TenantStores,
 };
 use gristmill_snapshot::{
     Access, AssetState, Candidate, Capture, Direct, Evaluation, FileState, Handler, HandlerModel,
@@ -194,6 +194,7 @@ impl TenantBuilder<'_> {
             // Behind all requests of clients.
             route.priority = Some(LAST_PRIORITY);
             route.stores = self.stores(true);
+            route.outgoing = self.outgoing(true);
         }
         let takes = match shadows {
             Some(shadows) => {
@@ -280,6 +281,7 @@ impl TenantBuilder<'_> {
             limits,
             quota: quota.clone(),
             stores: self.stores(false),
+            outgoing: self.outgoing(false),
             figures: self.accounts.figures(self.id, RequestTarget::Pipeline(name.clone())),
             usage: self.usage(name, &spec.program),
             capture: None,
@@ -334,6 +336,11 @@ impl TenantBuilder<'_> {
     /// The stores that the plugins of a pipeline, or of its shadow, may use.
     fn stores(&self, is_shadow: bool) -> Option<Arc<TenantStores>> {
         self.accounts.stores(self.id, &self.desired_tenant.spec.stores, is_shadow)
+    }
+
+    /// The services to which the plugins of a pipeline, or of its shadow, may send requests.
+    fn outgoing(&self, is_shadow: bool) -> Option<Arc<TenantOutgoing>> {
+        self.accounts.outgoing(self.id, &self.desired_tenant.spec.http, is_shadow)
     }
 
     /// What counts the use of a pipeline's requests: a counter for each of its models.

@@ -7,7 +7,6 @@ mod arguments;
 mod bindings;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use gristmill_core::{BufferPool, Dtype, Tensor};
@@ -19,7 +18,7 @@ use super::tensors::text_of;
 use crate::call::CallState;
 use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
-use crate::meter::Meter;
+use crate::meter::Lookup;
 use crate::stores::{
     NoAnswer, StoreFault, StoreFaultKind, StoreUse, TenantStores, WantedValues, shown,
 };
@@ -41,7 +40,8 @@ pub(crate) struct CapabilityState(Option<(Arc<TenantStores>, bool)>);
 
 impl PerCall for CapabilityState {
     fn grant(grant: &Grant<'_>) -> Self {
-        Self(grant.stores.map(|granted| (granted.stores.clone(), granted.is_trial)))
+        let granted = grant.systems.and_then(|systems| Some((systems.stores?, systems.is_trial)));
+        Self(granted.map(|(stores, is_trial)| (stores.clone(), is_trial)))
     }
 
     fn end(&mut self, _: bool) {
@@ -56,18 +56,6 @@ pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
 }
 
 type Answer<T> = wasmtime::Result<Result<T, wit::StoreError>>;
-
-/// Counts the time until it is dropped as a wait for a store.
-struct Waiting {
-    meter: Arc<Meter>,
-    since: Instant,
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.meter.note_lookup(self.since.elapsed());
-    }
-}
 
 impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
     async fn get(&mut self, bucket: String, key: String) -> Answer<Option<Resource<Bytes>>> {
@@ -145,7 +133,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
             Err(fault) => return Ok(Err(error_of(fault))),
         };
         let answer = {
-            let _waiting = self.waiting();
+            let _waiting = Lookup::begin(&self.meter);
             stores.set(by, &key, &value, ttl_ms).await
         };
         let answer = told(answer)?;
@@ -160,7 +148,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
             Err(fault) => return Ok(Err(error_of(fault))),
         };
         let answer = {
-            let _waiting = self.waiting();
+            let _waiting = Lookup::begin(&self.meter);
             stores.increment(by, &key, delta).await
         };
         let answer = told(answer)?;
@@ -181,10 +169,6 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
             }
             _ => Err(StoreFault::not_granted(&bucket, std::iter::empty())),
         }
-    }
-
-    fn waiting(&self) -> Waiting {
-        Waiting { meter: self.meter.clone(), since: Instant::now() }
     }
 
     /// The values of these keys, which are distinct. They are counted.
@@ -224,7 +208,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         let most = wanted.keys.len() * (VALUE_BYTES + wanted.most_bytes + 1);
         self.hold(most)?;
         let values = {
-            let _waiting = self.waiting();
+            let _waiting = Lookup::begin(&self.meter);
             stores.get_many(by, wanted).await
         };
         let values = told(values)?;

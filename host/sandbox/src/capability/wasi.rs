@@ -9,31 +9,32 @@
 //! | exit | ends the call |
 //! | filesystem | nothing is opened, so nothing can be opened |
 //! | sockets | they link; every creation is refused |
-//! | http, outgoing | it links; every call of it ends the plugin's call |
+//! | http, outgoing | requests to the destinations that the tenant's document grants |
 //!
 //! What a call needs is made at its first use, so that other plugins pay nothing. Functions of
 //! which `wasmtime-wasi` does not bound the work are replaced here. Before each of the others, the
 //! call takes turns with other calls (`engine::TakesTurns`).
 
+mod hooks;
+mod http;
 mod output;
-
-use std::sync::Arc;
+mod state;
+mod streams;
+mod waits;
 
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, Resource, ResourceTable, WasmList, WasmStr};
+use wasmtime::component::{Linker, Resource, WasmList, WasmStr};
+use wasmtime_wasi::WasiView;
 use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::p2::bindings::io::poll::{Host as _, HostPollable as _};
 use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::ResolveAddressStream;
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, Network};
-use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use self::output::Output;
-use super::log::{self, Level};
+pub(crate) use self::state::CapabilityState;
+use super::log;
 use super::methods::link_instead;
-use crate::account::Sleepers;
 use crate::call::CallState;
 use crate::error::CallLimit;
-use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
 
 /// The interfaces that it links.
@@ -52,6 +53,8 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:clocks/wall-clock@0.2",
     "wasi:filesystem/preopens@0.2",
     "wasi:filesystem/types@0.2",
+    "wasi:http/outgoing-handler@0.2",
+    "wasi:http/types@0.2",
     "wasi:io/error@0.2",
     "wasi:io/poll@0.2",
     "wasi:io/streams@0.2",
@@ -102,87 +105,16 @@ const POLLED_MAX: usize = 1024;
 /// Random bytes that are made between two questions whether to go on.
 const RANDOM_BYTES_PER_PART: usize = 64 << 10;
 
-/// What an instance has of WASI.
-pub(crate) struct CapabilityState {
-    /// Made at its first use.
-    used: Option<Box<Used>>,
-    /// The owner's calls that wait.
-    sleepers: Arc<Sleepers>,
-}
-
-struct Used {
-    context: WasiCtx,
-    /// WASI's resources. They are apart from the call's table, because an instance may keep them:
-    /// a C library keeps its standard output open.
-    table: ResourceTable,
-    outputs: [Output; 2],
-}
-
-impl CapabilityState {
-    /// Forget the clocks and the random numbers of earlier calls. False if the instance keeps a
-    /// resource.
-    pub(crate) fn forget(&mut self) -> bool {
-        let is_empty = self.used.as_ref().is_none_or(|used| used.table.is_empty());
-        if is_empty {
-            self.used = None;
-        }
-        is_empty
-    }
-}
-
-impl PerCall for CapabilityState {
-    fn grant(grant: &Grant<'_>) -> Self {
-        Self { used: None, sleepers: grant.account.sleepers.clone() }
-    }
-
-    fn end(&mut self, _: bool) {
-        if let Some(used) = &self.used {
-            used.outputs.iter().for_each(Output::end_line);
-        }
-    }
-
-    /// Streams and clocks that the instance has opened stay open.
-    fn renew(&mut self, _: &Grant<'_>) {}
-}
-
-impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> WasiView for CallState<S> {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        let used = match AsMut::<CapabilityState>::as_mut(&mut self.states).used.take() {
-            Some(used) => used,
-            None => {
-                let handles = self.limits.handles;
-                Box::new(Used::new(
-                    AsMut::<log::CapabilityState>::as_mut(&mut self.states),
-                    handles,
-                ))
-            }
-        };
-        let used = AsMut::<CapabilityState>::as_mut(&mut self.states).used.insert(used);
-        WasiCtxView { ctx: &mut used.context, table: &mut used.table }
-    }
-}
-
-impl Used {
-    fn new(log: &mut log::CapabilityState, handles: usize) -> Self {
-        let lines = log.share();
-        let outputs = [Output::new(Level::Info, lines.clone()), Output::new(Level::Warn, lines)];
-        let [stdout, stderr] = outputs.clone();
-        let mut builder = WasiCtxBuilder::new();
-        builder.stdout(stdout).stderr(stderr);
-        builder.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
-        let mut table = ResourceTable::new();
-        table.set_max_capacity(handles);
-        Self { context: builder.build(), table, outputs }
-    }
-}
-
 pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
     S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send + 'static,
 {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    http::link(linker)?;
     link_instead(linker, |linker| {
         link_poll(linker)?;
+        streams::link(linker)?;
+        http::link_instead(linker)?;
         for (interface, function) in RANDOM {
             linker.instance(interface)?.func_wrap_async(
                 function,
@@ -211,8 +143,7 @@ where
     )
 }
 
-/// Link the functions that wait. Only so many calls of one owner wait at a time, because a call
-/// that waits keeps its instance. Some more wait for their turn to wait.
+/// Link the functions that wait for events.
 fn link_poll<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
     S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send + 'static,
@@ -233,9 +164,9 @@ where
                 let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _permit =
-                    AsMut::<CapabilityState>::as_mut(&mut state.states).permit_to_sleep().await?;
-                Ok((state.ctx().table.poll(pollables).await?,))
+                let waits = state.waits();
+                let table = state.ctx().table;
+                Ok((waits.until(table.poll(pollables)).await??,))
             })
         },
     )?;
@@ -245,20 +176,12 @@ where
             Box::new(async move {
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _permit =
-                    AsMut::<CapabilityState>::as_mut(&mut state.states).permit_to_sleep().await?;
-                state.ctx().table.block(pollable).await
+                let waits = state.waits();
+                let table = state.ctx().table;
+                waits.until(table.block(pollable)).await?
             })
         },
     )
-}
-
-impl CapabilityState {
-    /// Wait until this call may wait.
-    fn permit_to_sleep(&self) -> impl Future<Output = Result<impl Send + use<>, Limited>> + use<> {
-        let sleepers = self.sleepers.clone();
-        async move { sleepers.permit().await.map_err(Limited::Waiting) }
-    }
 }
 
 impl<S> CallState<S> {

@@ -1,16 +1,15 @@
 //! Making a plugin of a compiled component: what it imports is linked, and its exports have the
 //! types of their worlds.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
+use wasmtime::component::Linker;
 use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, Linker};
 
 use super::Plugin;
 use crate::artifact::Cached;
 use crate::assets::Assets;
-use crate::capability::{StoreData, refused, wasi};
+use crate::capability::{StoreData, wasi};
 use crate::compile::About;
 use crate::config::SandboxConfig;
 use crate::engine::PluginEngine;
@@ -38,8 +37,8 @@ impl Plugin {
         let About { imports, sources, memory_bytes, .. } = about;
         let of = engine.clone();
         let linker = match &runtime {
-            Some(runtime) => Cow::Borrowed(&runtime.linker),
-            None => linker_for(&of, &component, &imports).map_err(LoadError::Contract)?,
+            Some(runtime) => &runtime.linker,
+            None => of.linker(),
         };
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
         let needed = component.resources_required();
@@ -74,14 +73,14 @@ impl Plugin {
         };
         // An older plugin may export a function of this name for itself.
         if roles.handle
-            && let Err(error) = plugin.check::<HandleRequest>(&linker)
+            && let Err(error) = plugin.check::<HandleRequest>(linker)
         {
             plugin.handle = None;
             if !roles.pre && !roles.post {
                 return Err(LoadError::Contract(error));
             }
         }
-        plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
+        plugin.check_exports(linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
 
@@ -119,20 +118,6 @@ impl Plugin {
             _ => wasmtime::bail!("`{}` is not a function", W::EXPORT),
         }
     }
-}
-
-/// The engine's linker, or a copy of it with the interfaces that end the call.
-fn linker_for<'a>(
-    engine: &'a PluginEngine,
-    component: &Component,
-    imports: &[String],
-) -> wasmtime::Result<Cow<'a, Linker<StoreData>>> {
-    if !imports.iter().any(|import| refused::is_refused(import)) {
-        return Ok(Cow::Borrowed(engine.linker()));
-    }
-    let mut linker = engine.linker().clone();
-    refused::link(&mut linker, component)?;
-    Ok(Cow::Owned(linker))
 }
 
 /// Compare what the component needs with the size of the pool's slots.

@@ -57,6 +57,7 @@ fn spec_of(
         quota,
         plugin_version_policy,
         stores,
+        http,
         cors,
         redirects,
     } = document.clone();
@@ -70,6 +71,7 @@ fn spec_of(
         quota,
         plugin_version_policy,
         stores,
+        http,
         cors,
         redirects,
     }

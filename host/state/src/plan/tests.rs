@@ -294,6 +294,7 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, KeyHash)>, String>
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),
         stores: Default::default(),
+        http: Vec::new(),
         cors: None,
         redirects: Default::default(),
     };

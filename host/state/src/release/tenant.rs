@@ -4,12 +4,13 @@ mod given_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gristmill_core::{KeyHash, KeyHashes, Name, Origins};
+use gristmill_core::{Destination, KeyHash, KeyHashes, Name, Origins};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::release::cors::CorsSpec;
+use crate::release::http_grants::HttpGrantDocument;
 use crate::release::quota::QuotaSpec;
 use crate::release::store_grants::{StoreGrant, StoreGrants};
 use crate::release::version_policy::VersionPolicy;
@@ -46,6 +47,10 @@ pub struct TenantSpec {
     /// The stores that its plugins may use. There are none up to format 9 of the log.
     #[serde(skip_serializing_if = "StoreGrants::is_empty")]
     pub stores: StoreGrants,
+    /// The services to which its plugins may send HTTP requests. There are none up to format 10 of
+    /// the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub http: Vec<Destination>,
     /// Which web pages may call it. If it is not given, the server says it. It never is up to
     /// format 10 of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,6 +113,9 @@ pub struct TenantDocument {
     /// The stores that its plugins may use, by their names on the server.
     #[schema(value_type = Option<BTreeMap<String, StoreGrant>>)]
     pub stores: StoreGrants,
+    /// The services to which its plugins may send HTTP requests.
+    #[schema(value_type = Option<Vec<HttpGrantDocument>>, max_items = 64)]
+    pub http: Vec<Destination>,
     /// Which web pages may call it. If it is not given: those of the server's `cors_origins`.
     pub cors: Option<CorsSpec>,
     /// The origins of the pages to which its plugins may redirect browsers, with status 303.
@@ -148,6 +156,7 @@ impl Default for TenantSpec {
             quota: QuotaSpec::default(),
             plugin_version_policy: VersionPolicy::default(),
             stores: StoreGrants::new(),
+            http: Vec::new(),
             cors: None,
             redirects: Origins::default(),
         }

@@ -80,6 +80,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         quota: QuotaSpec::default(),
         plugin_version_policy: VersionPolicy::default(),
         stores: Default::default(),
+        http: Default::default(),
         cors: None,
         redirects: Default::default(),
     };

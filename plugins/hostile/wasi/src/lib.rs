@@ -8,6 +8,7 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 use crate::bindings::wasi::cli::{environment, exit, stderr, stdin, stdout};
 use crate::bindings::wasi::clocks::monotonic_clock::{now, subscribe_duration};
 use crate::bindings::wasi::filesystem::preopens::get_directories;
+use crate::bindings::wasi::http::types::{Fields, OutgoingRequest};
 use crate::bindings::wasi::io::poll;
 use crate::bindings::wasi::io::streams::OutputStream;
 use crate::bindings::wasi::random::random::get_random_bytes;
@@ -31,6 +32,9 @@ const DEEDS: &[(&str, Deed)] = &[
     ("poll-nothing", || poll::poll(&[]).len().to_string()),
     ("endless-polls", endless_polls),
     ("pollables", pollables),
+    ("headers", headers),
+    ("paths", paths),
+    ("bodies", bodies),
     ("random", || get_random_bytes(1 << 20).len().to_string()),
     ("much-random", || get_random_bytes(8 << 30).len().to_string()),
     ("endless-random", endless_random),
@@ -95,6 +99,35 @@ fn pollables() -> String {
     let mut kept = Vec::new();
     loop {
         kept.push(subscribe_duration(u64::MAX));
+    }
+}
+
+/// Keeps headers of requests, each list as large as it may be.
+fn headers() -> String {
+    let mut kept = Vec::new();
+    loop {
+        let fields = Fields::new();
+        while fields.append("x-kept", &[b'x'; 4 << 10]).is_ok() {}
+        kept.push(fields);
+    }
+}
+
+/// Keeps requests with long paths.
+fn paths() -> String {
+    let path = format!("/{}", "x".repeat(60_000));
+    let mut kept = Vec::new();
+    loop {
+        let request = OutgoingRequest::new(Fields::new());
+        assert_eq!(request.set_path_with_query(Some(&path)), Ok(()));
+        kept.push(request);
+    }
+}
+
+/// Keeps bodies of requests, each of which may be written to.
+fn bodies() -> String {
+    let mut kept = Vec::new();
+    loop {
+        kept.push(OutgoingRequest::new(Fields::new()).body().unwrap());
     }
 }
 

@@ -31,7 +31,7 @@ use gristmill_log::Log;
 use gristmill_metrics::LabelSlots;
 use gristmill_metrics::usage::UsageStore;
 use gristmill_platform::child::{ChildRunner, RunnerConfig};
-use gristmill_sandbox::{NoStores, Sandbox, SandboxConfig};
+use gristmill_sandbox::{NoOutgoing, NoStores, Sandbox, SandboxConfig};
 use gristmill_snapshot::{Cors, Operator};
 use gristmill_state::SampleAnswer;
 use gristmill_store::Store;
@@ -266,6 +266,7 @@ async fn control(directory: &Path, pool: BufferPool, hash_key: HashKeyId) -> Con
         progress: Progress::default(),
         figures: FigureParts { label_slots: LabelSlots::new(1).into(), usage: usage.into() },
         stores: Arc::new(NoStores),
+        outgoing: Arc::new(NoOutgoing),
         following: None,
     };
     Control::open(parts).await.unwrap()

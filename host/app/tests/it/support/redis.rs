@@ -10,13 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use super::eventually::eventually_some;
-use super::tls::{Authority, Pair};
+use super::tls::Authority;
 
 /// How many ports are tried for a server.
 const PORTS_TRIED: usize = 10;
@@ -171,17 +169,7 @@ impl FakeRedis {
 
     /// The same over TLS, with a certificate of this authority.
     pub(crate) fn over_tls(answer: &'static [u8], authority: &Authority) -> Self {
-        let Pair { certificate, key } = authority.pair();
-        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .unwrap();
-        let config = Arc::new(config);
+        let config = authority.server_config();
         Self::serving("rediss", move |client, sent| {
             let session = ServerConnection::new(config.clone()).unwrap();
             greet(StreamOwned::new(session, client), answer, sent);

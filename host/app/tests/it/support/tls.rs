@@ -8,8 +8,8 @@ use std::time::Duration;
 use gristmill_client::{OwnFiles, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
 use tempfile::TempDir;
 
 /// Longer than the server takes to answer or to close.
@@ -47,6 +47,21 @@ impl Authority {
     /// A new certificate for a server on this machine, or for a client.
     pub(crate) fn pair(&self) -> Pair {
         self.signed(CertificateParams::new(names()).unwrap())
+    }
+
+    /// What a server on this machine needs for TLS, with a new certificate.
+    pub(crate) fn server_config(&self) -> Arc<ServerConfig> {
+        let Pair { certificate, key } = self.pair();
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        Arc::new(config)
     }
 
     /// A certificate that signed itself and is an authority, as `openssl req -x509` makes it.

@@ -124,6 +124,7 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             stores: None,
+            outgoing: None,
             figures: Arc::new(figures),
             usage: models.into_iter().map(|model| (model, Arc::default())).collect(),
             capture: None,

@@ -117,6 +117,7 @@ fn what_policies_keep_stays() {
     assert_eq!((code, &*text), (ErrorCode::Unprocessable, expected));
     let document = TenantDocument {
         stores: Default::default(),
+        http: Vec::new(),
         cors: None,
         redirects: Default::default(),
         open: true,
