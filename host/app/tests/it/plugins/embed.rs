@@ -114,7 +114,7 @@ fn assert_golden(server: &Server, pipeline: &str) {
         ask(server, &path, &body)
     };
     let tokens: u64 = cases.iter().map(|case| case.tokens).sum();
-    let formats: [(&str, fn(&Value) -> Vec<f32>); 2] = [("float", numbers), ("base64", in_base64)];
+    let formats = [("float", numbers as fn(&Value) -> Vec<f32>), ("base64", in_base64)];
     for (format, read) in formats {
         let answer = openai(json!(texts), format);
         let usage = json!({ "prompt_tokens": tokens, "total_tokens": tokens });
