@@ -35,7 +35,8 @@ def table(safetensors):
     return entry["shape"], safetensors[8 + length :][start:end]
 
 
-# An ONNX file is a message of Protocol Buffers. These four write one; its fields have the numbers of onnx.proto.
+# An ONNX file is a message of Protocol Buffers. These four write one; its fields have the numbers
+# of onnx.proto.
 
 
 def varint(value):

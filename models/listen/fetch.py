@@ -12,8 +12,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import packages
 
 FILES = {
-    # The one of fixed shapes, which gives the same numbers as silero_vad.onnx: the server can run it
-    # on made-up inputs.
+    # The one of fixed shapes, which gives the same numbers as silero_vad.onnx: the server can run
+    # it on made-up inputs.
     "vad.onnx": "silero_vad/data/silero_vad_openvino_16k.onnx",
     "speech.wav": "pyannote/audio/sample/sample.wav",
 }

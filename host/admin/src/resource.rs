@@ -85,9 +85,9 @@ pub(crate) trait Resource: Send {
 
     /// Answer a request whose method is allowed, from a caller who has the permission for it.
     ///
-    /// Not an `async fn` of `async_trait`, which has a lifetime for each reference, with bounds: for
-    /// each of them the compiler would look anew at all types of the server to show that the future
-    /// is `Send`. With one lifetime it does so once.
+    /// Not an `async fn` of `async_trait`, which gives each reference a lifetime of its own, with
+    /// bounds. With bounds the compiler would look anew at all types of the server for each
+    /// resource, to show that the future is `Send`.
     fn answer<'a>(
         &'a self,
         state: &'a AdminState,

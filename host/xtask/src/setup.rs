@@ -108,7 +108,7 @@ const OTHER_LANGUAGE_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/arrays/c", file: "arrays-c.wasm" },
 ];
 
-/// Install all that the checks need and that is missing. Returns the path of ONNX Runtime's library.
+/// Install what the checks need and is missing. Returns the path of ONNX Runtime's library.
 pub(crate) fn install_for_tests() -> Result<PathBuf> {
     install_wasm_toolchain()?;
     install_languages()?;
