@@ -12,8 +12,9 @@ mod python;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use self::made::Made;
 use crate::setup;
@@ -41,37 +42,66 @@ pub(crate) fn run_task() -> Result<()> {
     build()
 }
 
-/// Build the runtimes of all languages, but for those that are newer than all that they are made
-/// of.
-pub(crate) fn build() -> Result<()> {
-    build_one("python", &python::parts(), python::make)?;
-    build_one("javascript", &javascript::parts(), javascript::make)
-}
+/// Makes the component of a language, in a folder.
+type Make = fn(&Path) -> Result<Made>;
 
-fn build_one(language: &str, parts: &[PathBuf], make: fn(&Path) -> Result<Made>) -> Result<()> {
-    let (made, finisher) = (target().join("runtimes"), target().join("debug/examples/runtime"));
-    let file = made.join(format!("{language}.wasm"));
-    let common = [root().join("sdk/runtime.wit"), root().join("wit"), finisher.clone()];
-    if is_newer(&file, parts.iter().chain(&common))? {
+/// Build the runtimes of all languages side by side, since their tools use one core each; but for
+/// those that are newer than all that they are made of.
+pub(crate) fn build() -> Result<()> {
+    let languages: [(&str, Vec<PathBuf>, Make); 2] = [
+        ("python", python::parts(), python::make),
+        ("javascript", javascript::parts(), javascript::make),
+    ];
+    let common = [root().join("sdk/runtime.wit"), root().join("wit"), finisher()];
+    let mut old = Vec::new();
+    for (language, parts, make) in languages {
+        if !is_newer(&file_of(language), parts.iter().chain(&common))? {
+            old.push((language, make));
+        }
+    }
+    if old.is_empty() {
         return Ok(());
     }
+    setup::install_runtime_tools()?;
+    let binaryen = install_binaryen()?;
+    thread::scope(|scope| {
+        let build = |(language, make)| {
+            let binaryen = &binaryen;
+            scope.spawn(move || build_one(language, make, binaryen))
+        };
+        let building: Vec<_> = old.into_iter().map(build).collect();
+        building.into_iter().try_for_each(|building| {
+            building.join().map_err(|_| anyhow!("the build of a runtime panicked"))?
+        })
+    })
+}
+
+fn build_one(language: &str, make: Make, binaryen: &Path) -> Result<()> {
     step(&format!("building the runtime of {language} (a minute)"));
     let work = target().join(format!("tmp/{language}-runtime"));
     if work.exists() {
         fs::remove_dir_all(&work)?;
     }
     fs::create_dir_all(&work)?;
-    setup::install_runtime_tools()?;
-    let unfinished = merged(&make(&work)?, &work, &finisher)?;
-    fs::create_dir_all(&made)?;
-    fs::rename(&unfinished, &file)?;
+    let unfinished = merged(&make(&work)?, &work, binaryen)?;
+    fs::create_dir_all(target().join("runtimes"))?;
+    fs::rename(&unfinished, file_of(language))?;
     Ok(fs::remove_dir_all(work)?)
 }
 
+fn file_of(language: &str) -> PathBuf {
+    target().join(format!("runtimes/{language}.wasm"))
+}
+
+/// The program that does what is before and behind the merge.
+fn finisher() -> PathBuf {
+    target().join("debug/examples/runtime")
+}
+
 /// The runtime's file in the folder `work`: the component with one module.
-fn merged(of: &Made, work: &Path, finisher: &Path) -> Result<PathBuf> {
-    let (binaryen, flat) = (install_binaryen()?, work.join("flat"));
-    let listed = output(program(finisher).arg("flatten").arg(&of.component).arg(&flat))?;
+fn merged(of: &Made, work: &Path, binaryen: &Path) -> Result<PathBuf> {
+    let (finisher, flat) = (finisher(), work.join("flat"));
+    let listed = output(program(&finisher).arg("flatten").arg(&of.component).arg(&flat))?;
     let (merged, optimised) = (work.join("merged.wasm"), work.join("optimised.wasm"));
     run(program("node")
         .arg(binaryen.join("wasm-merge"))
@@ -81,7 +111,7 @@ fn merged(of: &Made, work: &Path, finisher: &Path) -> Result<PathBuf> {
         .args(FEATURES))?;
     // Only the exports that the component needs are left: the passes remove what no export uses.
     let cut = work.join("cut.wasm");
-    run(program(finisher).arg("cut").arg(&merged).arg(&cut))?;
+    run(program(&finisher).arg("cut").arg(&merged).arg(&cut))?;
     run(program("node")
         .arg("--stack-size=4000")
         .arg(binaryen.join("wasm-opt"))
@@ -91,7 +121,7 @@ fn merged(of: &Made, work: &Path, finisher: &Path) -> Result<PathBuf> {
         .args(["-g", "-o"])
         .arg(&optimised))?;
     let unfinished = work.join("runtime.wasm");
-    let mut finish = program(finisher);
+    let mut finish = program(&finisher);
     finish.arg("finish").arg(&of.component).arg(&optimised).arg(&unfinished).args(&of.library);
     run(&mut finish)?;
     Ok(unfinished)
