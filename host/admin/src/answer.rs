@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use gristmill_control::{ControlError, Outgoing, Published};
-use gristmill_core::{Digest, ErrorCode};
+use gristmill_core::{Digest, ErrorCode, HeldBytes};
 use gristmill_state::{Conditions, DigestText};
 use gristmill_transport::Problem;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LINK};
@@ -139,6 +139,14 @@ impl AdminAnswer {
             self.status = StatusCode::ACCEPTED;
         }
         Ok(self)
+    }
+
+    /// The same, which counts against the budget of `held` until it is sent.
+    pub(crate) fn counted(mut self, held: HeldBytes) -> Self {
+        if let Some(whole) = self.body.whole() {
+            self.body = held.attach_to(whole.clone()).into();
+        }
+        self
     }
 
     /// The same, which nothing on the way to the client may keep.

@@ -1,10 +1,10 @@
 //! A line in the log for each call of the admin plane.
 //!
-//! Each call with a token is a line, at the level debug if it reads metrics or plugins' lines.
+//! Each call with a token is a line, at the level debug if programs make it every few seconds.
 //! Anyone can make calls without one, so only a few lines are written for them in each interval,
-//! with the number of lines that were left out. Lines of calls with tokens of tenants' own people
-//! have a target that does not count as the server's own, so that a flood of them does not keep out
-//! other lines.
+//! with the number of lines that were left out; files that need no token have none. Lines of calls
+//! with tokens of tenants' own people have a target that does not count as the server's own, so
+//! that a flood of them does not keep out other lines.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::answer::Noted;
 use crate::caller::Caller;
+use crate::operation::PREFIX;
 
 /// Maximum bytes of a path that are logged.
 const PATH_BYTES_MAX: usize = 256;
@@ -39,10 +40,20 @@ pub(crate) struct AdminCall<'a> {
 }
 
 impl AdminCall<'_> {
-    /// Whether programs make this call every few seconds: it reads metrics, or plugins' lines.
+    /// Whether programs make this call every few seconds, as the console does.
     fn is_watching(&self) -> bool {
-        let is_watched = self.path == "/metrics" || self.path.ends_with("/logs");
-        self.method == "GET" && self.status.is_success() && is_watched
+        let path = self.path.split('?').next().unwrap_or_default();
+        let parts: Vec<_> = path.strip_prefix(PREFIX).unwrap_or_default().split('/').collect();
+        let is_watched = path == "/metrics"
+            || matches!(
+                parts[..],
+                ["metrics" | "status" | "requests"]
+                    | ["tenants", _, "logs"]
+                    | ["tenants", _, "plugins", _, "logs"]
+                    | ["tenants", _, "pipelines", _, "candidate"]
+            );
+        let is_answered = self.status.is_success() || self.status == StatusCode::NOT_MODIFIED;
+        self.method == "GET" && is_answered && is_watched
     }
 }
 
@@ -67,6 +78,9 @@ impl Audit {
         let path = &call.path[..call.path.floor_char_boundary(PATH_BYTES_MAX)];
         let code = call.code.map(ErrorCode::as_str);
         let Some(caller) = call.caller else {
+            if code.is_none() {
+                return;
+            }
             let mut refused = self.refused.lock();
             if let Some(left_out) = refused.take(Instant::now()) {
                 tracing::warn!(

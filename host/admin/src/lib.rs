@@ -10,15 +10,16 @@
 //! [`observe`] asks all parts of the server for the values of metrics and of the status.
 //!
 //! `openapi` describes the API: an `operation` is what each resource says of itself, `schemas` are
-//! those of documents. `docs` is the same as a page for people. `public` answers both.
+//! those of documents. `docs` is the same as a page for people, and `console` has the files of the
+//! console. `public` answers all of them. `trials` are requests that people try.
 //!
 //! Refuses to know how a change is made: `control` makes it.
 //!
 //! Invariants:
 //! - no body is read before the request's token was checked;
 //! - no resource is asked before the token was found to have the permission that it needs. No token
-//!   is needed for the description of the API, which is the same for everyone, and for the metrics
-//!   if they have a listener of their own (`metrics_plane`).
+//!   is needed for the description of the API and the files of the console, which are the same for
+//!   everyone, and for the metrics if they have a listener of their own (`metrics_plane`).
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -31,6 +32,7 @@ mod busy;
 mod caller;
 mod change_options;
 mod conditions;
+mod console;
 mod docs;
 mod metrics_plane;
 pub mod observe;
@@ -44,6 +46,7 @@ mod resource;
 mod routes;
 mod schemas;
 mod state;
+mod trials;
 mod tries;
 mod wait;
 
@@ -52,3 +55,4 @@ pub use metrics_plane::MetricsPlane;
 pub use openapi::openapi_document;
 pub use plane::{AdminKeys, AdminParts, AdminPlane};
 pub use state::UploadLimits;
+pub use trials::{Trial, Trials, Tried};

@@ -28,7 +28,7 @@ use crate::wait::WaitedDocument;
 pub(crate) const PREFIX: &str = "/admin/v1/";
 
 /// The codes of the admin plane's problem documents.
-pub(crate) const CODES: [ErrorCode; 19] = [
+pub(crate) const CODES: [ErrorCode; 20] = [
     ErrorCode::InvalidRequest,
     ErrorCode::Unauthenticated,
     ErrorCode::Forbidden,
@@ -42,6 +42,7 @@ pub(crate) const CODES: [ErrorCode; 19] = [
     ErrorCode::InvalidPlugin,
     ErrorCode::InvalidModel,
     ErrorCode::SampleFailed,
+    ErrorCode::TenantBusy,
     ErrorCode::TooManyFailures,
     ErrorCode::TokenBusy,
     ErrorCode::TooManyReleases,

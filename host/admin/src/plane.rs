@@ -31,6 +31,7 @@ use crate::public::Pages;
 use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{AdminState, UploadLimits};
+use crate::trials::Trials;
 use crate::{openapi, wait};
 
 /// The admin plane's handler; clones share everything.
@@ -66,6 +67,8 @@ pub struct AdminParts {
     pub log: Log,
     /// The text of all metrics.
     pub scrapes: Scrapes,
+    /// Runs requests that people try.
+    pub trials: Arc<dyn Trials>,
     /// The TLS of each plane that has it, by the plane's name. The status shows it.
     pub tls: Vec<(&'static str, Tls)>,
 }
@@ -89,8 +92,8 @@ impl AdminPlane {
     /// # Errors
     /// The description of the API cannot be written as JSON.
     pub fn new(parts: AdminParts) -> Result<Self, serde_json::Error> {
-        let AdminParts { control, keys: AdminKeys { root, hasher }, limits, log, scrapes, tls } =
-            parts;
+        let AdminParts { control, keys, limits, log, scrapes, trials, tls } = parts;
+        let AdminKeys { root, hasher } = keys;
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
         let state = Arc::new(AdminState {
@@ -100,6 +103,7 @@ impl AdminPlane {
             limits,
             log,
             scrapes,
+            trials,
             usage_turns: Arc::new(Semaphore::new(1)),
             tls,
         });

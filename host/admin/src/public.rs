@@ -1,5 +1,6 @@
-//! The description of the API: a document for programs and a page for people. They are the same for
-//! everyone and say nothing about this server, so they need no token; browsers send none.
+//! What needs no token: the description of the API, a document for programs and a page for people,
+//! and the files of the console. They are the same for everyone and say nothing about this server,
+//! and browsers send no token for them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,6 +16,7 @@ use utoipa::openapi::schema::ObjectBuilder;
 use crate::answer::AdminAnswer;
 use crate::body::AdminBody;
 use crate::conditions::conditions;
+use crate::console;
 use crate::docs::{STYLE, page};
 use crate::operation::{Operation, PREFIX, text};
 use crate::resource::no_parameters;
@@ -60,13 +62,15 @@ impl Pages {
 
     /// The answer to a request with this head. None if it is for something else.
     pub(crate) fn answer(&self, head: &Parts) -> Option<Result<Response<AdminBody>, Problem>> {
-        let answer = match head.uri.path().strip_prefix(PREFIX)? {
-            DOCUMENT => AdminAnswer::page(&self.document, "application/json"),
-            PAGE => AdminAnswer::page(&self.page, HTML)
+        let path = head.uri.path();
+        let answer = match path.strip_prefix(PREFIX) {
+            None => console::file(path)?,
+            Some(DOCUMENT) => AdminAnswer::page(&self.document, "application/json"),
+            Some(PAGE) => AdminAnswer::page(&self.page, HTML)
                 .with_header(CONTENT_SECURITY_POLICY, self.policy.clone())
                 .with_header(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
                 .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-            _ => return None,
+            Some(_) => return None,
         };
         Some(read(head, answer))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use gristmill_control::{ArrivingPart, ControlError, Received as File};
 use gristmill_core::{ErrorCode, NotJson};
+use gristmill_snapshot::Route;
 use gristmill_state::{ChangeOptions, Subject};
 use gristmill_transport::Problem;
 use gristmill_transport::body::Lent;
@@ -155,6 +156,35 @@ impl Received<'_> {
             timeout: DOCUMENT_TIMEOUT.min(limits.upload_timeout),
         };
         parsed(&read(self.body, bounds).await?)
+    }
+
+    /// Read the body of a request that is tried. Each piece counts against the budget of the
+    /// pipeline's tenant before it is kept.
+    ///
+    /// # Errors
+    /// The body is too large, does not arrive in time, cannot be read, or is over the budget.
+    pub(crate) async fn body_for(
+        self,
+        route: &Route,
+        limits: &UploadLimits,
+    ) -> Result<Bytes, Problem> {
+        let bounds = Bounds {
+            bytes: route.limits.body_bytes,
+            before: 0,
+            limit: "the pipeline's limit body_bytes",
+            timeout: limits.upload_timeout,
+        };
+        let held = route.quota.bytes.hold(0);
+        let mut pieces = Pieces::of(self.body, bounds).await?;
+        let mut read = BytesMut::new();
+        while let Some(piece) = pieces.next().await? {
+            if let Err(over) = held.try_add(piece.len()) {
+                drop_some(pieces.body).await;
+                return Err(over.into());
+            }
+            read.extend_from_slice(&piece);
+        }
+        Ok(held.attach_to(read.freeze()))
     }
 }
 

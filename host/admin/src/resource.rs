@@ -33,6 +33,7 @@ mod tenant;
 mod tenant_document;
 mod tenant_logs;
 mod token;
+mod trial;
 mod usage;
 
 use std::pin::Pin;
@@ -66,6 +67,7 @@ pub(crate) use self::store::{Store, StoreValue};
 pub(crate) use self::tenant::Tenant;
 pub(crate) use self::tenant_logs::TenantLogs;
 pub(crate) use self::token::{Rotation, Token};
+pub(crate) use self::trial::Trial;
 pub(crate) use self::usage::Usage;
 use crate::answer::Outcome;
 use crate::permission::Permission;

@@ -10,7 +10,8 @@ use crate::operation::{Operation, PREFIX};
 use crate::resource::{
     Asset, Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model,
     ModelConfig, OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases, Requests,
-    Resource, Rollback, Rotation, Status, Store, StoreValue, Tenant, TenantLogs, Token, Usage,
+    Resource, Rollback, Rotation, Status, Store, StoreValue, Tenant, TenantLogs, Token, Trial,
+    Usage,
 };
 
 /// The resource at `path`.
@@ -75,6 +76,7 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["tenants", tenant, "pipelines", pipeline, "captured"] => {
             Box::new(Captured::new(tenant, pipeline))
         }
+        ["tenants", tenant, "pipelines", pipeline, "try"] => Box::new(Trial::new(tenant, pipeline)),
         ["tenants", tenant, "stores", store] => Box::new(Store::new(tenant, store)),
         ["tenants", tenant, "stores", store, "values", store_key] => {
             Box::new(StoreValue::new(tenant, store, store_key))
@@ -112,6 +114,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         Candidate::operations(),
         CandidateEnd::operations(),
         Captured::operations(),
+        Trial::operations(),
         Store::operations(),
         StoreValue::operations(),
         Model::operations(),
@@ -150,6 +153,7 @@ mod tests {
             ("/admin/v1/tenants/acme/pipelines/p/candidate/promote", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/pipelines/p/candidate/abort", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/pipelines/p/captured", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme/pipelines/p/try", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/keys/ci", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/stores/s", Ok(Allowed::PostAndDelete)),
             ("/admin/v1/tenants/acme/stores/s/values/a%2Fb", Ok(Allowed::GetPutDelete)),

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::caller::{Caller, Tokens};
 use crate::observe::Scrapes;
+use crate::trials::Trials;
 use crate::tries::{TRIES_MAX, Tries};
 
 /// Bounds on uploads.
@@ -33,6 +34,7 @@ pub(crate) struct AdminState {
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
     pub(crate) scrapes: Scrapes,
+    pub(crate) trials: Arc<dyn Trials>,
     /// Answers about usage that are made at the same time: each may read many files.
     pub(crate) usage_turns: Arc<Semaphore>,
     /// The TLS of each plane that has it, by the plane's name.

@@ -45,6 +45,7 @@ use self::limits::limits;
 use self::listeners::{Listeners, Planes};
 use self::opening::{Children, OpeningParts, open_control};
 use self::repository::Repository;
+use self::samples::DataPlaneSamples;
 use self::stop::{Signals, end, end_within};
 use self::tls::PlanesTls;
 use crate::config::{self, Config};
@@ -270,7 +271,9 @@ async fn run_server(start: Start, control_threads: Handle) -> Result<Infallible>
     pushing::start(&config, &addresses.data, observer.clone(), &control_threads).await?;
     let scrapes = Scrapes::new(observer);
     let metrics = MetricsPlane::new(scrapes.clone());
-    let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), scrapes, tls };
+    let trials = Arc::new(DataPlaneSamples { data_plane: Handle::current() });
+    let (limits, log_of_admin) = (uploads, log.clone());
+    let admin = AdminParts { control, keys, limits, log: log_of_admin, scrapes, trials, tls };
     let admin = AdminPlane::new(admin)?;
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
     let keeping = control_threads.spawn(usage::keep(usage_store.clone()));

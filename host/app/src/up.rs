@@ -76,6 +76,9 @@ fn keep_context(config: &Config, addresses: &Addresses) -> Result<String> {
     };
     let Addresses { admin, data, .. } = addresses;
     let is_of_variable = token_file.is_none();
+    let token_place = token_file
+        .as_ref()
+        .map_or_else(|| "GRISTMILL_ADMIN_TOKEN".to_owned(), |file| file.display().to_string());
     let server = LocalServer { admin_url: admin.clone(), url: data.clone(), token_file };
     let before = server.keep()?;
     let before = before.map(|name| format!(" (before: {name})")).unwrap_or_default();
@@ -89,6 +92,7 @@ fn keep_context(config: &Config, addresses: &Addresses) -> Result<String> {
          gristmill tenant create demo --open\n  \
          gristmill model push MODEL.onnx --name digits\n  \
          gristmill plugin push FOLDER --tenant demo --pipeline main --model digits\n\
+         The console is at {admin}/ and asks for the token in {token_place}.\n\
          The API is described at {admin}/admin/v1/docs. Ctrl-C ends the server.\n"
     ))
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_client::http::request::Parts;
 use gristmill_client::http::{HeaderName, HeaderValue, Request, Uri};
-use gristmill_core::{Deadline, ErrorCode, PluginCall, Receipt, Stages};
+use gristmill_core::{Charge, Deadline, ErrorCode, PluginCall, Receipt, Stages};
 use gristmill_sandbox::{CallError, Failure, Line, Response};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{InferError, PipelineAnswer, Queueing, Work};
@@ -28,6 +28,8 @@ pub struct RequestRun<'a> {
     pub head: &'a Parts,
     /// Its body.
     pub body: &'a Bytes,
+    /// Whether the pipeline counts it and its tenant is charged for it, as for a client's request.
+    pub is_charged: bool,
 }
 
 /// A request that was run.
@@ -40,6 +42,12 @@ pub struct Ran {
     pub stages: Stages,
     /// What its calls of plugins used.
     pub calls: Vec<PluginCall>,
+    /// What it is charged, or would be.
+    pub charge: Charge,
+    /// Rows of its largest batch, those of other requests included.
+    pub batch_rows: usize,
+    /// Peak number of tenants with requests in one of its batches.
+    pub batch_tenants: usize,
     /// What its plugins logged.
     pub lines: Vec<Line>,
 }
@@ -91,8 +99,13 @@ fn failure_of_error(error: InferError) -> SampleFailure {
 impl RequestRun<'_> {
     /// Run the request, as the server would.
     pub async fn run(self) -> Ran {
-        let Self { route, head, body, .. } = self;
+        let Self { route, head, body, is_charged, .. } = self;
         let arrived = Instant::now();
+        let mut receipt = Receipt::open(arrived);
+        if is_charged {
+            receipt.charge_to(route.clone());
+        }
+        receipt.note().request_bytes = body.len();
         let request = match body.len() {
             bytes if bytes > route.limits.body_bytes => {
                 let limit = route.limits.body_bytes;
@@ -101,7 +114,7 @@ impl RequestRun<'_> {
             }
             _ => request_for_plugin(head, body.clone()).await,
         };
-        let (mut receipt, mut lines) = (Receipt::open(arrived), Vec::new());
+        let mut lines = Vec::new();
         let answer = match request {
             Ok(request) => {
                 let answered = self.through(request, &mut receipt).await;
@@ -119,7 +132,9 @@ impl RequestRun<'_> {
             SampleAnswer::Failed(SampleFailure { code, .. }) => receipt.failed(*code, 0),
         };
         let (stages, calls) = (record.stages(), record.calls().cloned().collect());
-        Ran { answer, took, stages, calls, lines }
+        let (charge, batch_rows) = (record.charge(), record.batch_rows());
+        let batch_tenants = record.batch_tenants();
+        Ran { answer, took, stages, calls, charge, batch_rows, batch_tenants, lines }
     }
 
     async fn through(

@@ -8,6 +8,7 @@ mod bench;
 mod books;
 mod build;
 mod conformance;
+mod console;
 mod demo;
 mod deny;
 mod dist;
@@ -33,7 +34,7 @@ use clap::{ArgMatches, Command};
 /// A task without arguments: the name, what it does, and how.
 type Task = (&'static str, &'static str, fn() -> Result<()>);
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 9] = [
     (
         "runtimes",
         "Build the shared runtimes of languages into target/runtimes, where the server finds them",
@@ -74,6 +75,11 @@ const TASKS: [Task; 8] = [
         "Build the server into target/guided/gristmill, optimised with a profile of the demo's \
          requests: two release builds, about half an hour on 2 cores",
         dist::run,
+    ),
+    (
+        "console",
+        "Build the console, a page that the server has in it, into host/console/dist",
+        console::build,
     ),
     ("conformance", "Run the onnx package's backend node tests on every backend", conformance::run),
 ];

@@ -29,7 +29,8 @@ Licensed under the Apache License, Version 2.0: see LICENSE.
 The server's binary contains the Rust standard library (MIT OR Apache-2.0, The Rust Project
 Developers), mimalloc (MIT, Microsoft Corporation) and the packages below, from crates.io. Each line
 names a package, its version and licence, its authors or else its repository, and the files of the
-package that hold the licence's text; `no text` where it has none.
+package that hold the licence's text; `no text` where it has none. The console's page,
+which is in the binary, contains preact (MIT, Jason Miller) and uPlot (MIT, Leon Sorokin).
 
 Written by `cargo xtask notice`.
 

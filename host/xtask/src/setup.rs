@@ -2,16 +2,21 @@
 
 mod debian;
 mod models;
+mod node;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
-pub(crate) use self::debian::{install_prometheus, install_redis};
+use self::debian::{Package, install_missing};
+pub(crate) use self::debian::{
+    install_chromium, install_packages, install_prometheus, install_redis,
+};
 pub(crate) use self::models::fetch_models;
+pub(crate) use self::node::{copy_files, node_packages};
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
 
 pub(crate) const ONNXRUNTIME_VERSION: &str = "1.31.1";
@@ -28,12 +33,6 @@ const NODE_VERSION: &str = "22.20.0";
 
 /// The folder in which `gristmill plugin build` keeps the tools of other languages, in `target`.
 pub(crate) const PLUGIN_TOOLS: &str = "plugin-tools";
-
-/// A Debian package, with a command that succeeds if the package's part that is needed is there.
-struct Package {
-    name: &'static str,
-    probe: &'static [&'static str],
-}
 
 /// What building and testing plugins in Python, JavaScript and C needs.
 const LANGUAGE_PACKAGES: [Package; 7] = [
@@ -121,6 +120,7 @@ pub(crate) fn install_for_tests() -> Result<PathBuf> {
         install_redis,
         install_collector,
         install_perf_analyzer,
+        install_chromium,
     ] {
         install()?;
     }
@@ -236,22 +236,9 @@ pub(crate) fn install_runtime_tools() -> Result<()> {
     install_missing(&[PYTHON_VENV])
 }
 
-/// Install those of these packages that are missing.
-fn install_missing(packages: &[Package]) -> Result<()> {
-    let is_missing = |package: &&Package| {
-        let (command, arguments) = package.probe.split_first().unwrap_or((&"false", &[]));
-        !succeeds(program(command).args(arguments))
-    };
-    let missing: Vec<_> = packages.iter().filter(is_missing).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    install_packages(&missing.iter().map(|package| package.name).collect::<Vec<_>>())
-}
-
 /// Node with npm in `target/node`, from a wheel that pip downloads, unless there is one that is new
 /// enough. Debian 12's is not.
-fn install_node() -> Result<()> {
+pub(crate) fn install_node() -> Result<()> {
     let version = output(program("node").arg("--version")).unwrap_or_default();
     let major = version.trim_start_matches('v').split('.').next();
     let is_new = major.and_then(|major| major.parse().ok()) >= Some(NODE_MAJOR_MIN);
@@ -267,23 +254,6 @@ fn install_node() -> Result<()> {
     symlink("../lib/node_modules/npm/bin/npm-cli.js", &npm)?;
     fs::set_permissions(&npm, Permissions::from_mode(0o755))?;
     Ok(())
-}
-
-/// Install Debian packages.
-///
-/// # Errors
-/// This user may not install packages, or apt-get fails. The message has the command to run.
-pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
-    let list = packages.join(" ");
-    step(&format!("installing {list}"));
-    let is_root = output(program("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
-    if !is_root {
-        bail!("please install these packages and try again: apt-get install {list}");
-    }
-    run(program("apt-get").args(["update", "-qq"]))?;
-    let install = ["install", "-y", "-qq", "--no-install-recommends"];
-    run(program("apt-get").args(install).args(packages))
-        .with_context(|| format!("please install these packages and try again: {list}"))
 }
 
 /// ONNX Runtime's library in `target/onnxruntime`, taken from a wheel that pip downloads. Returns

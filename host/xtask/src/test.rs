@@ -12,14 +12,14 @@ use clap::{Arg, ArgAction, ArgMatches};
 pub(crate) use self::tally::Tally;
 use self::tally::{Printer, run_tests};
 use crate::shell::{self, cargo, step};
-use crate::{books, build, deny, docs, layers, notice, setup, wheel};
+use crate::{books, build, console, deny, docs, layers, notice, setup, wheel};
 
 pub(crate) fn command() -> clap::Command {
     clap::Command::new("test")
         .about(
-            "Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the reference \
-             tables, the OpenAPI document, the documents' links, tests, the wheel, the commands of \
-             the books",
+            "Every check that CI runs: format, layers, dependencies, the console's files, NOTICE, \
+             clippy, the reference tables, the OpenAPI document, the documents' links, tests, the \
+             wheel, the commands of the books",
         )
         .arg(
             Arg::new("busy").long("busy").action(ArgAction::SetTrue).help(
@@ -39,6 +39,8 @@ fn run_all() -> Result<()> {
     check_format()?;
     step("dependencies");
     deny::check()?;
+    step("the console");
+    console::check()?;
     let built = build::build_all()?;
     step("the reference tables, the OpenAPI document and the links");
     docs::check(&built.gristmill)?;
@@ -171,6 +173,8 @@ pub(crate) fn host_tests(built: &build::Built) -> Result<Command> {
         .env("GRISTMILL_TEST_REDIS", setup::install_redis()?)
         .env("GRISTMILL_TEST_COLLECTOR", setup::install_collector()?)
         .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
+        .env("GRISTMILL_TEST_CONSOLE", console::prepared()?)
+        .env("GRISTMILL_TEST_CHROMIUM", setup::install_chromium()?)
         .env("ORT_DYLIB_PATH", &built.onnxruntime);
     Ok(tests)
 }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use gristmill_core::{Digest, Name};
 use gristmill_state::{
     DigestText, KeyDescription, ModelNameText, NameText, NamedModelText, NamedVersion,
-    NamedVersionText, ProgramSpec, Role, Serving, Tenant, TenantFile, rfc3339,
+    NamedVersionText, PipelineSpec, ProgramSpec, Role, Serving, Tenant, TenantFile, rfc3339,
 };
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -99,12 +99,18 @@ struct PipelineItem<'a> {
     #[schema(value_type = Option<BTreeMap<String, NamedModelText>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     models: Option<&'a BTreeMap<Name, NamedVersion>>,
+    /// Whether it has a candidate.
+    #[schema(value_type = Option<bool>)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    candidate: bool,
 }
 
 impl<'a> PipelineItem<'a> {
-    fn of(name: &'a Name, program: &'a ProgramSpec) -> Self {
-        let none = Self { name, pre: None, model: None, post: None, handler: None, models: None };
-        match program {
+    fn of(name: &'a Name, pipeline: &'a PipelineSpec) -> Self {
+        let candidate = pipeline.candidate.is_some();
+        let (pre, model, post, handler, models) = (None, None, None, None, None);
+        let none = Self { name, pre, model, post, handler, models, candidate };
+        match &pipeline.program {
             ProgramSpec::Pair { pre, model, post } => {
                 Self { pre: Some(pre), model: Some(model), post: Some(post), ..none }
             }
@@ -236,7 +242,7 @@ impl Resource for List {
                 Self::Pipelines(tenant) => {
                     let entry = tenant_named(&serving, tenant)?;
                     page.answer(entry.pipelines.range(page.range()), |name, pipeline| {
-                        Some(PipelineItem::of(name, &pipeline.program))
+                        Some(PipelineItem::of(name, pipeline))
                     })
                 }
                 Self::Keys(tenant) => {

@@ -7,6 +7,7 @@ mod bad_documents;
 mod bad_uploads;
 mod blobs;
 mod calls;
+mod console;
 mod deletions;
 mod deploy_tokens;
 mod edits;

@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::made::Made;
-use crate::shell::{program, root, run, step, target};
+use crate::setup::{copy_files, node_packages};
+use crate::shell::{program, root, run};
 
 /// The parts of `sdk/js` that the runtime is made of.
 const PARTS: [&str; 3] = ["build", "runtime", "src"];
@@ -36,38 +37,5 @@ pub(super) fn make(work: &Path) -> Result<Made> {
 
 /// Install the packages that the SDK's build script needs. Returns their folder.
 pub(crate) fn install_packages() -> Result<PathBuf> {
-    let folder = target().join("js-runtime-tools");
-    let lists = ["package.json", "package-lock.json"];
-    let wanted = root().join("sdk/js/build");
-    let list = fs::read(wanted.join(lists[1]))?;
-    // Written when all is installed.
-    let (modules, stamp) = (folder.join("node_modules"), folder.join("installed"));
-    if fs::read(&stamp).is_ok_and(|installed| installed == list) {
-        return Ok(modules);
-    }
-    step("installing esbuild and componentize-js");
-    fs::create_dir_all(&folder)?;
-    for name in lists {
-        fs::copy(wanted.join(name), folder.join(name))?;
-    }
-    let mut npm = program("npm");
-    npm.args(["ci", "--include=dev", "--no-audit", "--no-fund", "--silent"]);
-    run(npm.current_dir(&folder))?;
-    fs::write(stamp, list)?;
-    Ok(modules)
-}
-
-/// Copy the files of a folder, and those of its folders, but for packages.
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if !entry.file_type()?.is_dir() {
-            fs::copy(entry.path(), to)?;
-        } else if entry.file_name() != "node_modules" {
-            copy_files(&entry.path(), &to)?;
-        }
-    }
-    Ok(())
+    Ok(node_packages("js-runtime-tools", "sdk/js/build")?.join("node_modules"))
 }

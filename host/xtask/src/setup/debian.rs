@@ -1,16 +1,24 @@
-//! Programs of Debian that tests run. They are unpacked and not installed: installing would start
-//! a service.
+//! Debian's packages. Those of services that tests run are unpacked and not installed: installing
+//! would start the service.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 
-use crate::shell::{program, run, step, succeeds, target};
+use crate::shell::{output, program, run, step, succeeds, target};
+
+/// A Debian package, with a command that succeeds if the package's part that is needed is there.
+pub(super) struct Package {
+    pub(super) name: &'static str,
+    pub(super) probe: &'static [&'static str],
+}
 
 /// Redis, and the libraries that it needs and a small Debian does not have.
 const REDIS_PACKAGES: [&str; 4] = ["redis-tools", "libatomic1", "libjemalloc2", "liblzf1"];
+
+const CHROMIUM: Package = Package { name: "chromium", probe: &["test", "-x", "/usr/bin/chromium"] };
 
 /// The folder with Debian's Prometheus and its promtool, which are unpacked and not installed:
 /// installing would start a service.
@@ -71,4 +79,40 @@ fn unpack_packages(packages: &[&str], directory: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Debian's Chromium, in which the console is tested. Returns its path.
+pub(crate) fn install_chromium() -> Result<PathBuf> {
+    install_missing(&[CHROMIUM])?;
+    Ok(PathBuf::from("/usr/bin/chromium"))
+}
+
+/// Install those of these packages that are missing.
+pub(super) fn install_missing(packages: &[Package]) -> Result<()> {
+    let is_missing = |package: &&Package| {
+        let (command, arguments) = package.probe.split_first().unwrap_or((&"false", &[]));
+        !succeeds(program(command).args(arguments))
+    };
+    let missing: Vec<_> = packages.iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    install_packages(&missing.iter().map(|package| package.name).collect::<Vec<_>>())
+}
+
+/// Install Debian packages.
+///
+/// # Errors
+/// This user may not install packages, or apt-get fails. The message has the command to run.
+pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
+    let list = packages.join(" ");
+    step(&format!("installing {list}"));
+    let is_root = output(program("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
+    if !is_root {
+        bail!("please install these packages and try again: apt-get install {list}");
+    }
+    run(program("apt-get").args(["update", "-qq"]))?;
+    let install = ["install", "-y", "-qq", "--no-install-recommends"];
+    run(program("apt-get").args(install).args(packages))
+        .with_context(|| format!("please install these packages and try again: {list}"))
 }

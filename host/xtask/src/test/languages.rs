@@ -1,5 +1,5 @@
-//! The tests of the SDKs and of the sample plugins, in each language. They run natively, without a
-//! server.
+//! The tests of the SDKs and of the sample plugins, in each language, and of the console. They run
+//! natively, without a server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const PYTHON_PLUGINS: [&str; 6] = ["digits", "embed", "number", "photo", "ranker
 /// A tool is missing.
 pub(super) fn run_all() -> Result<Tally> {
     let mut tally = Tally::default();
-    for language in [rust, python, js, c] {
+    for language in [rust, python, js, c, console] {
         tally += language()?;
     }
     Ok(tally)
@@ -82,6 +82,14 @@ fn run_node(folder: &str) -> Result<Tally> {
     let mut tests = program("node");
     tests.current_dir(&folder).args(["--test", "--test-reporter=spec"]);
     run_tests(tests.args(paths.iter().filter(is_test)), Printer::Node)
+}
+
+/// The parts of the console that need no browser.
+fn console() -> Result<Tally> {
+    step("tests of the console");
+    let mut tests = program("node");
+    tests.args(["--test", "--test-reporter=spec"]).args(crate::console::tests()?);
+    run_tests(&mut tests, Printer::Node)
 }
 
 fn c() -> Result<Tally> {

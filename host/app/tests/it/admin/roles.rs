@@ -62,6 +62,7 @@ const TABLE: &[(&str, &str, &[Role])] = &[
     ("POST", "tenants/{tenant}/pipelines/{pipeline}/candidate/promote", &[Deploy]),
     ("POST", "tenants/{tenant}/pipelines/{pipeline}/candidate/abort", &[Deploy]),
     ("GET", "tenants/{tenant}/pipelines/{pipeline}/captured", &[Deploy]),
+    ("POST", "tenants/{tenant}/pipelines/{pipeline}/try", &[Deploy]),
     ("POST", "tenants/{tenant}/stores/{store}", &[]),
     ("DELETE", "tenants/{tenant}/stores/{store}", &[]),
     ("GET", "tenants/{tenant}/stores/{store}/values/{store_key}", &[]),

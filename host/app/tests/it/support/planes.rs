@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gristmill_admin::observe::{Heap, Observed, Observer, Scrapes};
-use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
+use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, Trial, Trials, Tried, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_client::http::{Request, Response};
 use gristmill_client::{ClientError, Connection};
@@ -176,6 +176,13 @@ impl SampleRunner for NoSamples {
     }
 }
 
+#[async_trait]
+impl Trials for NoSamples {
+    async fn try_out(&self, trial: Trial) -> Tried {
+        panic!("no pipeline serves, but {:?} is tried", trial.route.pipeline)
+    }
+}
+
 /// No request of these tests loads a model.
 struct NoModels;
 
@@ -236,6 +243,7 @@ async fn planes(directory: &Path, cors: Cors) -> (DataPlane, AdminPlane) {
         limits: UploadLimits { upload_bytes_max: 1 << 20, upload_timeout: TIMEOUT },
         log,
         scrapes: Scrapes::new(observer.into()),
+        trials: Arc::new(NoSamples),
         tls: Vec::new(),
     });
     (DataPlane::new(cell, inference, cors), admin.unwrap())

@@ -80,7 +80,8 @@ pub(super) async fn round(
         let mut runs = Vec::with_capacity(checks.repeat);
         for _ in 0..checks.repeat {
             let Sample { head, body, .. } = sample;
-            runs.push(RequestRun { route, id: "plugin-test", head, body }.run().await);
+            let id = "plugin-test";
+            runs.push(RequestRun { route, id, head, body, is_charged: false }.run().await);
         }
         report(&check(sample, runs, expectation, checks)?);
     }

@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::ArgMatches;
 use gristmill_client::http::header::CONTENT_TYPE;
-use gristmill_core::{ErrorCode, Name, Stages};
+use gristmill_core::{Charge, ErrorCode, Name, Stages};
 use gristmill_sandbox::{Reuse, is_archive};
 use gristmill_state::{SampleAnswer, SampleFailure};
 use serde_json::{Map, Value, json};
@@ -216,8 +216,16 @@ fn answer(shown: &Value) -> Result<SampleAnswer> {
 
 /// A run of which only the answer is known.
 fn ran_of(answer: SampleAnswer) -> Ran {
-    let (calls, lines) = (Vec::new(), Vec::new());
-    Ran { answer, took: Duration::ZERO, stages: Stages::default(), calls, lines }
+    Ran {
+        answer,
+        took: Duration::ZERO,
+        stages: Stages::default(),
+        calls: Vec::new(),
+        charge: Charge::default(),
+        batch_rows: 0,
+        batch_tenants: 0,
+        lines: Vec::new(),
+    }
 }
 
 #[cfg(test)]

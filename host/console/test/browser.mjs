@@ -1,0 +1,156 @@
+// The console in Debian's Chromium, against a server: `node test/browser.mjs URL TOKEN PICTURE [SCREENSHOTS]`. The server
+// has the tenant `demo` with the pipeline `digits`. Its last release changed that, with a message that is HTML. Prints
+// `passed` at the end. A test of the server runs it (`host/app/tests/it/admin/console.rs`).
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+import { chromium } from "playwright-core";
+
+const [url, token, picture, screenshots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** For each step: other tests may keep the machine busy. */
+const TIMEOUT_MS = 60_000;
+
+const browser = await chromium.launch({
+  timeout: TIMEOUT_MS,
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+try {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+  page.setDefaultTimeout(TIMEOUT_MS);
+  const faults = [];
+  page.on("pageerror", (error) => faults.push(`${error}`));
+  page.on("dialog", (dialog) => faults.push(`a dialog: ${dialog.message()}`));
+  page.on("console", (message) => {
+    // A wrong token, too.
+    if (message.type() === "error" && !/status of 40[13]/.test(message.text())) faults.push(message.text());
+  });
+  await page.goto(url);
+
+  await logsIn(page);
+  await showsNow(page);
+  await triesAPipeline(page);
+  await goesBack(page);
+  await saysWhy(page);
+  await fitsEverywhere(page);
+  await forgets(page);
+  assert.deepEqual(faults, []);
+  console.log("passed");
+} finally {
+  await browser.close();
+}
+
+async function logsIn(page) {
+  await page.getByLabel("Admin token").fill("not-the-token-of-this-server");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").getByText("this is not an admin token").waitFor();
+  await page.getByLabel("Admin token").fill(token);
+  await page.keyboard.press("Enter");
+  await page.getByText("admin (admin)").waitFor();
+  const kept = await page.evaluate(() => [sessionStorage.length, localStorage.length, document.cookie]);
+  assert.deepEqual(kept, [0, 0, ""], "the token is in memory only");
+}
+
+async function showsNow(page) {
+  await page.getByRole("group", { name: "Models" }).getByText("digits").first().waitFor();
+  await page.locator("section[aria-labelledby=traffic] td").first().waitFor();
+  await shoot(page, "now");
+}
+
+async function triesAPipeline(page) {
+  await page.getByRole("link", { name: "Try", exact: true }).click();
+  await page.getByLabel("Tenant").selectOption("demo");
+  await page.getByLabel("Pipeline").selectOption("digits");
+  await page.getByLabel("File").setInputFiles(picture);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator("pre.answer").getByText('"label": 7').waitFor();
+  await page.locator(".waterfall .infer").waitFor();
+  await shoot(page, "try");
+  await page.getByRole("button", { name: "Text in its place" }).click();
+  await page.getByLabel("Or a text").fill("<img src=x onerror=alert(1)>");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("link", { name: "unsupported_media_type" }).click();
+  await page.locator("pre.prose").getByText("415").waitFor();
+}
+
+async function goesBack(page) {
+  await page.getByRole("link", { name: "Change", exact: true }).click();
+  await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
+  assert.equal(await page.locator("main img").count(), 0, "the message of a release is a text");
+  await page.getByRole("button", { name: /^Go back to/ }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(/changes|goes away|is new/).first().waitFor();
+  await shoot(page, "change");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: /^Go back to/ }).first().click();
+  await dialog.getByLabel("Why").fill("the browser's test");
+  await dialog.getByRole("button", { name: /^Go back to/ }).click();
+  await page.getByText(/Release \d+ serves the state after release \d+/).waitFor();
+  await page.getByRole("group", { name: "Releases" }).getByText("the browser's test").first().waitFor();
+}
+
+async function saysWhy(page) {
+  await page.getByRole("link", { name: "Why", exact: true }).click();
+  await page.getByRole("heading", { name: /Requests under way: \d/ }).waitFor();
+  await page.getByRole("button", { name: /^Record/ }).click();
+  // Work for the server while it records: without any, the graph has no box.
+  await page.evaluate(async () => {
+    for (let at = 0; at < 100; at += 1) await (await fetch("/admin/v1/openapi.json", { cache: "no-store" })).text();
+  });
+  await page.getByRole("combobox", { name: "Code" }).selectOption("queue_full");
+  await page.locator("pre.prose").getByText("503").first().waitFor();
+  await page.getByRole("group", { name: "Lines of plugins" }).or(page.getByText("No lines.")).first().waitFor();
+  await page.locator(".flames span").first().waitFor();
+}
+
+/** Each page passes axe, on a light and a dark screen, and fits a screen of 320 pixels. */
+async function fitsEverywhere(page) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const name of ["Now", "Try", "Change", "Why"]) {
+      await page.setViewportSize({ width: 320, height: 700 });
+      await page.getByRole("link", { name, exact: true }).click();
+      await page.locator("main h2").first().waitFor();
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 320, `${name} is ${width} pixels wide`);
+      // In a world of its own, which the page's policy does not bind.
+      const client = await page.context().newCDPSession(page);
+      const { frameTree } = await client.send("Page.getFrameTree");
+      const world = await client.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
+      const { result } = await client.send("Runtime.evaluate", {
+        expression: `${axe}; axe.run(document, { resultTypes: ["violations"] }).then((run) => JSON.stringify(run.violations))`,
+        contextId: world.executionContextId,
+        awaitPromise: true,
+        returnByValue: true,
+      });
+      const violations = JSON.parse(result.value);
+      const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      assert.deepEqual(told, [], `${name}, ${colorScheme}`);
+      await client.detach();
+    }
+  }
+}
+
+/** A reload asks for the token again, unless its owner ticked the box. */
+async function forgets(page) {
+  await page.reload();
+  await page.getByLabel("Admin token").fill(token);
+  await page.getByLabel("Keep it").check();
+  await page.keyboard.press("Enter");
+  await page.getByText("admin (admin)").waitFor();
+  await page.reload();
+  await page.getByText("admin (admin)").waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Admin token").waitFor();
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+}
+
+async function shoot(page, name) {
+  if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`) });
+}
