@@ -3,7 +3,7 @@
 #
 #   build.sh [--wasi] [--init] WORLD OUT FILE...
 #
-# WORLD is preprocessor, postprocessor or processor. FILE is a C file, or an option for clang, such as
+# WORLD is preprocessor, postprocessor, processor or handler. FILE is a C file, or an option for clang, such as
 # -Iinclude or -DNAME. --init exports gm_init. --wasi leaves libc's WASI imports as they are.
 # CLANG names another clang. The command is printed if VERBOSE is set.
 set -eu
@@ -26,11 +26,13 @@ case $world in
 preprocessor) exports=$sdk/src/export_preprocess.c ;;
 postprocessor) exports=$sdk/src/export_postprocess.c ;;
 processor) exports="$sdk/src/export_preprocess.c $sdk/src/export_postprocess.c" ;;
-*) echo "build.sh: WORLD is \"$world\", not preprocessor, postprocessor or processor" >&2; exit 2 ;;
+handler) exports=$sdk/src/export_handle.c ;;
+*) echo "build.sh: WORLD is \"$world\", not preprocessor, postprocessor, processor or handler" >&2; exit 2 ;;
 esac
 [ -z "${VERBOSE:-}" ] || set -x
 library="arrays.c call.c failure.c handle.c image.c json_read.c json_value.c json_write.c keep.c log.c \
-    memory.c number_read.c number_write.c panic.c powers_of_ten.c request.c stdio.c tensor.c text.c"
+    memory.c models.c number_read.c number_write.c outputs.c panic.c powers_of_ten.c request.c response.c \
+    stdio.c tensor.c text.c"
 sources=
 for file in $library; do sources="$sources $sdk/src/$file"; done
 # Functions that the compiler calls for what WebAssembly lacks, such as long double. Some of libc's

@@ -12,6 +12,7 @@ mod list;
 mod loading;
 mod logs;
 mod model;
+mod named_models;
 mod new;
 mod push;
 mod report;

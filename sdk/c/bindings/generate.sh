@@ -9,8 +9,13 @@ wit=${1:?usage: generate.sh WIT_FOLDER}
 here=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for world in imports preprocessor postprocessor processor initializer; do
+for world in imports preprocessor postprocessor processor handler initializer; do
     wit-bindgen c "$wit" --world "$world" --out-dir "$work" > /dev/null
     cp "$work/${world}_component_type.o" "$here/"
 done
+# The functions of all worlds: those of handlers, too. A plugin imports those that it calls.
+mkdir "$work/wit"
+cp "$wit"/*.wit "$work/wit/"
+sed -i 's/^world imports {$/&\n    import models;/' "$work/wit/worlds.wit"
+wit-bindgen c "$work/wit" --world imports --out-dir "$work" > /dev/null
 cp "$work/imports.h" "$work/imports.c" "$here/"

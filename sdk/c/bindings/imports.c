@@ -103,6 +103,14 @@ extern void __wasm_import_gristmill_plugin_types_method_request_json_blob(int32_
 __attribute__((__import_module__("gristmill:plugin/types@0.3.0"), __import_name__("[method]request.json-value")))
 extern void __wasm_import_gristmill_plugin_types_method_request_json_value(int32_t, uint8_t *, size_t, uint8_t *);
 
+// Imported Functions from `gristmill:plugin/models@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/models@0.3.0"), __import_name__("infer")))
+extern void __wasm_import_gristmill_plugin_models_infer(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/models@0.3.0"), __import_name__("infer-all")))
+extern void __wasm_import_gristmill_plugin_models_infer_all(uint8_t *, size_t, uint8_t *);
+
 // Imported Functions from `gristmill:plugin/image@0.3.0`
 
 __attribute__((__import_module__("gristmill:plugin/image@0.3.0"), __import_name__("[static]pixels.decode")))
@@ -520,6 +528,113 @@ void gristmill_plugin_types_result_option_list_u8_json_error_free(gristmill_plug
     imports_option_list_u8_free(&ptr->val.ok);
   } else {
     gristmill_plugin_types_json_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_models_failure_free(gristmill_plugin_models_failure_t *ptr) {
+  gristmill_plugin_types_failure_free(ptr);
+}
+
+void gristmill_plugin_models_named_tensor_free(gristmill_plugin_models_named_tensor_t *ptr) {
+  gristmill_plugin_tensors_named_tensor_free(ptr);
+}
+
+void gristmill_plugin_models_infer_error_free(gristmill_plugin_models_infer_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.not_granted);
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.invalid_input);
+      break;
+    }
+    case 2: {
+      imports_string_free(&ptr->val.overloaded);
+      break;
+    }
+    case 3: {
+      imports_string_free(&ptr->val.unavailable);
+      break;
+    }
+    case 4: {
+      imports_string_free(&ptr->val.failed);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_models_tuple2_string_borrow_tensor_free(gristmill_plugin_models_tuple2_string_borrow_tensor_t *ptr) {
+  imports_string_free(&ptr->f0);
+}
+
+void gristmill_plugin_models_list_tuple2_string_borrow_tensor_free(gristmill_plugin_models_list_tuple2_string_borrow_tensor_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_models_tuple2_string_borrow_tensor_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_models_tuple2_string_borrow_tensor_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_models_run_free(gristmill_plugin_models_run_t *ptr) {
+  imports_string_free(&ptr->model);
+  gristmill_plugin_models_list_tuple2_string_borrow_tensor_free(&ptr->inputs);
+}
+
+void gristmill_plugin_models_handle_error_free(gristmill_plugin_models_handle_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      gristmill_plugin_models_failure_free(&ptr->val.failure);
+      break;
+    }
+    case 1: {
+      gristmill_plugin_models_infer_error_free(&ptr->val.infer);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_models_list_named_tensor_free(gristmill_plugin_models_list_named_tensor_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_models_named_tensor_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_models_named_tensor_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_models_result_list_named_tensor_infer_error_free(gristmill_plugin_models_result_list_named_tensor_infer_error_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_models_list_named_tensor_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_models_infer_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_models_list_run_free(gristmill_plugin_models_list_run_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_models_run_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_models_run_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_models_list_result_list_named_tensor_infer_error_free(gristmill_plugin_models_list_result_list_named_tensor_infer_error_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_models_result_list_named_tensor_infer_error_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_models_result_list_named_tensor_infer_error_free(&list_ptr[i]);
+    }
+    free(list_ptr);
   }
 }
 
@@ -1794,6 +1909,66 @@ bool gristmill_plugin_types_method_request_json_value(gristmill_plugin_types_bor
     *err = result.val.err;
     return 0;
   }
+}
+
+bool gristmill_plugin_models_infer(imports_string_t *model, gristmill_plugin_models_list_tuple2_string_borrow_tensor_t *inputs, gristmill_plugin_models_list_named_tensor_t *ret, gristmill_plugin_models_infer_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_models_infer((uint8_t *) (*model).ptr, (*model).len, (uint8_t *) (*inputs).ptr, (*inputs).len, ptr);
+  gristmill_plugin_models_result_list_named_tensor_infer_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_models_list_named_tensor_t) { (gristmill_plugin_models_named_tensor_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_models_infer_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_input = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.overloaded = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.failed = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+void gristmill_plugin_models_infer_all(gristmill_plugin_models_list_run_t *runs, gristmill_plugin_models_list_result_list_named_tensor_infer_error_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_models_infer_all((uint8_t *) (*runs).ptr, (*runs).len, ptr);
+  *ret = (gristmill_plugin_models_list_result_list_named_tensor_infer_error_t) { (gristmill_plugin_models_result_list_named_tensor_infer_error_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
 }
 
 bool gristmill_plugin_image_static_pixels_decode(gristmill_plugin_image_borrow_blob_t data, gristmill_plugin_image_decode_options_t *options, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err) {

@@ -296,6 +296,94 @@ typedef struct {
   } val;
 } gristmill_plugin_types_result_option_list_u8_json_error_t;
 
+typedef gristmill_plugin_types_failure_t gristmill_plugin_models_failure_t;
+
+typedef gristmill_plugin_tensors_named_tensor_t gristmill_plugin_models_named_tensor_t;
+
+// Why a model gave no outputs. The texts say what is wrong, and what to set or to do.
+typedef struct gristmill_plugin_models_infer_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     not_granted;
+    imports_string_t     invalid_input;
+    imports_string_t     overloaded;
+    imports_string_t     unavailable;
+    imports_string_t     failed;
+  } val;
+} gristmill_plugin_models_infer_error_t;
+
+// The pipeline's document does not name this model under `models`.
+#define GRISTMILL_PLUGIN_MODELS_INFER_ERROR_NOT_GRANTED 0
+// The inputs are not what the model takes.
+#define GRISTMILL_PLUGIN_MODELS_INFER_ERROR_INVALID_INPUT 1
+// The model is too busy, or the tenant has as much under way as it may have. The same run
+// can succeed later.
+#define GRISTMILL_PLUGIN_MODELS_INFER_ERROR_OVERLOADED 2
+// The model cannot run now.
+#define GRISTMILL_PLUGIN_MODELS_INFER_ERROR_UNAVAILABLE 3
+// The model failed on these inputs.
+#define GRISTMILL_PLUGIN_MODELS_INFER_ERROR_FAILED 4
+
+typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_models_borrow_tensor_t;
+
+typedef struct {
+  imports_string_t f0;
+  gristmill_plugin_models_borrow_tensor_t f1;
+} gristmill_plugin_models_tuple2_string_borrow_tensor_t;
+
+typedef struct {
+  gristmill_plugin_models_tuple2_string_borrow_tensor_t *ptr;
+  size_t len;
+} gristmill_plugin_models_list_tuple2_string_borrow_tensor_t;
+
+// One run of a model.
+typedef struct gristmill_plugin_models_run_t {
+  // The model's name, as the pipeline's document has it under `models`.
+  imports_string_t   model;
+  // A tensor for each of the model's inputs, with its name, in any order; dimension 0 is
+  // rows, and all have the same number of them. At most 1024, with names of at most 1024
+  // bytes.
+  gristmill_plugin_models_list_tuple2_string_borrow_tensor_t   inputs;
+} gristmill_plugin_models_run_t;
+
+// Why `handle` gives no response.
+typedef struct gristmill_plugin_models_handle_error_t {
+  uint8_t tag;
+  union {
+    gristmill_plugin_models_failure_t     failure;
+    gristmill_plugin_models_infer_error_t     infer;
+  } val;
+} gristmill_plugin_models_handle_error_t;
+
+// As in `preprocess` and `postprocess`.
+#define GRISTMILL_PLUGIN_MODELS_HANDLE_ERROR_FAILURE 0
+// An error of `infer` that the handler did not take care of. The client gets what it would
+// get from a pipeline without a handler: a model that is too busy is 503, for example.
+#define GRISTMILL_PLUGIN_MODELS_HANDLE_ERROR_INFER 1
+
+typedef struct {
+  gristmill_plugin_models_named_tensor_t *ptr;
+  size_t len;
+} gristmill_plugin_models_list_named_tensor_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_models_list_named_tensor_t ok;
+    gristmill_plugin_models_infer_error_t err;
+  } val;
+} gristmill_plugin_models_result_list_named_tensor_infer_error_t;
+
+typedef struct {
+  gristmill_plugin_models_run_t *ptr;
+  size_t len;
+} gristmill_plugin_models_list_run_t;
+
+typedef struct {
+  gristmill_plugin_models_result_list_named_tensor_infer_error_t *ptr;
+  size_t len;
+} gristmill_plugin_models_list_result_list_named_tensor_infer_error_t;
+
 typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_image_dtype_t;
 
 // How pixels are laid out.
@@ -1203,6 +1291,13 @@ extern bool gristmill_plugin_types_method_request_json_blob(gristmill_plugin_typ
 // The value at `pointer` of a JSON body, as it stands there. None if there is no value.
 extern bool gristmill_plugin_types_method_request_json_value(gristmill_plugin_types_borrow_request_t self, imports_string_t *pointer, imports_option_list_u8_t *ret, gristmill_plugin_types_json_error_t *err);
 
+// Imported Functions from `gristmill:plugin/models@0.3.0`
+// Run a model. Returns this request's rows of all its outputs.
+extern bool gristmill_plugin_models_infer(imports_string_t *model, gristmill_plugin_models_list_tuple2_string_borrow_tensor_t *inputs, gristmill_plugin_models_list_named_tensor_t *ret, gristmill_plugin_models_infer_error_t *err);
+// Run models side by side, or one model several times: the runs may share batches. Returns
+// when all have ended, with the outcome of each, in order.
+extern void gristmill_plugin_models_infer_all(gristmill_plugin_models_list_run_t *runs, gristmill_plugin_models_list_result_list_named_tensor_infer_error_t *ret);
+
 // Imported Functions from `gristmill:plugin/image@0.3.0`
 // Decode a JPEG, PNG, WebP or BMP, or the first frame of a GIF. A file that ends before
 // its picture is complete is `malformed`.
@@ -1414,6 +1509,28 @@ void gristmill_plugin_types_result_own_blob_json_error_free(gristmill_plugin_typ
 void imports_option_list_u8_free(imports_option_list_u8_t *ptr);
 
 void gristmill_plugin_types_result_option_list_u8_json_error_free(gristmill_plugin_types_result_option_list_u8_json_error_t *ptr);
+
+void gristmill_plugin_models_failure_free(gristmill_plugin_models_failure_t *ptr);
+
+void gristmill_plugin_models_named_tensor_free(gristmill_plugin_models_named_tensor_t *ptr);
+
+void gristmill_plugin_models_infer_error_free(gristmill_plugin_models_infer_error_t *ptr);
+
+void gristmill_plugin_models_tuple2_string_borrow_tensor_free(gristmill_plugin_models_tuple2_string_borrow_tensor_t *ptr);
+
+void gristmill_plugin_models_list_tuple2_string_borrow_tensor_free(gristmill_plugin_models_list_tuple2_string_borrow_tensor_t *ptr);
+
+void gristmill_plugin_models_run_free(gristmill_plugin_models_run_t *ptr);
+
+void gristmill_plugin_models_handle_error_free(gristmill_plugin_models_handle_error_t *ptr);
+
+void gristmill_plugin_models_list_named_tensor_free(gristmill_plugin_models_list_named_tensor_t *ptr);
+
+void gristmill_plugin_models_result_list_named_tensor_infer_error_free(gristmill_plugin_models_result_list_named_tensor_infer_error_t *ptr);
+
+void gristmill_plugin_models_list_run_free(gristmill_plugin_models_list_run_t *ptr);
+
+void gristmill_plugin_models_list_result_list_named_tensor_infer_error_free(gristmill_plugin_models_list_result_list_named_tensor_infer_error_t *ptr);
 
 void gristmill_plugin_image_image_error_free(gristmill_plugin_image_image_error_t *ptr);
 

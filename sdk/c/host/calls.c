@@ -168,6 +168,7 @@ void gm_host_reset(void) {
     gm_drop_all();
     gm_release_memory();
     host_forget_kept();
+    host_forget_models();
     host_forget_tokenizers();
     host_free_all();
     free(lines);

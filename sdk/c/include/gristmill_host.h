@@ -4,9 +4,10 @@
 //     "application/json"}; gm_host_prepared prepared = gm_host_preprocess(&request);
 //     assert(prepared.status == GM_OK && prepared.inputs[0].shape.dims[1] == 2);
 //
-// It has no limits, no deadline, no model and no arrays (gristmill_arrays.h). Pictures are resized
-// as by the server, but a channel may differ by 2 of 255. They are decoded if stb_image.h is
-// installed (Debian's libstb-dev): JPEG, PNG, BMP and GIF, not turned upright.
+// It has no limits, no deadline and no arrays (gristmill_arrays.h). A handler's models are functions
+// of the test. Pictures are resized as by the server, but a channel may differ by 2 of 255. They are
+// decoded if stb_image.h is installed (Debian's libstb-dev): JPEG, PNG, BMP and GIF, not turned
+// upright.
 //
 // Results and log lines are valid until gm_host_reset.
 #ifndef GRISTMILL_HOST_H
@@ -69,6 +70,17 @@ typedef struct {
     gm_bytes body; // a NUL follows it
 } gm_host_response;
 
+// What a model of a test gives: outputs with GM_OK, or one of GM_MODEL_NOT_GRANTED to
+// GM_MODEL_FAILED with its text. The outputs are read after the function has returned.
+typedef struct {
+    gm_status status;
+    const char *failure;
+    const gm_host_tensor *outputs;
+    size_t outputs_count;
+} gm_host_ran;
+
+typedef gm_host_ran gm_host_model(const gm_host_tensor *inputs, size_t inputs_count);
+
 typedef struct {
     gm_level level;
     const char *message;
@@ -86,6 +98,13 @@ gm_host_response gm_host_postprocess(const gm_host_request *request, const gm_ho
 // split at blanks. A word's id is its place in `words`; [CLS], [SEP], [PAD] and [UNK] are what BERT
 // has them for, if they are there.
 void gm_host_tokenizer(const char *asset, const char *const *words, size_t count);
+
+// Calls gm_handle. Its runs of models call the functions of gm_host_add_model.
+gm_host_response gm_host_handle(const gm_host_request *request);
+
+// Lets a function stand in for the model of this name, until gm_host_reset. Of one name the last
+// one counts. Runs of other models are GM_MODEL_NOT_GRANTED.
+void gm_host_add_model(const char *name, gm_host_model *model);
 
 // The lines that were logged, the first one first.
 size_t gm_host_lines_count(void);

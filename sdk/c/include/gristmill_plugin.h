@@ -1,6 +1,6 @@
 // Write Gristmill plugins in C: pre- and postprocessing that runs sandboxed around a model.
 //
-// A plugin defines gm_preprocess, gm_postprocess or both (see "What a plugin defines").
+// A plugin defines gm_preprocess, gm_postprocess or both, or gm_handle (see "What a plugin defines").
 //
 // Ownership. Everything that the SDK makes belongs to the call and is freed when the call returns:
 // texts, bytes, views, JSON, tensors, pictures and gm_alloc's memory. A plugin frees nothing, also
@@ -29,6 +29,12 @@ typedef enum {
     GM_UNSUPPORTED_MEDIA_TYPE, // The plugin does not take this media type: 415 with the text.
     GM_UNPROCESSABLE, // The request is understood, but cannot be served: 422 with the text.
     GM_INTERNAL,      // The plugin's own fault: 500. The text goes to the log only.
+    // Why a model gave no outputs (gm_infer). If gm_handle returns one, the client gets:
+    GM_MODEL_NOT_GRANTED,   // The pipeline's document does not name the model: 500.
+    GM_MODEL_INVALID_INPUT, // The inputs are not what the model takes: 500.
+    GM_MODEL_OVERLOADED,    // The model is too busy, or the tenant has too much under way: 503 or 429.
+    GM_MODEL_UNAVAILABLE,   // The model cannot run now: 503.
+    GM_MODEL_FAILED,        // The model failed on these inputs: 500.
 } gm_status;
 
 // Each makes a failure with a text formatted as by printf, and returns its status:
@@ -592,6 +598,41 @@ void gm_log_fields(gm_level level, const char *message, const gm_field *fields, 
     gm_log_fields(level, message, (const gm_field[]){__VA_ARGS__}, \
                   sizeof((gm_field[]){__VA_ARGS__}) / sizeof(gm_field))
 
+// ---- Models, for gm_handle ----------------------------------------------------------------------
+
+// An input of a model. The plugin keeps the tensor.
+typedef struct {
+    const char *name;
+    const gm_tensor *tensor;
+} gm_model_input;
+
+// Runs a model, named as in the pipeline's document under `models`. Inputs stand in any order;
+// dimension 0 is rows, and all have the same number of them. While the call waits, it holds no
+// thread. The status says why there are no outputs.
+gm_status gm_infer(const char *model, const gm_model_input *inputs, size_t count,
+                   const gm_outputs **out);
+
+// The same: GM_TRY(GM_INFER("detect", &outputs, {"image", image}, {"size", size}));
+#define GM_INFER(model, out, ...)                          \
+    gm_infer(model, (const gm_model_input[]){__VA_ARGS__}, \
+             sizeof((const gm_model_input[]){__VA_ARGS__}) / sizeof(gm_model_input), out)
+
+// One of several runs.
+typedef struct {
+    const char *model;
+    const gm_model_input *inputs;
+    size_t inputs_count;
+} gm_run;
+
+typedef struct gm_outcomes gm_outcomes;
+
+// Runs models side by side, or one model several times: the runs may share batches. Returns when
+// all have ended.
+const gm_outcomes *gm_infer_all(const gm_run *runs, size_t count);
+
+// The outputs of the run at `index`, or why it has none, as gm_infer gives them.
+gm_status gm_outcomes_get(const gm_outcomes *outcomes, size_t index, const gm_outputs **out);
+
 // ---- What a plugin defines ----------------------------------------------------------------------
 
 // Worlds `preprocessor` and `processor`. Fills `prepared` with one tensor for each of the model's
@@ -603,6 +644,9 @@ gm_status gm_preprocess(const gm_context *context, const gm_request *request,
 // gm_preprocess handed on.
 gm_status gm_postprocess(const gm_context *context, const gm_outputs *outputs, gm_bytes state,
                          gm_response *response);
+
+// World `handler`. Fills `response`, with the runs of models that it needs.
+gm_status gm_handle(const gm_context *context, const gm_request *request, gm_response *response);
 
 // If the plugin is built with an initializer: called once, when it is uploaded. Every instance
 // begins with the memory that this call leaves in static variables and in malloc's blocks. It can

@@ -39,6 +39,9 @@ struct gm_outputs {
     size_t count;
 };
 
+// Takes over the outputs of a model from the host.
+gm_outputs gm_hold_outputs(const gristmill_plugin_tensors_named_tensor_t *named, size_t count);
+
 struct gm_response {
     gristmill_plugin_types_response_t wire;
     size_t capacity; // of wire.headers

@@ -29,6 +29,14 @@ typedef struct {
 
 typedef struct {
     bool is_err;
+    union {
+        gristmill_plugin_types_response_t ok;
+        gristmill_plugin_models_handle_error_t err;
+    };
+} gm_handle_result;
+
+typedef struct {
+    bool is_err;
     imports_string_t err;
 } gm_init_result;
 
@@ -39,6 +47,8 @@ gm_postprocess_result *gm_export_postprocess(int32_t context,
                                              size_t outputs_count, uint8_t *state,
                                              size_t state_size);
 void gm_export_postprocess_done(gm_postprocess_result *result);
+gm_handle_result *gm_export_handle(int32_t context, int32_t request);
+void gm_export_handle_done(gm_handle_result *result);
 gm_init_result *gm_export_init(void);
 void gm_export_init_done(gm_init_result *result);
 

@@ -39,6 +39,11 @@ FAILURE(gm_unsupported_media_type, GM_UNSUPPORTED_MEDIA_TYPE)
 FAILURE(gm_unprocessable, GM_UNPROCESSABLE)
 FAILURE(gm_internal, GM_INTERNAL)
 
+gm_status gm_fail(gm_status status, const char *why) {
+    text = why;
+    return status;
+}
+
 const char *gm_failure_text(void) {
     return text;
 }

@@ -8,36 +8,36 @@
 typedef enum { GM_HANDLE_TENSOR, GM_HANDLE_PIXELS, GM_HANDLE_BLOB } gm_handle_kind;
 
 // A resource that the call owns.
-typedef struct gm_handle {
+typedef struct gm_held {
     int32_t number;
     bool is_held; // false once it was given away or dropped
     gm_handle_kind kind;
-    struct gm_handle *older;
-} gm_handle;
+    struct gm_held *older;
+} gm_held;
 
 struct gm_tensor {
-    gm_handle handle;
+    gm_held handle;
 };
 
 struct gm_pixels {
-    gm_handle handle;
+    gm_held handle;
 };
 
 struct gm_blob {
-    gm_handle handle;
+    gm_held handle;
 };
 
 // Takes over a resource from the host. It is a gm_tensor, gm_pixels or gm_blob by its kind.
 void *gm_hold(gm_handle_kind kind, int32_t number);
 
 // The number to pass to the host. Using a handle that was given away is a fault of the plugin.
-int32_t gm_number_of(const gm_handle *handle);
+int32_t gm_number_of(const gm_held *handle);
 
 // Gives a handle to the host, which owns it from now on.
-int32_t gm_give(gm_handle *handle);
+int32_t gm_give(gm_held *handle);
 
 // Drops a handle now.
-void gm_drop(gm_handle *handle);
+void gm_drop(gm_held *handle);
 
 // Drops all that are held.
 void gm_drop_all(void);

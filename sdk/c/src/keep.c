@@ -29,7 +29,7 @@ gm_status gm_keep_tensor(const char *name, gm_tensor *tensor) {
 
 gm_status gm_keep_blob(const char *name, const gm_blob *blob) {
     kept value = {.tag = GRISTMILL_PLUGIN_KEEP_KEPT_BLOB};
-    value.val.blob.__handle = gm_give((gm_handle *)&blob->handle);
+    value.val.blob.__handle = gm_give((gm_held *)&blob->handle);
     return put(name, value);
 }
 

@@ -4,17 +4,19 @@
 mod server;
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use gristmill_core::{Digest, Name};
 use serde_json::{Value, json};
 
 use self::server::{Local, TENANT};
 use super::build::build;
 use super::component_file::name_of;
+use super::named_models::{self, Given, by_name};
 use super::settings;
 use super::watch::Files;
 use crate::admin::{self, Admin};
@@ -29,6 +31,7 @@ pub(crate) fn command() -> Command {
         .about("Serve a plugin while you write it: each save is live at the next request")
         .after_help(
             "With --model it starts a server for this plugin alone, without keys, on this machine. \
+             For a handler each model has the name that its code has for it: NAME=FILE. \
              With --tenant it uploads to a server that runs, as `gristmill plugin push` does. \
              --pre or --post names the plugin that does the other call, if FOLDER does only one: \
              its folder, which is watched as well, or its file.\n\n\
@@ -38,6 +41,7 @@ pub(crate) fn command() -> Command {
              Examples:\n  \
              gristmill plugin dev --model model.onnx\n  \
              gristmill plugin dev plugins/python/digits --model digits.onnx --listen 127.0.0.1:9000\n  \
+             gristmill plugin dev reader --model detect=det.onnx --model read=rec.onnx\n  \
              gristmill plugin dev plugins/rust/ranker-pre --post plugins/rust/ranker-post --model \
              ranker.onnx\n  \
              gristmill plugin dev --tenant acme",
@@ -49,7 +53,14 @@ pub(crate) fn command() -> Command {
                 .default_value(".")
                 .help("The plugin's folder"),
         )
-        .arg(file("model", "The model, as ONNX").required_unless_present("tenant"))
+        .arg(
+            Arg::new("model")
+                .long("model")
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .required_unless_present("tenant")
+                .help("The model, as ONNX. For a handler NAME=FILE, once for each model"),
+        )
         .arg(
             file("pre", "The plugin that does the preprocessing, if FOLDER does not")
                 .conflicts_with("post")
@@ -105,34 +116,34 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = path("folder").context("FOLDER is missing")?;
     let name = text("name").map(|name| admin::name("--name", name)).transpose()?;
     // Mistakes in flags and files are found before a server starts.
-    let local = match path("model") {
+    let local = match matches.get_many::<String>("model") {
         None => None,
-        Some(model) => {
+        Some(values) => {
             admin::refuse_flags(
                 matches,
                 "--model starts one of its own (--tenant uploads to one)",
             )?;
-            if let Some((name, _)) = model.to_str().and_then(|model| model.split_once('='))
-                && !model.exists()
-            {
-                bail!(
-                    "--model {name}=MODEL is for a handler, which this command serves only with \
-                     --tenant: run it here with `gristmill plugin test`"
-                );
-            }
-            let model = HashedFile::read_model(&model).context("--model")?;
+            let values =
+                values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
+            let (is_handler, models) = models(&values)?;
             let other = ["pre", "post"].into_iter().find_map(|call| Some((call, path(call)?)));
             if let Some((call, path)) = &other {
                 std::fs::metadata(path).with_context(|| format!("--{call} {}", path.display()))?;
             }
+            ensure!(
+                !is_handler || other.is_none(),
+                "--model NAME=FILE, or several times, is for a handler, and --pre and --post are \
+                 for other plugins: give --model FILE once"
+            );
             let pipeline = Pipeline {
                 settings: path("settings"),
                 instance_reuse: text("instance-reuse").map(str::to_owned),
                 other,
+                handler_models: is_handler.then(|| models.keys().cloned().collect()),
             };
             pipeline.document("it", None)?;
             let listen = text("listen").unwrap_or("127.0.0.1:8080");
-            let local = Local::start(listen, &model, path("onnxruntime-library"))?;
+            let local = Local::start(listen, &models, path("onnxruntime-library"))?;
             Some((local, pipeline))
         }
     };
@@ -148,6 +159,27 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     session.run()
 }
 
+/// The model of a plugin that is not a handler.
+const MODEL: &str = "model";
+
+/// The models by their names on the server, and whether they are a handler's, whose names are those
+/// of its code.
+///
+/// # Errors
+/// A file cannot be read, or two models have the same name.
+fn models(given: &[Given<&str>]) -> Result<(bool, BTreeMap<Name, HashedFile>)> {
+    let read = |file: &str| HashedFile::read_model(Path::new(file)).context("--model");
+    if let [Given { name: None, model }] = given {
+        return Ok((false, BTreeMap::from([(MODEL.parse()?, read(model)?)])));
+    }
+    let own_name = |model: &&str| named_models::of_file(model);
+    let mut models = BTreeMap::new();
+    for (name, model) in by_name(given, own_name)? {
+        models.insert(name, read(model)?);
+    }
+    Ok((true, models))
+}
+
 /// The pipeline of a server of this plugin's own.
 struct Pipeline {
     /// The file with the settings.
@@ -155,13 +187,21 @@ struct Pipeline {
     instance_reuse: Option<String>,
     /// The plugin that does one of the calls, `pre` or `post`: its folder or file.
     other: Option<(&'static str, PathBuf)>,
+    /// The names of a handler's models. None if the plugin is not a handler.
+    handler_models: Option<Vec<Name>>,
 }
 
 impl Pipeline {
     /// The pipeline's document, which names the plugin, and the other one if there is one.
     fn document(&self, plugin: &str, other: Option<&str>) -> Result<Value> {
-        let mut document =
-            json!({ "pre": plugin, "model": server::MODEL, "post": plugin, "debug": true });
+        let mut document = match &self.handler_models {
+            None => json!({ "pre": plugin, "model": MODEL, "post": plugin }),
+            Some(names) => {
+                let models: BTreeMap<_, _> = names.iter().map(|name| (name, name)).collect();
+                json!({ "handler": plugin, "models": models })
+            }
+        };
+        document["debug"] = true.into();
         if let (Some((call, _)), Some(other)) = (&self.other, other) {
             document[call] = other.into();
         }
@@ -249,9 +289,14 @@ impl Session<'_> {
             ["pre", "post", "handler"].iter().any(|key| is_of_it(&pipeline[*key]))
         };
         if !pipelines.iter().any(names_it) {
+            let plugin = self.admin.get(&format!("tenants/{tenant}/plugins/{name}"))?;
+            let program = match plugin["world"].as_str() {
+                Some("handler") => format!("handler={name} models.NAME=MODEL"),
+                _ => format!("pre={name} model=MODEL post={name}"),
+            };
             println!(
                 "no pipeline of {tenant} names {name} yet: gristmill pipeline set {name} --tenant \
-                 {tenant} pre={name} model=MODEL post={name}"
+                 {tenant} {program}"
             );
         }
         Ok(())
@@ -275,7 +320,7 @@ impl Session<'_> {
             Ok(file.digest)
         };
         let mut digests = [Some(put(&file, &name)?), None];
-        if let Some((_, pipeline)) = local {
+        if let Some((local, pipeline)) = local {
             let mut other_name = None;
             if let Some((call, path)) = &pipeline.other {
                 let file = if path.is_dir() { build(path, None)?.path } else { path.clone() };
@@ -291,9 +336,7 @@ impl Session<'_> {
             changes.push(json!({
                 "kind": "put_pipeline", "tenant": tenant, "pipeline": name, "document": document,
             }));
-            changes.push(json!({
-                "kind": "put_tenant", "tenant": tenant, "document": server::tenant(Some(&name)),
-            }));
+            changes.push(local.tenant(Some(&name)));
         }
         admin.post("releases?dry_run=false", &json!({ "changes": changes }))?;
         let _ = self.uploaded.set(name);

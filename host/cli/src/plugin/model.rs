@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use gristmill_backend::package::has_models_name;
@@ -53,34 +54,42 @@ pub(super) fn pool() -> BufferPool {
     BufferPool::new(RETAINED_BYTES_MAX)
 }
 
-/// Load the model in a file, a folder or an archive. `library` is ONNX Runtime's, if the command
-/// names one.
-///
-/// # Errors
-/// The file cannot be read, or no backend can load it.
-pub(super) fn load(
-    model: &Path,
-    library: Option<PathBuf>,
-    pool: &BufferPool,
-) -> Result<LoadedModel> {
-    let is_named = library.is_some();
-    let open = |search| Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES);
-    let search = LibrarySearch { configured: library::find(library), data_directory: None };
-    let backends = match open(search) {
-        // Found by chance, and maybe of another version.
-        Err(error) if !is_named => {
-            eprintln!("warning: {:#}", anyhow::Error::new(error));
-            open(LibrarySearch::default())?
+/// What loads models on this machine. ONNX Runtime can be opened once in a process, so all models
+/// of a command have the same one.
+pub(super) struct Loader(Arc<Backends>);
+
+impl Loader {
+    /// `library` is ONNX Runtime's, if the command names one.
+    ///
+    /// # Errors
+    /// The library cannot be used.
+    pub(super) fn open(library: Option<PathBuf>, pool: &BufferPool) -> Result<Self> {
+        let is_named = library.is_some();
+        let open = |search| Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES);
+        let search = LibrarySearch { configured: library::find(library), data_directory: None };
+        match open(search) {
+            // Found by chance, and maybe of another version.
+            Err(error) if !is_named => {
+                eprintln!("warning: {:#}", anyhow::Error::new(error));
+                Ok(Self(open(LibrarySearch::default())?))
+            }
+            opened => Ok(Self(opened?)),
         }
-        opened => opened?,
-    };
-    let unread = || format!("--model: cannot read {}", model.display());
-    let content = ModelContent::at(model).with_context(unread)?;
-    let options = ModelConfig::default().load_options();
-    content
-        .with_file(|file| backends.load(file, &options, &RowProof::default()))
-        .with_context(unread)?
-        .with_context(|| format!("--model: cannot load {}", model.display()))
+    }
+
+    /// Load the model in a file, a folder or an archive.
+    ///
+    /// # Errors
+    /// The file cannot be read, or no backend can load it.
+    pub(super) fn load(&self, model: &Path) -> Result<LoadedModel> {
+        let unread = || format!("--model: cannot read {}", model.display());
+        let content = ModelContent::at(model).with_context(unread)?;
+        let options = ModelConfig::default().load_options();
+        content
+            .with_file(|file| self.0.load(file, &options, &RowProof::default()))
+            .with_context(unread)?
+            .with_context(|| format!("--model: cannot load {}", model.display()))
+    }
 }
 
 #[cfg(test)]

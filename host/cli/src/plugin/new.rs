@@ -2,23 +2,27 @@
 //! language.
 
 mod c;
+mod fit;
 mod js;
 mod python;
 mod rust;
 mod signature;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, ArgMatches, Command};
-use gristmill_core::ModelInfo;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use gristmill_core::{ModelInfo, Name};
 
-use self::signature::{Files, Fit, Signature};
+use self::fit::{Files, PluginFit};
+use self::signature::Signature;
 use super::build_folder::BuildFolder;
 use super::language::Language;
-use super::model::{self, Model};
+use super::model::{self, Loader, Model};
+use super::named_models::{self, Given, by_name};
 use super::sdk::{Sdks, template};
 use crate::admin::{self, Admin};
 
@@ -30,11 +34,15 @@ pub(crate) fn command() -> Command {
              gristmill plugin new scores --language python\n  \
              gristmill plugin new scores --language rust --folder plugins/scores\n  \
              gristmill plugin new wine --language python --model wine.onnx\n  \
-             gristmill plugin new wine --language js --model wine           one on the server\n\n\
+             gristmill plugin new wine --language js --model wine           one on the server\n  \
+             gristmill plugin new reader --language rust --model detect=det.onnx --model read=rec.onnx\n  \
+                                                      a handler, with its names for models\n\n\
              The folder gets a plugin, its unit tests and a sample request. It needs no clone of \
              Gristmill: the SDK is in this program. With --model they fit the model's inputs and \
              outputs: pictures if the only input is [n, 1 or 3, height, width] or has the channels \
-             last, a list of objects if each input is a column [n, 1], otherwise tensors as lists.",
+             last, a list of objects if each input is a column [n, 1], otherwise tensors as lists. \
+             NAME=MODEL, or several models, make a handler that runs each model once; a request to \
+             several is an object with a key for each, in which a picture is a text in base64.",
         )
         .arg(Arg::new("name").value_name("NAME").required(true).help("The plugin's name"))
         .arg(
@@ -52,9 +60,14 @@ pub(crate) fn command() -> Command {
                 .help("The folder to make; an existing one must be empty [default: NAME]"),
         )
         .arg(
-            Arg::new("model").long("model").value_name("FILE or NAME").help(
-                "The model that it is for: a file as ONNX or its folder, or one on the server",
-            ),
+            Arg::new("model")
+                .long("model")
+                .value_name("FILE or NAME")
+                .action(ArgAction::Append)
+                .help(
+                    "The model that it is for: a file as ONNX or its folder, or one on the server. \
+                     For a handler NAME=MODEL, once for each model",
+                ),
         )
         .args(admin::arguments())
 }
@@ -70,29 +83,96 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let language = language.context("--language is missing")?;
     let name = name_of(argument("name").context("NAME is missing")?, language)?;
     let folder = PathBuf::from(argument("folder").unwrap_or(&name));
-    let model = argument("model").map(Model::named);
-    let fitted = model.as_ref().map(|model| fitted(model, &name, language, matches)).transpose()?;
+    let models = models(matches)?;
+    let fitted = fitted(&models, &name, language, matches)?;
     make(&name, language, &folder, fitted)?;
     println!("{} has a plugin in {}. Next:\n", folder.display(), language.as_str());
     println!("  cd {}", folder.display());
+    match &models {
+        ModelsOf::Handler(models) => print_handler(&name, models),
+        ModelsOf::Pair(model) => print_pair(&name, Some(model)),
+        ModelsOf::Nothing => print_pair(&name, None),
+    }
+    if [Language::Python, Language::Js].contains(&language) {
+        println!("\n{}", REUSE_HINT);
+    }
+    Ok(())
+}
+
+/// What the plugin is for.
+enum ModelsOf {
+    /// Any model that takes and gives rows of numbers: the template as it is.
+    Nothing,
+    /// A plugin around one model.
+    Pair(Model),
+    /// A handler, and the names that its code has for models.
+    Handler(BTreeMap<Name, Model>),
+}
+
+/// The models that the command line names.
+fn models(matches: &ArgMatches) -> Result<ModelsOf> {
+    let values = matches.get_many::<String>("model").into_iter().flatten();
+    let given = values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
+    match &given[..] {
+        [] => return Ok(ModelsOf::Nothing),
+        [Given { name: None, model }] => return Ok(ModelsOf::Pair(Model::named(model))),
+        _ => {}
+    }
+    let named = by_name(&given, |model: &&str| named_models::of_file(model))?;
+    let model = |(name, model): (Name, &&str)| (name, Model::named(model));
+    let models: BTreeMap<_, _> = named.into_iter().map(model).collect();
+    let on_server = models.values().filter(|model| matches!(model, Model::OnServer(_))).count();
+    ensure!(
+        on_server == 0 || on_server == models.len(),
+        "--model: some are files and some are on a server: give all as one or the other"
+    );
+    Ok(ModelsOf::Handler(models))
+}
+
+/// Say what comes next for a plugin around one model.
+fn print_pair(name: &str, model: Option<&Model>) {
     let (file, model) = match model {
-        Some(Model::File(file)) => {
-            // The next commands run in another folder.
-            let file = file.canonicalize().unwrap_or(file);
-            (file.display().to_string(), "MODEL".into())
-        }
-        Some(Model::OnServer(model)) => (format!("{model} --tenant TENANT"), model),
-        None => ("MODEL.onnx".into(), "MODEL".into()),
+        Some(Model::OnServer(model)) => (format!("{model} --tenant TENANT"), model.as_str()),
+        Some(Model::File(file)) => (shown(file), "MODEL"),
+        None => ("MODEL.onnx".into(), "MODEL"),
     };
     println!("  gristmill plugin test --model {file}       build it, and run requests/");
     println!("  gristmill plugin push --tenant TENANT --pipeline {name} --model {model}");
     println!("\nOr a manifest names it in a pipeline (gristmill deploy --help):\n");
     println!("  [tenants.TENANT.pipelines.{name}]");
     println!("  pre = \"{name}\"\n  model = \"{model}\"\n  post = \"{name}\"");
-    if [Language::Python, Language::Js].contains(&language) {
-        println!("\n{}", REUSE_HINT);
+}
+
+/// Say what comes next for a handler.
+fn print_handler(name: &str, models: &BTreeMap<Name, Model>) {
+    let flags = |value: &dyn Fn(&Model) -> String| {
+        let flag =
+            |(own_name, model): (&Name, &Model)| format!(" --model {own_name}={}", value(model));
+        models.iter().map(flag).collect::<String>()
+    };
+    let on_server = |model: &Model| match model {
+        Model::File(_) => "MODEL".to_owned(),
+        Model::OnServer(model) => model.clone(),
+    };
+    let tested = flags(&|model| match model {
+        Model::File(file) => shown(file),
+        Model::OnServer(model) => model.clone(),
+    });
+    // All are files, or all are on the server.
+    let is_on_server = models.values().any(|model| matches!(model, Model::OnServer(_)));
+    let tenant = if is_on_server { " --tenant TENANT" } else { "" };
+    println!("  gristmill plugin test{tested}{tenant}       build it, and run requests/");
+    println!("  gristmill plugin push --tenant TENANT --pipeline {name}{}", flags(&on_server));
+    println!("\nOr a manifest names it in a pipeline (gristmill deploy --help):\n");
+    println!("  [tenants.TENANT.pipelines.{name}]\n  handler = \"{name}\"");
+    for (own_name, model) in models {
+        println!("  models.\"{own_name}\" = \"{}\"", on_server(model));
     }
-    Ok(())
+}
+
+/// A path for commands that run in another folder.
+fn shown(file: &Path) -> String {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
 /// A name that servers, cargo, pip and npm take.
@@ -106,21 +186,66 @@ fn name_of(name: &str, language: Language) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// What is special in a plugin for a model.
+/// What is special in a plugin for models.
 struct Fitted {
     files: Files,
     /// Whether its tests decode pictures.
     is_of_pictures: bool,
+    is_handler: bool,
 }
 
-/// The files of a plugin for a model.
-fn fitted(model: &Model, name: &str, language: Language, matches: &ArgMatches) -> Result<Fitted> {
-    let (called, signature) = match model {
+/// The files of a plugin for models.
+fn fitted(
+    models: &ModelsOf,
+    name: &str,
+    language: Language,
+    matches: &ArgMatches,
+) -> Result<Option<Fitted>> {
+    let is_of_files = match models {
+        ModelsOf::Nothing => false,
+        ModelsOf::Pair(model) => matches!(model, Model::File(_)),
+        ModelsOf::Handler(models) => models.values().any(|model| matches!(model, Model::File(_))),
+    };
+    let loader = is_of_files.then(|| Loader::open(None, &model::pool())).transpose()?;
+    let read = |model: &Model| read_model(model, loader.as_ref(), matches);
+    let signatures: Vec<(Option<&Name>, String, Signature)> = match models {
+        ModelsOf::Nothing => return Ok(None),
+        ModelsOf::Pair(model) => {
+            let (called, signature) = read(model)?;
+            vec![(None, called, signature)]
+        }
+        ModelsOf::Handler(models) => {
+            let mut signatures = Vec::with_capacity(models.len());
+            for (own_name, model) in models {
+                let (called, signature) = read(model)?;
+                signatures.push((Some(own_name), called, signature));
+            }
+            signatures
+        }
+    };
+    let plugin = PluginFit::new(name, &signatures)?;
+    let files = match language {
+        Language::Python => python::files(&plugin)?,
+        Language::Js => js::files(&plugin)?,
+        Language::Rust => rust::files(&plugin)?,
+        Language::C => c::files(&plugin)?,
+    };
+    let is_handler = plugin.only().is_none();
+    Ok(Some(Fitted { files, is_of_pictures: plugin.is_of_pictures(), is_handler }))
+}
+
+/// What comments call a model, and what it takes and gives.
+fn read_model(
+    model: &Model,
+    loader: Option<&Loader>,
+    matches: &ArgMatches,
+) -> Result<(String, Signature)> {
+    match model {
         Model::File(file) => {
-            let loaded = model::load(file, None, &model::pool())?;
+            let loaded = loader.context("no model is a file")?.load(file)?;
             let ModelInfo { inputs, outputs, .. } = loaded.info;
             let called = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (called, Signature { inputs, outputs })
+            Ok((called, Signature { inputs, outputs }))
         }
         Model::OnServer(model) => {
             admin::model_name("--model", model)?;
@@ -135,18 +260,13 @@ fn fitted(model: &Model, name: &str, language: Language, matches: &ArgMatches) -
                     admin.address()
                 )
             })?;
-            (model.clone(), signature)
+            Ok((model.clone(), signature))
         }
-    };
-    let fit = Fit::new(name, &called, &signature)?;
-    let files = match language {
-        Language::Python => python::files(&fit)?,
-        Language::Js => js::files(&fit)?,
-        Language::Rust => rust::files(&fit)?,
-        Language::C => c::files(&fit)?,
-    };
-    Ok(Fitted { files, is_of_pictures: fit.is_of_pictures() })
+    }
 }
+
+/// What the Makefile of the template in C says about its world.
+const WORLD_IN_C: &str = "WORLD := processor\n";
 
 /// Where the template in Rust has what tests of pictures need, as a comment.
 const PICTURES_IN_TESTS: &str = "\
@@ -168,6 +288,7 @@ fn make(name: &str, language: Language, folder: &Path, fitted: Option<Fitted>) -
         path.starts_with("requests/") || fitted.files.iter().any(|(new, _)| *new == path)
     };
     let tests_pictures = fitted.as_ref().is_some_and(|fitted| fitted.is_of_pictures);
+    let is_handler = fitted.as_ref().is_some_and(|fitted| fitted.is_handler);
     let of_template = template(language)
         .filter(|(path, _)| fitted.as_ref().is_none_or(|fitted| !is_replaced(fitted, path)))
         .map(|(path, content)| {
@@ -175,6 +296,9 @@ fn make(name: &str, language: Language, folder: &Path, fitted: Option<Fitted>) -
             let mut content = content.replace("{{name}}", name).replace("{{sdk}}", &sdk);
             if tests_pictures {
                 content = content.replace(PICTURES_IN_TESTS, "[dev-dependencies]\n");
+            }
+            if is_handler {
+                content = content.replace(WORLD_IN_C, "WORLD := handler\n");
             }
             (path, content.into_bytes())
         });
@@ -206,11 +330,16 @@ mod tests {
     }
 
     #[test]
-    fn the_template_in_rust_has_what_tests_of_pictures_need() {
-        let mut files = template(Language::Rust);
-        let is_there = files.any(|(path, content)| {
-            path == "Cargo.toml" && String::from_utf8_lossy(content).contains(PICTURES_IN_TESTS)
-        });
-        assert!(is_there);
+    fn templates_have_the_lines_that_are_replaced() {
+        for (language, path, lines) in [
+            (Language::Rust, "Cargo.toml", PICTURES_IN_TESTS),
+            (Language::C, "Makefile", WORLD_IN_C),
+        ] {
+            let mut files = template(language);
+            let is_there = files.any(|(file, content)| {
+                file == path && String::from_utf8_lossy(content).contains(lines)
+            });
+            assert!(is_there, "{path}");
+        }
     }
 }

@@ -7,7 +7,6 @@
 
 mod expectation;
 mod host;
-mod models;
 mod options;
 mod report;
 mod requests;
@@ -27,13 +26,13 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use self::host::{Host, PipelineFiles};
-use self::models::Given;
 pub(crate) use self::options::command;
 use self::options::{Options, TestedModels};
 use self::requests::Samples;
 use self::round::{Tested, check_all, expectations, round};
 use self::server::Uploaded;
 use super::build::build;
+use super::named_models::Given;
 use super::watch::Files;
 
 /// The host's warnings are written to standard error. What these modules say about a request is
@@ -156,6 +155,7 @@ impl Session {
             post: components.post.as_deref(),
             settings: &options.settings()?,
             reuse: &options.reuse,
+            assets: options.named_assets(),
         };
         self.begin(&models.lines(), components);
         let runs = models.run(&uploaded, &samples.list)?.into_iter().map(|ran| vec![ran]).collect();

@@ -50,6 +50,27 @@ fn an_asset_is_pushed_named_listed_and_deleted() {
 }
 
 #[test]
+fn a_test_on_a_server_has_assets_of_the_tenant() {
+    let server = Server::start();
+    server.hostile("acme");
+    server.put("tenants/acme/assets/prices", b"3.5");
+    let cli = Cli::of(&server);
+    cli.write("hostile.wasm", files::plugin("hostile"));
+    let request = json!({ "query": "do=asset&name=prices.json" });
+    cli.write("requests/price.request.json", request.to_string());
+    cli.write("requests/price.expected.json", r#"{"text": "3.5"}"#);
+    let test = ["plugin", "test", "hostile.wasm", "--model", "digits", "--tenant", "acme"];
+    let with = |asset| [&test[..], &["--asset", asset]].concat();
+    let tested = cli.ok(&with("prices.json=prices"));
+    assert_names(&tested, &["ok      price.request.json"]);
+    assert_names(&cli.refused(&with("prices.json=none")), &["none"]);
+    assert_names(&cli.refused(&with("prices.json")), &["is not NAME=ASSET"]);
+    let file = cli.refused(&with("prices.json=today/prices.json"));
+    assert_names(&file, &["an asset of the tenant", "gristmill asset push FILE --tenant acme"]);
+    assert_eq!(cli.run(&test).code, Some(1));
+}
+
+#[test]
 fn a_manifest_has_assets_beside_the_pipelines_that_name_them() {
     let server = Server::start();
     server.hostile("acme");

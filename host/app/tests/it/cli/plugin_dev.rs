@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use crate::support::cli::Cli;
@@ -175,6 +177,32 @@ fn two_plugins_serve_together() {
     assert_eq!(ask(), "twotwo");
     let ended = cli.run(&["plugin", "dev", "pre", "--model", model, "--post", "none"]);
     assert!(ended.stderr.contains("--post none"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_handler_is_served_with_its_models() {
+    let cli = Cli::new().with_tools();
+    copy("python/number", &["pyproject.toml", "app.py"], &cli.folder().join("number"));
+    let model = files::model_path("digits").canonicalize().unwrap();
+    let flag = format!("digits={}", model.display());
+    let dev = ["plugin", "dev", "number", "--model", &flag];
+    let arguments = [&dev[..], &["--listen", "127.0.0.1:0"]].concat();
+    let mut dev = Running::start(cli.command(&arguments), &cli.folder().join("errors"));
+    dev.line_after("digits: input FP32 [-1,1,28,28] -> output FP32 [-1,10]");
+    dev.line_after("live after");
+    let url = dev.line_after("send requests to ");
+    let url = url.split(';').next().unwrap().to_owned();
+    let (plane, path) = url.split_at(url.find("/v1/").unwrap());
+    let client = Client::new(plane, None);
+    let images = [4, 2].map(|digit| BASE64_STANDARD.encode(files::digit(digit)));
+    let body = json!({ "images": images }).to_string();
+    let ask = || client.post(path, body.as_bytes()).ok();
+    assert_eq!(ask()["text"], "42");
+    edit(&cli.folder().join("number/app.py"), "\"text\":", "\"number\":");
+    dev.line_after("live after");
+    assert_eq!(ask()["number"], "42");
+    let ended = cli.run(&["plugin", "dev", "number", "--model", &flag, "--post", "number"]);
+    assert!(ended.stderr.contains("give --model FILE once"), "{}", ended.stderr);
 }
 
 #[test]

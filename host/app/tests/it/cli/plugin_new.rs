@@ -17,12 +17,18 @@ fn model(name: &str) -> String {
     files::model_path(name).canonicalize().unwrap().display().to_string()
 }
 
-/// Make a plugin for the model, and run its sample request through both.
-fn answer(language: &str, name: &str) -> Value {
-    let (cli, model) = (Cli::new().with_tools(), model(name));
-    let made = cli.ok(&["plugin", "new", "fitted", "--language", language, "--model", &model]);
-    assert!(made.contains(&format!("gristmill plugin test --model {model}")), "{made}");
-    cli.ok(&["plugin", "test", "fitted", "--model", &model, "--update"]);
+/// Make a plugin for models, and run its sample request through it and them.
+fn answer(language: &str, models: &[String]) -> Value {
+    let cli = Cli::new().with_tools();
+    let flags = models.iter().flat_map(|model| ["--model", model.as_str()]).collect::<Vec<_>>();
+    let new = ["plugin", "new", "fitted", "--language", language];
+    let made = cli.ok(&[&new[..], &flags].concat());
+    let next = format!("gristmill plugin test {}", flags.join(" "));
+    assert!(made.contains(&next), "{made}");
+    let test = ["plugin", "test", "fitted", "--update"];
+    let tested = cli.ok(&[&test[..], &flags].concat());
+    // All run on the backend that a server has.
+    assert_eq!(tested.matches("(onnxruntime)").count(), models.len(), "{tested}");
     // Its own unit tests. Those in Rust would compile the SDK once more.
     let python = env::var("GRISTMILL_TEST_CLIENTS").expect("run cargo xtask test");
     let tests: &[&str] = match language {
@@ -48,7 +54,7 @@ fn answer(language: &str, name: &str) -> Value {
 fn a_plugin_for_a_model_of_pictures_answers_at_once() {
     let mut answers = Vec::new();
     for language in ["python", "js", "rust", "c"] {
-        let top = answer(language, "digits")["top"].as_array().unwrap().clone();
+        let top = answer(language, &[model("digits")])["top"].as_array().unwrap().clone();
         assert_eq!(top.len(), 5);
         let scores: Vec<_> = top.iter().map(|found| found["score"].as_f64().unwrap()).collect();
         assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
@@ -59,11 +65,49 @@ fn a_plugin_for_a_model_of_pictures_answers_at_once() {
 
 #[test]
 fn a_plugin_for_a_model_of_rows_answers_at_once() {
-    for language in ["python", "js", "rust", "c"] {
-        let scores = answer(language, "ranker")["output"].clone();
+    // One in Rust, which takes longest to build, answers in another test.
+    for language in ["python", "js", "c"] {
+        let scores = answer(language, &[model("ranker")])["output"].clone();
         assert_eq!(scores.as_array().map(Vec::len), Some(2), "{scores}");
         assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{scores}");
     }
+}
+
+#[test]
+fn a_handler_for_several_models_answers_at_once() {
+    for language in ["python", "js", "rust", "c"] {
+        let flags = ["look", "rank"].map(|name| {
+            let of = if name == "look" { "digits" } else { "ranker" };
+            format!("{name}={}", model(of))
+        });
+        let answer = answer(language, &flags);
+        assert_eq!(answer["look"]["top"].as_array().map(Vec::len), Some(5), "{answer}");
+        let scores = &answer["rank"]["output"];
+        assert_eq!(scores.as_array().map(Vec::len), Some(2), "{language}: {answer}");
+        assert!(scores[0][0].is_f64() && scores[0] == scores[1], "{language}: {answer}");
+    }
+}
+
+#[test]
+fn a_handler_names_its_models_and_a_pair_has_one() {
+    let cli = Cli::new();
+    let new = ["plugin", "new", "fitted", "--language", "python"];
+    let (digits, ranker) = (model("digits"), model("ranker"));
+    let two = ["--model", &digits, "--model", &ranker];
+    let made = cli.ok(&[&new[..], &two].concat());
+    assert_names(
+        &made,
+        &["gristmill plugin test --model digits=/", "models.\"ranker\" = \"MODEL\""],
+    );
+    let app = fs::read_to_string(cli.folder().join("fitted/app.py")).unwrap();
+    assert_names(&app, &["models.infer(\"digits\", ", "request.json_blob(\"/digits\")"]);
+    let twice = ["--model", &digits, "--model", &digits];
+    let error = cli.refused(&[&new[..], &twice].concat());
+    assert_names(&error, &["two models have the name digits"]);
+    let named = format!("a={digits}");
+    let mixed = ["--model", &named, "--model", "b=served"];
+    let error = cli.refused(&[&new[..], &mixed].concat());
+    assert_names(&error, &["some are files and some are on a server"]);
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(super) enum RequestPhase {
     Pre,
     Infer,
     Post,
+    /// A handler's call, without its waiting.
+    Handle,
 }
 
 /// What bounds the throughput.
@@ -43,8 +45,13 @@ pub(super) struct Change {
 }
 
 impl RequestPhase {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Client, Self::Http, Self::Pre, Self::Infer, Self::Post];
+    /// Those of the machine's requests.
+    pub(super) fn all(machine: &Machine) -> &'static [Self] {
+        match machine.costs.is_handler {
+            true => &[Self::Client, Self::Http, Self::Handle, Self::Infer],
+            false => &[Self::Client, Self::Http, Self::Pre, Self::Infer, Self::Post],
+        }
+    }
 
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -53,6 +60,7 @@ impl RequestPhase {
             Self::Pre => "pre",
             Self::Infer => "infer",
             Self::Post => "post",
+            Self::Handle => "handle",
         }
     }
 
@@ -65,6 +73,7 @@ impl RequestPhase {
             Self::Pre => costs.pre_us.mean(),
             Self::Infer => infer_us(machine, prediction),
             Self::Post => costs.post_us.mean(),
+            Self::Handle => costs.pre_us.mean() + costs.post_us.mean(),
         }
     }
 
@@ -85,7 +94,7 @@ fn infer_us(machine: &Machine, prediction: &Prediction) -> f64 {
 impl Bottleneck {
     pub(super) fn of(machine: &Machine, prediction: &Prediction) -> Self {
         let used = prediction.used;
-        let largest = RequestPhase::ALL.into_iter().max_by(|one, other| {
+        let largest = RequestPhase::all(machine).iter().copied().max_by(|one, other| {
             let cost = |part: &RequestPhase| part.share(machine, prediction);
             cost(one).total_cmp(&cost(other))
         });
@@ -123,6 +132,9 @@ impl Bottleneck {
             Self::Processor(RequestPhase::Post) => {
                 "the cores are busy, and postprocessing takes most of them"
             }
+            Self::Processor(RequestPhase::Handle) => {
+                "the cores are busy, and the handler takes most of them"
+            }
             Self::Client => "the client's threads are busy: the server could do more",
             Self::Instances => "all instances of the model are busy while cores are idle",
             Self::Waiting => "nothing is busy all the time: requests wait, or there are too few",
@@ -146,7 +158,14 @@ pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
     }
     let how = "send smaller bodies; ask for less in the answer";
     add("half the time in HTTP", how, &|changed| changed.costs.http_us /= 2.0);
-    if machine.costs.pre_us.mean() > 0.0 {
+    if machine.costs.is_handler {
+        let how = "let the handler do less, or keep instances with instance_reuse";
+        add("half the time in handle", how, &|changed| {
+            changed.costs.pre_us = changed.costs.pre_us.times(0.5);
+            changed.costs.post_us = changed.costs.post_us.times(0.5);
+        });
+    }
+    if machine.costs.pre_us.mean() > 0.0 && !machine.costs.is_handler {
         let how = "let preprocess do less, or keep instances with instance_reuse";
         let half = |changed: &mut Machine| changed.costs.pre_us = changed.costs.pre_us.times(0.5);
         add("half the time in preprocess", how, &half);
@@ -154,7 +173,7 @@ pub(super) fn changes(machine: &Machine, now: &Prediction) -> Vec<Change> {
     let how = "a smaller or quantised model, or a faster provider";
     let half = |changed: &mut Machine| changed.lane.service = changed.lane.service.times(0.5);
     add("half the time in the model", how, &half);
-    if machine.costs.post_us.mean() > 0.0 {
+    if machine.costs.post_us.mean() > 0.0 && !machine.costs.is_handler {
         let how = "let postprocess do less, or keep instances with instance_reuse";
         let half = |changed: &mut Machine| changed.costs.post_us = changed.costs.post_us.times(0.5);
         add("half the time in postprocess", how, &half);
@@ -205,7 +224,13 @@ mod tests {
             client_threads: 1,
             client_is_here: true,
             server_threads: 2,
-            costs: Costs { client_us, http_us, pre_us: us(pre_us), post_us: us(post_us) },
+            costs: Costs {
+                client_us,
+                http_us,
+                pre_us: us(pre_us),
+                post_us: us(post_us),
+                is_handler: false,
+            },
             lane: LaneModel {
                 instances: 1,
                 threads: 1,
@@ -247,11 +272,23 @@ mod tests {
     }
 
     #[test]
+    fn a_handlers_call_is_one_part() {
+        let mut machine = machine([10.0, 20.0, 100.0, 30.0, 100.0]);
+        machine.costs.is_handler = true;
+        let now = simulate(&machine);
+        let handle = Bottleneck::Processor(RequestPhase::Handle);
+        assert_eq!(Bottleneck::of(&machine, &now), handle, "{now:?}");
+        let all = changes(&machine, &now);
+        assert_eq!(first(&all, &now).map(|change| change.what), Some("half the time in handle"));
+        assert!(all.iter().all(|change| !change.what.contains("process")), "{all:?}");
+    }
+
+    #[test]
     fn the_parts_take_all_of_the_cores_that_are_busy() {
         let machine = machine([10.0, 20.0, 60.0, 30.0, 20.0]);
         let now = simulate(&machine);
         let shares: f64 =
-            RequestPhase::ALL.into_iter().map(|part| part.share(&machine, &now)).sum();
+            RequestPhase::all(&machine).iter().map(|part| part.share(&machine, &now)).sum();
         assert!((shares - now.used.cores).abs() < 0.03, "{shares} {now:?}");
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Costs {
     pub(super) http_us: f64,
     pub(super) pre_us: Samples,
     pub(super) post_us: Samples,
+    /// Whether both are the halves of a handler's call, before and after its runs.
+    pub(super) is_handler: bool,
 }
 
 /// The batches of a model.

@@ -115,7 +115,8 @@ impl Measuring<'_> {
         let asked = (answers.len() + NOT_COUNTED) as f64;
         let alone = cpus.of(cpus.read()? - before, asked, client_us);
         let other = self.other(rows, &cpus)?;
-        let costs = costs(alone, &other, &answers);
+        let is_handler = self.subject.is_handler;
+        let costs = Costs { is_handler, ..costs(alone, &other, &answers) };
         Ok(Measurement { costs, rows, service, sizes_are_measured, alone, other })
     }
 
@@ -239,6 +240,7 @@ fn costs(alone: Cpu, other: &Other, answers: &[Told]) -> Costs {
         http_us: more(http_alone, one.rest_us(), all.rest_us()),
         pre_us,
         post_us,
+        is_handler: false,
     }
 }
 

@@ -63,9 +63,9 @@ impl Report<'_> {
     fn figures(&self) -> [Figure; 5] {
         let Self { machine, prediction, seen, .. } = self;
         let times = &seen.measured.latency_us;
-        let server_us: f64 = RequestPhase::ALL
-            .into_iter()
-            .filter(|part| *part != RequestPhase::Client)
+        let server_us: f64 = RequestPhase::all(machine)
+            .iter()
+            .filter(|part| **part != RequestPhase::Client)
             .map(|part| part.cost_us(machine, prediction))
             .sum();
         let figure = |key, what, unit, values| Figure { key, what, unit, values };
@@ -90,7 +90,7 @@ impl Report<'_> {
 
     pub(super) fn json(&self) -> Value {
         let Self { subject, machine, parts, prediction, seen, .. } = self;
-        let part = |part: RequestPhase| {
+        let part = |part: &RequestPhase| {
             json!({
                 "part": part.as_str(),
                 "cpu_us": part.cost_us(machine, prediction),
@@ -125,7 +125,7 @@ impl Report<'_> {
             "cores": machine.cores,
             "connections": machine.connections,
             "rows": parts.rows,
-            "parts": RequestPhase::ALL.map(part),
+            "parts": RequestPhase::all(machine).iter().map(part).collect::<Vec<_>>(),
             "batches": batches,
             "batches_are_measured": parts.sizes_are_measured,
             "one_connection": parts.alone,
@@ -154,15 +154,16 @@ impl Report<'_> {
             "{what}model {}, {} rows a request, {} connections, {} cores\n\n",
             subject.model, parts.rows, machine.connections, machine.cores
         );
-        let part = |part: RequestPhase| {
+        let part = |part: &RequestPhase| {
             json!({
                 "part": part.as_str(),
                 "cost": us(part.cost_us(machine, prediction)),
                 "share": percent(part.share(machine, prediction)),
-                "what": meaning(part),
+                "what": meaning(*part),
             })
         };
-        text += &table(&PARTS, &RequestPhase::ALL.map(part));
+        let all_parts: Vec<_> = RequestPhase::all(machine).iter().map(part).collect();
+        text += &table(&PARTS, &all_parts);
         let batch = |(rows, time): &(usize, f64)| json!({ "rows": rows, "batch": us(*time), "row": us(time / *rows as f64) });
         text.push('\n');
         text +=
@@ -230,6 +231,7 @@ fn meaning(part: RequestPhase) -> &'static str {
         RequestPhase::Pre => "the plugin's preprocess, with its instance",
         RequestPhase::Infer => "the model, at the predicted size of a batch",
         RequestPhase::Post => "the plugin's postprocess, with its instance",
+        RequestPhase::Handle => "the plugin's handle, without its waiting for the model",
     }
 }
 

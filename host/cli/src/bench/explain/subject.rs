@@ -1,6 +1,8 @@
 //! What is explained: a pipeline or a model of Gristmill, found by its URL, with what the admin API
 //! says about it.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 use gristmill_load::Url;
 use serde_json::Value;
@@ -14,6 +16,8 @@ pub(super) struct Subject {
     pub(super) pipeline: Option<String>,
     /// How the pipeline uses instances again.
     pub(super) instance_reuse: Option<String>,
+    /// Whether the pipeline is a handler, which runs the model itself.
+    pub(super) is_handler: bool,
     pub(super) model: String,
     /// Where inferences of the model go.
     pub(super) model_path: String,
@@ -77,6 +81,7 @@ impl Subject {
                     tenant: tenant.map(str::to_owned),
                     pipeline: None,
                     instance_reuse: None,
+                    is_handler: false,
                     model: model.to_owned(),
                     model_path: format!("{base}/v2/models/{model}"),
                     config: ModelConfig::read(admin, model)?,
@@ -99,8 +104,7 @@ impl Subject {
         let pipeline = admin::name("the pipeline of the URL", &pipeline)?;
         let document = admin.get(&format!("tenants/{tenant}/pipelines/{pipeline}"));
         let document = document.with_context(|| format!("cannot read pipeline {pipeline}"))?;
-        let model = document["model"].as_str().context("the pipeline names no model")?;
-        let model = model.split('@').next().unwrap_or(model).to_owned();
+        let model = model_of(&document).with_context(|| format!("pipeline {pipeline}"))?;
         let reuse = match &document["instance_reuse"] {
             Value::Null => None,
             Value::String(reuse) => Some(reuse.clone()),
@@ -112,8 +116,25 @@ impl Subject {
             tenant: Some(tenant.to_string()),
             pipeline: Some(pipeline.to_string()),
             instance_reuse: reuse,
+            is_handler: document["handler"].is_string(),
             model,
         })
+    }
+}
+
+/// The only model of a pipeline, without its version. A handler may have several names for it.
+fn model_of(pipeline: &Value) -> Result<String> {
+    let of_handler = pipeline["models"].as_object().into_iter().flat_map(|models| models.values());
+    let named = of_handler.chain([&pipeline["model"]]).filter_map(Value::as_str);
+    let models: BTreeSet<_> = named.map(|name| name.split('@').next().unwrap_or(name)).collect();
+    match models.into_iter().collect::<Vec<_>>()[..] {
+        [model] => Ok(model.to_owned()),
+        [] => bail!("it names no model"),
+        ref several => bail!(
+            "it runs {}, and --explain knows pipelines with one model: explain the load of each \
+             model by itself, http://HOST/v2/models/MODEL with --rows",
+            several.join(", ")
+        ),
     }
 }
 
@@ -154,7 +175,20 @@ impl ModelConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::{UrlTarget, url_target};
+    use serde_json::json;
+
+    use super::{UrlTarget, model_of, url_target};
+
+    #[test]
+    fn a_handler_with_one_model_is_explained() {
+        let model = |pipeline| model_of(&pipeline).map_err(|error| error.to_string());
+        assert_eq!(model(json!({ "pre": "p", "model": "m@3", "post": "p" })), Ok("m".into()));
+        let one = json!({ "handler": "h", "models": { "a": "m", "b": "m@2" } });
+        assert_eq!(model(one), Ok("m".into()));
+        let two = model(json!({ "handler": "h", "models": { "a": "m", "b": "n" } })).unwrap_err();
+        assert!(two.starts_with("it runs m, n, and --explain knows pipelines with one"), "{two}");
+        assert_eq!(model(json!({})), Err("it names no model".into()));
+    }
 
     #[test]
     fn a_url_leads_to_a_pipeline_or_a_model() {

@@ -1,6 +1,7 @@
 //! A server for one plugin: `gristmill serve` as a child, on this machine, whose data are made anew
 //! each time. Compiled code stays, so that a second start does not compile the runtimes again.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,9 +23,8 @@ use crate::own_server;
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::library;
 
-/// The server's only tenant, and its only model.
+/// The server's only tenant.
 pub(super) const TENANT: &str = "dev";
-pub(super) const MODEL: &str = "model";
 
 /// The folder with compiled code, in that of a server's data, and the file in it by which the
 /// server knows its own.
@@ -46,13 +46,14 @@ pub(super) struct Local {
     token: String,
     /// Where requests to the plugin go.
     url: String,
+    models: Vec<Name>,
 }
 
 impl Local {
-    /// Start it with this model.
+    /// Start it with these models.
     pub(super) fn start(
         listen: &str,
-        model: &HashedFile,
+        models: &BTreeMap<Name, HashedFile>,
         library: Option<PathBuf>,
     ) -> Result<Self> {
         let (data, lock) = empty_folder()?;
@@ -71,8 +72,10 @@ impl Local {
         let process = Arc::new(Mutex::new(process));
         end_with_this_process(Arc::downgrade(&process))?;
         let url = format!("{}/v1/{TENANT}/infer", addresses.data);
-        let local = Self { process, _lock: lock, admin_url: addresses.admin, token, url };
-        local.put_model(model)?;
+        let admin_url = addresses.admin;
+        let names = models.keys().cloned().collect();
+        let local = Self { process, _lock: lock, admin_url, token, url, models: names };
+        local.put_models(models)?;
         Ok(local)
     }
 
@@ -90,25 +93,31 @@ impl Local {
         Admin::of_own_server(&self.admin_url, self.token.clone())
     }
 
-    fn put_model(&self, file: &HashedFile) -> Result<()> {
+    fn put_models(&self, models: &BTreeMap<Name, HashedFile>) -> Result<()> {
         let admin = self.admin()?;
-        file.upload(&admin)?;
-        let changes = json!([
-            { "kind": "put_model", "model": MODEL, "digest": file.digest },
-            { "kind": "put_tenant", "tenant": TENANT, "document": tenant(None) },
-        ]);
+        let mut changes = Vec::new();
+        for (name, file) in models {
+            file.upload(&admin)?;
+            changes.push(json!({ "kind": "put_model", "model": name, "digest": file.digest }));
+        }
+        changes.push(self.tenant(None));
+        let files: Vec<_> = models.values().map(|file| file.path.display().to_string()).collect();
         admin
             .post("releases?dry_run=false", &json!({ "changes": changes }))
-            .with_context(|| format!("--model: {}", file.path.display()))?;
-        let model = &admin.get("status")?["models"][MODEL];
-        println!("model: {}", signature(model).unwrap_or_else(|| state_and_reason(model)));
+            .with_context(|| format!("--model: {}", files.join(", ")))?;
+        let status = admin.get("status")?;
+        for name in &self.models {
+            let model = &status["models"][name.as_str()];
+            println!("{name}: {}", signature(model).unwrap_or_else(|| state_and_reason(model)));
+        }
         Ok(())
     }
-}
 
-/// The tenant's document. Its default pipeline is that of the plugin.
-pub(super) fn tenant(pipeline: Option<&Name>) -> Value {
-    json!({ "open": true, "models": [MODEL], "default_pipeline": pipeline })
+    /// The change of the tenant, whose default pipeline is that of the plugin.
+    pub(super) fn tenant(&self, pipeline: Option<&Name>) -> Value {
+        let document = json!({ "open": true, "models": self.models, "default_pipeline": pipeline });
+        json!({ "kind": "put_tenant", "tenant": TENANT, "document": document })
+    }
 }
 
 /// A folder for the data of a server, which no other server uses, and its lock. Of earlier data

@@ -1,106 +1,134 @@
-//! A plugin in C that fits a model: its code, its unit tests and a sample request.
+//! A plugin in C that fits models: its code, its unit tests and a sample request.
+
+mod unit_tests;
+mod words;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use gristmill_core::Dtype;
-use serde_json::Value;
 
-use super::signature::{Files, Fit, Picture, Requests, is_large, sizes, tested_dims};
+use self::words::{dtype, quoted, shape};
+use super::fit::{Files, Fit, PluginFit};
+use super::signature::{Picture, Requests, is_large};
 
 /// The files that replace those of the template.
 ///
 /// # Errors
 /// The sample cannot be written.
-pub(super) fn files(fit: &Fit<'_>) -> Result<Files> {
+pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
+    let tests = match plugin.only() {
+        Some(fit) => unit_tests::tests(plugin, fit),
+        None => unit_tests::handler_tests(plugin),
+    };
     Ok(vec![
-        ("plugin.c", plugin(fit).into_bytes()),
-        ("plugin_test.c", tests(fit).into_bytes()),
-        fit.sample()?,
+        ("plugin.c", code(plugin).into_bytes()),
+        ("plugin_test.c", tests.into_bytes()),
+        plugin.sample()?,
     ])
 }
 
-/// A text of C, in UTF-8.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' | b'?' => {
-                let _ = write!(quoted, "\\{}", char::from(byte));
-            }
-            b' '..=b'~' => quoted.push(char::from(byte)),
-            _ => {
-                let _ = write!(quoted, "\\{byte:03o}");
-            }
-        }
+fn code(plugin: &PluginFit<'_>) -> String {
+    let (first, models) = plugin.heading();
+    let models = models.join("\n// ");
+    let mut code = format!("// {first}\n//\n// {models}\n#include <gristmill_plugin.h>\n");
+    if plugin.is_of_tensors() {
+        code += TENSOR_AT;
     }
-    quoted + "\""
+    match plugin.only() {
+        Some(fit) => code += &processor(fit),
+        None => code += &handler(plugin),
+    }
+    code
 }
 
-fn dtype(dtype: Dtype) -> String {
-    format!("GM_{}", format!("{dtype:?}").to_uppercase())
+fn processor(fit: &Fit<'_>) -> String {
+    let mut code = String::from(
+        "\ngm_status gm_preprocess(const gm_context *context, const gm_request *request,\n                        \
+         gm_prepared *prepared) {\n    (void)context;\n",
+    );
+    code += &input_lines(fit);
+    for (at, input) in fit.model.inputs.iter().enumerate() {
+        let name = quoted(&input.name);
+        let _ = writeln!(code, "    GM_TRY(gm_prepared_input(prepared, {name}, input_{at}));");
+    }
+    code += "    return GM_OK;\n}\n\n\
+             gm_status gm_postprocess(const gm_context *context, const gm_outputs *outputs, gm_bytes state,\n                         \
+             gm_response *response) {\n    (void)context, (void)state;\n    \
+             gm_json_writer json = GM_JSON_WRITER, *answer = &json;\n";
+    code += &answer_lines(fit);
+    code + "    gm_response_json(response, answer);\n    return GM_OK;\n}\n"
 }
 
-/// A shape; none for a size is any.
-fn shape(dims: &[Option<usize>]) -> String {
-    match dims.is_empty() {
-        // An array of C has an element at least.
-        true => "(gm_shape){NULL, 0}".into(),
-        false => format!("GM_SHAPE({})", sizes(dims, "GM_ANY").join(", ")),
+fn handler(plugin: &PluginFit<'_>) -> String {
+    let (mut code, mut calls) = (String::new(), String::new());
+    for (function, fit) in plugin.functions(|words| format!("run_{}", words.join("_"))) {
+        let own_name = quoted(fit.own_name.unwrap_or_default());
+        let _ = write!(
+            code,
+            "\n// Runs the model, and writes its outputs.\n\
+             static gm_status {function}(const gm_request *request, gm_json_writer *answer) {{\n{}    \
+             const gm_outputs *outputs;\n    GM_TRY(GM_INFER({own_name}, &outputs",
+            input_lines(fit)
+        );
+        for (at, input) in fit.model.inputs.iter().enumerate() {
+            let _ = write!(code, ",\n                    {{{}, input_{at}}}", quoted(&input.name));
+        }
+        let _ = write!(code, "));\n{}    return GM_OK;\n}}\n", answer_lines(fit));
+        if plugin.has_parts() {
+            let _ = writeln!(calls, "    gm_json_key(&answer, {own_name});");
+        }
+        let _ = writeln!(calls, "    GM_TRY({function}(request, &answer));");
     }
+    let (begin, end) = match plugin.has_parts() {
+        true => ("    gm_json_begin_object(&answer);\n", "    gm_json_end_object(&answer);\n"),
+        false => ("", ""),
+    };
+    let _ = write!(
+        code,
+        "\ngm_status gm_handle(const gm_context *context, const gm_request *request,\n                    \
+         gm_response *response) {{\n    (void)context;\n    \
+         gm_json_writer answer = GM_JSON_WRITER;\n{begin}{calls}{end}    \
+         gm_response_json(response, &answer);\n    return GM_OK;\n}}\n"
+    );
+    code
 }
 
-fn plugin(fit: &Fit<'_>) -> String {
-    let [first, second] = fit.heading();
-    let mut plugin = format!("// {first}\n//\n// {second}\n#include <gristmill_plugin.h>\n");
-    if matches!(fit.requests, Requests::Tensors) {
-        plugin += GIVE_TENSOR;
+/// Lines that make the tensors `input_0` and on.
+fn input_lines(fit: &Fit<'_>) -> String {
+    let count = fit.model.inputs.len();
+    let names: Vec<_> = (0..count).map(|at| format!("*input_{at}")).collect();
+    let mut lines = format!("    gm_tensor {};\n", names.join(", "));
+    if let Requests::Picture(picture) = &fit.requests {
+        return lines + &picture_lines(fit, picture);
     }
-    plugin += "\ngm_status gm_preprocess(const gm_context *context, const gm_request *request,\n                        \
-               gm_prepared *prepared) {\n    (void)context;\n";
-    match &fit.requests {
-        Requests::Picture(picture) => plugin += &picture_lines(fit, picture),
-        Requests::Objects => {
-            plugin += "    gm_tensor *input;\n";
-            for input in &fit.model.inputs {
-                let (name, dtype) = (quoted(&input.name), dtype(input.dtype));
-                let _ = writeln!(
-                    plugin,
-                    "    GM_TRY(gm_request_json_rows(request, \"\", (const char *[]){{{name}}}, 1, {dtype},\n                                \
-                     &input));\n    GM_TRY(gm_prepared_input(prepared, {name}, input));"
-                );
-            }
-            plugin += "    return GM_OK;\n";
-        }
-        Requests::Tensors => {
-            for input in &fit.model.inputs {
-                let (name, pointer) = (quoted(&input.name), quoted(&fit.pointer(input)));
-                let _ = writeln!(
-                    plugin,
-                    "    GM_TRY(give_tensor(prepared, {name}, request, {pointer}, {},\n                       {}));",
-                    dtype(input.dtype),
-                    shape(&input.dims)
-                );
-            }
-            plugin += "    return GM_OK;\n";
-        }
+    for (at, input) in fit.model.inputs.iter().enumerate() {
+        let (name, dtype) = (quoted(&input.name), dtype(input.dtype));
+        let _ = match fit.requests {
+            Requests::Objects => writeln!(
+                lines,
+                "    GM_TRY(gm_request_json_rows(request, {}, (const char *[]){{{name}}}, 1, {dtype},\n                                \
+                 &input_{at}));",
+                quoted(&fit.place)
+            ),
+            _ => writeln!(
+                lines,
+                "    GM_TRY(tensor_at(request, {}, {dtype},\n                     {}, &input_{at}));",
+                quoted(&fit.pointer(input)),
+                shape(&input.dims)
+            ),
+        };
     }
-    plugin += "}\n\ngm_status gm_postprocess(const gm_context *context, const gm_outputs *outputs, gm_bytes state,\n                         \
-               gm_response *response) {\n    (void)context, (void)state;\n";
-    plugin += &postprocess_lines(fit);
-    plugin += "    gm_response_json(response, &answer);\n    return GM_OK;\n}\n";
-    plugin
+    lines
 }
 
 /// The function that a plugin for tensors has.
-const GIVE_TENSOR: &str = r#"
-// Gives the model its input: the values at a JSON Pointer, "" for the whole body. GM_ANY stands for
-// any size.
-static gm_status give_tensor(gm_prepared *prepared, const char *name, const gm_request *request,
-                             const char *pointer, gm_dtype dtype, gm_shape wanted) {
-    gm_tensor *tensor;
-    GM_TRY(gm_request_json_tensor(request, pointer, dtype, &tensor));
-    gm_shape found = gm_tensor_shape(tensor);
+const TENSOR_AT: &str = r#"
+// The values at a JSON Pointer, "" for the whole body. GM_ANY stands for any size.
+static gm_status tensor_at(const gm_request *request, const char *pointer, gm_dtype dtype,
+                           gm_shape wanted, gm_tensor **out) {
+    GM_TRY(gm_request_json_tensor(request, pointer, dtype, out));
+    gm_shape found = gm_tensor_shape(*out);
     bool fits = found.rank == wanted.rank;
     const char *has = "", *takes = "";
     for (size_t axis = 0; axis < found.rank; axis++)
@@ -114,17 +142,25 @@ static gm_status give_tensor(gm_prepared *prepared, const char *name, const gm_r
     if (!fits)
         return gm_invalid_input("%s has the sizes [%s], the model takes [%s]",
                                 *pointer ? pointer : "the body", has, takes);
-    return gm_prepared_input(prepared, name, tensor);
+    return GM_OK;
 }
 "#;
 
-/// The lines of preprocess for a picture.
+/// The lines that make `input_0` of a picture.
 fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
     let (width, height) = (picture.width, picture.height);
     let color = if picture.is_gray { "GM_GRAY" } else { "GM_RGB" };
+    let (blob, body) = match &*fit.place {
+        "" => (String::new(), "gm_request_file(request)"),
+        place => {
+            let place = quoted(place);
+            let read = format!("    GM_TRY(gm_request_json_blob(request, {place}, &body));\n");
+            (format!("    const gm_blob *body;\n{read}"), "body")
+        }
+    };
     let mut lines = format!(
-        "    gm_pixels *picture, *fitted;\n    gm_tensor *input;\n    \
-         GM_TRY(gm_pixels_decode(gm_request_file(request), {color}, &picture));\n"
+        "    gm_pixels *picture, *fitted;\n{blob}    \
+         GM_TRY(gm_pixels_decode({body}, {color}, &picture));\n"
     );
     lines += &match fit.has_scores() {
         true => format!(
@@ -152,17 +188,12 @@ fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
     if input.dtype == Dtype::Uint8 {
         lines += "    options.dtype = GM_UINT8, options.scale = 1;\n";
     }
-    let _ = writeln!(
-        lines,
-        "    GM_TRY(gm_pixels_to_tensor(fitted, options, &input));\n    \
-         return gm_prepared_input(prepared, {}, input);",
-        quoted(&input.name)
-    );
+    lines += "    GM_TRY(gm_pixels_to_tensor(fitted, options, &input_0));\n";
     lines
 }
 
-/// The lines of postprocess that write the answer.
-fn postprocess_lines(fit: &Fit<'_>) -> String {
+/// Lines that write the answer of `outputs`.
+fn answer_lines(fit: &Fit<'_>) -> String {
     let mut lines = String::new();
     if fit.has_scores() {
         let _ = writeln!(
@@ -171,113 +202,41 @@ fn postprocess_lines(fit: &Fit<'_>) -> String {
              GM_TRY(gm_outputs_get(outputs, {}, &scores));\n    \
              // For logits, gm_tensor_softmax before this gives probabilities.\n    \
              gm_scores best = gm_tensor_top_k(scores, 0, 5);\n\n    \
-             gm_json_writer answer = GM_JSON_WRITER;\n    gm_json_begin_object(&answer);\n    \
-             gm_json_key(&answer, \"top\");\n    gm_json_begin_array(&answer);\n    \
+             gm_json_begin_object(answer);\n    \
+             gm_json_key(answer, \"top\");\n    gm_json_begin_array(answer);\n    \
              for (size_t at = 0; at < best.count; at++) {{\n        \
-             gm_json_begin_object(&answer);\n        \
-             gm_json_key(&answer, \"index\");\n        \
-             gm_json_put_integer(&answer, best.items[at].index);\n        \
-             gm_json_key(&answer, \"score\");\n        \
-             gm_json_put_float(&answer, best.items[at].value);\n        \
-             gm_json_end_object(&answer);\n    }}\n    gm_json_end_array(&answer);\n    \
-             gm_json_end_object(&answer);",
+             gm_json_begin_object(answer);\n        \
+             gm_json_key(answer, \"index\");\n        \
+             gm_json_put_integer(answer, best.items[at].index);\n        \
+             gm_json_key(answer, \"score\");\n        \
+             gm_json_put_float(answer, best.items[at].value);\n        \
+             gm_json_end_object(answer);\n    }}\n    gm_json_end_array(answer);\n    \
+             gm_json_end_object(answer);",
             quoted(&fit.model.outputs[0].name)
         );
         return lines;
     }
-    lines += "    gm_tensor *output;\n    gm_json_writer answer = GM_JSON_WRITER;\n    \
-              gm_json_begin_object(&answer);\n";
+    lines += "    gm_tensor *output;\n    \
+              gm_json_begin_object(answer);\n";
     for output in &fit.model.outputs {
         let name = quoted(&output.name);
         let _ = writeln!(
             lines,
-            "    GM_TRY(gm_outputs_get(outputs, {name}, &output));\n    gm_json_key(&answer, {name});"
+            "    GM_TRY(gm_outputs_get(outputs, {name}, &output));\n    gm_json_key(answer, {name});"
         );
         lines += match is_large(output) {
-            false => "    GM_TRY(gm_json_put_tensor(&answer, output));\n",
+            false => "    GM_TRY(gm_json_put_tensor(answer, output));\n",
             true => {
                 "    // Too large for an answer: take out what clients need, in place of its shape.\n    \
-                 gm_json_begin_array(&answer);\n    \
+                 gm_json_begin_array(answer);\n    \
                  for (size_t axis = 0; axis < gm_tensor_shape(output).rank; axis++)\n        \
-                 gm_json_put_integer(&answer, gm_tensor_shape(output).dims[axis]);\n    \
-                 gm_json_end_array(&answer);\n"
+                 gm_json_put_integer(answer, gm_tensor_shape(output).dims[axis]);\n    \
+                 gm_json_end_array(answer);\n"
             }
         };
     }
-    lines += "    gm_json_end_object(&answer);\n";
+    lines += "    gm_json_end_object(answer);\n";
     lines
-}
-
-fn tests(fit: &Fit<'_>) -> String {
-    let mut tests = format!(
-        "// Tests of {}. They run natively, on the SDK's reference host: no server is needed.\n\
-         #include <gristmill_host.h>\n#include <stdio.h>\n#include <string.h>\n",
-        fit.name
-    );
-    let mut names = Vec::new();
-    if !fit.is_of_pictures() {
-        tests += "\nstatic gm_host_prepared sent(gm_bytes body) {\n    \
-                  gm_host_request request = {.body = body, .content_type = \"application/json\"};\n    \
-                  return gm_host_preprocess(&request);\n}\n\n\
-                  static void the_sample_becomes_the_models_inputs(void) {\n    \
-                  gm_host_prepared prepared = sent(gm_host_file(\"requests/sample.json\"));\n    \
-                  assert(prepared.status == GM_OK);\n";
-        let count = fit.model.inputs.len();
-        let _ = writeln!(tests, "    assert(prepared.inputs_count == {count});");
-        for (at, input) in fit.model.inputs.iter().enumerate() {
-            let _ = writeln!(
-                tests,
-                "    assert(strcmp(prepared.inputs[{at}].name, {}) == 0);\n    \
-                 assert(prepared.inputs[{at}].dtype == {});",
-                quoted(&input.name),
-                dtype(input.dtype)
-            );
-            for (axis, size) in fit.input_dims(input).into_iter().enumerate() {
-                let _ = writeln!(
-                    tests,
-                    "    assert(prepared.inputs[{at}].shape.dims[{axis}] == {size});"
-                );
-            }
-        }
-        tests += "}\n\nstatic void any_other_body_is_refused(void) {\n    \
-                  assert(sent(GM_HOST_TEXT(\"\")).status == GM_INVALID_INPUT);\n    \
-                  assert(sent(GM_HOST_TEXT(\"[\")).status == GM_INVALID_INPUT);\n    \
-                  assert(sent(GM_HOST_TEXT(\"null\")).status == GM_INVALID_INPUT);\n}\n";
-        names = vec!["the_sample_becomes_the_models_inputs", "any_other_body_is_refused"];
-    }
-    names.push("the_outputs_become_the_answer");
-    tests += "\nstatic void the_outputs_become_the_answer(void) {\n    \
-              static const uint8_t zeros[1 << 20];\n    gm_host_tensor outputs[] = {\n";
-    for output in &fit.model.outputs {
-        let dims = tested_dims(output);
-        let elements: usize = dims.iter().product();
-        // A text without letters has its length, which is 0, in four bytes.
-        let bytes = elements * output.dtype.size_bytes().unwrap_or(4);
-        let _ = writeln!(
-            tests,
-            "        {{{}, {}, {}, {{zeros, {bytes}}}}},",
-            quoted(&output.name),
-            dtype(output.dtype),
-            shape(&dims.into_iter().map(Some).collect::<Vec<_>>())
-        );
-    }
-    let _ = writeln!(
-        tests,
-        "    }};\n    gm_host_response response =\n        \
-         gm_host_postprocess(NULL, outputs, {}, GM_HOST_TEXT(\"\"));\n    \
-         assert(response.status == GM_OK);",
-        fit.model.outputs.len()
-    );
-    for key in fit.answer_keys() {
-        let key = quoted(&format!("{}:", Value::from(key)));
-        let _ = writeln!(tests, "    assert(strstr((const char *)response.body.data, {key}));");
-    }
-    tests += "}\n\nint main(void) {\n";
-    for name in names {
-        let _ = writeln!(tests, "    {name}();");
-    }
-    let _ = write!(tests, "    gm_host_reset();\n    puts(\"{}: passed\");\n}}\n", fit.name);
-    tests
 }
 
 #[cfg(test)]
@@ -286,12 +245,12 @@ mod tests {
 
     use gristmill_core::TensorInfo;
 
-    use super::super::signature::{Signature, tensor};
+    use super::super::fit::of_models;
+    use super::super::signature::tensor;
     use super::*;
 
     fn made(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> String {
-        let model = Signature { inputs, outputs };
-        plugin(&Fit::new("a", "m.onnx", &model).unwrap())
+        of_models(vec![(None, inputs, outputs)], code).unwrap()
     }
 
     #[test]
@@ -302,7 +261,7 @@ mod tests {
         let key = r#"(const char *[]){"a \"city\" \303\251\?\?"}, 1, GM_STRING,"#;
         assert!(plugin.contains(key), "{plugin}");
         let plugin = made(vec![tensor("x/0", Dtype::Int64, &[None]), age.clone()], vec![age]);
-        let line = r#"give_tensor(prepared, "x/0", request, "/x~10", GM_INT64,"#;
+        let line = r#"tensor_at(request, "/x~10", GM_INT64,"#;
         assert!(plugin.contains(line) && plugin.contains("GM_SHAPE(GM_ANY)"), "{plugin}");
     }
 

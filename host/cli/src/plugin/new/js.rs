@@ -1,106 +1,148 @@
-//! A plugin in JavaScript that fits a model: its code, its unit tests and a sample request.
+//! A plugin in JavaScript that fits models: its code, its unit tests and a sample request.
+
+mod unit_tests;
+mod words;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
-use serde_json::Value;
 
-use super::signature::{Files, Fit, Picture, Requests, element, is_large, sizes, tested_dims};
+use self::words::{dtype, key, quoted};
+use super::fit::{Files, Fit, PluginFit};
+use super::signature::{Picture, Requests, is_large, sizes};
 
 /// The files that replace those of the template.
 ///
 /// # Errors
 /// The sample cannot be written.
-pub(super) fn files(fit: &Fit<'_>) -> Result<Files> {
+pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
+    let tests = match plugin.only() {
+        Some(fit) => unit_tests::tests(plugin, fit),
+        None => unit_tests::handler_tests(plugin),
+    };
     Ok(vec![
-        ("plugin.js", plugin(fit).into_bytes()),
-        ("test/plugin.test.js", tests(fit).into_bytes()),
-        fit.sample()?,
+        ("plugin.js", code(plugin).into_bytes()),
+        ("test/plugin.test.js", tests.into_bytes()),
+        plugin.sample()?,
     ])
 }
 
-/// A text of JavaScript.
-fn quoted(text: &str) -> String {
-    let text = Value::from(text).to_string();
-    match text.contains(['\'', '\\']) {
-        true => text,
-        false => format!("'{}'", &text[1..text.len() - 1]),
-    }
-}
-
-/// A text as the key of an object.
-fn key(text: &str) -> String {
-    match text {
-        // Otherwise it would be the object's prototype.
-        "__proto__" => "['__proto__']".into(),
-        text => quoted(text),
-    }
-}
-
-/// The element type, as the SDK names it.
-fn dtype(tensor: &TensorInfo) -> String {
-    quoted(&format!("{:?}", tensor.dtype).to_lowercase())
-}
-
-fn plugin(fit: &Fit<'_>) -> String {
-    let names = match &fit.requests {
-        Requests::Picture(picture) => {
-            let is_imagenet = picture.is_normalised(fit.model.inputs[0].dtype);
-            if is_imagenet { "IMAGENET, Pixels, PluginResponse" } else { "Pixels, PluginResponse" }
-        }
-        Requests::Objects => "PluginResponse",
-        Requests::Tensors => "InvalidInput, PluginResponse",
-    };
-    let [first, second] = fit.heading();
-    let mut plugin = format!(
-        "// {first}\n//\n// {second}\n\
+fn code(plugin: &PluginFit<'_>) -> String {
+    let mut names = vec!["PluginResponse"];
+    names.extend(plugin.is_of_pictures().then_some("Pixels"));
+    names.extend(plugin.is_of_tensors().then_some("InvalidInput"));
+    let mut pictures = plugin.pictures();
+    let is_imagenet =
+        pictures.any(|(picture, fit)| picture.is_normalised(fit.model.inputs[0].dtype));
+    names.extend(is_imagenet.then_some("IMAGENET"));
+    names.extend(plugin.only().is_none().then_some("models"));
+    names.sort_unstable();
+    let (first, models) = plugin.heading();
+    let mut code = format!(
+        "// {first}\n//\n// {}\n\
          // Code outside of functions runs once, when the plugin is uploaded.\n\
-         import {{ {names} }} from 'gristmill-plugin';\n\n\
-         /** @type {{import('gristmill-plugin').Preprocess}} */\n\
-         export function preprocess(context, request) {{\n"
+         import {{ {} }} from 'gristmill-plugin';\n\n",
+        models.join("\n// "),
+        names.join(", ")
     );
-    match &fit.requests {
-        Requests::Picture(picture) => plugin += &picture_lines(fit, picture),
-        Requests::Objects | Requests::Tensors => {
-            plugin += "  return {\n    inputs: {\n";
-            for input in &fit.model.inputs {
-                let _ = writeln!(plugin, "      {},", input_line(fit, input));
-            }
-            plugin += "    },\n  };\n";
+    match plugin.only() {
+        Some(fit) => {
+            code += "/** @type {import('gristmill-plugin').Preprocess} */\n\
+                     export function preprocess(context, request) {\n";
+            code += &with_inputs(fit, "const inputs = ", ";");
+            code += "  return { inputs };\n}\n\n/** @type {import('gristmill-plugin').Postprocess} */\n\
+                     export function postprocess(context, outputs) {\n";
+            code += &with_answer(fit, "return PluginResponse.json(", ");");
+            code += "}\n";
+        }
+        None => {
+            code += "/** @type {import('gristmill-plugin').Handle} */\n\
+                     export function handle(context, request) {\n";
+            code += &handle_lines(plugin);
         }
     }
-    plugin += "}\n\n/** @type {import('gristmill-plugin').Postprocess} */\n\
-               export function postprocess(context, outputs) {\n";
+    if plugin.is_of_tensors() {
+        code += TENSOR_AT;
+    }
+    code
+}
+
+/// The body of `handle`. With several models there is a function for each.
+fn handle_lines(plugin: &PluginFit<'_>) -> String {
+    if let [fit] = plugin.models() {
+        return run_lines(fit, "return PluginResponse.json(", ");") + "}\n";
+    }
+    let mut lines = "  return PluginResponse.json({\n".to_owned();
+    let functions = plugin.functions(function);
+    for (function, fit) in &functions {
+        let key = key(fit.own_name.unwrap_or_default());
+        let _ = writeln!(lines, "    {key}: {function}(request),");
+    }
+    lines += "  });\n}\n";
+    for (function, fit) in functions {
+        let _ = write!(
+            lines,
+            "\nfunction {function}(request) {{\n{}}}\n",
+            run_lines(fit, "return ", ";")
+        );
+    }
+    lines
+}
+
+/// `runOcrDet` of the words `ocr` and `det`.
+fn function(words: &[&str]) -> String {
+    let capital = |word: &&str| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    };
+    format!("run{}", words.iter().map(capital).collect::<String>())
+}
+
+/// Lines that run a model, and give its part of the answer.
+fn run_lines(fit: &Fit<'_>, before: &str, after: &str) -> String {
+    let name = quoted(fit.own_name.unwrap_or_default());
+    with_inputs(fit, &format!("const outputs = models.infer({name}, "), ");")
+        + &with_answer(fit, before, after)
+}
+
+/// Lines that make the model's inputs, with what is to stand before and after them.
+fn with_inputs(fit: &Fit<'_>, before: &str, after: &str) -> String {
+    if let Requests::Picture(picture) = &fit.requests {
+        return picture_lines(fit, picture, before, after);
+    }
+    let mut lines = format!("  {before}{{\n");
+    for input in &fit.model.inputs {
+        let _ = writeln!(lines, "    {},", input_line(fit, input));
+    }
+    lines + &format!("  }}{after}\n")
+}
+
+/// Lines that make the answer of `outputs`, with what is to stand before and after it.
+fn with_answer(fit: &Fit<'_>, before: &str, after: &str) -> String {
     if fit.has_scores() {
         let output = quoted(&fit.model.outputs[0].name);
-        let _ = write!(
-            plugin,
+        return format!(
             "  // For a model that gives logits, .softmax().topK(5) gives probabilities.\n  \
              const best = outputs.get({output}).topK(5);\n  \
              const top = best.map(({{ index, value }}) => ({{ index, score: value }}));\n  \
-             return PluginResponse.json({{ top }});\n"
+             {before}{{ top }}{after}\n"
         );
-    } else {
-        plugin += "  return PluginResponse.json({\n";
-        for output in &fit.model.outputs {
-            let (key, name) = (key(&output.name), quoted(&output.name));
-            let _ = match is_large(output) {
-                false => writeln!(plugin, "    {key}: outputs.get({name}),"),
-                true => writeln!(
-                    plugin,
-                    "    // Too large for an answer: take out what clients need.\n    \
-                     {key}: {{ shape: outputs.get({name}).shape }},"
-                ),
-            };
-        }
-        plugin += "  });\n";
     }
-    plugin += "}\n";
-    if matches!(fit.requests, Requests::Tensors) {
-        plugin += TENSOR_AT;
+    let mut lines = format!("  {before}{{\n");
+    for output in &fit.model.outputs {
+        let (key, name) = (key(&output.name), quoted(&output.name));
+        let _ = match is_large(output) {
+            false => writeln!(lines, "    {key}: outputs.get({name}),"),
+            true => writeln!(
+                lines,
+                "    // Too large for an answer: take out what clients need.\n    \
+                 {key}: {{ shape: outputs.get({name}).shape }},"
+            ),
+        };
     }
-    plugin
+    lines + &format!("  }}{after}\n")
 }
 
 /// The function that a plugin for tensors has.
@@ -120,20 +162,27 @@ function tensorAt(request, pointer, dtype, sizes) {
 }
 ";
 
-/// An input's entry in the object that preprocess makes.
+/// An input's entry in the object of inputs.
 fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (key(&input.name), dtype(input));
     if matches!(fit.requests, Requests::Objects) {
         let name_in_rows = quoted(&input.name);
-        return format!("{name}: request.jsonTensor('', {dtype}, {{ keys: [{name_in_rows}] }})");
+        let place = quoted(&fit.place);
+        return format!(
+            "{name}: request.jsonTensor({place}, {dtype}, {{ keys: [{name_in_rows}] }})"
+        );
     }
     let (pointer, sizes) = (quoted(&fit.pointer(input)), sizes(&input.dims, "null").join(", "));
     format!("{name}: tensorAt(request, {pointer}, {dtype}, [{sizes}])")
 }
 
-/// The lines of preprocess for a picture.
-fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
+/// The lines that make the input of a picture.
+fn picture_lines(fit: &Fit<'_>, picture: &Picture, before: &str, after: &str) -> String {
     let (width, height) = (picture.width, picture.height);
+    let body = match &*fit.place {
+        "" => "request".to_owned(),
+        place => format!("request.jsonBody({})", quoted(place)),
+    };
     let color = if picture.is_gray { ", { color: 'gray' }" } else { "" };
     let fitted = match fit.has_scores() {
         true => {
@@ -159,85 +208,23 @@ fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
         false => "",
     };
     format!(
-        "  const picture = Pixels.decode(request{color});\n  \
+        "  const picture = Pixels.decode({body}{color});\n  \
          const fitted = {fitted};\n{comment}  \
-         return {{ inputs: {{ {}: fitted.toTensor({options}) }} }};\n",
+         {before}{{ {}: fitted.toTensor({options}) }}{after}\n",
         key(&input.name)
     )
-}
-
-fn tests(fit: &Fit<'_>) -> String {
-    let is_picture = fit.is_of_pictures();
-    let sample = if is_picture { "sample.png" } else { "sample.json" };
-    let mut tests = String::from(
-        "import assert from 'node:assert/strict';\nimport { readFile } from 'node:fs/promises';\n\
-         import { test } from 'node:test';\nimport { Tensor } from 'gristmill-plugin';\n\
-         import { TestHost } from 'gristmill-plugin/testing';\n\
-         import * as plugin from '../plugin.js';\n\nconst host = new TestHost();\n\n",
-    );
-    let options = match is_picture {
-        true => {
-            tests += "const hasPng = await import('pngjs').then(\n  () => true,\n  () => false,\n);\n\
-                      const skip = !hasPng && 'it needs `npm install --save-dev pngjs`';\n\n";
-            "{ skip }, "
-        }
-        false => "",
-    };
-    let _ = write!(
-        tests,
-        "test('the sample becomes the inputs of the model', {options}async () => {{\n  \
-         const body = await readFile(new URL('../requests/{sample}', import.meta.url));\n  \
-         const {{ inputs }} = await host.preprocess(plugin, {{ body }});\n"
-    );
-    for input in &fit.model.inputs {
-        let (name, dtype, sizes) = (quoted(&input.name), dtype(input), fit.input_dims(input));
-        let _ = writeln!(
-            tests,
-            "  assert.equal(inputs[{name}].dtype, {dtype});\n  \
-             assert.deepEqual(inputs[{name}].shape, {sizes:?});"
-        );
-    }
-    tests += "});\n";
-    if !is_picture {
-        tests += "\ntest('any other body is refused', async () => {\n  \
-                  for (const body of ['', '[', 'null']) {\n    \
-                  await assert.rejects(host.preprocess(plugin, { body }), { status: 400 });\n  \
-                  }\n});\n";
-    }
-    tests += "\ntest('the outputs become the answer', async () => {\n  \
-              const answer = await host.postprocess(plugin, {\n";
-    for output in &fit.model.outputs {
-        let sizes = tested_dims(output);
-        let count: usize = sizes.iter().product();
-        let value = match element(output.dtype) {
-            Value::String(text) => quoted(&text),
-            value => value.to_string(),
-        };
-        let (name, dtype) = (key(&output.name), dtype(output));
-        let _ = writeln!(
-            tests,
-            "    {name}: Tensor.from(Array({count}).fill({value}), {sizes:?}, {dtype}),"
-        );
-    }
-    let keys: Vec<_> = fit.answer_keys().into_iter().map(quoted).collect();
-    let _ = writeln!(
-        tests,
-        "  }});\n  assert.deepEqual(Object.keys(answer.json()).sort(), [{}].sort());\n}});",
-        keys.join(", ")
-    );
-    tests
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-    use super::super::signature::{Signature, tensor};
+    use super::super::fit::of_models;
+    use super::super::signature::tensor;
     use super::*;
 
     fn made(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> String {
-        let model = Signature { inputs, outputs };
-        plugin(&Fit::new("a", "m.onnx", &model).unwrap())
+        of_models(vec![(None, inputs, outputs)], code).unwrap()
     }
 
     #[test]

@@ -1,105 +1,146 @@
-//! A plugin in Python that fits a model: its code, its unit tests and a sample request.
+//! A plugin in Python that fits models: its code, its unit tests and a sample request.
+
+mod unit_tests;
+mod words;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
-use serde_json::Value;
 
-use super::signature::{
-    Files, Fit, Picture, Requests, Signature, element, is_large, sizes, tested_dims,
-};
+use self::words::{dtype, quoted};
+use super::fit::{Files, Fit, PluginFit};
+use super::signature::{Picture, Requests, is_large, sizes};
 
 /// The files that replace those of the template.
 ///
 /// # Errors
 /// The sample cannot be written.
-pub(super) fn files(fit: &Fit<'_>) -> Result<Files> {
+pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
+    let tests = match plugin.only() {
+        Some(fit) => unit_tests::tests(plugin, fit),
+        None => unit_tests::handler_tests(plugin),
+    };
     Ok(vec![
-        ("app.py", app(fit).into_bytes()),
-        ("test_app.py", tests(fit).into_bytes()),
-        fit.sample()?,
+        ("app.py", app(plugin).into_bytes()),
+        ("test_app.py", tests.into_bytes()),
+        plugin.sample()?,
     ])
 }
 
-/// A text of Python.
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-/// The element type, as Python's SDK names it.
-fn dtype(tensor: &TensorInfo) -> String {
-    format!("Dtype.{}", format!("{:?}", tensor.dtype).to_uppercase())
-}
-
-fn app(fit: &Fit<'_>) -> String {
-    let Fit { model, requests, .. } = fit;
-    let mut sdk = vec!["Context", "Outputs", "Prepared", "Processor", "Request", "Response"];
-    sdk.push("export");
-    match requests {
-        Requests::Picture(Picture { .. }) if model.inputs[0].dtype == Dtype::Uint8 => {
-            sdk.push("Dtype");
-        }
-        Requests::Picture(_) => {}
-        Requests::Objects => sdk.push("Dtype"),
-        Requests::Tensors => sdk.extend(["Dtype", "InvalidInput", "Tensor"]),
+fn app(plugin: &PluginFit<'_>) -> String {
+    let mut sdk = vec!["Context", "Request", "Response", "export"];
+    match plugin.only() {
+        Some(_) => sdk.extend(["Outputs", "Prepared", "Processor"]),
+        None => sdk.extend(["Handler", "models"]),
     }
-    sdk.sort_unstable_by_key(|name| (name.starts_with('e'), *name));
-    let [first, second] = fit.heading();
+    sdk.extend(plugin.names_dtypes().then_some("Dtype"));
+    if plugin.is_of_tensors() {
+        sdk.extend(["InvalidInput", "Tensor"]);
+    }
+    sdk.sort_unstable_by_key(|name| (name.starts_with(char::is_lowercase), *name));
+    let (first, models) = plugin.heading();
     let mut app = format!(
-        "\"\"\"{first}\n\n{second}\n\
+        "\"\"\"{first}\n\n{}\n\
          Code at the level of the module runs once, when the plugin is uploaded. Import everything \
          here.\n\"\"\"\n\nfrom gristmill_plugin import (\n",
+        models.join("\n")
     );
     for name in sdk {
         let _ = writeln!(app, "    {name},");
     }
     app += ")\n";
-    if let Requests::Picture(picture) = requests {
-        app += &picture.constants(model);
-    }
-    app += "\n\n@export\nclass Plugin(Processor):\n    \
-            def preprocess(self, context: Context, request: Request) -> Prepared:\n";
-    match requests {
-        Requests::Picture(picture) => app += &picture.preprocess(model, fit.has_scores()),
-        Requests::Objects | Requests::Tensors => {
-            app += "        return Prepared(\n            {\n";
-            for input in &model.inputs {
-                let _ = writeln!(app, "                {},", input_line(fit, input));
-            }
-            app += "            }\n        )\n";
+    app += &picture_constants(plugin);
+    app += "\n\n@export\n";
+    match plugin.only() {
+        Some(fit) => {
+            app += "class Plugin(Processor):\n    \
+                    def preprocess(self, context: Context, request: Request) -> Prepared:\n";
+            app += &with_inputs(fit, "return Prepared(", ")");
+            app += "\n    def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:\n";
+            app += &with_answer(fit, "return Response.json(", ")");
+        }
+        None => {
+            app += "class Plugin(Handler):\n    \
+                    def handle(self, context: Context, request: Request) -> Response:\n";
+            app += &handle_lines(plugin);
         }
     }
-    app += "\n    def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:\n";
-    if fit.has_scores() {
-        let output = quoted(&model.outputs[0].name);
-        let _ = write!(
-            app,
-            "        # For a model that gives logits, .softmax().top_k(5) gives probabilities.\n        \
-             best = outputs[{output}].top_k(5)\n        \
-             top = [{{\"index\": found.index, \"score\": found.value}} for found in best]\n        \
-             return Response.json({{\"top\": top}})\n"
-        );
-    } else {
-        app += "        return Response.json(\n            {\n";
-        for output in &model.outputs {
-            let name = quoted(&output.name);
-            let _ = match is_large(output) {
-                false => writeln!(app, "                {name}: outputs[{name}],"),
-                // An answer has at most 4 MiB.
-                true => writeln!(
-                    app,
-                    "                # Too large for an answer: take out what clients need.\n                \
-                     {name}: {{\"shape\": list(outputs[{name}].shape)}},"
-                ),
-            };
-        }
-        app += "            }\n        )\n";
-    }
-    if matches!(requests, Requests::Tensors) {
+    if plugin.is_of_tensors() {
         app += TENSOR_AT;
     }
     app
+}
+
+fn handle_lines(plugin: &PluginFit<'_>) -> String {
+    let mut lines = String::new();
+    if plugin.has_parts() {
+        lines += "        answer = {}\n";
+    }
+    for fit in plugin.models() {
+        let name = quoted(fit.own_name.unwrap_or_default());
+        lines += &with_inputs(fit, &format!("outputs = models.infer({name}, "), ")");
+        lines += &match plugin.has_parts() {
+            true => with_answer(fit, &format!("answer[{name}] = "), ""),
+            false => with_answer(fit, "return Response.json(", ")"),
+        };
+    }
+    if plugin.has_parts() {
+        lines += "        return Response.json(answer)\n";
+    }
+    lines
+}
+
+/// Lines of a method that make the model's inputs, and give them to a call.
+fn with_inputs(fit: &Fit<'_>, before: &str, after: &str) -> String {
+    if let Requests::Picture(picture) = &fit.requests {
+        return picture.with_input(fit, before, after);
+    }
+    let entry = |input: &TensorInfo| format!("{},", input_line(fit, input));
+    dictionary(fit.model.inputs.iter().map(entry), before, after)
+}
+
+/// Lines of a method that make the answer of the variable `outputs`.
+fn with_answer(fit: &Fit<'_>, before: &str, after: &str) -> String {
+    if fit.has_scores() {
+        let output = quoted(&fit.model.outputs[0].name);
+        return format!(
+            "        # For a model that gives logits, .softmax().top_k(5) gives probabilities.\n        \
+             best = outputs[{output}].top_k(5)\n        \
+             top = [{{\"index\": found.index, \"score\": found.value}} for found in best]\n        \
+             {before}{{\"top\": top}}{after}\n"
+        );
+    }
+    let entries = fit.model.outputs.iter().flat_map(|output| {
+        let name = quoted(&output.name);
+        match is_large(output) {
+            false => vec![format!("{name}: outputs[{name}],")],
+            // An answer has at most 4 MiB.
+            true => vec![
+                "# Too large for an answer: take out what clients need.".to_owned(),
+                format!("{name}: {{\"shape\": list(outputs[{name}].shape)}},"),
+            ],
+        }
+    });
+    dictionary(entries, before, after)
+}
+
+/// A dictionary of these lines in a method. As the first argument it has lines of its own.
+fn dictionary(entries: impl Iterator<Item = String>, before: &str, after: &str) -> String {
+    let (indent, open, close) = match before.ends_with('(') {
+        true => (
+            "                ",
+            format!("{before}\n            {{"),
+            format!("    }}\n        {after}"),
+        ),
+        // After another argument, or alone.
+        false => ("            ", format!("{before}{{"), format!("}}{after}")),
+    };
+    let mut lines = format!("        {open}\n");
+    for entry in entries {
+        let _ = writeln!(lines, "{indent}{entry}");
+    }
+    lines + &format!("        {close}\n")
 }
 
 /// The function that a plugin for tensors has.
@@ -117,35 +158,45 @@ def tensor_at(request: Request, pointer: str, dtype: Dtype, sizes: list[int | No
     return tensor
 "#;
 
-/// An input's entry in the dictionary that preprocess makes.
+/// An input's entry in the dictionary of inputs.
 fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (quoted(&input.name), dtype(input));
     if matches!(fit.requests, Requests::Objects) {
-        return format!("{name}: request.json_tensor(\"\", {dtype}, keys=[{name}])");
+        let place = quoted(&fit.place);
+        return format!("{name}: request.json_tensor({place}, {dtype}, keys=[{name}])");
     }
     let (pointer, sizes) = (quoted(&fit.pointer(input)), sizes(&input.dims, "None").join(", "));
     format!("{name}: tensor_at(request, {pointer}, {dtype}, [{sizes}])")
 }
 
-impl Picture {
-    fn constants(&self, model: &Signature) -> String {
-        let mut names = vec!["Pixels"];
-        names.extend(self.is_gray.then_some("Color"));
-        names.extend(self.has_channels_last.then_some("Layout"));
-        names.sort_unstable();
-        let mut text = format!("from gristmill_plugin.image import {}\n", names.join(", "));
-        if self.is_normalised(model.inputs[0].dtype) {
-            text += "\n# Of ImageNet, which models of torchvision and timm take. Who trained the model knows \
-                     its values;\n# without mean and std to_tensor gives 0 to 1.\n\
-                     MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]\n";
-        }
-        text
+/// What a plugin for pictures imports, and its constants.
+fn picture_constants(plugin: &PluginFit<'_>) -> String {
+    if !plugin.is_of_pictures() {
+        return String::new();
     }
+    let has = |is_so: fn(&Picture) -> bool| plugin.pictures().any(|(picture, _)| is_so(picture));
+    let mut names = vec!["Pixels"];
+    names.extend(has(|picture| picture.is_gray).then_some("Color"));
+    names.extend(has(|picture| picture.has_channels_last).then_some("Layout"));
+    names.sort_unstable();
+    let mut text = format!("from gristmill_plugin.image import {}\n", names.join(", "));
+    if plugin.pictures().any(|(picture, fit)| picture.is_normalised(fit.model.inputs[0].dtype)) {
+        text += "\n# Of ImageNet, which models of torchvision and timm take. Who trained the model knows \
+                 its values;\n# without mean and std to_tensor gives 0 to 1.\n\
+                 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]\n";
+    }
+    text
+}
 
-    fn preprocess(&self, model: &Signature, is_classifier: bool) -> String {
+impl Picture {
+    fn with_input(&self, fit: &Fit<'_>, before: &str, after: &str) -> String {
         let (width, height) = (self.width, self.height);
+        let body = match &*fit.place {
+            "" => "request.body".to_owned(),
+            place => format!("request.json_blob({})", quoted(place)),
+        };
         let color = if self.is_gray { ", Color.GRAY" } else { "" };
-        let fitted = match is_classifier {
+        let fitted = match fit.has_scores() {
             true => format!(
                 "picture.resize_shorter({}).center_crop({width}, {height})",
                 width.max(height)
@@ -154,89 +205,31 @@ impl Picture {
         };
         let mut options = Vec::new();
         options.extend(self.has_channels_last.then_some("layout=Layout.NHWC"));
-        let dtype = model.inputs[0].dtype;
+        let dtype = fit.model.inputs[0].dtype;
         options.extend((dtype == Dtype::Uint8).then_some("dtype=Dtype.UINT8"));
         options.extend(self.is_normalised(dtype).then_some("mean=MEAN, std=STD"));
         format!(
-            "        picture = Pixels.decode(request.body{color})\n        \
+            "        picture = Pixels.decode({body}{color})\n        \
              fitted = {fitted}\n        \
-             return Prepared({{{}: fitted.to_tensor({})}})\n",
-            quoted(&model.inputs[0].name),
+             {before}{{{}: fitted.to_tensor({})}}{after}\n",
+            quoted(&fit.model.inputs[0].name),
             options.join(", ")
         )
     }
-}
-
-fn tests(fit: &Fit<'_>) -> String {
-    let (model, is_picture) = (fit.model, fit.is_of_pictures());
-    let sample = if is_picture { "sample.png" } else { "sample.json" };
-    let mut tests =
-        String::from("from pathlib import Path\n\nimport pytest\nfrom app import Plugin\n\n");
-    tests += match is_picture {
-        true => "from gristmill_plugin import Dtype, Outputs, Tensor, json, testing\n",
-        false => {
-            "from gristmill_plugin import Dtype, InvalidInput, Outputs, Tensor, json, testing\n"
-        }
-    };
-    let _ = write!(
-        tests,
-        "\nSAMPLE = Path(__file__).parent / \"requests/{sample}\"\n\n\n\
-         def preprocess(body: bytes):\n    \
-         return Plugin().preprocess(testing.context(), testing.request(body))\n\n\n\
-         def test_the_sample_becomes_the_models_inputs():\n"
-    );
-    if is_picture {
-        tests +=
-            "    pytest.importorskip(\"PIL\", reason=\"the SDK decodes pictures with Pillow\")\n";
-    }
-    tests += "    inputs = preprocess(SAMPLE.read_bytes()).inputs\n";
-    for input in &model.inputs {
-        let sizes = fit.input_dims(input);
-        let (name, dtype) = (quoted(&input.name), dtype(input));
-        let _ = writeln!(
-            tests,
-            "    assert inputs[{name}].dtype == {dtype}\n    \
-             assert list(inputs[{name}].shape) == {sizes:?}"
-        );
-    }
-    if !is_picture {
-        tests += "\n\n@pytest.mark.parametrize(\"body\", [b\"\", b\"[\", b\"null\"])\n\
-                  def test_any_other_body_is_refused(body):\n    \
-                  with pytest.raises(InvalidInput):\n        preprocess(body)\n";
-    }
-    tests += "\n\ndef test_outputs_become_the_answer():\n    outputs = Outputs(\n        {\n";
-    for output in &model.outputs {
-        let sizes = tested_dims(output);
-        let count: usize = sizes.iter().product();
-        let value = match element(output.dtype) {
-            Value::Bool(_) => "True".to_owned(),
-            value => value.to_string(),
-        };
-        let (name, dtype) = (quoted(&output.name), dtype(output));
-        let _ = writeln!(
-            tests,
-            "            {name}: Tensor.from_values({sizes:?}, {dtype}, [{value}] * {count}),"
-        );
-    }
-    tests += "        }\n    )\n    \
-              response = Plugin().postprocess(testing.context(), outputs, b\"\")\n    ";
-    let keys: Vec<_> = fit.answer_keys().into_iter().map(quoted).collect();
-    let _ = writeln!(tests, "assert list(json.loads(response.body)) == [{}]", keys.join(", "));
-    tests
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
+    use super::super::fit::of_models;
     use super::super::signature::tensor;
     use super::*;
 
     fn made(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> (String, String) {
-        let model = Signature { inputs, outputs };
-        let files = files(&Fit::new("a", "m.onnx", &model).unwrap()).unwrap();
+        let files = of_models(vec![(None, inputs, outputs)], files).unwrap().unwrap();
         let text = |at: usize| String::from_utf8_lossy(&files[at].1).into_owned();
         (text(0), text(2))
     }
@@ -255,8 +248,9 @@ mod tests {
     #[test]
     fn a_large_input_has_no_sample() {
         let error = |dims: &[Option<usize>], outputs: Vec<TensorInfo>| {
-            let model = Signature { inputs: vec![tensor("x", Dtype::Float32, dims)], outputs };
-            Fit::new("a", "m", &model).err().map(|error| error.to_string()).unwrap_or_default()
+            let inputs = vec![tensor("x", Dtype::Float32, dims)];
+            let made = of_models(vec![(None, inputs, outputs)], |_| ());
+            made.err().map(|error| error.to_string()).unwrap_or_default()
         };
         let output = || vec![tensor("y", Dtype::Float32, &[None])];
         let large = error(&[Some(usize::MAX), Some(9)], output());

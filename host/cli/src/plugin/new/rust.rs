@@ -1,76 +1,154 @@
-//! A plugin in Rust that fits a model: its code, its unit tests and a sample request.
+//! A plugin in Rust that fits models: its code, its unit tests and a sample request.
+
+mod unit_tests;
+mod words;
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use gristmill_core::{Dtype, TensorInfo};
 
-use super::signature::{Files, Fit, Picture, Requests, element, is_large, tested_dims};
+use self::words::dtype;
+use super::fit::{Files, Fit, PluginFit};
+use super::signature::{Picture, Requests, is_large};
 
 /// The files that replace those of the template.
 ///
 /// # Errors
 /// The sample cannot be written.
-pub(super) fn files(fit: &Fit<'_>) -> Result<Files> {
+pub(super) fn files(plugin: &PluginFit<'_>) -> Result<Files> {
+    let tests = match plugin.only() {
+        Some(fit) => unit_tests::tests(plugin, fit),
+        None => unit_tests::handler_tests(plugin),
+    };
     Ok(vec![
-        ("src/lib.rs", library(fit).into_bytes()),
-        ("src/tests.rs", tests(fit).into_bytes()),
-        fit.sample()?,
+        ("src/lib.rs", library(plugin).into_bytes()),
+        ("src/tests.rs", tests.into_bytes()),
+        plugin.sample()?,
     ])
 }
 
-fn dtype(tensor: &TensorInfo) -> String {
-    format!("Dtype::{:?}", tensor.dtype)
-}
-
-fn library(fit: &Fit<'_>) -> String {
-    let mut names =
-        vec!["Context", "Failure", "Outputs", "Prepared", "Processor", "Request", "Response"];
-    match &fit.requests {
-        Requests::Picture(_) => {}
-        Requests::Objects => names.push("Dtype"),
-        Requests::Tensors => names.extend(["Dtype", "Tensor"]),
+fn library(plugin: &PluginFit<'_>) -> String {
+    let (first, models) = plugin.heading();
+    let mut library = format!("//! {first}\n//!\n");
+    for model in models {
+        let _ = writeln!(library, "//! {model}");
     }
-    if let Requests::Picture(_) = fit.requests
-        && fit.model.inputs[0].dtype == Dtype::Uint8
-    {
-        names.push("Dtype");
-    }
-    names.sort_unstable();
-    let [first, second] = fit.heading();
-    let mut library = format!("//! {first}\n//!\n//! {second}\n\n");
-    if !fit.has_scores() {
+    library += "\n";
+    let has_scores = plugin.models().iter().any(Fit::has_scores);
+    if plugin.has_parts() || !has_scores {
         library += "use std::collections::BTreeMap;\n\n";
     }
-    if let Requests::Picture(picture) = &fit.requests {
-        library += &picture_imports(fit, picture);
+    library += &picture_imports(plugin);
+    if plugin.only().is_none() {
+        library += "use gristmill_plugin::models;\n";
     }
-    let _ = writeln!(library, "use gristmill_plugin::{{\n    {},\n}};", names.join(", "));
-    if fit.has_scores() {
+    let _ = writeln!(library, "use gristmill_plugin::{{\n    {},\n}};", names(plugin).join(", "));
+    if has_scores {
         library += "use serde_json::json;\n";
     }
-    library += "\nstruct Plugin;\n\nimpl Processor for Plugin {\n    \
-                fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {\n";
-    match &fit.requests {
-        Requests::Picture(picture) => library += &picture_lines(fit, picture),
-        Requests::Objects | Requests::Tensors => {
-            library += "        Ok(Prepared::new()";
-            for input in &fit.model.inputs {
-                let _ = write!(library, "\n            {}", input_line(fit, input));
-            }
-            library += ")\n";
-        }
+    library += "\nstruct Plugin;\n\n";
+    match plugin.only() {
+        Some(fit) => library += &processor(fit),
+        None => library += &handler(plugin),
     }
-    library += "    }\n\n    fn postprocess(\n        _context: &Context,\n        \
-                outputs: Outputs,\n        _state: Vec<u8>,\n    \
-                ) -> Result<Response, Failure> {\n";
-    library += &postprocess_lines(fit);
-    library += "    }\n}\n\ngristmill_plugin::export_processor!(Plugin);\n";
-    if matches!(fit.requests, Requests::Tensors) {
+    if plugin.is_of_tensors() {
         library += TENSOR_AT;
     }
     library += "\n#[cfg(test)]\nmod tests;\n";
     library
+}
+
+/// What it imports of the SDK.
+fn names(plugin: &PluginFit<'_>) -> Vec<&'static str> {
+    let mut names = vec!["Context", "Request", "Response"];
+    match plugin.only() {
+        Some(_) => names.extend(["Failure", "Outputs", "Prepared", "Processor"]),
+        None => names.extend(["HandleError", "Handler"]),
+    }
+    names.extend(plugin.names_dtypes().then_some("Dtype"));
+    names.extend(plugin.is_of_tensors().then_some("Tensor"));
+    if plugin.only().is_none() {
+        let has_tensors = plugin.models().iter().any(|fit| !fit.has_scores());
+        let names_failure = plugin.is_of_tensors() || plugin.has_parts() && has_tensors;
+        names.extend(names_failure.then_some("Failure"));
+    }
+    names.sort_unstable();
+    names
+}
+
+fn processor(fit: &Fit<'_>) -> String {
+    let mut text = String::from(
+        "impl Processor for Plugin {\n    \
+         fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {\n",
+    );
+    match &fit.requests {
+        Requests::Picture(picture) => {
+            text += &picture_lines(fit, picture);
+            let name = &*fit.model.inputs[0].name;
+            let _ = writeln!(text, "        Ok(Prepared::new().input({name:?}, input))");
+        }
+        Requests::Objects | Requests::Tensors => {
+            text += "        Ok(Prepared::new()";
+            for input in &fit.model.inputs {
+                let value = input_value(fit, input);
+                let _ = write!(text, "\n            .input({:?}, {value})", &*input.name);
+            }
+            text += ")\n";
+        }
+    }
+    text += "    }\n\n    fn postprocess(\n        _context: &Context,\n        \
+             outputs: Outputs,\n        _state: Vec<u8>,\n    \
+             ) -> Result<Response, Failure> {\n";
+    let (lines, value) = answer(fit);
+    text += &lines;
+    let _ = writeln!(text, "        Response::json(&{value})");
+    text + "    }\n}\n\ngristmill_plugin::export_processor!(Plugin);\n"
+}
+
+fn handler(plugin: &PluginFit<'_>) -> String {
+    let mut text = String::from(
+        "impl Handler for Plugin {\n    \
+         fn handle(_context: &Context, request: &Request) -> Result<Response, HandleError> {\n",
+    );
+    if plugin.has_parts() {
+        text += "        let mut answer = BTreeMap::new();\n";
+    }
+    for fit in plugin.models() {
+        let own_name = fit.own_name.unwrap_or_default();
+        if let Requests::Picture(picture) = &fit.requests {
+            text += &picture_lines(fit, picture);
+        } else {
+            for (at, input) in fit.model.inputs.iter().enumerate() {
+                let _ = writeln!(text, "        let input_{at} = {};", input_value(fit, input));
+            }
+        }
+        let _ = writeln!(text, "        let outputs = models::infer({own_name:?}, &[");
+        for (at, input) in fit.model.inputs.iter().enumerate() {
+            let value = match fit.requests {
+                Requests::Picture(_) => "input".to_owned(),
+                Requests::Objects | Requests::Tensors => format!("input_{at}"),
+            };
+            let _ = writeln!(text, "            ({:?}, &{value}),", &*input.name);
+        }
+        text += "        ])?;\n";
+        let (lines, value) = answer(fit);
+        text += &lines;
+        let _ = match (plugin.has_parts(), fit.has_scores()) {
+            (false, _) => writeln!(text, "        Ok(Response::json(&{value})?)"),
+            (true, true) => writeln!(text, "        answer.insert({own_name:?}, {value});"),
+            (true, false) => writeln!(
+                text,
+                "        let part = serde_json::to_value({value});\n        \
+                 let part = part.map_err(|fault| Failure::internal(fault.to_string()))?;\n        \
+                 answer.insert({own_name:?}, part);"
+            ),
+        };
+    }
+    if plugin.has_parts() {
+        text += "        Ok(Response::json(&answer)?)\n";
+    }
+    text + "    }\n}\n\ngristmill_plugin::export_handler!(Plugin);\n"
 }
 
 /// The function that a plugin for tensors has.
@@ -96,36 +174,46 @@ fn tensor_at(
 }
 "#;
 
-/// The call that adds an input.
-fn input_line(fit: &Fit<'_>, input: &TensorInfo) -> String {
+/// The expression of an input.
+fn input_value(fit: &Fit<'_>, input: &TensorInfo) -> String {
     let (name, dtype) = (&*input.name, dtype(input));
     if matches!(fit.requests, Requests::Objects) {
-        return format!(".input({name:?}, request.json_rows(\"\", &[{name:?}], {dtype})?)");
+        return format!("request.json_rows({:?}, &[{name:?}], {dtype})?", fit.place);
     }
     let size = |size: &Option<usize>| format!("{size:?}");
     let sizes: Vec<_> = input.dims.iter().map(size).collect();
     let pointer = fit.pointer(input);
-    format!(".input({name:?}, tensor_at(request, {pointer:?}, {dtype}, &[{}])?)", sizes.join(", "))
+    format!("tensor_at(request, {pointer:?}, {dtype}, &[{}])?", sizes.join(", "))
 }
 
-fn picture_imports(fit: &Fit<'_>, picture: &Picture) -> String {
+fn picture_imports(plugin: &PluginFit<'_>) -> String {
+    if !plugin.is_of_pictures() {
+        return String::new();
+    }
+    let has = |is_so: fn(&Picture, Dtype) -> bool| {
+        plugin.pictures().any(|(picture, fit)| is_so(picture, fit.model.inputs[0].dtype))
+    };
     let mut names = vec!["self", "Pixels"];
-    names.extend(fit.has_scores().then_some("Filter"));
-    let dtype = fit.model.inputs[0].dtype;
-    names.extend((!picture.is_normalised(dtype)).then_some("Color"));
-    names.extend(picture.has_channels_last.then_some("Layout"));
-    let has_options = picture.has_channels_last || dtype == Dtype::Uint8;
-    names.extend(has_options.then_some("TensorOptions"));
+    names.extend(plugin.models().iter().any(Fit::has_scores).then_some("Filter"));
+    names.extend(has(|picture, dtype| !picture.is_normalised(dtype)).then_some("Color"));
+    names.extend(has(|picture, _| picture.has_channels_last).then_some("Layout"));
+    let has_options =
+        |picture: &Picture, dtype: Dtype| picture.has_channels_last || dtype == Dtype::Uint8;
+    names.extend(has(has_options).then_some("TensorOptions"));
     names.sort_unstable_by_key(|name| (*name != "self", *name));
     format!("use gristmill_plugin::image::{{{}}};\n", names.join(", "))
 }
 
-/// The lines of preprocess for a picture.
+/// The lines that make `input` of a picture.
 fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
     let (width, height) = (picture.width, picture.height);
     let (decoded, color) = match picture.is_gray {
         true => ("image::GRAY", "Color::Gray"),
         false => ("image::RGB", "Color::Rgb"),
+    };
+    let body = match &*fit.place {
+        "" => "request.body()".to_owned(),
+        place => format!("request.json_blob({place:?})?"),
     };
     let fitted = match fit.has_scores() {
         true => format!(
@@ -158,128 +246,47 @@ fn picture_lines(fit: &Fit<'_>, picture: &Picture) -> String {
         false => "",
     };
     format!(
-        "        let picture = Pixels::decode(&request.body(), {decoded})?;\n        \
+        "        let picture = Pixels::decode(&{body}, {decoded})?;\n        \
          let fitted = {fitted};\n{comment}        \
-         let input = fitted.to_tensor({options})?;\n        \
-         Ok(Prepared::new().input({:?}, input))\n",
-        &*input.name
+         let input = fitted.to_tensor({options})?;\n"
     )
 }
 
-fn postprocess_lines(fit: &Fit<'_>) -> String {
+/// The answer of `outputs`: lines that come before, and the expression.
+fn answer(fit: &Fit<'_>) -> (String, String) {
     if fit.has_scores() {
-        return format!(
+        let lines = format!(
             "        // For a model that gives logits, .softmax()?.top_k(0, 5) gives probabilities.\n        \
              let best = outputs.get({:?})?.top_k(0, 5);\n        \
-             let top = best.iter().map(|found| json!({{ \"index\": found.index, \"score\": found.value }}));\n        \
-             Response::json(&json!({{ \"top\": top.collect::<Vec<_>>() }}))\n",
+             let top = best.iter().map(|found| json!({{ \"index\": found.index, \"score\": found.value }}));\n",
             &*fit.model.outputs[0].name
         );
+        return (lines, "json!({ \"top\": top.collect::<Vec<_>>() })".into());
     }
     let has_large = fit.model.outputs.iter().any(is_large);
     let mut lines = String::new();
     if has_large {
         lines += "        // One is too large for an answer: take out what clients need, in place of shapes.\n";
     }
-    lines += "        Response::json(&BTreeMap::from([\n";
+    let mut value = "BTreeMap::from([\n".to_owned();
     for output in &fit.model.outputs {
         let name = &*output.name;
         let shape = if has_large { ".dims()" } else { "" };
-        let _ = writeln!(lines, "            ({name:?}, outputs.get({name:?})?{shape}),");
+        let _ = writeln!(value, "            ({name:?}, outputs.get({name:?})?{shape}),");
     }
-    lines += "        ]))\n";
-    lines
-}
-
-fn tests(fit: &Fit<'_>) -> String {
-    let is_picture = fit.is_of_pictures();
-    let sample = if is_picture { "sample.png" } else { "sample.json" };
-    let mut tests = format!(
-        "use gristmill_plugin::{{Dtype, Tensor, testing}};\n\nuse super::*;\n\n\
-         fn preprocess(body: &[u8]) -> Result<Prepared, Failure> {{\n    \
-         let request = testing::request().body(body).build();\n    \
-         Plugin::preprocess(&testing::context().build(), &request)\n}}\n\n\
-         #[test]\nfn the_sample_becomes_the_models_inputs() {{\n    \
-         let prepared = preprocess(include_bytes!(\"../requests/{sample}\")).unwrap();\n"
-    );
-    for input in &fit.model.inputs {
-        let (name, dtype, sizes) = (&*input.name, dtype(input), fit.input_dims(input));
-        let _ = writeln!(
-            tests,
-            "    let input = prepared.get({name:?}).unwrap();\n    \
-             assert_eq!(input.dtype(), {dtype});\n    assert_eq!(input.dims(), {});",
-            if sizes.is_empty() { "[0_usize; 0]".to_owned() } else { format!("{sizes:?}") }
-        );
-    }
-    tests += "}\n";
-    if !is_picture {
-        tests += "\n#[test]\nfn any_other_body_is_refused() {\n    \
-                  for body in [\"\", \"[\", \"null\"] {\n        \
-                  let failure = preprocess(body.as_bytes()).unwrap_err();\n        \
-                  assert!(matches!(failure, Failure::InvalidInput(_)), \"{body}: {failure:?}\");\n    \
-                  }\n}\n";
-    }
-    tests += "\n#[test]\nfn outputs_become_the_answer() {\n    let outputs = testing::outputs([\n";
-    for output in &fit.model.outputs {
-        let sizes = tested_dims(output);
-        let count: usize = sizes.iter().product();
-        let made = match output.dtype {
-            Dtype::String => format!("Tensor::from_strings(&{sizes:?}, &[\"a text\"; {count}])"),
-            dtype => {
-                let (kind, cast) = element_of(dtype);
-                let cast = match cast {
-                    true => format!(".and_then(|tensor| tensor.cast(Dtype::{dtype:?}))"),
-                    false => String::new(),
-                };
-                let value = element(dtype);
-                match kind {
-                    "bool" => format!("Tensor::from_slice(&{sizes:?}, &[{value}; {count}])"),
-                    kind => {
-                        format!("Tensor::from_slice(&{sizes:?}, &[{value}_{kind}; {count}]){cast}")
-                    }
-                }
-            }
-        };
-        let _ = writeln!(tests, "        ({:?}, {made}.unwrap()),", &*output.name);
-    }
-    tests += "    ]);\n    let context = testing::context().build();\n    \
-              let response = Plugin::postprocess(&context, outputs, Vec::new()).unwrap();\n    \
-              let answer: serde_json::Value = serde_json::from_slice(&response.body).unwrap();\n";
-    for key in fit.answer_keys() {
-        let _ = writeln!(tests, "    assert!(answer.get({key:?}).is_some(), \"{{answer}}\");");
-    }
-    tests += "}\n";
-    tests
-}
-
-/// The type of Rust in which a test gives elements, and whether they have to be cast.
-fn element_of(dtype: Dtype) -> (&'static str, bool) {
-    match dtype {
-        Dtype::Bool | Dtype::String => ("bool", false),
-        Dtype::Uint8 => ("u8", false),
-        Dtype::Uint16 => ("u16", false),
-        Dtype::Uint32 => ("u32", false),
-        Dtype::Uint64 => ("u64", false),
-        Dtype::Int8 => ("i8", false),
-        Dtype::Int16 => ("i16", false),
-        Dtype::Int32 => ("i32", false),
-        Dtype::Int64 => ("i64", false),
-        Dtype::Float16 | Dtype::Bfloat16 => ("f32", true),
-        Dtype::Float32 => ("f32", false),
-        Dtype::Float64 => ("f64", false),
-    }
+    (lines, value + "        ])")
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-    use super::super::signature::{Signature, tensor};
+    use super::super::fit::of_models;
+    use super::super::signature::tensor;
     use super::*;
 
     fn made(inputs: Vec<TensorInfo>, outputs: Vec<TensorInfo>) -> String {
-        let model = Signature { inputs, outputs };
-        library(&Fit::new("a", "m.onnx", &model).unwrap())
+        of_models(vec![(None, inputs, outputs)], library).unwrap()
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Signature {
     }
 
     /// Its tensors with names, types and shapes, for a comment.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let one = |tensor: &TensorInfo| {
             let sizes = sizes(&tensor.dims, "-1").join(",");
             format!("{} {} [{sizes}]", shown(&tensor.name), tensor.dtype)
@@ -60,7 +60,7 @@ impl Signature {
     ///
     /// # Errors
     /// It takes or gives nothing, or an input is too large for a sample.
-    fn check(&self, requests: &Requests) -> Result<()> {
+    pub(super) fn check(&self, requests: &Requests) -> Result<()> {
         for (what, tensors) in [("inputs", &self.inputs), ("outputs", &self.outputs)] {
             ensure!(!tensors.is_empty(), "--model: it has no {what}: leave --model out");
         }
@@ -86,96 +86,13 @@ impl Signature {
     }
 }
 
-/// A plugin that is written for a model.
-pub(super) struct Fit<'a> {
-    /// The plugin's name.
-    pub(super) name: &'a str,
-    /// What comments call the model.
-    pub(super) called: String,
-    pub(super) model: &'a Signature,
-    pub(super) requests: Requests,
-}
-
-/// Files of a plugin's folder: their paths and contents.
-pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
-
-impl<'a> Fit<'a> {
-    /// # Errors
-    /// An input is too large for a sample.
-    pub(super) fn new(name: &'a str, called: &str, model: &'a Signature) -> Result<Self> {
-        let requests = Requests::of(model);
-        model.check(&requests)?;
-        Ok(Self { name, called: shown(called), requests, model })
-    }
-
-    /// The lines of its first comment.
-    pub(super) fn heading(&self) -> [String; 2] {
-        let what = match self.requests {
-            Requests::Picture(_) => "a picture in",
-            Requests::Objects => "a list of objects in, a row each",
-            Requests::Tensors => "JSON in",
-        };
-        let Self { name, called, .. } = self;
-        [
-            format!("{name}: {what}, the outputs of the model {called} as JSON out."),
-            format!("The model: {}", self.model.text()),
-        ]
-    }
-
-    /// The sample request.
-    pub(super) fn sample(&self) -> Result<(&'static str, Vec<u8>)> {
-        Ok(match &self.requests {
-            Requests::Picture(picture) => ("requests/sample.png", picture.sample()?),
-            Requests::Objects | Requests::Tensors => {
-                let sample = self.requests.sample(self.model);
-                ("requests/sample.json", format!("{sample}\n").into_bytes())
-            }
-        })
-    }
-
-    pub(super) fn is_of_pictures(&self) -> bool {
-        matches!(self.requests, Requests::Picture(_))
-    }
-
-    /// The sizes that the sample's tensor for an input has.
-    pub(super) fn input_dims(&self, input: &TensorInfo) -> Vec<usize> {
-        match &self.requests {
-            Requests::Picture(picture) => picture.dims().to_vec(),
-            Requests::Objects | Requests::Tensors => dims(input),
-        }
-    }
-
-    /// Where an input is in the request, as a JSON Pointer: the whole body if it is the only one.
-    pub(super) fn pointer(&self, input: &TensorInfo) -> String {
-        match self.model.inputs.len() {
-            1 => String::new(),
-            _ => format!("/{}", input.name.replace('~', "~0").replace('/', "~1")),
-        }
-    }
-
-    /// Whether the answer is the best classes of a picture.
-    pub(super) fn has_scores(&self) -> bool {
-        let is_scores =
-            |output: &TensorInfo| output.dtype == Dtype::Float32 && output.dims.len() == 2;
-        self.is_of_pictures() && matches!(&self.model.outputs[..], [one] if is_scores(one))
-    }
-
-    /// The keys of the answer.
-    pub(super) fn answer_keys(&self) -> Vec<&str> {
-        match self.has_scores() {
-            true => vec!["top"],
-            false => self.model.outputs.iter().map(|output| &*output.name).collect(),
-        }
-    }
-}
-
 /// Sizes as texts, with `open` for one that may differ.
 pub(super) fn sizes(dims: &[Option<usize>], open: &str) -> Vec<String> {
     dims.iter().map(|size| size.map_or(open.to_owned(), |size| size.to_string())).collect()
 }
 
 /// A text that can stand in a comment of any language.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     text.escape_debug().to_string().replace(['\\', '"', '*'], "_")
 }
 
@@ -206,7 +123,16 @@ pub(super) struct Picture {
 }
 
 impl Requests {
-    fn of(model: &Signature) -> Self {
+    /// What they are, for people.
+    pub(super) fn text(&self) -> &'static str {
+        match self {
+            Self::Picture(_) => "a picture in",
+            Self::Objects => "a list of objects in, a row each",
+            Self::Tensors => "JSON in",
+        }
+    }
+
+    pub(super) fn of(model: &Signature) -> Self {
         if let [input] = &model.inputs[..] {
             return Picture::of(input).map_or(Self::Tensors, Self::Picture);
         }
@@ -218,7 +144,7 @@ impl Requests {
     }
 
     /// A sample request, if it is JSON.
-    fn sample(&self, model: &Signature) -> Value {
+    pub(super) fn sample(&self, model: &Signature) -> Value {
         let named = |value: fn(&TensorInfo) -> Value| -> Value {
             let pair = |input: &TensorInfo| (input.name.to_string(), value(input));
             Value::Object(model.inputs.iter().map(pair).collect())
@@ -260,7 +186,7 @@ impl Picture {
     }
 
     /// A picture of this size, from black to white, as PNG.
-    fn sample(&self) -> Result<Vec<u8>> {
+    pub(super) fn sample(&self) -> Result<Vec<u8>> {
         let (mut file, width, height) = (Vec::new(), self.width, self.height);
         let sizes = (u32::try_from(width)?, u32::try_from(height)?);
         let mut encoder = png::Encoder::new(&mut file, sizes.0, sizes.1);
@@ -273,7 +199,7 @@ impl Picture {
         Ok(file)
     }
 
-    fn dims(&self) -> [usize; 4] {
+    pub(super) fn dims(&self) -> [usize; 4] {
         let channels = if self.is_gray { 1 } else { 3 };
         match self.has_channels_last {
             false => [1, channels, self.height, self.width],
@@ -283,7 +209,7 @@ impl Picture {
 }
 
 /// The sizes of a tensor in a sample.
-fn dims(tensor: &TensorInfo) -> Vec<usize> {
+pub(super) fn dims(tensor: &TensorInfo) -> Vec<usize> {
     let size =
         |(axis, size): (usize, &Option<usize>)| size.unwrap_or(if axis == 0 { ROWS } else { OPEN });
     tensor.dims.iter().enumerate().map(size).collect()

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_backend::LoadedModel;
 use gristmill_batch::{Lane, LaneParts};
-use gristmill_core::{BufferPool, ByteBudget, Digest, Name, Origins, PipelineLimits};
+use gristmill_core::{ByteBudget, Digest, Name, Origins, PipelineLimits};
 use gristmill_metrics::{LabelSlots, RequestTarget};
 use gristmill_sandbox::{
     Account, Assets, Grant, HandlerPlugin, LineSource, Plugin, PluginPair, Reuse, Sandbox,
@@ -17,10 +17,11 @@ use gristmill_sandbox::{
 use gristmill_snapshot::{Handler, HandlerModel, Pair, Program, Route, TenantQuota};
 use gristmill_state::ModelConfig;
 
-use super::models::{Given, by_name, only};
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::component_file::{self, LARGE_BYTES};
-use crate::plugin::{children, loading, model};
+use crate::plugin::model::{self, Loader};
+use crate::plugin::named_models::{Given, by_name, only};
+use crate::plugin::{children, loading};
 
 /// As the default of the server's setting `tenant_bytes_max`.
 const TENANT_BYTES_MAX: usize = 1 << 30;
@@ -65,7 +66,8 @@ impl Host {
         plugins: &[&Path],
     ) -> Result<Self> {
         let pool = model::pool();
-        let load = |given: &Given<PathBuf>| given.clone().map(|file| load(file, library, &pool));
+        let loader = Loader::open(library.map(Path::to_owned), &pool)?;
+        let load = |given: &Given<PathBuf>| given.clone().map(|file| load(file, &loader));
         let models = models.iter().map(load).collect::<Result<_>>()?;
         let usual = loading::config(compiled(plugins)?)?;
         let sandbox = SandboxConfig { compiler: children::compiler(), ..usual };
@@ -177,7 +179,7 @@ impl Host {
             files.pre.display()
         );
         let name = name_of(&files.pre, "plugin")?;
-        let models = by_name(&self.models, |model: &HostModel| model.name.clone())?;
+        let models = by_name(&self.models, |model: &HostModel| Ok(model.name.clone()))?;
         let model = |(name, model): (Name, &HostModel)| {
             (name, HandlerModel { model: model.name.clone(), lane: model.lane.clone() })
         };
@@ -207,9 +209,9 @@ impl Host {
 }
 
 /// Load the model in a file.
-fn load(file: PathBuf, library: Option<&Path>, pool: &BufferPool) -> Result<HostModel> {
+fn load(file: PathBuf, loader: &Loader) -> Result<HostModel> {
     let config = ModelConfig::default();
-    let loaded = model::load(&file, library.map(Path::to_owned), pool)?;
+    let loaded = loader.load(&file)?;
     let mut lane = config.lane();
     lane.leads = loaded.may_lead();
     let LoadedModel { info, instances, providers, staging, warnings, .. } = loaded;

@@ -1,5 +1,6 @@
 //! The command line of `gristmill plugin test`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,13 +10,13 @@ use gristmill_core::Name;
 use gristmill_sandbox::{Asset, Assets, Reuse, TenantReuse, asset_name_fault};
 use serde_json::{Map, Value};
 
-use super::models::{self, Given};
 use super::requests::Samples;
 use super::round::{Checks, Update};
 use super::server::ServerModels;
 use crate::admin;
 use crate::output::{self, Output};
 use crate::plugin::model::Model;
+use crate::plugin::named_models::{self, Given};
 use crate::plugin::settings;
 use crate::plugin::within::inside;
 
@@ -72,15 +73,11 @@ pub(crate) fn command() -> Command {
         .arg(post.requires("pre"))
         .arg(file("settings", "The pipeline's settings: a JSON object"))
         .arg(
-            Arg::new("asset")
-                .long("asset")
-                .value_name("NAME=FILE")
-                .action(ArgAction::Append)
-                .conflicts_with("tenant")
-                .help(
-                    "A file that the pipeline names under assets, which the plugin opens by NAME; the \
-                     plugin's own files are there anyway",
-                ),
+            Arg::new("asset").long("asset").value_name("NAME=FILE").action(ArgAction::Append).help(
+                "A file that the pipeline names under assets, which the plugin opens by NAME; the \
+                     plugin's own files are there anyway. With --tenant it is NAME=ASSET, an asset \
+                     of the tenant, maybe with a version: prices@3",
+            ),
         )
         .arg(requests.value_name("DIR"))
         .arg(
@@ -156,6 +153,8 @@ Examples:
   gristmill plugin test --model model.onnx --instance-reuse tenant --repeat 100
   gristmill plugin test --model model.onnx --asset prices.json=prices/today.json
   gristmill plugin test --model digits --tenant acme   with the model of a server
+  gristmill plugin test --model digits --tenant acme --asset prices.json=prices
+                                                       and an asset of the tenant
   gristmill plugin test --model detect=det.onnx --model read=rec.onnx
                                                        a handler, with the models that it names
 
@@ -175,8 +174,8 @@ pub(super) struct Options {
     pub(super) models: TestedModels,
     pub(super) library: Option<PathBuf>,
     pub(super) settings: Option<PathBuf>,
-    /// Files by the names under which plugins open them.
-    assets: Vec<(String, PathBuf)>,
+    /// Files, or assets of the tenant on the server, by the names under which plugins open them.
+    assets: Vec<(String, String)>,
     /// The folder of requests, unless it is the one beside the plugin.
     pub(super) requests: Option<PathBuf>,
     pub(super) reuse: Reuse,
@@ -188,7 +187,7 @@ pub(super) struct Options {
 impl TestedModels {
     fn of(matches: &ArgMatches) -> Result<Self> {
         let values = matches.get_many::<String>("model").context("--model is missing")?;
-        let given = values.map(|value| models::read(value)).collect::<Result<Vec<_>>>()?;
+        let given = values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
         match matches.get_one::<String>("tenant") {
             None => {
                 let files =
@@ -227,16 +226,26 @@ fn on_server(model: &str) -> Result<Name> {
     }
 }
 
-/// The files of `--asset`.
-fn assets(matches: &ArgMatches) -> Result<Vec<(String, PathBuf)>> {
+/// The values of `--asset`. With `--tenant` each names an asset, otherwise a file.
+fn assets(matches: &ArgMatches) -> Result<Vec<(String, String)>> {
+    let tenant = matches.get_one::<String>("tenant");
+    let form = if tenant.is_some() { "NAME=ASSET" } else { "NAME=FILE" };
     let values = matches.get_many::<String>("asset").into_iter().flatten();
     let read = |value: &String| {
-        let (name, file) =
-            value.split_once('=').with_context(|| format!("--asset {value} is not NAME=FILE"))?;
+        let (name, of) =
+            value.split_once('=').with_context(|| format!("--asset {value} is not {form}"))?;
         if let Some(fault) = asset_name_fault(name) {
             bail!("--asset {value}: the name {fault}");
         }
-        Ok((name.to_owned(), PathBuf::from(file)))
+        if let Some(tenant) = tenant
+            && let Err(error) = of.split('@').next().unwrap_or_default().parse::<Name>()
+        {
+            bail!(
+                "--asset {value}: with --tenant it names an asset of the tenant, and {error}: push \
+                 the file first with `gristmill asset push FILE --tenant {tenant}`"
+            );
+        }
+        Ok((name.to_owned(), of.to_owned()))
     };
     values.map(read).collect()
 }
@@ -306,10 +315,15 @@ impl Options {
         Samples::read(&self.requests())
     }
 
+    /// The key `assets` of a pipeline on the server.
+    pub(super) fn named_assets(&self) -> BTreeMap<&str, &str> {
+        self.assets.iter().map(|(name, asset)| (name.as_str(), asset.as_str())).collect()
+    }
+
     /// The files of `--asset`, as they are now.
     pub(super) fn assets(&self) -> Result<Assets> {
-        let read = |(name, path): &(String, PathBuf)| -> Result<(Box<str>, Arc<Asset>)> {
-            let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+        let read = |(name, path): &(String, String)| -> Result<(Box<str>, Arc<Asset>)> {
+            let bytes = std::fs::read(path).with_context(|| path.clone())?;
             Ok((name.as_str().into(), Arc::new(Asset::new(bytes.into()))))
         };
         self.assets.iter().map(read).collect()

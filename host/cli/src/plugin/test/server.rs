@@ -3,6 +3,7 @@
 //! The plugin is uploaded. A dry run of a release with a pipeline of it, whose samples are the
 //! requests, answers what each got.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use gristmill_sandbox::{Reuse, is_archive};
 use gristmill_state::{SampleAnswer, SampleFailure};
 use serde_json::{Map, Value, json};
 
-use super::models::{Given, by_name};
 use super::requests::Sample;
 use crate::admin::{self, Admin};
 use crate::file_upload::HashedFile;
 use crate::plugin::children;
+use crate::plugin::named_models::{Given, by_name};
 use crate::request_run::Ran;
 
 /// The plugins and the pipeline of the dry run.
@@ -45,6 +46,8 @@ pub(super) struct Uploaded<'a> {
     pub(super) post: Option<&'a Path>,
     pub(super) settings: &'a Map<String, Value>,
     pub(super) reuse: &'a Reuse,
+    /// Assets of the tenant, by the names under which plugins open them.
+    pub(super) assets: BTreeMap<&'a str, &'a str>,
 }
 
 impl ServerModels {
@@ -70,7 +73,7 @@ impl ServerModels {
     /// # Errors
     /// A request is too large for a sample, or the server refuses the plugin or the pipeline.
     pub(super) fn run(&self, uploaded: &Uploaded<'_>, samples: &[Sample]) -> Result<Vec<Ran>> {
-        let Uploaded { pre, post, settings, reuse } = uploaded;
+        let Uploaded { pre, post, settings, reuse, assets } = uploaded;
         let program = self.program(uploaded)?;
         let requests: Vec<_> = samples.iter().map(request).collect::<Result<_>>()?;
         let mut changes = vec![self.plugin(PRE, pre)?];
@@ -88,6 +91,7 @@ impl ServerModels {
             let samples: Vec<_> = group.iter().enumerate().map(sample).collect();
             let mut document = program.clone();
             document["settings"] = json!(settings);
+            document["assets"] = json!(assets);
             document["instance_reuse"] = reuse.into();
             document["samples"] = samples.into();
             let pipeline = json!({
@@ -126,7 +130,7 @@ impl ServerModels {
             "--model NAME=MODEL, or several times, is for a handler, and --pre and --post are for \
              other plugins: give --model MODEL once"
         );
-        let models = by_name(&self.models, Name::clone)?;
+        let models = by_name(&self.models, |model: &Name| Ok(model.clone()))?;
         Ok(json!({ "handler": PRE, "models": models }))
     }
 

@@ -10,7 +10,13 @@ fn machine(cores: usize, connections: usize, service_us: f64) -> Machine {
         client_threads: 1,
         client_is_here: true,
         server_threads: cores,
-        costs: Costs { client_us: 10.0, http_us: 20.0, pre_us: us(40.0), post_us: us(30.0) },
+        costs: Costs {
+            client_us: 10.0,
+            http_us: 20.0,
+            pre_us: us(40.0),
+            post_us: us(30.0),
+            is_handler: false,
+        },
         lane: LaneModel {
             instances: 1,
             threads: 1,

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use gristmill_core::Name;
 
+use super::component_file;
 use crate::admin;
 
 /// A model of the command line.
@@ -47,17 +48,30 @@ pub(super) fn read(value: &str) -> Result<Given<&str>> {
     }
 }
 
+/// The name of a handler's model that the command line gives without one: that of its file.
+///
+/// # Errors
+/// The file has no name that is one for the handler's code.
+pub(super) fn of_file(model: &str) -> Result<Name> {
+    let of_file = component_file::name_of(Path::new(model)).to_lowercase();
+    let unnamed = || format!("--model {model}: name it as the handler's code does: NAME={model}");
+    of_file.parse::<Name>().with_context(unnamed)
+}
+
 /// A handler's models. One without a name has its own.
 ///
 /// # Errors
-/// Two have the same name.
+/// Two have the same name, or `own_name` finds none.
 pub(super) fn by_name<T>(
     models: &[Given<T>],
-    own_name: impl Fn(&T) -> Name,
+    own_name: impl Fn(&T) -> Result<Name>,
 ) -> Result<BTreeMap<Name, &T>> {
     let mut named = BTreeMap::new();
     for Given { name, model } in models {
-        let name = name.clone().unwrap_or_else(|| own_name(model));
+        let name = match name {
+            Some(name) => name.clone(),
+            None => own_name(model)?,
+        };
         ensure!(
             !named.contains_key(&name),
             "--model: two models have the name {name}: name each as the handler's code does, as in \
@@ -94,7 +108,8 @@ mod tests {
     }
 
     fn named(values: &[&str]) -> Result<Vec<(String, String)>, String> {
-        let own = |model: &&str| model.trim_end_matches(".onnx").parse::<Name>().unwrap();
+        let own =
+            |model: &&str| -> Result<Name> { Ok(model.trim_end_matches(".onnx").parse::<Name>()?) };
         let models = all(values);
         let named = by_name(&models, own).map_err(|error| error.to_string())?;
         Ok(named.into_iter().map(|(name, model)| (name.to_string(), model.to_string())).collect())

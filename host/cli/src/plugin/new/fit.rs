@@ -1,0 +1,249 @@
+//! What a plugin that is made for models does with each of them.
+
+use anyhow::Result;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gristmill_core::{Dtype, Name, TensorInfo};
+use serde_json::Value;
+
+use super::signature::{Picture, Requests, Signature, dims, shown};
+
+/// A plugin that is written for models: a handler, or one with both calls around its only model.
+pub(super) struct PluginFit<'a> {
+    /// The plugin's name.
+    pub(super) name: &'a str,
+    models: Vec<Fit<'a>>,
+}
+
+/// What a plugin does for one of its models.
+pub(super) struct Fit<'a> {
+    /// The name that a handler's code has for the model. None if the plugin is not a handler.
+    pub(super) own_name: Option<&'a str>,
+    /// What comments call the model.
+    called: String,
+    pub(super) model: &'a Signature,
+    pub(super) requests: Requests,
+    /// Where its inputs are in the request, as a JSON Pointer: "" for the whole body.
+    pub(super) place: String,
+}
+
+/// Files of a plugin's folder: their paths and contents.
+pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
+
+impl<'a> PluginFit<'a> {
+    /// A plugin for models: the name that a handler's code has for each, what comments call it, and
+    /// the model. Without a name, it is the only model of a plugin that is not a handler.
+    ///
+    /// The request of a plugin with one model is that model's. With several it is an object with a
+    /// key for each.
+    ///
+    /// # Errors
+    /// An input is too large for a sample.
+    pub(super) fn new(
+        name: &'a str,
+        models: &'a [(Option<&'a Name>, String, Signature)],
+    ) -> Result<Self> {
+        let fit = |(own_name, called, model): &'a (Option<&'a Name>, String, Signature)| {
+            let own_name = own_name.map(Name::as_str);
+            // A name has no characters that stand for others in a pointer.
+            let place = match own_name {
+                Some(own_name) if models.len() > 1 => format!("/{own_name}"),
+                _ => String::new(),
+            };
+            Fit::new(own_name, called, model, place)
+        };
+        Ok(Self { name, models: models.iter().map(fit).collect::<Result<_>>()? })
+    }
+
+    pub(super) fn models(&self) -> &[Fit<'a>] {
+        &self.models
+    }
+
+    /// The only model of a plugin that is not a handler.
+    pub(super) fn only(&self) -> Option<&Fit<'a>> {
+        match &self.models[..] {
+            [only @ Fit { own_name: None, .. }] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether requests and answers have a part for each model.
+    pub(super) fn has_parts(&self) -> bool {
+        self.models.len() > 1
+    }
+
+    /// The lines of its first comment: what it does, and a line for each model.
+    pub(super) fn heading(&self) -> (String, Vec<String>) {
+        let name = self.name;
+        let models = self.models.iter().map(Fit::heading).collect();
+        let what = match &self.models[..] {
+            [Fit { requests, called, .. }] => {
+                format!("{}, the outputs of the model {called} as JSON out", requests.text())
+            }
+            _ => "JSON with a part for each model in, their outputs as JSON out".to_owned(),
+        };
+        (format!("{name}: {what}."), models)
+    }
+
+    /// The sample request.
+    pub(super) fn sample(&self) -> Result<(&'static str, Vec<u8>)> {
+        let json = |sample: Value| ("requests/sample.json", format!("{sample}\n").into_bytes());
+        Ok(match &self.models[..] {
+            [Fit { requests: Requests::Picture(picture), .. }] => {
+                ("requests/sample.png", picture.sample()?)
+            }
+            [fit] => json(fit.sample()?),
+            several => {
+                let part = |fit: &Fit<'_>| -> Result<(String, Value)> {
+                    Ok((fit.own_name.unwrap_or_default().to_owned(), fit.sample()?))
+                };
+                json(Value::Object(several.iter().map(part).collect::<Result<_>>()?))
+            }
+        })
+    }
+
+    /// Whether its tests decode pictures.
+    pub(super) fn is_of_pictures(&self) -> bool {
+        self.models.iter().any(Fit::is_of_picture)
+    }
+
+    /// Whether it has inputs that are tensors in the request.
+    pub(super) fn is_of_tensors(&self) -> bool {
+        self.models.iter().any(|fit| matches!(fit.requests, Requests::Tensors))
+    }
+
+    /// Whether it names element types.
+    pub(super) fn names_dtypes(&self) -> bool {
+        self.models.iter().any(|fit| match fit.requests {
+            Requests::Picture(_) => fit.model.inputs[0].dtype == Dtype::Uint8,
+            Requests::Objects | Requests::Tensors => true,
+        })
+    }
+
+    /// The pictures of its requests.
+    pub(super) fn pictures(&self) -> impl Iterator<Item = (&Picture, &Fit<'a>)> {
+        self.models.iter().filter_map(|fit| match &fit.requests {
+            Requests::Picture(picture) => Some((picture, fit)),
+            Requests::Objects | Requests::Tensors => None,
+        })
+    }
+
+    /// The models, each with a name that no other function of the plugin has. `of_words` makes it
+    /// of the words in the model's name.
+    pub(super) fn functions(
+        &self,
+        of_words: impl Fn(&[&str]) -> String,
+    ) -> Vec<(String, &Fit<'a>)> {
+        let mut named: Vec<(String, &Fit<'a>)> = Vec::new();
+        for fit in &self.models {
+            let own_name = fit.own_name.unwrap_or_default();
+            let words: Vec<_> = own_name.split(['-', '_', '.']).collect();
+            let mut function = of_words(&words);
+            // A suffix can make the name of another model.
+            while named.iter().any(|(other, _)| *other == function) {
+                function += &format!("_{}", named.len() + 1);
+            }
+            named.push((function, fit));
+        }
+        named
+    }
+
+    /// The keys of the answer.
+    pub(super) fn answer_keys(&self) -> Vec<&str> {
+        match &self.models[..] {
+            [only] => only.answer_keys(),
+            several => several.iter().filter_map(|fit| fit.own_name).collect(),
+        }
+    }
+}
+
+impl<'a> Fit<'a> {
+    fn new(
+        own_name: Option<&'a str>,
+        called: &str,
+        model: &'a Signature,
+        place: String,
+    ) -> Result<Self> {
+        let requests = Requests::of(model);
+        model.check(&requests)?;
+        Ok(Self { own_name, called: shown(called), requests, model, place })
+    }
+
+    /// The line of a comment that tells about the model.
+    fn heading(&self) -> String {
+        let Self { own_name, called, model, .. } = self;
+        match own_name {
+            None => format!("The model: {}", model.text()),
+            Some(own_name) => format!("The model {own_name} ({called}): {}", model.text()),
+        }
+    }
+
+    /// Its part of the sample request. A picture is a text in base64.
+    fn sample(&self) -> Result<Value> {
+        Ok(match &self.requests {
+            Requests::Picture(picture) => STANDARD.encode(picture.sample()?).into(),
+            Requests::Objects | Requests::Tensors => self.requests.sample(self.model),
+        })
+    }
+
+    fn is_of_picture(&self) -> bool {
+        matches!(self.requests, Requests::Picture(_))
+    }
+
+    /// The sizes that the sample's tensor for an input has.
+    pub(super) fn input_dims(&self, input: &TensorInfo) -> Vec<usize> {
+        match &self.requests {
+            Requests::Picture(picture) => picture.dims().to_vec(),
+            Requests::Objects | Requests::Tensors => dims(input),
+        }
+    }
+
+    /// Where an input is in the request, as a JSON Pointer: at the model's place if it is the only
+    /// one.
+    pub(super) fn pointer(&self, input: &TensorInfo) -> String {
+        let place = &self.place;
+        match self.model.inputs.len() {
+            1 => place.clone(),
+            _ => format!("{place}/{}", input.name.replace('~', "~0").replace('/', "~1")),
+        }
+    }
+
+    /// Whether the answer is the best classes of a picture.
+    pub(super) fn has_scores(&self) -> bool {
+        let is_scores =
+            |output: &TensorInfo| output.dtype == Dtype::Float32 && output.dims.len() == 2;
+        self.is_of_picture() && matches!(&self.model.outputs[..], [one] if is_scores(one))
+    }
+
+    /// The keys of the answer to a request for this model alone.
+    fn answer_keys(&self) -> Vec<&str> {
+        match self.has_scores() {
+            true => vec!["top"],
+            false => self.model.outputs.iter().map(|output| &*output.name).collect(),
+        }
+    }
+}
+
+/// What tests say of a model: the name in a handler, its inputs and outputs.
+#[cfg(test)]
+pub(super) type Tested = (Option<&'static str>, Vec<TensorInfo>, Vec<TensorInfo>);
+
+/// What `files` makes for these models.
+#[cfg(test)]
+pub(super) fn of_models<T>(
+    models: Vec<Tested>,
+    make: impl FnOnce(&PluginFit<'_>) -> T,
+) -> Result<T> {
+    let mut names = Vec::new();
+    for (name, ..) in &models {
+        names.push(name.map(str::parse::<Name>).transpose()?);
+    }
+    let models: Vec<_> = names
+        .iter()
+        .zip(models)
+        .map(|(name, (_, inputs, outputs))| {
+            (name.as_ref(), "m.onnx".to_owned(), Signature { inputs, outputs })
+        })
+        .collect();
+    Ok(make(&PluginFit::new("a", &models)?))
+}
