@@ -11,6 +11,7 @@ mod conformance;
 mod console;
 mod demo;
 mod deny;
+mod deploy;
 mod dist;
 mod docs;
 mod fuzz;
@@ -51,7 +52,8 @@ const TASKS: [Task; 9] = [
         "nightly",
         "What the check of each change has no time for, in one table: other projects' clients and \
          tools, the soak, tests beside a full load, 100,000 histories of two servers, all pages of \
-         the books, fuzzing, and known faults of dependencies (about four hours)",
+         the books, a container of the image, fuzzing, and known faults of dependencies (about \
+         four hours)",
         nightly::run,
     ),
     (
@@ -69,6 +71,11 @@ const TASKS: [Task; 9] = [
         "Write the tables of settings, limits, error codes and metrics into host/docs/reference, \
          and the OpenAPI document of the admin API",
         docs::run,
+    ),
+    (
+        "deploy",
+        "Write the Kustomize base of host/deploy, which is the rendered chart",
+        deploy::write_base,
     ),
     (
         "dist",
@@ -101,6 +108,7 @@ fn run(matches: &ArgMatches) -> Result<()> {
     match name {
         "demo" => demo::run(matches),
         "wheel" => wheel::run(matches),
+        "deb" => deploy::run_deb(matches),
         "test" => test::run(matches),
         "bench" => bench::run(matches),
         "fuzz" => fuzz::run(matches),
@@ -124,6 +132,7 @@ fn command() -> Command {
         .subcommand(demo::command())
         .subcommands(tasks)
         .subcommand(wheel::command())
+        .subcommand(deploy::deb_command())
         .subcommand(test::command())
         .subcommand(bench::command())
         .subcommand(fuzz::command())

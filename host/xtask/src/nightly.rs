@@ -12,17 +12,18 @@ use crate::server::Server;
 use crate::shell::{json_lines, program, root, step, target};
 use crate::table::print_aligned;
 use crate::test::{self, Tally};
-use crate::{books, deny, fuzz, setup};
+use crate::{books, deny, deploy, fuzz, setup};
 
 /// A part: its name, and what runs it.
 type Part = (&'static str, fn(&Built) -> Result<Vec<Score>>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("clients and repetitions", suites),
     ("LoadGen", loadgen),
     ("histories", histories),
     ("tests beside a full load", busy),
     ("books", pages),
+    ("container", container),
     ("fuzzing", fuzzing),
     ("advisories", advisories),
 ];
@@ -124,6 +125,12 @@ fn busy(built: &Built) -> Result<Vec<Score>> {
 /// The pages of the books that the check of each change does not paste.
 fn pages(built: &Built) -> Result<Vec<Score>> {
     Ok(vec![Score { passed: books::paste_slow(built)?, ..Score::named("books", "slow pages") }])
+}
+
+/// A container of the image, with a read-only root and no rights.
+fn container(built: &Built) -> Result<Vec<Score>> {
+    let passed = deploy::check_container(built)?;
+    Ok(vec![Score { passed, ..Score::named("container", "image") }])
 }
 
 fn fuzzing(_: &Built) -> Result<Vec<Score>> {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 
 use self::debian::{Package, install_missing};
 pub(crate) use self::debian::{
-    install_chromium, install_packages, install_prometheus, install_redis,
+    install_chromium, install_packages, install_prometheus, install_redis, install_seccomp_profile,
 };
 pub(crate) use self::models::fetch_models;
 pub(crate) use self::node::{copy_files, node_packages};
@@ -52,6 +52,12 @@ const LANGUAGE_PACKAGES: [Package; 7] = [
 
 const PYTHON_VENV: Package =
     Package { name: "python3-venv", probe: &["python3", "-c", "import ensurepip, venv"] };
+
+/// What making and running the image needs.
+const CONTAINER_PACKAGES: [Package; 2] = [
+    Package { name: "crun", probe: &["crun", "--version"] },
+    Package { name: "mmdebstrap", probe: &["mmdebstrap", "--version"] },
+];
 
 /// A plugin of this repository.
 struct Plugin {
@@ -346,6 +352,34 @@ pub(crate) fn install_collector() -> Result<PathBuf> {
 pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {
     let wanted = fs::read_to_string(root().join(requirements))?;
     environment_with(name, &wanted, &["-r", requirements])
+}
+
+/// The programs of Debian that make the image and run it.
+pub(crate) fn install_container_tools() -> Result<()> {
+    install_missing(&CONTAINER_PACKAGES)
+}
+
+/// A Python with the schemas of Kubernetes. Returns the interpreter's path.
+pub(crate) fn install_kubernetes_schemas() -> Result<PathBuf> {
+    python_environment("kubernetes-python", "host/deploy/check/requirements.txt")
+}
+
+/// The folder with helm and kubectl. They are fetched again when what names them has changed.
+pub(crate) fn install_helm() -> Result<PathBuf> {
+    let sources = root().join("host/deploy/check/helm");
+    let wanted = fs::read(sources.join("requirements.txt"))?;
+    let folder = target().join("helm");
+    let stamp = folder.join("requirements.installed");
+    if fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder);
+    }
+    step("fetching helm and kubectl");
+    run(program("python3").arg(sources.join("fetch.py")).arg(&folder))?;
+    for name in ["helm", "kubectl"] {
+        fs::set_permissions(folder.join(name), Permissions::from_mode(0o755))?;
+    }
+    fs::write(stamp, wanted)?;
+    Ok(folder)
 }
 
 /// componentize-py in `target/componentize-py`, in the version that the SDK is tested with.

@@ -12,14 +12,14 @@ use clap::{Arg, ArgAction, ArgMatches};
 pub(crate) use self::tally::Tally;
 use self::tally::{Printer, run_tests};
 use crate::shell::{self, cargo, step};
-use crate::{books, build, console, deny, docs, layers, notice, setup, wheel};
+use crate::{books, build, console, deny, deploy, docs, layers, notice, setup, wheel};
 
 pub(crate) fn command() -> clap::Command {
     clap::Command::new("test")
         .about(
             "Every check that CI runs: format, layers, dependencies, the console's files, NOTICE, \
              clippy, the reference tables, the OpenAPI document, the documents' links, tests, the \
-             wheel, the commands of the books",
+             wheel, the chart, the Debian package, the commands of the books",
         )
         .arg(
             Arg::new("busy").long("busy").action(ArgAction::SetTrue).help(
@@ -61,6 +61,8 @@ fn run_all() -> Result<()> {
     tally += run_cargo(&mut tests)?;
     step("the wheel");
     tally += counted(wheel::check(&built));
+    step("the chart and the Debian package");
+    tally += counted(deploy::check(&built));
     // Each pasted block counts as a test.
     tally += counted(books::check(&built));
     conclude(&tally)

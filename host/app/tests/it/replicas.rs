@@ -1,4 +1,5 @@
 //! Servers that share a store.
 
 mod following;
+mod scaling;
 mod store_faults;

@@ -62,6 +62,17 @@ LD_LIBRARY_PATH=$usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} e
     Ok(script)
 }
 
+/// Podman's default profile of seccomp, which is Docker's.
+pub(crate) fn install_seccomp_profile() -> Result<PathBuf> {
+    let directory = target().join("seccomp");
+    let profile = directory.join("usr/share/containers/seccomp.json");
+    if !profile.exists() {
+        step("fetching Debian's profile of seccomp");
+        unpack_packages(&["golang-github-containers-common"], &directory)?;
+    }
+    Ok(profile)
+}
+
 /// Unpack Debian packages into `directory`, without installing them.
 fn unpack_packages(packages: &[&str], directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)?;
