@@ -35,7 +35,7 @@ use clap::{ArgMatches, Command};
 /// A task without arguments: the name, what it does, and how.
 type Task = (&'static str, &'static str, fn() -> Result<()>);
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 10] = [
     (
         "runtimes",
         "Build the shared runtimes of languages into target/runtimes, where the server finds them",
