@@ -95,7 +95,7 @@ fn a_call_of_grpc_whose_caller_is_refused_has_a_line() {
 fn no_request_has_a_line_unless_it_is_asked_for() {
     let server = started(Setup::new());
     assert_eq!(send(&server, "/v1/acme/infer/digits", "order-1", &files::digit(7)).status, 200);
-    server.admin.get("/admin/v1/status?no-such=parameter");
+    server.admin.get("/admin/v1/releases?no-such=parameter");
     let log = server.log_with("no-such");
     assert!(!log.contains("order-1"), "{log}");
 }
