@@ -100,7 +100,9 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    stateless: types, tensors, arrays, image, json, keep, models, prepare, v0_1, v0_2;
+    // `tokenizer` and `tables` read the files of `assets`.
+    stateless: types, tensors, arrays, image, json, keep, models, prepare, tokenizer, tables, v0_1,
+        v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
-    with_state: wasi, log, store, assets, tokenizer, tables;
+    with_state: wasi, log, store, assets;
 }

@@ -19,6 +19,13 @@ pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/assets@0.3.0"];
 /// The files that the call may read. Empty if it may read none.
 pub(crate) struct CapabilityState(Assets);
 
+impl CapabilityState {
+    /// The files, also for capabilities that read them as something.
+    pub(super) fn files(&self) -> &Assets {
+        &self.0
+    }
+}
+
 impl PerCall for CapabilityState {
     fn grant(grant: &Grant<'_>) -> Self {
         Self(grant.assets.cloned().unwrap_or_default())
@@ -42,7 +49,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         name: String,
     ) -> wasmtime::Result<Result<Resource<Bytes>, wit::AssetError>> {
         self.before_looking_at(name.len()).await?;
-        let assets = &self.states.as_mut().0;
+        let assets = self.states.as_mut().files();
         let opened = match assets.get(&name) {
             Some(asset) => Ok(asset.bytes().clone()),
             None => Err(wit::AssetError::NotFound(assets.not_found(&name))),

@@ -16,11 +16,11 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
 use self::keys::Source;
+use super::assets::CapabilityState;
 use super::reading::{Form, Reading};
 use super::tensors::text_of;
-use crate::assets::{Assets, FileForm, FileForms, Parsed};
+use crate::assets::{FileForm, FileForms, Parsed};
 use crate::call::CallState;
-use crate::grant::{Grant, PerCall};
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/tables@0.3.0"];
@@ -37,19 +37,6 @@ const BETWEEN_CHECKS: usize = 64;
 /// The CPU time for reading a file, besides the call's own, and for each MiB of it.
 const READING_CPU: Duration = Duration::from_secs(1);
 const READING_CPU_PER_MIB: Duration = Duration::from_millis(100);
-
-/// The files that the call may read. Empty if it may read none.
-pub(crate) struct CapabilityState(Assets);
-
-impl PerCall for CapabilityState {
-    fn grant(grant: &Grant<'_>) -> Self {
-        Self(grant.assets.cloned().unwrap_or_default())
-    }
-
-    fn end(&mut self, _: bool) {
-        self.0 = Assets::default();
-    }
-}
 
 pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     linker: &mut Linker<CallState<S>>,
@@ -128,7 +115,7 @@ impl Rows<'_> {
 impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     /// The table that this asset is.
     async fn table_of(&mut self, asset: &str) -> Answer<Arc<Parsed<Table>>> {
-        let assets = &self.states.as_mut().0;
+        let assets = self.states.as_mut().files();
         let Some(file) = assets.forms(asset).cloned() else {
             return Ok(Err(wit::TableError::NoAsset(assets.not_found(asset))));
         };

@@ -18,26 +18,12 @@ pub use self::bindings::wit;
 use self::rows::{Grid, Row};
 use self::terms::{Plan, error_of, invalid};
 use self::texts::{Source, ids_bytes, ids_of};
+use super::assets::CapabilityState;
 use super::tensors::text_of;
-use crate::assets::Assets;
 use crate::call::CallState;
-use crate::grant::{Grant, PerCall};
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/tokenizer@0.3.0"];
-
-/// The files that the call may read.
-pub(crate) struct CapabilityState(Option<Assets>);
-
-impl PerCall for CapabilityState {
-    fn grant(grant: &Grant<'_>) -> Self {
-        Self(grant.assets.cloned())
-    }
-
-    fn end(&mut self, _: bool) {
-        self.0 = None;
-    }
-}
 
 pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     linker: &mut Linker<CallState<S>>,

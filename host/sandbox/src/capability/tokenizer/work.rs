@@ -70,8 +70,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     /// The tokenizer of this asset.
     pub(super) async fn tokenizer(&mut self, asset: &str) -> Answer<Arc<Parsed<Tokenizer>>> {
         self.meter.take_turns().await?;
-        let assets = self.states.as_mut().0.as_ref();
-        let Some(file) = assets.and_then(|assets| assets.forms(asset)).cloned() else {
+        let Some(file) = self.states.as_mut().files().forms(asset).cloned() else {
             return Ok(Err(wit::TokenizerError::NoAsset(format!(
                 "there is no asset {asset:?}: name it in `assets` of the pipeline, or add it to \
                  the plugin"
