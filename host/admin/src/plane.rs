@@ -29,6 +29,7 @@ use crate::change_options::change_options;
 use crate::observe::Scrapes;
 use crate::public::Pages;
 use crate::receive::{Received, drop_some};
+use crate::resource::Asked;
 use crate::routes::resource_at;
 use crate::state::{AdminState, UploadLimits};
 use crate::trials::Trials;
@@ -231,7 +232,8 @@ impl AdminPlane {
         };
         let (query, headers) = (query.as_deref(), &head.headers);
         let received = Received { query, headers, caller, options, body };
-        let mut answer = resource.answer(&self.state, &head.method, received).await?;
+        let asked = Asked { state: &self.state, method: &head.method, received };
+        let mut answer = resource.answer(asked).await?;
         if let Some(release) = answer.noted.release.filter(|_| waits) {
             let waited = wait::wait(&self.state.control, release).await;
             answer = answer.waited(waited.document, waited.is_complete)?;

@@ -74,6 +74,13 @@ use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::AdminState;
 
+/// A request of a caller who has the permission for it.
+pub(crate) struct Asked<'a> {
+    pub(crate) state: &'a AdminState,
+    pub(crate) method: &'a Method,
+    pub(crate) received: Received<'a>,
+}
+
 /// An answer that is being made.
 pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
@@ -90,12 +97,7 @@ pub(crate) trait Resource: Send {
     /// Not an `async fn` of `async_trait`, which gives each reference a lifetime of its own, with
     /// bounds. With bounds the compiler would look anew at all types of the server for each
     /// resource, to show that the future is `Send`.
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a>;
+    fn answer<'a>(&'a self, asked: Asked<'a>) -> Answering<'a>;
 }
 
 /// Whether a request with this method changes nothing.

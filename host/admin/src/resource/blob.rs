@@ -15,12 +15,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{invalid, none};
-use super::{Answering, Resource, is_read};
+use super::{Answering, Asked, Resource, is_read};
 use crate::answer::{AdminAnswer, Noted, Outcome};
 use crate::operation::{Operation, integer, text};
 use crate::permission::Permission;
-use crate::receive::{Received, UploadPart};
-use crate::state::AdminState;
+use crate::receive::UploadPart;
 
 pub(crate) struct Blob(String);
 
@@ -99,12 +98,7 @@ impl Resource for Blob {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let digest = none(received.query).and_then(|()| self.digest());
             let blobs = state.control.blobs();

@@ -15,13 +15,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{SKIP_SAMPLES, flag, none};
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
 use crate::schemas::maybe;
-use crate::state::AdminState;
 
 /// The candidate of a pipeline.
 pub(crate) struct Candidate(Of);
@@ -161,12 +159,7 @@ impl Resource for Candidate {
         Permission::SeeTenant(&self.0.tenant)
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let (tenant, pipeline) = self.0.names()?;
@@ -284,12 +277,7 @@ impl Resource for CandidateEnd {
         Permission::ChangeTenant(&self.of.tenant)
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let (tenant, pipeline) = self.of.names()?;
             let mut options = received.options;

@@ -19,12 +19,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::query::none;
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Captured {
     tenant: String,
@@ -69,12 +67,7 @@ impl Resource for Captured {
         Permission::ChangeTenant(&self.tenant)
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let (tenant, pipeline) =

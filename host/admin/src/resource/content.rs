@@ -8,12 +8,10 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::query::none;
-use super::{Answering, Resource, model_name, name};
+use super::{Answering, Asked, Resource, model_name, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 /// The file of a plugin, an asset or a model, by the names in the path.
 pub(crate) enum Content {
@@ -72,12 +70,7 @@ impl Resource for Content {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let digest = self.digest(&state.control.serving())?;

@@ -8,12 +8,10 @@ use http::Method;
 
 use super::query::CASCADE;
 use super::tenant_document::{KeyDocument, read_key};
-use super::{Answering, Resource, document, is_read, name};
+use super::{Answering, Asked, Resource, document, is_read, name};
 use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Key {
     tenant: String,
@@ -56,12 +54,7 @@ impl Resource for Key {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             if *method == Method::PUT {
                 let (options, caller) = (received.options.clone(), received.caller);

@@ -15,11 +15,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::page::{LIMIT_MAX, Page};
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 /// A list, with the tenant in the path.
 pub(crate) enum List {
@@ -184,12 +182,7 @@ impl Resource for List {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let page = Page::read(received.query)?;
             let serving = state.control.serving();

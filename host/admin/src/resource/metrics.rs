@@ -6,12 +6,10 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::query::none;
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::{Operation, text};
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Metrics;
 
@@ -32,12 +30,7 @@ impl Resource for Metrics {
         Permission::SeeServer
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let text = state.scrapes.text().await;

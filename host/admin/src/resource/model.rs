@@ -11,13 +11,11 @@ use utoipa::ToSchema;
 use super::document::FileLength;
 use super::query::{CASCADE, FORCE, SKIP_SAMPLES, count_in, is_set, parameters};
 use super::status::ServedDocument;
-use super::{Answering, Resource, document, is_read, model_name};
+use super::{Answering, Asked, Resource, document, is_read, model_name};
 use crate::answer::{AdminAnswer, Noted, Outcome, Released};
 use crate::operation::{Flag, Operation};
 use crate::permission::Permission;
-use crate::receive::Received;
 use crate::schemas::maybe;
-use crate::state::AdminState;
 
 pub(crate) struct Model(String);
 
@@ -62,12 +60,7 @@ impl Resource for Model {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let model = model_name(&self.0);
             if *method == Method::DELETE {

@@ -6,11 +6,9 @@ use http::Method;
 
 use super::model::{Put, put};
 use super::query::{SKIP_SAMPLES, flag};
-use super::{Answering, Resource, document, is_read, model_name};
+use super::{Answering, Asked, Resource, document, is_read, model_name};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct ModelConfig(String);
 
@@ -49,12 +47,7 @@ impl Resource for ModelConfig {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             if *method != Method::PUT {
                 let model = model_name(&self.0)?;

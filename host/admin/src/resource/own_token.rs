@@ -10,12 +10,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::none;
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct OwnToken;
 
@@ -52,12 +50,7 @@ impl Resource for OwnToken {
         Permission::Own
     }
 
-    fn answer<'a>(
-        &'a self,
-        _: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let caller = received.caller;

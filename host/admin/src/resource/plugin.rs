@@ -7,12 +7,10 @@ use http::Method;
 
 use super::document::FileLength;
 use super::query::{CASCADE, SKIP_SAMPLES, flag};
-use super::{Answering, Resource, document, is_read, name};
+use super::{Answering, Asked, Resource, document, is_read, name};
 use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Plugin {
     tenant: String,
@@ -62,12 +60,7 @@ impl Resource for Plugin {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             if *method == Method::PUT {
                 let (query, mut options) = (received.query, received.options.clone());

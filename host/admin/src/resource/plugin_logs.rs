@@ -11,12 +11,10 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::query::count;
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct PluginLogs {
     tenant: String,
@@ -100,12 +98,7 @@ impl Resource for PluginLogs {
         Permission::SeeTenant(&self.tenant)
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let most = count("limit", received.query, KEPT_LINES_MAX)?;
             let (tenant, plugin) = (name("tenant", &self.tenant)?, name("plugin", &self.plugin)?);

@@ -16,12 +16,10 @@ use http::Method;
 use tokio::task::spawn_blocking;
 
 use super::query::{count_in, invalid, parameters};
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 /// The time that is recorded by default, and at most.
 const SECONDS: usize = 10;
@@ -66,12 +64,7 @@ impl Resource for Profile {
         Permission::Administer
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let [seconds, format] = parameters(["seconds", "format"], received.query)?;
             let seconds =

@@ -7,12 +7,10 @@ use utoipa::openapi::schema::{AllOfBuilder, Array, ObjectBuilder};
 
 use super::change_schema::ShownChange;
 use super::query::{invalid, none};
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Release(String);
 
@@ -44,12 +42,7 @@ impl Resource for Release {
         Permission::See
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let number = self.0.parse().map_err(|_| {

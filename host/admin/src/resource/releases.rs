@@ -18,7 +18,7 @@ use super::change_schema::SentChange;
 use super::query::{
     CASCADE, DRY_RUN, FORCE, SHOW_ANSWERS, SKIP_SAMPLES, count_in, flags, invalid, parameters,
 };
-use super::{Answering, Resource, changes, is_read};
+use super::{Answering, Asked, Resource, changes, is_read};
 use crate::answer::{AdminAnswer, Noted, Outcome};
 use crate::change_options::check_message;
 use crate::operation::{Operation, integer};
@@ -168,12 +168,7 @@ impl Resource for Releases {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             match *method {
                 Method::POST => post(state, received).await,

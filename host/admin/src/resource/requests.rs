@@ -10,12 +10,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::count;
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 /// The most requests of an answer.
 const LIMIT_MAX: usize = 1000;
@@ -84,12 +82,7 @@ impl Resource for Requests {
         Permission::See
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let limit = count("limit", received.query, LIMIT_MAX)?;
             let token_scope = received.caller.token_scope();

@@ -10,11 +10,9 @@ use utoipa::ToSchema;
 
 use super::query::{DRY_RUN, FORCE, SKIP_SAMPLES, flags};
 use super::releases::{Made, made, no_conditions, read_message};
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Rollback;
 
@@ -87,12 +85,7 @@ impl Resource for Rollback {
         Permission::ChangeNamed
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let (query, mut options) = (received.query, received.options.clone());
             let keys = received.document(&state.limits).await?;

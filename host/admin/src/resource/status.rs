@@ -21,13 +21,11 @@ use self::model::{ConfigDocument, ModelDocument};
 use self::server::{JobDocument, LogDocument, ProcessDocument, RequestsSummary, ServerDocument};
 use self::tenant::TenantDocument;
 use super::replicas::{self, ReplicasDocument};
-use super::{Answering, Resource};
+use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
 use crate::schemas::maybe;
-use crate::state::AdminState;
 
 pub(crate) struct Status;
 
@@ -40,12 +38,7 @@ impl Resource for Status {
         Permission::See
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let replicas = match received.caller.token_scope().is_server() {
                 true => replicas::of(state).await,

@@ -23,11 +23,10 @@ use self::documents::{
     ChangedValues, ClearedValues, FoundValue, NewValue, NewValues, bytes_of, fault_of_key,
 };
 use super::query::{invalid, none};
-use super::{Answering, Resource, is_read, name};
+use super::{Answering, Asked, Resource, is_read, name};
 use crate::answer::{AdminAnswer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
 use crate::state::AdminState;
 
 /// The time for a call of a store. Its `timeout_ms` is for plugins.
@@ -208,12 +207,7 @@ impl Resource for Store {
         Permission::Administer
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let checked = check(&received.options, received.query);
             if *method == Method::DELETE {
@@ -239,12 +233,7 @@ impl Resource for StoreValue {
         Permission::Administer
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let checked = check(&received.options, received.query);
             if *method == Method::PUT {

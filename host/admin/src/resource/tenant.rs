@@ -5,12 +5,10 @@ use gristmill_transport::Allowed;
 use http::Method;
 
 use super::query::CASCADE;
-use super::{Answering, Resource, document, is_read, name, tenant_document};
+use super::{Answering, Asked, Resource, document, is_read, name, tenant_document};
 use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Tenant(String);
 
@@ -47,12 +45,7 @@ impl Resource for Tenant {
         }
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let Self(tenant) = self;
             if *method == Method::DELETE {

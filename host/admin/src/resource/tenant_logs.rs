@@ -11,12 +11,10 @@ use utoipa::ToSchema;
 
 use super::plugin_logs::LineDocument;
 use super::query::{count_in, invalid, parameters};
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 /// The most lines of an answer.
 const LIMIT_MAX: usize = 4 * KEPT_LINES_MAX;
@@ -63,12 +61,7 @@ impl Resource for TenantLogs {
         Permission::SeeTenant(&self.0)
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let [after, limit, plugin] = parameters(["after", "limit", "plugin"], received.query)?;
             let number = |text: &str| {

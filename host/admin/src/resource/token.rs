@@ -14,12 +14,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::query::{CASCADE, none};
-use super::{Answering, Resource, document, name};
+use super::{Answering, Asked, Resource, document, name};
 use crate::answer::{AdminAnswer, Noted, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 pub(crate) struct Token(String);
 
@@ -75,12 +73,7 @@ impl Resource for Token {
         Permission::Administer
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        method: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             if *method == Method::PUT {
                 let (query, options) = (received.query, received.options.clone());
@@ -121,12 +114,7 @@ impl Resource for Rotation {
         Permission::Administer
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             none(received.query)?;
             let token = name("token", &self.0)?;

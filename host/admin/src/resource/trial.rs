@@ -21,13 +21,13 @@ use utoipa::ToSchema;
 
 use super::plugin_logs::LineDocument;
 use super::query::{invalid, parameters};
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::{Received, drop_some};
 use crate::state::AdminState;
-use crate::trials::{Trial as Asked, Tried};
+use crate::trials::{self, Tried};
 
 /// Memory that an answer takes for each byte of it: itself, and Base64 twice, alone and in the
 /// document.
@@ -147,12 +147,7 @@ impl Resource for Trial {
         Permission::ChangeTenant(&self.tenant)
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let asked = self.asked(state, &received);
             let (route, content_type, query) = match asked {
@@ -164,7 +159,8 @@ impl Resource for Trial {
             };
             let held = route.quota.bytes.hold(0);
             let body = received.body_for(&route, &state.limits).await?;
-            let tried = state.trials.try_out(Asked { route, content_type, query, body }).await;
+            let tried =
+                state.trials.try_out(trials::Trial { route, content_type, query, body }).await;
             if let SampleAnswer::Response { body, .. } = &tried.answer {
                 held.try_add(ANSWER_MEMORY * body.len())?;
             }

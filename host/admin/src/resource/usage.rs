@@ -13,12 +13,10 @@ use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::query::{count_in, invalid, parameters};
-use super::{Answering, Resource, name};
+use super::{Answering, Asked, Resource, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
-use crate::receive::Received;
-use crate::state::AdminState;
 
 /// The hours that are summed if the query names no first one.
 const HOURS: u64 = 24;
@@ -195,12 +193,7 @@ impl Resource for Usage {
         Permission::See
     }
 
-    fn answer<'a>(
-        &'a self,
-        state: &'a AdminState,
-        _: &'a Method,
-        received: Received<'a>,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             let usage_query = UsageQuery::read(received.query, Hour::of(SystemTime::now()))?;
             let UsageQuery { from, to, by_hour, tenant, limit, after } = usage_query;
