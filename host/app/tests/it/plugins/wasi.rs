@@ -81,8 +81,9 @@ fn sleeping_calls_of_a_tenant_are_bounded_and_hold_up_no_other() {
     let server = server();
     server.digits("globex");
     std::thread::scope(|scope| {
+        // So many that enough of them sleep at the same time, also where they begin slowly.
         let sleepers: Vec<_> =
-            (0..places()).map(|_| scope.spawn(|| done(&server, "sleep"))).collect();
+            (0..4 * places()).map(|_| scope.spawn(|| done(&server, "sleep"))).collect();
         server.assert_reads_digits("globex");
         answered(&server, "looks", "found: ");
         let ends: Vec<_> = sleepers.into_iter().map(|sleeper| sleeper.join().unwrap()).collect();
