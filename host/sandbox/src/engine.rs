@@ -183,6 +183,9 @@ impl PluginEngine {
                 return None;
             }
         }
+        if guest.wants_faults() {
+            guest.store.data().meter.count_faults();
+        }
         guest.store.set_hostcall_fuel(grant.limits.hostcall_bytes);
         guest.store.set_epoch_deadline(1);
         Some(guest)

@@ -81,6 +81,9 @@ impl Guest {
     /// A call has ended, after which the guest is to stay.
     pub(crate) fn end_call(&mut self) {
         self.store.data_mut().end();
+        if let Some(rewind) = &mut self.rewind {
+            rewind.note_call(self.store.data().meter.faults());
+        }
         if self.calls == 0 {
             self.first_bytes = self.memory_bytes();
         }
@@ -90,8 +93,13 @@ impl Guest {
     /// Make it fresh again. Until its next call its owner is charged only for the memory that it
     /// does not share with the plugin's file. False if it has to be dropped instead.
     pub(crate) fn rewind(&mut self) -> bool {
-        let own = self.rewind.as_ref().and_then(|rewind| rewind.rewind(&mut self.store));
+        let own = self.rewind.as_mut().and_then(|rewind| rewind.rewind(&mut self.store));
         own.inspect(|own| self.store.data_mut().limiter.rest(*own)).is_some()
+    }
+
+    /// Whether its next call is to count page faults.
+    pub(crate) fn wants_faults(&self) -> bool {
+        self.rewind.as_ref().is_some_and(Rewind::wants_faults)
     }
 
     /// The functions of Python in which it was stopped, the innermost one first. Empty if it is of

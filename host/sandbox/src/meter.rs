@@ -5,7 +5,7 @@
 //! busy machine.
 //!
 //! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only
-//! that thread reads [`Meter::used`].
+//! that thread reads [`Meter::used`] and [`Meter::faults`].
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::{CallUsage, Turn, charged_elsewhere};
 use gristmill_imaging::Stopped;
+use gristmill_platform::thread_faults;
 
 /// The length of a turn after which other calls go on, in nanoseconds: the same as for a guest that
 /// loops.
@@ -50,6 +51,12 @@ pub(crate) struct Meter {
     host_memory_bytes: AtomicUsize,
     /// Nanoseconds of the waits for stores that are over.
     lookup: AtomicU64,
+    /// Page faults are counted.
+    counts_faults: AtomicBool,
+    /// The page faults in the turns that are over.
+    faults: AtomicU64,
+    /// Those of the thread before the turn under way.
+    faults_before: AtomicU64,
 }
 
 impl Meter {
@@ -67,6 +74,9 @@ impl Meter {
             memory_bytes: AtomicUsize::new(0),
             host_memory_bytes: AtomicUsize::new(0),
             lookup: AtomicU64::new(0),
+            counts_faults: AtomicBool::new(false),
+            faults: AtomicU64::new(0),
+            faults_before: AtomicU64::new(0),
         }
     }
 
@@ -75,12 +85,18 @@ impl Meter {
         let Turn { passed, cpu } = Turn::begin();
         self.resumed.store(passed, Ordering::Relaxed);
         self.resumed_cpu.store(cpu, Ordering::Relaxed);
+        if self.counts_faults.load(Ordering::Relaxed) {
+            self.faults_before.store(thread_faults().unwrap_or_default(), Ordering::Relaxed);
+        }
     }
 
     /// The turn ends. Returns its CPU time, in nanoseconds.
     pub(crate) fn pause(&self) -> u64 {
         let turn = self.turn();
         self.spent.fetch_add(turn, Ordering::Relaxed);
+        if let Some(faults) = self.turn_faults() {
+            self.faults.fetch_add(faults, Ordering::Relaxed);
+        }
         charged_elsewhere(Duration::from_nanos(turn));
         turn
     }
@@ -89,6 +105,24 @@ impl Meter {
     fn turn(&self) -> u64 {
         let passed = self.resumed.load(Ordering::Relaxed);
         Turn { passed, cpu: self.resumed_cpu.load(Ordering::Relaxed) }.took()
+    }
+
+    /// Count the page faults of the turns that begin from now on, if the kernel counts them.
+    pub(crate) fn count_faults(&self) {
+        self.counts_faults.store(thread_faults().is_some(), Ordering::Relaxed);
+    }
+
+    /// The page faults of the call so far, the turn under way included. None if they are not
+    /// counted.
+    pub(crate) fn faults(&self) -> Option<u64> {
+        Some(self.faults.load(Ordering::Relaxed) + self.turn_faults()?)
+    }
+
+    /// The page faults in the turn under way, if they are counted.
+    fn turn_faults(&self) -> Option<u64> {
+        let are_counted = self.counts_faults.load(Ordering::Relaxed);
+        let now = if are_counted { thread_faults() } else { None };
+        now.map(|now| now.wrapping_sub(self.faults_before.load(Ordering::Relaxed)))
     }
 
     /// The CPU time used by the turns that are over.

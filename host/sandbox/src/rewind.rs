@@ -7,9 +7,13 @@
 //! A guest's memory is mapped from the compiled file. When the guest writes to a page, the kernel
 //! gives it a copy of that page, and says so in its page map. Each copy gets the content of the
 //! file again. So a call in a guest that was rewound sees what it would see in a new one, down to
-//! the last byte. Only the numbers of its
-//! handles to the host's objects can be others: wasmtime gives them in the order in which earlier
-//! ones were given back.
+//! the last byte. Only the numbers of its handles to the host's objects can be others: wasmtime
+//! gives them in the order in which earlier ones were given back.
+//!
+//! To read the page map takes longer than to restore the copies, which stay copies. To make a
+//! further one the kernel needs a page fault (or a huge page, which it is told not to make here). So
+//! after calls without a page fault the copies are those of the last time, and the page map is not
+//! read.
 //!
 //! Invariants: a guest is rewound only
 //! - after a call that ended without a trap and without reaching a limit;
@@ -22,6 +26,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use rustix::io::Errno;
+use rustix::mm::{Advice, madvise};
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, WasmList};
 
@@ -71,6 +77,8 @@ pub(crate) struct Rewind {
     first: Arc<FirstContent>,
     /// The address of the memory, which stays where it is as long as the guest lives.
     memory: usize,
+    /// The pages that were written when it was last rewound. None if they can be more now.
+    written: Option<Vec<usize>>,
 }
 
 impl FirstContent {
@@ -145,31 +153,62 @@ impl Rewind {
         if memory.len() != first.memory_bytes {
             return Ok(None);
         }
-        let rewind = Self { first: first.clone(), memory: memory.as_ptr().expose_provenance() };
+        let rewind = Self {
+            first: first.clone(),
+            memory: memory.as_ptr().expose_provenance(),
+            written: None,
+        };
         let answer = MEMORY_PAIR as usize / PAGE_BYTES * PAGE_BYTES;
-        if !rewind.written().is_some_and(|written| written.contains(&answer)) {
+        if !rewind.look_for_written().is_some_and(|written| written.contains(&answer)) {
+            return Ok(None);
+        }
+        if !rewind.has_only_small_pages() {
             return Ok(None);
         }
         rewind.restore(store, answer);
         Ok(Some(rewind))
     }
 
+    /// Forbid the kernel to make a huge page of pages of the memory, which would be written by no
+    /// page fault. False if it refuses.
+    #[allow(unsafe_code, reason = "wasmtime gives no access to a component's memory")]
+    fn has_only_small_pages(&self) -> bool {
+        let memory = std::ptr::with_exposed_provenance_mut(self.memory);
+        // SAFETY: the range is the guest's memory, as in `restore`, and keeps its content.
+        let outcome = unsafe { madvise(memory, self.first.memory_bytes, Advice::LinuxNoHugepage) };
+        // A kernel that has no huge pages does not know the advice.
+        matches!(outcome, Ok(()) | Err(Errno::INVAL))
+    }
+
     /// Give the memory of the guest in `store` the content that it began with. Returns the bytes
     /// of it that are in memory for this guest alone; none if it has to be dropped instead.
-    pub(crate) fn rewind(&self, store: &mut Store<StoreData>) -> Option<usize> {
+    pub(crate) fn rewind(&mut self, store: &mut Store<StoreData>) -> Option<usize> {
         let state = store.data_mut();
         let has_grown = state.limiter.memory_bytes() != self.first.memory_bytes;
         let wasi: &mut wasi::CapabilityState = state.states.as_mut();
         if has_grown || !wasi.forget() || state.keeps_resources() {
             return None;
         }
-        let written = self.written()?;
+        let written = self.written.take().or_else(|| self.look_for_written())?;
         let bytes = written.len() * PAGE_BYTES;
         if bytes > WRITTEN_BYTES_MAX {
             return None;
         }
-        written.into_iter().for_each(|at| self.restore(store, at));
+        written.iter().for_each(|at| self.restore(store, *at));
+        self.written = Some(written);
         Some(bytes)
+    }
+
+    /// Whether it can use the number of page faults in the guest's next call.
+    pub(crate) fn wants_faults(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// A call of the guest has ended. Its threads had so many page faults, if they were counted.
+    pub(crate) fn note_call(&mut self, faults: Option<u64>) {
+        if faults != Some(0) {
+            self.written = None;
+        }
     }
 
     /// The functions of Python in which the guest in `store` is, the innermost one first.
@@ -187,7 +226,7 @@ impl Rewind {
     }
 
     /// The pages that were written. None if the kernel does not tell.
-    fn written(&self) -> Option<Vec<usize>> {
+    fn look_for_written(&self) -> Option<Vec<usize>> {
         let page_map = PAGE_MAP.as_ref()?;
         let mut entries = vec![0; self.first.memory_bytes / PAGE_BYTES * ENTRY_BYTES];
         let begin = (self.memory / PAGE_BYTES * ENTRY_BYTES) as u64;

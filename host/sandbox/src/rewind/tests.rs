@@ -73,6 +73,16 @@ impl Fixture {
         self.call("write", (at, 0xdead_beef_u32)).await;
     }
 
+    /// A page of the memory. Unlike the reader it writes to no page.
+    #[allow(unsafe_code, reason = "wasmtime gives no access to a component's memory")]
+    fn page(&self, at: usize) -> &[u8] {
+        // SAFETY: as in `Rewind::restore`, and no guest runs.
+        unsafe {
+            let page = std::ptr::with_exposed_provenance(self.rewind.memory + at);
+            std::slice::from_raw_parts(page, PAGE_BYTES)
+        }
+    }
+
     /// The memory as the host sees it.
     async fn memory(&mut self) -> Vec<u8> {
         let read =
@@ -99,6 +109,32 @@ async fn a_guest_that_was_rewound_has_the_memory_of_a_new_one() {
         assert!(fixture.rewind.rewind(&mut fixture.store).is_some());
         assert!(fixture.memory().await == fixture.image.bytes);
     }
+}
+
+#[tokio::test]
+async fn page_faults_tell_whether_more_was_written() {
+    let mut fixture = Fixture::new(16).await;
+    let mut calls_without = 0;
+    // Each sixteenth call writes to a page that no call before it has written to.
+    for call in 0..160_u32 {
+        let meter = Arc::new(Meter::new(PluginLimits::default().cpu));
+        if fixture.rewind.wants_faults() {
+            meter.count_faults();
+        }
+        meter.resume();
+        for at in [4100, (1 << 19) + call / 16 * 4096] {
+            fixture.write(at).await;
+        }
+        let faults = meter.faults();
+        calls_without += u32::from(faults == Some(0));
+        fixture.rewind.note_call(faults);
+        assert!(fixture.rewind.rewind(&mut fixture.store).is_some());
+        meter.pause();
+        for at in [4096, (1 << 19) + call as usize / 16 * 4096] {
+            assert!(fixture.page(at) == &fixture.image.bytes[at..at + 4096], "call {call}");
+        }
+    }
+    assert!(calls_without > 0);
 }
 
 #[tokio::test]
