@@ -9,7 +9,7 @@ use crate::setup::{
     PLUGIN_TOOLS, build_all_languages, build_components, build_server, install_for_tests,
     install_onnxruntime, install_wasm_toolchain,
 };
-use crate::shell::{cargo, run, step, target};
+use crate::shell::{cargo_with_clippy, run, step, target};
 use crate::{runtimes, stock};
 
 /// The paths of what was built, in the profile that demo and tests share.
@@ -26,8 +26,8 @@ pub(crate) fn build_all() -> Result<Built> {
         // Installing waits for the network, building for the processor.
         let installing = scope.spawn(install_for_tests);
         step("building (the first time takes about 20 minutes on 2 cores)");
-        // Not the programs of `benches/`, which are large: clippy looks at them.
-        run(cargo().args(["test", "--workspace", "--no-run"]))?;
+        // Not the programs of `benches/`, which are large.
+        run(cargo_with_clippy().args(["test", "--workspace", "--no-run"]))?;
         installing.join().map_err(|_| anyhow!("installing panicked"))?
     })?;
     let gristmill = target().join("debug/gristmill");

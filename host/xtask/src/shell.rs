@@ -57,6 +57,17 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// The same, but clippy's driver compiles the crates of the workspace, and refuses what it warns of.
+/// `cargo clippy` would have all dependencies looked at once more, which are compiled anyway.
+pub(crate) fn cargo_with_clippy() -> Command {
+    let mut cargo = cargo();
+    let driver = PathBuf::from(cargo.get_program()).with_file_name("clippy-driver");
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
+    // As `cargo clippy -- --deny warnings` passes its arguments.
+    cargo.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    cargo
+}
+
 /// Run to the end.
 ///
 /// # Errors

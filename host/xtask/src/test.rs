@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 pub(crate) use self::tally::Tally;
 use self::tally::{Printer, run_tests};
-use crate::shell::{self, cargo, step};
+use crate::shell::{self, cargo, cargo_with_clippy, step};
 use crate::{books, build, console, deny, deploy, docs, layers, notice, setup, wheel};
 
 pub(crate) fn command() -> clap::Command {
@@ -47,15 +47,9 @@ fn run_all() -> Result<()> {
     step("NOTICE");
     notice::check()?;
     let mut tests = host_tests(&built)?;
-    step("clippy");
-    shell::run(cargo().args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ]))?;
+    step("the benchmarks");
+    let benches = ["build", "--workspace", "--bins", "--benches"];
+    shell::run(cargo_with_clippy().args(benches))?;
     let mut tally = languages::run_all()?;
     step("tests");
     tally += run_cargo(&mut tests)?;
@@ -164,8 +158,11 @@ fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
 
 /// The tests of this workspace. What they need is installed.
 pub(crate) fn host_tests(built: &build::Built) -> Result<Command> {
-    let mut tests = cargo();
+    let mut tests = cargo_with_clippy();
+    // Most tests wait for servers a third of the time.
+    let threads = std::thread::available_parallelism()?.get() * 3 / 2;
     tests
+        .env("RUST_TEST_THREADS", threads.to_string())
         .args(["test", "--workspace", "--no-fail-fast"])
         .env("GRISTMILL_TEST_COMPONENTS", &built.components)
         .env("GRISTMILL_TEST_CLIENTS", setup::install_clients()?)
