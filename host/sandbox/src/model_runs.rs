@@ -1,7 +1,7 @@
 //! The runs of models that a call asks for, on their way between the guest and whoever runs models.
 //!
 //! Refuses to know how models are run. A call asks for runs and waits for their outcomes, so there
-//! is at most one [`AskedRuns`] of a call at a time.
+//! is at most one [`Asked`] of a call at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,6 +72,24 @@ pub struct RunOutputs {
 /// The outputs of a run, or why there are none.
 pub type RunOutcome = Result<RunOutputs, RunFault>;
 
+/// What a call asks for.
+#[derive(Debug)]
+pub enum Asked {
+    /// Runs.
+    Runs(AskedRuns),
+    /// Whether it may run a model.
+    Model(AskedModel),
+}
+
+/// Asks whether a call may run a model.
+#[derive(Debug)]
+pub struct AskedModel {
+    /// The name that the plugin's code has for it.
+    pub model: String,
+    /// Takes the answer: [`RunFaultKind::NotGranted`] if it may not.
+    pub answer: oneshot::Sender<Result<(), RunFault>>,
+}
+
 /// Runs that a call asks for, to be run side by side.
 #[derive(Debug)]
 pub struct AskedRuns {
@@ -88,13 +106,13 @@ pub struct RunCount(Arc<AtomicUsize>);
 /// The side of the call, which the grant of a handler has.
 #[derive(Clone, Debug)]
 pub struct ModelRuns {
-    sender: mpsc::UnboundedSender<AskedRuns>,
+    sender: mpsc::UnboundedSender<Asked>,
     count: RunCount,
 }
 
 impl ModelRuns {
     /// Both sides, for one call, whose runs count in `count`.
-    pub fn new(count: RunCount) -> (Self, mpsc::UnboundedReceiver<AskedRuns>) {
+    pub fn new(count: RunCount) -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self { sender, count }, receiver)
     }
@@ -108,8 +126,15 @@ impl ModelRuns {
     pub(crate) fn ask(&self, runs: Vec<WantedRun>) -> oneshot::Receiver<Vec<RunOutcome>> {
         let (answer, outcomes) = oneshot::channel();
         // If it cannot be sent, `answer` is dropped, which says that the request is over.
-        let _ = self.sender.send(AskedRuns { runs, answer });
+        let _ = self.sender.send(Asked::Runs(AskedRuns { runs, answer }));
         outcomes
+    }
+
+    /// Ask whether the call may run a model. The receiver gets nothing if the request is over.
+    pub(crate) fn ask_for(&self, model: String) -> oneshot::Receiver<Result<(), RunFault>> {
+        let (answer, granted) = oneshot::channel();
+        let _ = self.sender.send(Asked::Model(AskedModel { model, answer }));
+        granted
     }
 }
 

@@ -17,8 +17,8 @@ use gristmill_core::{
     Span, Stage,
 };
 use gristmill_sandbox::{
-    CallError, Context, Failure, Grant, Lines, ModelRuns, Request, Response, RunFault,
-    RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+    Asked, AskedModel, AskedRuns, CallError, Context, Failure, Grant, Lines, ModelRuns, Request,
+    Response, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
 };
 use gristmill_snapshot::{Handler, HandlerModel, Route};
 use tracing::{Instrument, debug_span};
@@ -68,11 +68,7 @@ impl PipelineRun<'_> {
                     // The call goes on only when its runs are answered.
                     biased;
                     answer = &mut call => break answer,
-                    Some(asked) = asked.recv() => {
-                        let outcomes = runner.all(asked.runs).await;
-                        // It may have ended meanwhile.
-                        let _ = asked.answer.send(outcomes);
-                    }
+                    Some(asked) = asked.recv() => runner.answer(asked).await,
                 }
             }
         };
@@ -90,7 +86,8 @@ impl PipelineRun<'_> {
 /// there was one.
 fn failed_run(fault: RunFault, faults: VecDeque<(RunFault, InferError)>) -> InferError {
     let mut faults = faults.into_iter().rev();
-    if let Some((_, error)) = faults.find(|(told, _)| *told == fault) {
+    // By the text alone: the errors of `wasi:nn` have fewer kinds.
+    if let Some((_, error)) = faults.find(|(told, _)| told.text == fault.text) {
         return error;
     }
     let error = match fault.kind {
@@ -158,6 +155,18 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// Give the call what it asks for. It may have ended meanwhile.
+    async fn answer(&self, asked: Asked) {
+        match asked {
+            Asked::Runs(AskedRuns { runs, answer }) => {
+                let _ = answer.send(self.all(runs).await);
+            }
+            Asked::Model(AskedModel { model, answer }) => {
+                let _ = answer.send(self.granted(&model).map(|_| ()));
+            }
+        }
+    }
+
     /// Run models side by side.
     async fn all(&self, wanted: Vec<WantedRun>) -> Vec<RunOutcome> {
         self.noted.with_runs(|runs| runs.since = Some(Instant::now()));
@@ -176,8 +185,7 @@ impl Runner<'_> {
     }
 
     async fn one(&self, WantedRun { model, inputs }: WantedRun, more_follow: bool) -> RunOutcome {
-        let granted = self.handler.models.get(model.as_str());
-        let granted = granted.ok_or_else(|| self.not_granted(&model))?;
+        let granted = self.granted(&model)?;
         let outputs = self.submit(granted, inputs, more_follow).await;
         outputs.map_err(|error| {
             let fault = RunFault::new(kind_of(&error), format!("model {model:?}: {error}"));
@@ -212,6 +220,11 @@ impl Runner<'_> {
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs))?;
         Ok(RunOutputs { outputs, held })
+    }
+
+    /// The model that the pipeline names so.
+    fn granted(&self, model: &str) -> Result<&HandlerModel, RunFault> {
+        self.handler.models.get(model).ok_or_else(|| self.not_granted(model))
     }
 
     fn not_granted(&self, model: &str) -> RunFault {

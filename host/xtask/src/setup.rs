@@ -74,7 +74,7 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 13] = [
+const TEST_PLUGINS: [Plugin; 14] = [
     Plugin { folder: "plugins/rust/photo", file: "photo.wasm" },
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
@@ -83,6 +83,7 @@ const TEST_PLUGINS: [Plugin; 13] = [
     Plugin { folder: "plugins/hostile/handler", file: "hostile-handler.wasm" },
     Plugin { folder: "plugins/hostile/services", file: "hostile-services.wasm" },
     Plugin { folder: "plugins/rust/digits-pages", file: "digits-pages.wasm" },
+    Plugin { folder: "plugins/rust/digits-nn", file: "digits-nn.wasm" },
     Plugin { folder: "plugins/rust/embed", file: "embed.wasm" },
     Plugin { folder: "plugins/rust/ocr", file: "ocr.wasm" },
     Plugin { folder: "plugins/bench", file: "bench-guest.wasm" },

@@ -23,6 +23,7 @@ mod lines;
 mod listen;
 mod long_calls;
 mod neighbours;
+mod nn;
 mod ocr;
 mod outgoing;
 mod photo;

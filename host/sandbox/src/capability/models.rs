@@ -38,6 +38,9 @@ const INPUT_BYTES: usize = 128;
 /// Maximum bytes of a model's name: a longer one names none.
 const MODEL_NAME_MAX: usize = 64;
 
+/// Why a call that waits for whoever runs models gets no answer.
+pub(super) const OVER: &str = "the request is over";
+
 type Outputs = Result<Vec<tensors::NamedTensor>, wit::InferError>;
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
@@ -55,23 +58,11 @@ impl<S: Send> wit::Host for CallState<S> {
     }
 
     async fn infer_all(&mut self, runs: Vec<wit::Run>) -> wasmtime::Result<Vec<Outputs>> {
-        self.meter.take_turns().await?;
-        if runs.len() > RUNS_AT_ONCE_MAX {
-            let (limit, runs) = (RUNS_AT_ONCE_MAX, runs.len());
-            return Err(Limited::Call(CallLimit::RunsAtOnce { limit, runs }).into());
-        }
-        let Some(models) = &self.models else {
-            let why = "only a handler runs models: this call is not that of `handle`";
-            let refused = || Err(wit::InferError::NotGranted(why.into()));
-            return Ok(runs.iter().map(|_| refused()).collect());
-        };
-        if models.runs.count(runs.len()) > RUNS_MAX {
-            return Err(Limited::Call(CallLimit::Runs(RUNS_MAX)).into());
-        }
         let inputs = runs.iter().flat_map(|run| &run.inputs);
-        let bytes: usize = inputs.map(|(name, _)| INPUT_BYTES + name.len()).sum();
-        self.before_looking_at(bytes).await?;
-        self.hold(runs.len() * RUN_BYTES + bytes)?;
+        let bytes = input_bytes(inputs.map(|(name, _)| name.as_str()));
+        if let Err(fault) = self.begin_runs(runs.len(), bytes).await? {
+            return Ok(runs.iter().map(|_| Err(error_of(fault.clone()))).collect());
+        }
         let mut wanted = Vec::with_capacity(runs.len());
         let mut outcomes = Vec::with_capacity(runs.len());
         for run in runs {
@@ -83,38 +74,37 @@ impl<S: Send> wit::Host for CallState<S> {
                 Err(fault) => Some(Err(fault)),
             });
         }
-        let mut ran = self.run(wanted).await?.into_iter();
+        let mut ran = self.run_models(wanted).await?.into_iter();
         let outcomes = outcomes.into_iter().filter_map(|outcome| outcome.or_else(|| ran.next()));
         outcomes.map(|outcome| self.outputs(outcome)).collect()
     }
 }
 
 impl<S: Send> CallState<S> {
+    /// Count runs that begin, and the memory for them beside their tensors.
+    pub(super) async fn begin_runs(
+        &mut self,
+        runs: usize,
+        input_bytes: usize,
+    ) -> wasmtime::Result<Result<(), RunFault>> {
+        self.meter.take_turns().await?;
+        if runs > RUNS_AT_ONCE_MAX {
+            let limit = RUNS_AT_ONCE_MAX;
+            return Err(Limited::Call(CallLimit::RunsAtOnce { limit, runs }).into());
+        }
+        let Some(models) = &self.models else { return Ok(Err(no_models())) };
+        if models.runs.count(runs) > RUNS_MAX {
+            return Err(Limited::Call(CallLimit::Runs(RUNS_MAX)).into());
+        }
+        self.before_looking_at(input_bytes).await?;
+        self.hold(runs * RUN_BYTES + input_bytes)?;
+        Ok(Ok(()))
+    }
+
     /// The run that the guest wants, with the tensors that it lends.
     fn wanted(&self, run: wit::Run) -> wasmtime::Result<Result<WantedRun, RunFault>> {
         let wit::Run { model, inputs } = run;
-        if model.len() > MODEL_NAME_MAX {
-            let text = format!(
-                "the pipeline has no model with a name of {} bytes: names have at most \
-                 {MODEL_NAME_MAX}",
-                model.len()
-            );
-            return Ok(Err(RunFault::new(RunFaultKind::NotGranted, text)));
-        }
-        let invalid = |text: String| {
-            let text = format!("model {model:?}: {text}");
-            Ok(Err(RunFault::new(RunFaultKind::InvalidInput, text)))
-        };
-        if inputs.len() > INPUTS_MAX {
-            return invalid(format!("{} inputs are over the limit of {INPUTS_MAX}", inputs.len()));
-        }
-        if let Some(bytes) =
-            inputs.iter().map(|(name, _)| name.len()).find(|bytes| *bytes > INPUT_NAME_MAX)
-        {
-            return invalid(format!(
-                "an input's name of {bytes} bytes is over the limit of {INPUT_NAME_MAX}"
-            ));
-        }
+        or_tell!(check_names(&model, inputs.iter().map(|(name, _)| name.as_str())));
         let inputs = inputs.into_iter().map(|(name, tensor)| {
             let tensor = self.table.get(&tensor)?.clone();
             Ok(NamedTensor { name: name.into(), tensor })
@@ -124,25 +114,78 @@ impl<S: Send> CallState<S> {
     }
 
     /// Wait for the runs, without permits.
-    async fn run(&mut self, wanted: Vec<WantedRun>) -> wasmtime::Result<Vec<RunOutcome>> {
+    pub(super) async fn run_models(
+        &mut self,
+        wanted: Vec<WantedRun>,
+    ) -> wasmtime::Result<Vec<RunOutcome>> {
         let Some(models) = self.models.as_ref().filter(|_| !wanted.is_empty()) else {
             return Ok(Vec::new());
         };
         models.permits.pause();
         let outcomes = models.runs.ask(wanted).await;
         models.permits.resume(&self.meter).await?;
-        outcomes.map_err(|_| wasmtime::Error::msg("the request is over"))
+        outcomes.map_err(|_| wasmtime::Error::msg(OVER))
     }
 
     /// The outcome of a run, as the contract has it.
     fn outputs(&mut self, outcome: RunOutcome) -> wasmtime::Result<Outputs> {
-        let RunOutputs { outputs, held } = match outcome {
-            Ok(outputs) => outputs,
+        let outputs = match outcome {
+            Ok(outputs) => self.counted(outputs)?,
             Err(fault) => return Ok(Err(error_of(fault))),
         };
+        Ok(Ok(self.named_tensors(outputs)?))
+    }
+
+    /// The outputs of a run, which count for the call from now on.
+    pub(super) fn counted(&mut self, run: RunOutputs) -> Result<Vec<NamedTensor>, Limited> {
+        let RunOutputs { outputs, held } = run;
         let bytes = outputs.iter().map(|output| output.tensor.as_bytes().len()).sum();
         self.take_over(bytes, &held)?;
-        Ok(Ok(self.named_tensors(outputs)?))
+        Ok(outputs)
+    }
+}
+
+/// The memory of inputs with these names, beside their tensors.
+pub(super) fn input_bytes<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|name| INPUT_BYTES + name.len()).sum()
+}
+
+/// The fault of a run in a call that runs no models.
+pub(super) fn no_models() -> RunFault {
+    let why = "only a handler runs models: this call is not that of `handle`";
+    RunFault::new(RunFaultKind::NotGranted, why.into())
+}
+
+/// Check a model's name, before anything shows it.
+pub(super) fn check_model(model: &str) -> Result<(), RunFault> {
+    if model.len() <= MODEL_NAME_MAX {
+        return Ok(());
+    }
+    let text = format!(
+        "the pipeline has no model with a name of {} bytes: names have at most {MODEL_NAME_MAX}",
+        model.len()
+    );
+    Err(RunFault::new(RunFaultKind::NotGranted, text))
+}
+
+/// Check the names of a run, before anything shows them.
+pub(super) fn check_names<'a>(
+    model: &str,
+    inputs: impl ExactSizeIterator<Item = &'a str>,
+) -> Result<(), RunFault> {
+    check_model(model)?;
+    let invalid = |text: String| {
+        let text = format!("model {model:?}: {text}");
+        Err(RunFault::new(RunFaultKind::InvalidInput, text))
+    };
+    if inputs.len() > INPUTS_MAX {
+        return invalid(format!("{} inputs are over the limit of {INPUTS_MAX}", inputs.len()));
+    }
+    match inputs.map(str::len).find(|bytes| *bytes > INPUT_NAME_MAX) {
+        Some(bytes) => invalid(format!(
+            "an input's name of {bytes} bytes is over the limit of {INPUT_NAME_MAX}"
+        )),
+        None => Ok(()),
     }
 }
 

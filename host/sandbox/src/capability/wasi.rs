@@ -70,12 +70,12 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp-create-socket@0.2",
 ];
 
-/// Whether an import is the interface `known`. Of those of WASI, any third number of the version
-/// is.
+/// Whether an import is the interface `interface`, with any third number if its version has two.
 pub(crate) fn is_named(import: &str, interface: &str) -> bool {
+    let has_two = || interface.matches('.').count() == 1;
     import
         .strip_prefix(interface)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && is_wasi(interface))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && has_two())
 }
 
 /// Whether an import is an interface of WASI.

@@ -11,6 +11,9 @@ use crate::bindings::wasi::filesystem::preopens::get_directories;
 use crate::bindings::wasi::http::types::{Fields, OutgoingRequest};
 use crate::bindings::wasi::io::poll;
 use crate::bindings::wasi::io::streams::OutputStream;
+use crate::bindings::wasi::nn::errors::Error;
+use crate::bindings::wasi::nn::graph::{ExecutionTarget, Graph, GraphEncoding, load, load_by_name};
+use crate::bindings::wasi::nn::tensor::{Tensor as NnTensor, TensorType};
 use crate::bindings::wasi::random::random::get_random_bytes;
 use crate::bindings::wasi::sockets::network::{ErrorCode, IpAddressFamily};
 use crate::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
@@ -49,6 +52,12 @@ const DEEDS: &[(&str, Deed)] = &[
         String::new()
     }),
     ("looks", looks),
+    ("graph", || refusal(load_by_name("digits"))),
+    ("own-graph", || refusal(load(&[vec![0; 1 << 20]], GraphEncoding::Onnx, ExecutionTarget::Gpu))),
+    ("graphs", graphs),
+    ("long-graph", || refusal(load_by_name(&"\u{7f}".repeat(1 << 20)))),
+    ("nn-tensors", nn_tensors),
+    ("nn-dimensions", nn_dimensions),
 ];
 
 struct HostileWasi;
@@ -173,6 +182,38 @@ fn unasked_write() -> String {
 
 fn zeroes() -> String {
     stdout::get_stdout().write_zeroes(8 << 30).is_ok().to_string()
+}
+
+fn refusal(graph: Result<Graph, Error>) -> String {
+    match graph {
+        Ok(_) => "the host gave a graph".into(),
+        Err(error) => format!("{:?}: {}", error.code(), error.data()),
+    }
+}
+
+/// Keeps errors.
+fn graphs() -> String {
+    let mut kept = Vec::new();
+    loop {
+        kept.push(load_by_name("digits").err());
+    }
+}
+
+/// Makes tensors without end, and keeps none.
+fn nn_tensors() -> String {
+    let data = vec![0; 1 << 20];
+    loop {
+        std::hint::black_box(NnTensor::new(&[1 << 20], TensorType::U8, &data));
+    }
+}
+
+/// Keeps tensors of many dimensions and no data.
+fn nn_dimensions() -> String {
+    let dimensions = vec![1; 1 << 18];
+    let mut kept = Vec::new();
+    loop {
+        kept.push(NnTensor::new(&dimensions, TensorType::I64, &[]));
+    }
 }
 
 /// Look for what the host must not give. The answer names all of it.

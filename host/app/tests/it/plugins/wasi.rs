@@ -127,6 +127,24 @@ fn endless_work_through_wasi_is_charged() {
 }
 
 #[test]
+fn models_are_for_handlers_and_none_is_brought_along() {
+    let server = server();
+    let refused =
+        "ErrorCode::NotFound: only a handler runs models: this call is not that of `handle`";
+    answered(&server, "graph", refused);
+    let long = "ErrorCode::NotFound: the pipeline has no model with a name of 1048576 bytes: names \
+                have at most 64";
+    answered(&server, "long-graph", long);
+    let answer = done(&server, "own-graph");
+    let text = answer.text();
+    assert_eq!(answer.status, 200, "{text}");
+    assert!(
+        text.starts_with("ErrorCode::UnsupportedOperation: a plugin loads no models"),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_the_host_makes_for_wasi_is_bounded() {
     let server = server();
     let memory = "plugin_out_of_memory";
@@ -137,6 +155,9 @@ fn what_the_host_makes_for_wasi_is_bounded() {
         ("headers", memory, "plugin_held_bytes"),
         ("paths", memory, "plugin_held_bytes"),
         ("bodies", memory, "plugin_held_bytes"),
+        ("graphs", memory, "handles"),
+        ("nn-tensors", memory, "plugin_held_bytes"),
+        ("nn-dimensions", memory, "plugin_held_bytes"),
         ("much-random", memory, "8589934592"),
         ("unasked-write", "plugin_trapped", "more bytes than check-write allowed"),
         ("zeroes", "plugin_trapped", "zeroes"),
