@@ -3,7 +3,10 @@
 use std::fmt;
 
 use bytes::Bytes;
+use gristmill_sandbox::{KeyPage, STORE_KEY_BYTES_MAX, Swapped};
 use redis::{RedisError, Value};
+
+use crate::commands::next_cursor;
 
 /// Maximum characters of a server's own text that a plugin gets.
 const TEXT_CHARS: usize = 200;
@@ -82,6 +85,36 @@ pub(crate) fn values(mut answer: Vec<Value>, count: usize) -> Option<Vec<Option<
     Some(values)
 }
 
+/// The answer to `SCAN`, without the prefix of the keys and without those that no call can name.
+pub(crate) fn key_page(answer: Vec<Value>, prefix: &str) -> Option<KeyPage> {
+    let Ok([Value::Array(page)]) = <[Value; 1]>::try_from(answer) else { return None };
+    let Ok([Value::BulkString(cursor), Value::Array(found)]) = <[Value; 2]>::try_from(page) else {
+        return None;
+    };
+    let mut keys = Vec::with_capacity(found.len());
+    for key in found {
+        let Value::BulkString(key) = key else { return None };
+        let rest = str::from_utf8(&key).ok().and_then(|key| key.strip_prefix(prefix));
+        let named = rest.filter(|rest| (1..=STORE_KEY_BYTES_MAX).contains(&rest.len()));
+        keys.extend(named.map(str::to_owned));
+    }
+    // Redis may tell a key twice.
+    keys.sort_unstable();
+    keys.dedup();
+    Some(KeyPage { keys, next: next_cursor(String::from_utf8(cursor).ok()?) })
+}
+
+/// The answer to a swap.
+pub(crate) fn swapped(answer: Vec<Value>) -> Option<Swapped> {
+    let Ok([answer]) = <[Value; 1]>::try_from(answer) else { return None };
+    match answer {
+        Value::Int(1) => Some(Swapped::Done),
+        Value::Nil => Some(Swapped::Other(None)),
+        Value::BulkString(value) => Some(Swapped::Other(Some(value.into()))),
+        _ => None,
+    }
+}
+
 /// The answer to one command that gives a whole number.
 pub(crate) fn number(answer: &[Value]) -> Option<i64> {
     match answer {
@@ -125,6 +158,31 @@ mod tests {
         assert_eq!(number(&[Value::Int(7)]), Some(7));
         assert_eq!(number(&[text("7")]), None);
         assert_eq!(number(&[]), None);
+    }
+
+    #[test]
+    fn a_page_has_the_keys_that_calls_can_name() {
+        let page = |cursor: &str, keys: Vec<Value>| {
+            key_page(vec![Value::Array(vec![text(cursor), Value::Array(keys)])], "f:")
+        };
+        let (long, last) = (format!("f:{}", "k".repeat(1025)), Value::BulkString(b"f:\xff".into()));
+        let keys = vec![text("f:b"), text("f:a"), text("f:b"), text("f:"), text("g:a")];
+        let found = page("7", [keys, vec![text(&long), last]].concat()).unwrap();
+        assert_eq!((found.keys, found.next.as_deref()), (vec!["a".into(), "b".into()], Some("7")));
+        assert_eq!(page("0", Vec::new()), Some(KeyPage::default()));
+        assert_eq!(page("0", vec![Value::Int(1)]), None);
+        assert_eq!(key_page(vec![text("0")], "f:"), None);
+        assert_eq!(key_page(Vec::new(), "f:"), None);
+    }
+
+    #[test]
+    fn a_swap_is_done_or_another_value_is_there() {
+        assert_eq!(swapped(vec![Value::Int(1)]), Some(Swapped::Done));
+        assert_eq!(swapped(vec![Value::Nil]), Some(Swapped::Other(None)));
+        let other = Some(Bytes::from_static(b"x"));
+        assert_eq!(swapped(vec![text("x")]), Some(Swapped::Other(other)));
+        assert_eq!(swapped(vec![Value::Int(0)]), None);
+        assert_eq!(swapped(Vec::new()), None);
     }
 
     #[test]

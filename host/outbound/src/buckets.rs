@@ -5,6 +5,8 @@
 //! done on threads of stores. The call ends by its own timeout, also if the request that began it
 //! is gone. Its permit and its memory are given back when the work for it is over.
 
+mod config;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -14,67 +16,21 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gristmill_core::Name;
-use gristmill_sandbox::{Cleared, StoreCall, StoreFault, Stores, WantedValues};
+use gristmill_sandbox::{
+    Cleared, KeyPage, StoreCall, StoreFault, Stores, Swap, Swapped, WantedValues,
+};
 use redis::{Pipeline, Value};
 use tokio::time::sleep;
 
-use crate::answers::{Refusal, filled_values, number, values};
+pub use self::config::{BucketConfig, BucketsError, Place};
+use crate::answers::{Refusal, filled_values, key_page, number, swapped, values};
 use crate::commands;
-use crate::embedded::{Change, Embedded, Key, TooLate, WantedKeys};
+use crate::embedded::{Change, Embedded, Key, OwnedSwap, TooLate, WantedKeys};
 use crate::endpoint::EndpointError;
 use crate::link::{Commands, LinkError, Until};
-use crate::password::Password;
 use crate::prefix::Prefix;
-use crate::redis_url::RedisUrl;
 use crate::server::{IDLE_MAX, Server};
 use crate::thread::Thread;
-
-/// How a bucket is bound.
-#[derive(Clone, Debug)]
-pub struct BucketConfig {
-    /// Where its values are.
-    pub place: Place,
-    /// The beginning of all keys.
-    pub prefix: Prefix,
-    /// The time for a call.
-    pub timeout: Duration,
-}
-
-/// Where the values of a bucket are.
-#[derive(Clone, Debug)]
-pub enum Place {
-    /// On a server that speaks Redis's protocol.
-    Redis {
-        /// The server.
-        url: RedisUrl,
-        /// Its password, if it needs one.
-        password: Option<Password>,
-    },
-    /// In a file of this server.
-    Embedded {
-        /// Maximum bytes of the values of each prefix: of each tenant, or of all where they share
-        /// keys.
-        max_bytes: u64,
-    },
-}
-
-/// An error of setting up the stores.
-#[derive(Debug, thiserror::Error)]
-pub enum BucketsError {
-    /// The client refuses the URL of this bucket.
-    #[error("the client of Redis refuses stores.{0}.redis")]
-    Refused(Name),
-    /// This bucket needs TLS, but the system trusts no authority.
-    #[error(
-        "stores.{0}.redis is a URL with rediss://, but the operating system has no certificates of \
-         authorities: install them (the package ca-certificates), or name a file of them in the \
-         variable SSL_CERT_FILE"
-    )]
-    NoAuthorities(Name),
-    /// A thread of stores cannot be started.
-    #[error("cannot start a thread of stores")]
-    Thread(#[source] std::io::Error),
-}
 
 /// The stores of a server.
 pub struct Buckets {
@@ -328,20 +284,62 @@ impl Stores for Buckets {
         self.ask(asked, call, sum).await
     }
 
-    async fn remove(&self, call: StoreCall, key: &str) -> Result<bool, StoreFault> {
+    async fn remove(&self, call: StoreCall, keys: &[&str]) -> Result<usize, StoreFault> {
         let bucket = self.bucket(&call)?;
         let server = match &bucket.client {
             Client::Redis(server) => server,
             Client::Embedded(embedded) => {
-                let changes = vec![Change::Remove { key: bucket.key(&call.tenant, key) }];
+                let change = |key: &&str| Change::Remove { key: bucket.key(&call.tenant, key) };
+                let changes = keys.iter().map(change).collect();
                 let removed = bucket.change(embedded, call, changes).await?;
-                return Ok(removed == Some(1));
+                return Ok(removed.and_then(|removed| removed.try_into().ok()).unwrap_or_default());
             }
         };
-        let pipeline = commands::remove(&bucket.prefix.of(&call.tenant), key);
-        let is_removed = |answer: Vec<Value>| number(&answer).map(|removed| removed == 1);
+        let pipeline = commands::remove(&bucket.prefix.of(&call.tenant), keys);
+        let removed = |answer: Vec<Value>| number(&answer)?.try_into().ok();
         let asked = Asked { bucket, server, pipeline, only_read: false };
-        self.ask(asked, call, is_removed).await
+        self.ask(asked, call, removed).await
+    }
+
+    async fn keys(&self, call: StoreCall, cursor: Option<&str>) -> Result<KeyPage, StoreFault> {
+        let bucket = self.bucket(&call)?;
+        let prefix = bucket.prefix.of(&call.tenant);
+        let server = match &bucket.client {
+            Client::Redis(server) => server,
+            Client::Embedded(embedded) => {
+                let until = bucket.until(call.owner(), call.deadline);
+                let after = cursor.map(str::to_owned);
+                return bucket.answer(until, embedded.keys(call, until.at, prefix, after).await);
+            }
+        };
+        let Some(pipeline) = commands::keys(&prefix, cursor) else {
+            let name = bucket.name.as_str();
+            return Err(StoreFault::invalid(format!(
+                "store {name:?}: the cursor is not one that a page of its keys had"
+            )));
+        };
+        let page = move |answer: Vec<Value>| key_page(answer, &prefix);
+        let asked = Asked { bucket, server, pipeline, only_read: true };
+        self.ask(asked, call, page).await
+    }
+
+    async fn swap(&self, call: StoreCall, swap: Swap<'_>) -> Result<Swapped, StoreFault> {
+        let bucket = self.bucket(&call)?;
+        let server = match &bucket.client {
+            Client::Redis(server) => server,
+            Client::Embedded(embedded) => {
+                let until = bucket.until(call.owner(), call.deadline);
+                let swap = OwnedSwap {
+                    key: bucket.key(&call.tenant, swap.key),
+                    known: swap.known.map(Bytes::copy_from_slice),
+                    value: Bytes::copy_from_slice(swap.value),
+                };
+                return bucket.answer(until, embedded.swap(call, until.at, swap).await);
+            }
+        };
+        let pipeline = commands::swap(&bucket.prefix.of(&call.tenant), swap);
+        let asked = Asked { bucket, server, pipeline, only_read: false };
+        self.ask(asked, call, swapped).await
     }
 
     async fn clear(&self, call: StoreCall) -> Result<Cleared, StoreFault> {

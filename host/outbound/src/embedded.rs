@@ -25,17 +25,21 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{Name, Turn};
-use gristmill_sandbox::{Cleared, StoreCall, StoreFault};
+use gristmill_sandbox::{Cleared, KeyPage, StoreCall, StoreFault, Swapped};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use self::file::File;
-pub(crate) use self::tables::{Change, Key};
+pub(crate) use self::tables::{Change, Key, OwnedSwap};
 pub(crate) use self::values::WantedKeys;
 use self::worker::Worker;
 
 /// How often changes are written to the disk.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maximum changes of one job. The file reads a value that it replaces or forgets whole, of up to
+/// 1 MiB, and other tenants' jobs wait for one of these.
+const CHANGES_BY_JOB: usize = 16;
 
 /// A store in a file.
 pub(crate) struct Embedded {
@@ -73,18 +77,54 @@ impl Embedded {
     ) -> Result<Result<Vec<Option<Bytes>>, StoreFault>, TooLate> {
         let read =
             move |file: &File| file.with(|database| values::read(database, &wanted, until))?;
-        self.ask(&self.reads, call, until, read).await
+        self.ask(&self.reads, Arc::new(call), until, read).await
     }
 
-    /// Make changes, all or none. Returns the number that the last one leaves, if it is one.
+    /// A page of the keys that begin with a prefix, without it.
+    pub(crate) async fn keys(
+        &self,
+        call: StoreCall,
+        until: Instant,
+        prefix: String,
+        after: Option<String>,
+    ) -> Result<Result<KeyPage, StoreFault>, TooLate> {
+        let list = move |file: &File| {
+            file.with(|database| values::keys(database, &prefix, after.as_deref()))
+        };
+        self.ask(&self.reads, Arc::new(call), until, list).await
+    }
+
+    /// Make changes, in jobs of some. Each job makes all of its changes or none. Returns the number
+    /// that an increment leaves, or how many values were removed.
     pub(crate) async fn change(
         &self,
         call: StoreCall,
         until: Instant,
         changes: Vec<Change>,
     ) -> Result<Result<Option<i64>, StoreFault>, TooLate> {
-        let change = move |file: &File| file.change(&changes);
-        self.ask(&self.changes, call, until, change).await
+        let (call, mut changes, mut all) = (Arc::new(call), changes.into_iter(), None);
+        loop {
+            let next: Vec<_> = changes.by_ref().take(CHANGES_BY_JOB).collect();
+            if next.is_empty() {
+                return Ok(Ok(all));
+            }
+            let change = move |file: &File| file.change(&next);
+            match self.ask(&self.changes, call.clone(), until, change).await? {
+                Ok(number) => all = all.into_iter().chain(number).reduce(i64::saturating_add),
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
+    }
+
+    /// Compare a value and set it, in one transaction.
+    pub(crate) async fn swap(
+        &self,
+        call: StoreCall,
+        until: Instant,
+        swap: OwnedSwap,
+    ) -> Result<Result<Swapped, StoreFault>, TooLate> {
+        let swap = move |file: &File| file.swap(&swap);
+        self.ask(&self.changes, Arc::new(call), until, swap).await
     }
 
     /// Forget values of a prefix, in one step of many.
@@ -95,7 +135,7 @@ impl Embedded {
         prefix: String,
     ) -> Result<Result<Cleared, StoreFault>, TooLate> {
         let clear = move |file: &File| file.clear(&prefix);
-        self.ask(&self.changes, call, until, clear).await
+        self.ask(&self.changes, Arc::new(call), until, clear).await
     }
 
     /// Write all changes to the disk.
@@ -117,7 +157,7 @@ impl Embedded {
     async fn ask<T: Send + 'static>(
         &self,
         worker: &Worker,
-        call: StoreCall,
+        call: Arc<StoreCall>,
         until: Instant,
         work: impl FnOnce(&File) -> Result<T, StoreFault> + Send + 'static,
     ) -> Result<Result<T, StoreFault>, TooLate> {

@@ -30,6 +30,7 @@ pub(crate) mod assets;
 pub(crate) mod image;
 pub(crate) mod json;
 pub(crate) mod keep;
+pub(crate) mod keyvalue;
 pub(crate) mod log;
 pub(crate) mod methods;
 pub(crate) mod models;
@@ -55,9 +56,8 @@ pub(crate) type StoreData = CallState<States>;
 
 macro_rules! capabilities {
     (stateless: $($stateless:ident),*; with_state: $($name:ident),*;) => {
-        /// The interfaces that a plugin may import. Those of WASI have only the first two numbers
-        /// of their version, because later versions add to earlier ones. `wasi:nn` has no such
-        /// versions yet.
+        /// The interfaces that a plugin may import. Those of WASI 0.2 have only the first two
+        /// numbers of their version, because later versions add to earlier ones.
         pub(crate) fn interfaces() -> impl Iterator<Item = &'static str> {
             [$($stateless::INTERFACES,)* $($name::INTERFACES),*].into_iter().flatten().copied()
         }
@@ -103,8 +103,9 @@ macro_rules! capabilities {
 
 capabilities! {
     // `tokenizer` and `tables` read the files of `assets`.
-    stateless: types, tensors, arrays, image, json, keep, models, nn, prepare, tokenizer, tables, v0_1,
-        v0_2;
+    // `keyvalue` asks the stores of `store`.
+    stateless: types, tensors, arrays, image, json, keep, models, nn, prepare, tokenizer, tables,
+        keyvalue, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log, store, assets;
 }

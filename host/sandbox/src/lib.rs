@@ -107,7 +107,8 @@ pub use runtime::{Archive, ArchiveError, Manifest, is_archive};
 pub use sandbox::Sandbox;
 pub use sources::{add_sources, sources_of};
 pub use stores::{
-    Cleared, NoStores, STORE_KEY_BYTES_MAX, STORE_KIB, STORE_VALUE_BYTES_MAX, StoreAccess,
-    StoreCall, StoreFault, StoreFaultKind, Stores, TenantStores, WantedValues, incremented,
+    Cleared, KeyPage, NoStores, STORE_KEY_BYTES_MAX, STORE_KIB, STORE_PAGE_KEYS,
+    STORE_VALUE_BYTES_MAX, StoreAccess, StoreCall, StoreFault, StoreFaultKind, Stores, Swap,
+    Swapped, TenantStores, WantedValues, incremented,
 };
 pub use worlds::Roles;

@@ -90,10 +90,11 @@ pub enum ComponentError {
 }
 
 /// How to build without more of WASI than plugins get.
-const CURE: &str = "Of WASI 0.2 they get cli, clocks, io, random, http's outgoing-handler, nn of \
-    version 0.2.0-rc-2024-10-28, and filesystem and sockets that open nothing. Build it without the \
-    others: componentize-js with `disableFeatures: ['http', 'fetch-event']`; in other languages, \
-    remove the calls or the library that need them";
+const CURE: &str = "Of WASI 0.2 they get cli, clocks, io, random, http's outgoing-handler, \
+    filesystem and sockets that open nothing, keyvalue in its versions 0.2.0-draft and \
+    0.2.0-draft2, and nn in 0.2.0-rc-2024-10-28. Build it without the others: componentize-js with \
+    `disableFeatures: ['http', 'fetch-event']`; in other languages, remove the calls or the library \
+    that need them";
 
 /// The first few names, and the number of the others.
 fn shortened(names: &[String]) -> String {

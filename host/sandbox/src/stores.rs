@@ -29,6 +29,9 @@ pub const STORE_KEY_BYTES_MAX: usize = 1024;
 /// Maximum bytes of a value.
 pub const STORE_VALUE_BYTES_MAX: usize = 1 << 20;
 
+/// The keys of a page of a list of keys. Redis can give some more.
+pub const STORE_PAGE_KEYS: usize = 1000;
+
 /// Maximum characters of a bucket's or a key's name that a text repeats.
 const SHOWN_CHARS: usize = 64;
 
@@ -114,6 +117,36 @@ pub struct WantedValues<'a> {
     pub none_if_empty: bool,
 }
 
+/// Some of the keys that a tenant has in a bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyPage {
+    /// The keys, without what the bucket puts before them. There may be none, although more follow.
+    pub keys: Vec<String>,
+    /// The cursor of the next page. None after the last one.
+    pub next: Option<String>,
+}
+
+/// A value that is set if the key still has the value that the caller knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Swap<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// The value that it must have. None if it must have none.
+    pub known: Option<&'a [u8]>,
+    /// The value that it gets, which has no end.
+    pub value: &'a [u8],
+}
+
+/// The outcome of a [`Swap`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swapped {
+    /// The value is set.
+    Done,
+    /// The key has this other value, or none. Of one that is longer than [`STORE_VALUE_BYTES_MAX`]
+    /// come so many bytes and one more.
+    Other(Option<Bytes>),
+}
+
 /// What a step of clearing did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cleared {
@@ -158,11 +191,23 @@ pub trait Stores: Send + Sync {
     /// [`StoreFault`]
     async fn increment(&self, call: StoreCall, key: &str, delta: i64) -> Result<i64, StoreFault>;
 
-    /// Forget a key. Returns whether it was there.
+    /// Forget keys, which are distinct and at least one. Returns how many of them were there.
+    ///
+    /// # Errors
+    /// [`StoreFault`]. Of several keys, some may be forgotten.
+    async fn remove(&self, call: StoreCall, keys: &[&str]) -> Result<usize, StoreFault>;
+
+    /// A page of the keys that the call's tenant has, from this cursor on.
+    ///
+    /// # Errors
+    /// [`StoreFault`], also if this is not a cursor that a page had.
+    async fn keys(&self, call: StoreCall, cursor: Option<&str>) -> Result<KeyPage, StoreFault>;
+
+    /// Compare a value and set it, in one step of the store.
     ///
     /// # Errors
     /// [`StoreFault`]
-    async fn remove(&self, call: StoreCall, key: &str) -> Result<bool, StoreFault>;
+    async fn swap(&self, call: StoreCall, swap: Swap<'_>) -> Result<Swapped, StoreFault>;
 
     /// Forget values of the call's tenant, in one step of many.
     ///
@@ -245,7 +290,15 @@ impl Stores for NoStores {
         Err(no_store())
     }
 
-    async fn remove(&self, _: StoreCall, _: &str) -> Result<bool, StoreFault> {
+    async fn remove(&self, _: StoreCall, _: &[&str]) -> Result<usize, StoreFault> {
+        Err(no_store())
+    }
+
+    async fn keys(&self, _: StoreCall, _: Option<&str>) -> Result<KeyPage, StoreFault> {
+        Err(no_store())
+    }
+
+    async fn swap(&self, _: StoreCall, _: Swap<'_>) -> Result<Swapped, StoreFault> {
         Err(no_store())
     }
 

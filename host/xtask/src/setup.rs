@@ -74,7 +74,7 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 14] = [
+const TEST_PLUGINS: [Plugin; 15] = [
     Plugin { folder: "plugins/rust/photo", file: "photo.wasm" },
     Plugin { folder: "plugins/rust/photos", file: "photos.wasm" },
     Plugin { folder: "plugins/arrays/rust", file: "arrays.wasm" },
@@ -82,6 +82,7 @@ const TEST_PLUGINS: [Plugin; 14] = [
     Plugin { folder: "plugins/hostile/wasi", file: "hostile-wasi.wasm" },
     Plugin { folder: "plugins/hostile/handler", file: "hostile-handler.wasm" },
     Plugin { folder: "plugins/hostile/services", file: "hostile-services.wasm" },
+    Plugin { folder: "plugins/hostile/keyvalue", file: "hostile-keyvalue.wasm" },
     Plugin { folder: "plugins/rust/digits-pages", file: "digits-pages.wasm" },
     Plugin { folder: "plugins/rust/digits-nn", file: "digits-nn.wasm" },
     Plugin { folder: "plugins/rust/embed", file: "embed.wasm" },

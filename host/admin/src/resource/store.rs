@@ -250,9 +250,9 @@ impl Resource for StoreValue {
             if is_read(method) {
                 return self.get(&*stores, call).await;
             }
-            match stores.remove(call, &self.key).await.map_err(problem)? {
-                true => AdminAnswer::of(&ChangedValues { changed: 1 }),
-                false => Err(self.not_found()),
+            match stores.remove(call, &[self.key.as_str()]).await.map_err(problem)? {
+                0 => Err(self.not_found()),
+                changed => AdminAnswer::of(&ChangedValues { changed }),
             }
         })
     }

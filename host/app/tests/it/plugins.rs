@@ -17,6 +17,7 @@ mod handlers;
 mod init;
 mod instance_reuse;
 mod javascript;
+mod keyvalue;
 mod languages;
 mod leaks;
 mod lines;

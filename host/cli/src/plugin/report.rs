@@ -15,12 +15,13 @@ use super::loading::Loaded;
 use crate::output::{Output, kib};
 
 /// What a plugin gets of each package of WASI. Every plugin gets it that imports the package.
-const GRANTS: [(&str, &str); 8] = [
+const GRANTS: [(&str, &str); 9] = [
     ("cli", "lines of standard output and error go to the log; no arguments, no environment"),
     ("clocks", "the time, and waiting until the request's deadline"),
     ("filesystem", "no file and no folder: every opening fails"),
     ("http", "requests to the services that the tenant's document grants under \"http\""),
     ("io", "streams and polling of the others"),
+    ("keyvalue", "values in the stores that the tenant's document grants under \"stores\""),
     ("nn", "runs of the models that a handler's pipeline names under \"models\""),
     ("random", "random numbers of the operating system"),
     ("sockets", "no connection: every socket is refused"),

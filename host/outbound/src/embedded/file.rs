@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gristmill_core::Name;
-use gristmill_sandbox::{Cleared, StoreFault};
+use gristmill_sandbox::{Cleared, StoreFault, Swapped};
 use parking_lot::Mutex;
 use redb::{Builder, Database, Error};
 
-use super::tables::Change;
+use super::tables::{Change, OwnedSwap};
 use super::values::{self, Written};
 
 /// The memory for parts of a file. The kernel has more of it.
@@ -77,6 +77,11 @@ impl File {
     /// Make these changes, all or none.
     pub(super) fn change(&self, changes: &[Change]) -> Result<Option<i64>, StoreFault> {
         self.write(|database| values::change(database, changes, self.max_bytes))
+    }
+
+    /// Compare a value and set it.
+    pub(super) fn swap(&self, swap: &OwnedSwap) -> Result<Swapped, StoreFault> {
+        self.write(|database| values::swap(database, swap, self.max_bytes))
     }
 
     /// Forget values of a prefix, in one step of many.

@@ -9,7 +9,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gristmill_sandbox::{Cleared, StoreFault, incremented};
+use gristmill_sandbox::{Cleared, STORE_VALUE_BYTES_MAX, StoreFault, Swapped, incremented};
 use redb::{Error, ReadableTable, Table, TableDefinition, WriteTransaction};
 
 pub(super) const VALUES: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("values");
@@ -56,8 +56,16 @@ pub(crate) enum Change {
     Set { key: Key, value: Bytes, ttl_ms: Option<u64> },
     /// Add to a number. It keeps its end.
     Increment { key: Key, delta: i64 },
-    /// Forget it. The number is 1 if it was there, otherwise 0.
+    /// Forget it.
     Remove { key: Key },
+}
+
+/// A swap, with its own memory.
+#[derive(Debug)]
+pub(crate) struct OwnedSwap {
+    pub(crate) key: Key,
+    pub(crate) known: Option<Bytes>,
+    pub(crate) value: Bytes,
 }
 
 /// The tables, while a transaction changes them.
@@ -112,7 +120,7 @@ impl<'t> Tables<'t> {
                         self.remove(key, found)?;
                     }
                     let is_there = found.is_some_and(|found| !has_passed(found.end, self.now));
-                    Ok(Some(i64::from(is_there)))
+                    Ok(Some(left.unwrap_or(0) + i64::from(is_there)))
                 }
             };
             left = match made {
@@ -158,6 +166,27 @@ impl<'t> Tables<'t> {
         };
         let set = self.set(key, sum.to_string().as_bytes(), end)?;
         Ok(set.map(|()| sum))
+    }
+
+    pub(super) fn swap(
+        &mut self,
+        OwnedSwap { key, known, value }: &OwnedSwap,
+    ) -> Result<Result<Swapped, StoreFault>, Error> {
+        let other = {
+            let stored = self.values.get(key.whole.as_bytes())?;
+            let present = stored.as_ref().and_then(|stored| parts(stored.value()));
+            let present = present.filter(|(end, _)| !has_passed(*end, self.now));
+            let present = present.map(|(_, value)| value);
+            // One byte more says that a value is longer.
+            let cut = |value: &[u8]| {
+                Bytes::copy_from_slice(&value[..value.len().min(STORE_VALUE_BYTES_MAX + 1)])
+            };
+            (present != known.as_deref()).then(|| present.map(cut))
+        };
+        match other {
+            Some(other) => Ok(Ok(Swapped::Other(other))),
+            None => Ok(self.set(key, value, 0)?.map(|()| Swapped::Done)),
+        }
     }
 
     fn found(&self, whole: &str) -> Result<Option<Found>, Error> {

@@ -211,3 +211,56 @@ async fn a_call_that_is_too_late_changes_nothing() {
     assert!(matches!(late, Err(TooLate)));
     assert_eq!(read(&store, &["a:k"]).await, Ok(vec![None]));
 }
+
+async fn list(store: &Embedded, prefix: &str, after: Option<&str>) -> KeyPage {
+    let listed = store.keys(call("acme"), later(), prefix.to_owned(), after.map(str::to_owned));
+    listed.await.unwrap_or_else(|TooLate| panic!("no answer in a minute")).unwrap()
+}
+
+#[tokio::test]
+async fn keys_are_listed_in_pages_of_one_prefix() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    assert_eq!(list(&store, "a:", None).await, KeyPage::default());
+    let keys: Vec<_> = (0..1001).map(|at| format!("k{at:04}")).collect();
+    let of_a = keys.iter().map(|key| set(&format!("a:{key}"), b"v", None));
+    let others = [set("a", b"v", None), set("aa:k", b"v", None), set("b:k", b"v", None)];
+    change(&store, of_a.chain(others).collect()).await.unwrap();
+    let first = list(&store, "a:", None).await;
+    assert_eq!((&first.keys[..], first.next.as_deref()), (&keys[..1000], Some("k0999")));
+    let last = list(&store, "a:", first.next.as_deref()).await;
+    assert_eq!(last, KeyPage { keys: vec!["k1000".to_owned()], next: None });
+    // A cursor is a place, whether the key is there or not.
+    assert_eq!(list(&store, "a:", Some("k0999x")).await, last);
+    assert_eq!(list(&store, "a:", Some("z")).await, KeyPage::default());
+    change(&store, vec![set("c:k", b"v", Some(1))]).await.unwrap();
+    let mut lists = 0;
+    while list(&store, "c:", None).await != KeyPage::default() {
+        lists += 1;
+        assert!(lists < 1_000_000, "a key is listed longer than its time");
+    }
+}
+
+#[tokio::test]
+async fn a_value_is_swapped_for_the_known_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = start(directory.path());
+    let swap = async |known: Option<&'static [u8]>, value: Vec<u8>| {
+        let (known, value) = (known.map(Bytes::from_static), Bytes::from(value));
+        let swapped =
+            store.swap(call("acme"), later(), OwnedSwap { key: key("a:k"), known, value });
+        swapped.await.unwrap_or_else(|TooLate| panic!("no answer in a minute"))
+    };
+    assert_eq!(swap(Some(b"1"), b"2".to_vec()).await, Ok(Swapped::Other(None)));
+    assert_eq!(swap(None, b"1".to_vec()).await, Ok(Swapped::Done));
+    assert_eq!(swap(None, b"2".to_vec()).await, Ok(Swapped::Other(some("1"))));
+    assert_eq!(swap(Some(b"1"), b"2".to_vec()).await, Ok(Swapped::Done));
+    let full = swap(Some(b"2"), vec![7; MAX_BYTES as usize]).await.unwrap_err();
+    assert_eq!(full.kind, StoreFaultKind::Unavailable);
+    assert_eq!(read(&store, &["a:k"]).await, Ok(vec![some("2")]));
+    // A value that has ended is none.
+    change(&store, vec![set("a:k", b"3", Some(1))]).await.unwrap();
+    while read(&store, &["a:k"]).await != Ok(vec![None]) {}
+    assert_eq!(swap(None, b"4".to_vec()).await, Ok(Swapped::Done));
+    assert_eq!(remove(&store, "a:k").await, Some(1));
+}

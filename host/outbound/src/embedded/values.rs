@@ -10,14 +10,20 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_sandbox::{Cleared, StoreFault, StoreFaultKind};
+use gristmill_sandbox::{Cleared, KeyPage, STORE_PAGE_KEYS, StoreFault, StoreFaultKind, Swapped};
 use redb::{Database, Durability, Error, ReadableDatabase};
 
-use super::tables::{Change, FORGOTTEN_BY_CHANGE, Tables, VALUES, has_passed, now_ms, parts};
+use super::tables::{
+    Change, FORGOTTEN_BY_CHANGE, OwnedSwap, Tables, VALUES, has_passed, now_ms, parts,
+};
 
 /// Maximum bytes that a call reads. A call gets at most 16 MiB. The rest is for values whose time
 /// has passed.
 const READ_BYTES_MAX: usize = 32 << 20;
+
+/// Maximum bytes that a page of keys reads: their values, and so many for each of them besides.
+const LISTED_BYTES_MAX: usize = 16 << 20;
+const LISTED_KEY_BYTES: usize = 1024;
 
 /// The bytes that forgetting values may read and write after a change for which there
 /// was no room.
@@ -88,18 +94,68 @@ pub(super) fn read(
     Ok(Ok(found))
 }
 
+/// Some of the keys that begin with this prefix, without it: those after a key, if that is given.
+pub(super) fn keys(
+    database: &Database,
+    prefix: &str,
+    after: Option<&str>,
+) -> Result<KeyPage, Error> {
+    let (transaction, now) = (database.begin_read()?, now_ms());
+    let values = transaction.open_table(VALUES)?;
+    let first = match after {
+        // No other text is between both.
+        Some(after) => format!("{prefix}{after}\0"),
+        None => prefix.to_owned(),
+    };
+    let (mut keys, mut last, mut read_bytes) = (Vec::new(), String::new(), 0);
+    for entry in values.range(first.as_bytes()..)? {
+        let (at, stored) = entry?;
+        let rest = str::from_utf8(at.value()).ok().and_then(|whole| whole.strip_prefix(prefix));
+        let Some(rest) = rest else { break };
+        if keys.len() == STORE_PAGE_KEYS || read_bytes >= LISTED_BYTES_MAX {
+            return Ok(KeyPage { keys, next: Some(last) });
+        }
+        read_bytes += LISTED_KEY_BYTES + stored.value().len();
+        if parts(stored.value()).is_some_and(|(end, _)| !has_passed(end, now)) {
+            keys.push(rest.to_owned());
+        }
+        last.clear();
+        last.push_str(rest);
+    }
+    Ok(KeyPage { keys, next: None })
+}
+
 /// Make these changes of one prefix, all or none. The values of the prefix may take `max_bytes`.
-/// Returns the number that the last change leaves, if it is one.
+/// Returns the number that an increment leaves, or how many values were removed.
 pub(super) fn change(
     database: &Database,
     changes: &[Change],
     max_bytes: u64,
 ) -> Result<Written<Option<i64>>, Error> {
     let prefix = changes.first().map_or("", |change| change.key().prefix());
+    with_room(database, prefix, max_bytes, |tables| tables.make(changes))
+}
+
+/// Compare a value and set it. The values of its prefix may take `max_bytes`.
+pub(super) fn swap(
+    database: &Database,
+    swap: &OwnedSwap,
+    max_bytes: u64,
+) -> Result<Written<Swapped>, Error> {
+    with_room(database, swap.key.prefix(), max_bytes, |tables| tables.swap(swap))
+}
+
+/// Make a change of values of one prefix, again if values had to be forgotten before.
+fn with_room<T>(
+    database: &Database,
+    prefix: &str,
+    max_bytes: u64,
+    make: impl Fn(&mut Tables<'_>) -> Result<Result<T, StoreFault>, Error>,
+) -> Result<Written<T>, Error> {
     let attempt = || {
         unflushed(database, max_bytes, |tables| {
             tables.forget_passed(prefix, FORGOTTEN_BY_CHANGE)?;
-            tables.make(changes)
+            make(tables)
         })
     };
     let refused = attempt()?;

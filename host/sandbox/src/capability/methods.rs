@@ -1,6 +1,8 @@
 //! Linking functions of the contract to methods by hand.
 
-use wasmtime::component::Linker;
+use wasmtime::component::{Linker, LinkerInstance, Resource, ResourceType};
+
+use crate::call::CallState;
 
 /// Replace linked functions by hand-written ones.
 pub(crate) fn link_instead<T: 'static>(
@@ -11,6 +13,17 @@ pub(crate) fn link_instead<T: 'static>(
     let linked = link(linker);
     linker.allow_shadowing(false);
     linked
+}
+
+/// Link the resource `name`, whose values are in the call's table.
+pub(crate) fn resource<S: Send + 'static, T: Send + 'static>(
+    instance: &mut LinkerInstance<'_, CallState<S>>,
+    name: &str,
+) -> wasmtime::Result<()> {
+    instance.resource(name, ResourceType::host::<T>(), |mut store, rep| {
+        store.data_mut().table.delete(Resource::<T>::new_own(rep))?;
+        Ok(())
+    })
 }
 
 /// Link methods of `CallState` under these names. `sync` and `async` say how they are declared.

@@ -7,13 +7,11 @@
 use bytes::Bytes;
 use gristmill_core::Tensor;
 use gristmill_imaging::Pixels;
-use wasmtime::component::{
-    ComponentType, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType,
-};
+use wasmtime::component::{ComponentType, Lift, Linker, Lower, Resource};
 
 use super::image::wit::{self as image, HostPixels};
 use super::log;
-use super::methods::link_methods;
+use super::methods::{link_methods, resource};
 use super::tensors::link_create;
 use super::tensors::wit::{self as tensors, HostTensor};
 use super::types::wit::HostBlob;
@@ -127,15 +125,4 @@ where
         async "[method]pixels.data" = CallState::lend_pixels, (pixels: Resource<Pixels>);
     }
     Ok(())
-}
-
-/// The resource `name`, whose values are in the call's table.
-pub(super) fn resource<S: Send + 'static, T: Send + 'static>(
-    instance: &mut LinkerInstance<'_, CallState<S>>,
-    name: &str,
-) -> wasmtime::Result<()> {
-    instance.resource(name, ResourceType::host::<T>(), |mut store, rep| {
-        store.data_mut().table.delete(Resource::<T>::new_own(rep))?;
-        Ok(())
-    })
 }

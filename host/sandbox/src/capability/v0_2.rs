@@ -10,10 +10,10 @@ use wasmtime::component::{Linker, Resource};
 
 use super::image::wit::{self as image, HostPixels};
 use super::log;
-use super::methods::link_methods;
+use super::methods::{link_methods, resource};
 use super::tensors::wit::{self as tensors, HostTensor};
 use super::types::wit::{HostContext, HostRequest};
-use super::v0_1::{self, Names, resource};
+use super::v0_1::{self, Names};
 use crate::call::CallState;
 use crate::request::{Request, SharedContext};
 

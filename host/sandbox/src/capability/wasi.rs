@@ -70,12 +70,14 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp-create-socket@0.2",
 ];
 
-/// Whether an import is the interface `interface`, with any third number if its version has two.
+/// The version of these interfaces, without the third number.
+pub(crate) const VERSION: &str = "@0.2";
+
+/// Whether an import is this interface. Of those of WASI 0.2, any third number of the version is.
 pub(crate) fn is_named(import: &str, interface: &str) -> bool {
-    let has_two = || interface.matches('.').count() == 1;
-    import
-        .strip_prefix(interface)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && has_two())
+    import.strip_prefix(interface).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with('.') && interface.ends_with(VERSION)
+    })
 }
 
 /// Whether an import is an interface of WASI.

@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::{
-    STORE_KIB, StoreAccess, StoreCall, StoreFault, StoreFaultKind, Stores, WantedValues,
-    incremented,
+    KeyPage, STORE_KEY_BYTES_MAX, STORE_KIB, STORE_PAGE_KEYS, STORE_VALUE_BYTES_MAX, StoreAccess,
+    StoreCall, StoreFault, StoreFaultKind, Stores, Swap, Swapped, WantedValues, incremented,
 };
 
 /// How often the keys and the value of a request are in memory at the same time at most: the text
@@ -62,16 +62,26 @@ pub(crate) enum NoAnswer {
 #[derive(Clone, Copy)]
 struct Size {
     keys: usize,
-    /// The bytes of its keys and of the value that it sets.
+    /// The bytes of its keys and of the values that it sends.
     request_bytes: usize,
-    /// Maximum bytes of the values that it gets.
+    /// Maximum bytes of the values or the keys that it gets.
     answer_bytes: usize,
 }
 
 impl Size {
-    /// The size of a change of one key.
-    fn of_change(key: &str, value: &[u8]) -> Self {
-        Self { keys: 1, request_bytes: key.len() + value.len(), answer_bytes: 0 }
+    /// The size of changes of so many keys.
+    fn of_changes(keys: usize, request_bytes: usize) -> Self {
+        Self { keys, request_bytes, answer_bytes: 0 }
+    }
+
+    fn of_swap(Swap { key, known, value }: Swap<'_>) -> Self {
+        let request_bytes = key.len() + known.map_or(0, <[u8]>::len) + value.len();
+        Self { keys: 1, request_bytes, answer_bytes: STORE_VALUE_BYTES_MAX + 1 }
+    }
+
+    fn of_page(cursor: Option<&str>) -> Self {
+        let answer_bytes = STORE_PAGE_KEYS * (STORE_KEY_BYTES_MAX + KEY_MEMORY);
+        Self { keys: 1, request_bytes: cursor.map_or(0, str::len), answer_bytes }
     }
 
     fn of_values(WantedValues { keys, most_bytes, .. }: WantedValues<'_>) -> Self {
@@ -120,20 +130,65 @@ impl TenantStores {
         Ok(self.stores.get_many(call, wanted).await?)
     }
 
-    /// Set the value of a key, for so many milliseconds if that is given.
+    /// Check that the tenant may read the bucket, and that there is one.
+    pub(crate) fn check(&self, bucket: &str) -> Result<(), StoreFault> {
+        self.bucket(bucket, StoreAccess::Read).map(drop)
+    }
+
+    /// Set the values of keys, for so many milliseconds if that is given.
     pub(crate) async fn set(
         &self,
         by: StoreUse,
-        key: &str,
-        value: &[u8],
+        values: &[(&str, &[u8])],
         ttl_ms: Option<u64>,
     ) -> Result<(), NoAnswer> {
-        if by.is_trial {
+        if by.is_trial || values.is_empty() {
             self.bucket(&by.bucket, StoreAccess::Write)?;
             return Ok(());
         }
-        let call = self.call(by, StoreAccess::Write, Size::of_change(key, value)).await?;
-        Ok(self.stores.set(call, &[(key, value)], ttl_ms).await?)
+        let bytes = values.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let size = Size::of_changes(values.len(), bytes);
+        let call = self.call(by, StoreAccess::Write, size).await?;
+        Ok(self.stores.set(call, values, ttl_ms).await?)
+    }
+
+    /// Forget keys, which are distinct.
+    pub(crate) async fn remove(&self, by: StoreUse, keys: &[&str]) -> Result<(), NoAnswer> {
+        if by.is_trial || keys.is_empty() {
+            self.bucket(&by.bucket, StoreAccess::Write)?;
+            return Ok(());
+        }
+        let size = Size::of_changes(keys.len(), keys.iter().map(|key| key.len()).sum());
+        let call = self.call(by, StoreAccess::Write, size).await?;
+        self.stores.remove(call, keys).await?;
+        Ok(())
+    }
+
+    /// A page of the keys, from this cursor on.
+    pub(crate) async fn keys(
+        &self,
+        by: StoreUse,
+        cursor: Option<&str>,
+    ) -> Result<KeyPage, NoAnswer> {
+        let call = self.call(by, StoreAccess::Read, Size::of_page(cursor)).await?;
+        Ok(self.stores.keys(call, cursor).await?)
+    }
+
+    /// Compare a value and set it, in one step.
+    pub(crate) async fn swap(&self, by: StoreUse, swap: Swap<'_>) -> Result<Swapped, NoAnswer> {
+        if by.is_trial {
+            self.bucket(&by.bucket, StoreAccess::Write)?;
+            let keys = [swap.key];
+            let most_bytes = STORE_VALUE_BYTES_MAX;
+            let wanted = WantedValues { keys: &keys, most_bytes, none_if_empty: false };
+            let present = self.get_many(by, wanted).await?.into_iter().flatten().next();
+            return Ok(match present.as_deref() == swap.known {
+                true => Swapped::Done,
+                false => Swapped::Other(present),
+            });
+        }
+        let call = self.call(by, StoreAccess::Write, Size::of_swap(swap)).await?;
+        Ok(self.stores.swap(call, swap).await?)
     }
 
     /// Add to the number of a key. Returns the sum.
@@ -151,7 +206,7 @@ impl TenantStores {
             let found = self.get_many(by, wanted).await?;
             return Ok(incremented(found.iter().flatten().next().map(|value| &**value), delta)?);
         }
-        let call = self.call(by, StoreAccess::Write, Size::of_change(key, &[])).await?;
+        let call = self.call(by, StoreAccess::Write, Size::of_changes(1, key.len())).await?;
         Ok(self.stores.increment(call, key, delta).await?)
     }
 

@@ -2,8 +2,13 @@
 
 use std::collections::HashMap;
 
-pub(super) use crate::stores::STORE_VALUE_BYTES_MAX as VALUE_BYTES_MAX;
-use crate::stores::{STORE_KEY_BYTES_MAX as KEY_BYTES_MAX, StoreFault, shown};
+pub(super) use crate::stores::{
+    STORE_KEY_BYTES_MAX as KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX as VALUE_BYTES_MAX,
+};
+use crate::stores::{StoreFault, shown};
+
+/// Maximum bytes of all values of a call: they are counted before they are asked for.
+pub(in crate::capability) const VALUES_BYTES_MAX: usize = 16 << 20;
 
 /// Maximum keys of a call.
 const KEYS_MAX: usize = 4096;
@@ -40,12 +45,32 @@ pub(super) fn work_of(keys: &[String]) -> usize {
     bytes + keys.len() * KEY_WORK_BYTES
 }
 
-pub(super) fn check_keys(keys: &[String]) -> Result<(), StoreFault> {
-    if keys.len() > KEYS_MAX {
-        let text = format!("{} keys are over the limit of {KEYS_MAX} for one call", keys.len());
+/// The work that a request to set these values takes, as bytes that are read.
+pub(super) fn work_of_values(values: &[(&str, &[u8])]) -> usize {
+    values.iter().map(|(key, value)| key.len() + value.len() + KEY_WORK_BYTES).sum()
+}
+
+fn check_count(keys: usize) -> Result<(), StoreFault> {
+    if keys > KEYS_MAX {
+        let text = format!("{keys} keys are over the limit of {KEYS_MAX} for one call");
         return Err(StoreFault::invalid(text));
     }
+    Ok(())
+}
+
+pub(super) fn check_keys(keys: &[String]) -> Result<(), StoreFault> {
+    check_count(keys.len())?;
     keys.iter().try_for_each(|key| check_key(key))
+}
+
+/// Check the cursor of a page of keys: its length alone.
+pub(super) fn check_cursor(cursor: &str) -> Result<(), StoreFault> {
+    match cursor.len() {
+        ..=KEY_BYTES_MAX => Ok(()),
+        bytes => Err(StoreFault::invalid(format!(
+            "a cursor of {bytes} bytes is over the limit of {KEY_BYTES_MAX}"
+        ))),
+    }
 }
 
 pub(super) fn check_key(key: &str) -> Result<(), StoreFault> {
@@ -57,6 +82,26 @@ pub(super) fn check_key(key: &str) -> Result<(), StoreFault> {
             shown(key)
         ))),
     }
+}
+
+pub(super) fn check_values(
+    values: &[(&str, &[u8])],
+    ttl_ms: Option<u64>,
+) -> Result<(), StoreFault> {
+    check_count(values.len())?;
+    for (key, value) in values {
+        check_key(key)?;
+        check_value(value, ttl_ms)?;
+    }
+    let bytes: usize = values.iter().map(|(_, value)| value.len()).sum();
+    if bytes > VALUES_BYTES_MAX {
+        return Err(StoreFault::invalid(format!(
+            "{} values of {bytes} bytes together are over the limit of {VALUES_BYTES_MAX} for one \
+             call: set fewer at once",
+            values.len()
+        )));
+    }
+    Ok(())
 }
 
 pub(super) fn check_value(value: &[u8], ttl_ms: Option<u64>) -> Result<(), StoreFault> {
@@ -92,6 +137,13 @@ mod tests {
         assert!(text(check_value(&[], Some(u64::MAX))).contains("must be at most"));
         let large = text(check_value(&vec![0; VALUE_BYTES_MAX + 1], None));
         assert_eq!(large, "a value of 1048577 bytes is over the limit of 1048576");
+        let value = vec![0; VALUE_BYTES_MAX];
+        let values = vec![("k", value.as_slice()); 17];
+        check_values(&values[..16], None).unwrap();
+        let many = text(check_values(&values, None));
+        assert!(many.starts_with("17 values of 17825792 bytes together are over"), "{many}");
+        check_cursor(&"k".repeat(KEY_BYTES_MAX)).unwrap();
+        check_cursor(&"k".repeat(KEY_BYTES_MAX + 1)).unwrap_err();
     }
 
     #[test]

@@ -39,8 +39,18 @@ impl Stores for Echo {
         Ok(by)
     }
 
-    async fn remove(&self, _: StoreCall, _: &str) -> Result<bool, StoreFault> {
-        Ok(true)
+    async fn remove(&self, _: StoreCall, keys: &[&str]) -> Result<usize, StoreFault> {
+        assert!(!keys.contains(&"kept"));
+        Ok(keys.len())
+    }
+
+    async fn keys(&self, _: StoreCall, _: Option<&str>) -> Result<KeyPage, StoreFault> {
+        Ok(KeyPage { keys: vec!["a".to_owned()], next: None })
+    }
+
+    async fn swap(&self, _: StoreCall, swap: Swap<'_>) -> Result<Swapped, StoreFault> {
+        assert_ne!(swap.key, "kept");
+        Ok(Swapped::Done)
     }
 
     async fn clear(&self, _: StoreCall) -> Result<Cleared, StoreFault> {
@@ -106,13 +116,25 @@ async fn a_tenant_has_the_buckets_that_are_granted() {
 async fn only_a_bucket_that_may_be_written_is_changed() {
     let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(1 << 20));
     let within = |bucket| in_bucket(bucket, &budget);
-    stores.set(within("sessions"), "k", b"v", None).await.unwrap();
+    const VALUES: &[(&str, &[u8])] = &[("k", b"v")];
+    const SWAP: Swap<'_> = Swap { key: "k", known: None, value: b"v" };
+    stores.set(within("sessions"), VALUES, None).await.unwrap();
+    stores.remove(within("sessions"), &["k"]).await.unwrap();
+    assert_eq!(stores.swap(within("sessions"), SWAP).await.unwrap(), Swapped::Done);
     assert_eq!(stores.increment(within("sessions"), "k", 3).await.unwrap(), 3);
     for is_trial in [false, true] {
-        let by = StoreUse { is_trial, ..within("features") };
-        let refused = fault(stores.set(by, "k", b"v", None).await.unwrap_err());
+        let by = || StoreUse { is_trial, ..within("features") };
+        let refused = fault(stores.set(by(), VALUES, None).await.unwrap_err());
         assert_eq!(refused.kind, StoreFaultKind::ReadOnly);
         assert!(refused.text.contains("{\"features\": \"write\"}"), "{refused}");
+        for refused in [
+            stores.set(by(), &[], None).await.unwrap_err(),
+            stores.remove(by(), &["k"]).await.unwrap_err(),
+            stores.remove(by(), &[]).await.unwrap_err(),
+            stores.swap(by(), SWAP).await.unwrap_err(),
+        ] {
+            assert_eq!(fault(refused).kind, StoreFaultKind::ReadOnly);
+        }
     }
 }
 
@@ -120,7 +142,12 @@ async fn only_a_bucket_that_may_be_written_is_changed() {
 async fn a_trial_changes_nothing() {
     let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(1 << 20));
     let trial = || StoreUse { is_trial: true, ..in_bucket("sessions", &budget) };
-    stores.set(trial(), "kept", b"v", None).await.unwrap();
+    stores.set(trial(), &[("kept", b"v")], None).await.unwrap();
+    stores.remove(trial(), &["kept"]).await.unwrap();
+    let swap = |known| Swap { key: "kept", known, value: b"v" };
+    assert_eq!(stores.swap(trial(), swap(Some(b"kept"))).await.unwrap(), Swapped::Done);
+    let other = Swapped::Other(Some(Bytes::from_static(b"kept")));
+    assert_eq!(stores.swap(trial(), swap(None)).await.unwrap(), other);
     assert_eq!(stores.increment(trial(), "7", 3).await.unwrap(), 10);
     assert_eq!(stores.increment(trial(), "none", 3).await.unwrap(), 3);
     let refused = fault(stores.increment(trial(), "word", 3).await.unwrap_err());
@@ -155,7 +182,7 @@ async fn the_work_for_a_call_is_charged_to_its_tenant() {
     let cpu = Arc::<Rate>::default();
     cpu.set(Some(RateLimit { tokens: 1_000_000_000, every: second, burst: 1_000_000_000 }), now);
     let (stores, budget) = (stores(STORE_KIB).charging(cpu.clone()), ByteBudget::new(1 << 20));
-    let size = Size::of_change("k", b"v");
+    let size = Size::of_changes(1, 2);
     let call = stores.call(in_bucket("sessions", &budget), StoreAccess::Write, size).await.unwrap();
     cpu.check(Instant::now()).unwrap();
     call.charge(60 * second);
