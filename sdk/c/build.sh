@@ -32,7 +32,7 @@ esac
 [ -z "${VERBOSE:-}" ] || set -x
 library="arrays.c call.c failure.c handle.c image.c json_read.c json_value.c json_write.c keep.c log.c \
     memory.c models.c number_read.c number_write.c outputs.c panic.c powers_of_ten.c request.c response.c \
-    stdio.c tensor.c text.c"
+    stdio.c tables.c tensor.c text.c"
 sources=
 for file in $library; do sources="$sources $sdk/src/$file"; done
 # Functions that the compiler calls for what WebAssembly lacks, such as long double. Some of libc's

@@ -11,22 +11,21 @@ use memchr::{memchr, memchr_iter};
 
 use crate::error::{Check, TableError, Work, shown};
 use crate::index::Index;
-use crate::table::{COLUMNS_MAX, Parsed, ROWS_MAX, Source, Table, key_at};
+use crate::table::{
+    COLUMN_BYTES, COLUMNS_MAX, KEY_BYTES_MAX, Keys, Parsed, ROWS_MAX, Source, Table,
+};
+
+/// What stands behind a key.
+const END: u8 = b',';
 
 /// Maximum bytes of a line.
 const LINE_BYTES_MAX: usize = 1 << 20;
-
-/// Maximum bytes of a key, as in a store.
-const KEY_BYTES_MAX: usize = 1024;
 
 /// How many bytes are read between two checks: about a millisecond of work.
 const BETWEEN_CHECKS: usize = 64 << 10;
 
 /// How many bytes are searched for the ends of lines between two checks.
 const COUNTED_BYTES: usize = 4 << 20;
-
-/// The memory of a column's name besides its bytes: its entry in the map.
-const COLUMN_BYTES: usize = 80;
 
 /// Some programs write it before the first line.
 const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -52,7 +51,8 @@ pub(crate) fn read(file: Bytes, work: &mut Work<'_>) -> Result<Table, TableError
 
     while let Some(line) = lines.next_line(work.check)? {
         let key = line.read_row(&columns, width, &mut values)?;
-        if !index.insert(key.as_bytes(), starts.len(), |row| key_at(&file, starts[row])) {
+        if !index.insert(key.as_bytes(), starts.len(), |row| Keys::key_at(&file, starts[row], END))
+        {
             return Err(
                 line.wrong(format_args!("an earlier line has the key {:?}, too", shown(key)))
             );
@@ -63,8 +63,9 @@ pub(crate) fn read(file: Bytes, work: &mut Work<'_>) -> Result<Table, TableError
     values.shrink_to_fit();
     starts.shrink_to_fit();
     let rows = starts.len();
-    let parsed = Parsed { values, starts, index, columns, columns_bytes };
-    Ok(Table { file, rows, width, source: Source::Csv(parsed) })
+    let keys = Keys { text: file, end: END, starts, own_bytes: 0 };
+    let parsed = Parsed { values, keys, index, columns, columns_bytes };
+    Ok(Table { rows, width, source: Source::Parsed(parsed) })
 }
 
 /// What a table is, for errors.
@@ -160,7 +161,7 @@ impl<'a> Lines<'a> {
             self.at = start + length + 1;
             let text = str::from_utf8(&rest[..length]).map_err(|_| {
                 TableError::Malformed(format!(
-                    "line {number} is not UTF-8, so it is neither CSV nor an .npy file"
+                    "line {number} is not UTF-8, so it is neither CSV, nor an .npy file, nor Parquet"
                 ))
             })?;
             let text = text.strip_suffix('\r').unwrap_or(text);

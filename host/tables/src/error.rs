@@ -25,7 +25,7 @@ pub(crate) type Check<'a> = &'a dyn Fn() -> Result<(), Stopped>;
 
 /// What the caller of long work brings along.
 pub struct Work<'a> {
-    /// Is asked about every millisecond, between lines.
+    /// Is asked about every millisecond, between lines and pages.
     pub check: Check<'a>,
     /// Is told how many bytes the table takes besides its file, before it takes them.
     pub reserve: &'a mut dyn FnMut(usize) -> Result<(), Stopped>,

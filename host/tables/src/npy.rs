@@ -41,7 +41,7 @@ pub(crate) fn read(file: Bytes) -> Result<Table, TableError> {
             "its header says ({rows}, {width}) numbers in {expected} bytes, but {actual} follow"
         ));
     }
-    Ok(Table { file, rows, width, source: Source::Npy { start, kind } })
+    Ok(Table { rows, width, source: Source::Npy { file, start, kind } })
 }
 
 fn wrong<T>(why: impl Into<String>) -> Result<T, TableError> {

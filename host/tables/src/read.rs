@@ -1,16 +1,16 @@
-//! Reading a file of either format.
+//! Reading a file of any format.
 
 use bytes::Bytes;
 
 use crate::error::{TableError, Work};
 use crate::table::Table;
-use crate::{csv, npy};
+use crate::{csv, npy, parquet};
 
 /// Maximum bytes of a file.
 const FILE_BYTES_MAX: usize = 1 << 30;
 
 impl Table {
-    /// The table that this file is: an `.npy` if it begins as one, otherwise CSV.
+    /// The table that this file is: an `.npy` or Parquet if it begins as one, otherwise CSV.
     ///
     /// # Errors
     /// It is not a table, is over a limit, or the work was stopped.
@@ -21,9 +21,10 @@ impl Table {
                 "it has {bytes} bytes; a table has at most {FILE_BYTES_MAX}"
             )));
         }
-        match npy::is_npy(&file) {
-            true => npy::read(file),
-            false => csv::read(file, work),
+        match file {
+            file if npy::is_npy(&file) => npy::read(file),
+            file if parquet::is_parquet(&file) => parquet::read(&file, work),
+            file => csv::read(file, work),
         }
     }
 }

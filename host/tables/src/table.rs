@@ -11,6 +11,12 @@ use crate::index::Index;
 /// Maximum columns of a table, besides that of the keys.
 pub(crate) const COLUMNS_MAX: usize = 16 << 10;
 
+/// The memory of a column's name besides its bytes: its entry in the map.
+pub(crate) const COLUMN_BYTES: usize = 80;
+
+/// Maximum bytes of a key, as in a store.
+pub(crate) const KEY_BYTES_MAX: usize = 1024;
+
 /// Maximum rows of a table.
 pub(crate) const ROWS_MAX: usize = 1 << 28;
 
@@ -29,7 +35,6 @@ pub enum Key<'a> {
 /// Rows of numbers, each with a key.
 #[derive(Debug)]
 pub struct Table {
-    pub(crate) file: Bytes,
     pub(crate) rows: usize,
     pub(crate) width: usize,
     pub(crate) source: Source,
@@ -38,24 +43,38 @@ pub struct Table {
 /// Where the numbers of a table are, row by row, and what its keys are.
 #[derive(Debug)]
 pub(crate) enum Source {
-    Csv(Parsed),
+    /// From CSV or Parquet.
+    Parsed(Parsed),
     Npy {
+        file: Bytes,
         /// Where the numbers begin in the file.
         start: usize,
         kind: Kind,
     },
 }
 
-/// What a CSV file was read as.
+/// What a file was read as whose numbers cannot be used where they lie.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) values: Vec<f32>,
-    /// Where the line of each row begins in the file.
-    pub(crate) starts: Vec<u32>,
+    pub(crate) keys: Keys,
     pub(crate) index: Index,
     pub(crate) columns: BTreeMap<Box<str>, usize>,
     /// The bytes that were reserved for the columns' names.
     pub(crate) columns_bytes: usize,
+}
+
+/// The keys of all rows.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// The file, if they can be read there.
+    pub(crate) text: Bytes,
+    /// What stands behind each key.
+    pub(crate) end: u8,
+    /// Where the key of each row begins.
+    pub(crate) starts: Vec<u32>,
+    /// What `text` takes besides the file.
+    pub(crate) own_bytes: usize,
 }
 
 /// How an `.npy` has its numbers: little-endian.
@@ -87,7 +106,7 @@ impl Table {
     /// The memory that it takes besides the file.
     pub fn bytes(&self) -> usize {
         match &self.source {
-            Source::Csv(parsed) => parsed.bytes(),
+            Source::Parsed(parsed) => parsed.bytes(),
             Source::Npy { .. } => 0,
         }
     }
@@ -97,7 +116,7 @@ impl Table {
     /// # Errors
     /// [`TableError::InvalidArgument`] names a column that the table does not have.
     pub fn columns(&self, names: &[String]) -> Result<Vec<usize>, TableError> {
-        let Source::Csv(parsed) = &self.source else {
+        let Source::Parsed(parsed) = &self.source else {
             return Err(TableError::InvalidArgument(format!(
                 "an .npy file has no names of columns: give their number, {}",
                 self.width
@@ -113,10 +132,10 @@ impl Table {
     /// The row with this key.
     pub fn row(&self, key: Key<'_>) -> Option<usize> {
         match (&self.source, key) {
-            (Source::Csv(parsed), Key::Text(key)) => parsed.row(&self.file, key),
-            (Source::Csv(parsed), Key::Number(key)) => parsed.row(&self.file, &key.to_string()),
+            (Source::Parsed(parsed), Key::Text(key)) => parsed.row(key),
+            (Source::Parsed(parsed), Key::Number(key)) => parsed.row(&key.to_string()),
             (Source::Npy { .. }, Key::Text(key)) => {
-                // Only the text that the number itself has, as in a CSV file.
+                // Only the text that the number itself has, as in the other formats.
                 let number = key.parse::<i64>().ok().filter(|number| number.to_string() == key);
                 self.row(Key::Number(number?))
             }
@@ -130,8 +149,8 @@ impl Table {
     /// these columns.
     pub fn copy(&self, row: usize, columns: Option<&[usize]>, target: &mut [u8]) {
         let (bytes, kind) = match &self.source {
-            Source::Csv(parsed) => (bytemuck::cast_slice(&parsed.values), Kind::F32),
-            Source::Npy { start, kind } => (&self.file[*start..], *kind),
+            Source::Parsed(parsed) => (bytemuck::cast_slice(&parsed.values), Kind::F32),
+            Source::Npy { file, start, kind } => (&file[*start..], *kind),
         };
         let row_bytes = self.width * kind.bytes();
         kind.copy(&bytes[row * row_bytes..][..row_bytes], columns, target);
@@ -141,12 +160,13 @@ impl Table {
 impl Parsed {
     pub(crate) fn bytes(&self) -> usize {
         let values = self.values.capacity() * size_of::<f32>();
-        let starts = self.starts.capacity() * size_of::<u32>();
-        values + starts + self.index.bytes() + self.columns_bytes
+        let keys = self.keys.own_bytes + self.keys.starts.capacity() * size_of::<u32>();
+        values + keys + self.index.bytes() + self.columns_bytes
     }
 
-    fn row(&self, file: &[u8], key: &str) -> Option<usize> {
-        self.index.find(key.as_bytes(), |row| key_at(file, self.starts[row]))
+    fn row(&self, key: &str) -> Option<usize> {
+        let Keys { text, end, starts, .. } = &self.keys;
+        self.index.find(key.as_bytes(), |row| Keys::key_at(text, starts[row], *end))
     }
 
     fn no_column(&self, name: &str) -> String {
@@ -160,10 +180,12 @@ impl Parsed {
     }
 }
 
-/// The key of the line that begins here.
-pub(crate) fn key_at(file: &[u8], start: u32) -> &[u8] {
-    let line = &file[start as usize..];
-    &line[..memchr(b',', line).unwrap_or(line.len())]
+impl Keys {
+    /// The key that begins here, up to this byte.
+    pub(crate) fn key_at(text: &[u8], start: u32, end: u8) -> &[u8] {
+        let rest = &text[start as usize..];
+        &rest[..memchr(end, rest).unwrap_or(rest.len())]
+    }
 }
 
 impl Kind {

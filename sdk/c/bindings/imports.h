@@ -1145,7 +1145,7 @@ typedef struct gristmill_plugin_tables_columns_t {
 
 // All of them, in their order. It is an error if the file has another number of columns.
 #define GRISTMILL_PLUGIN_TABLES_COLUMNS_WIDTH 0
-// Those with these names of the first line of CSV, in this order.
+// Those with these names, in this order. An `.npy` has no names.
 #define GRISTMILL_PLUGIN_TABLES_COLUMNS_NAMED 1
 
 typedef gristmill_plugin_tensors_own_tensor_t gristmill_plugin_tables_own_tensor_t;

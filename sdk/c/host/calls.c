@@ -170,6 +170,7 @@ void gm_host_reset(void) {
     host_forget_kept();
     host_forget_models();
     host_forget_tokenizers();
+    host_forget_tables();
     host_free_all();
     free(lines);
     lines = NULL;

@@ -57,10 +57,12 @@ imports_list_u8_t host_give_bytes(gm_bytes bytes, uint64_t offset, uint64_t leng
 // The bytes of a text in base64 or a data URL. Returns what is wrong with it, or NULL.
 const char *host_base64(const char *text, gm_bytes *out);
 
-// Forget what a test has kept, its models and its tokenizers, before their memory is freed.
+// Forget what a test has kept, its models, its tokenizers and its tables, before their memory is
+// freed.
 void host_forget_kept(void);
 void host_forget_models(void);
 void host_forget_tokenizers(void);
+void host_forget_tables(void);
 
 // Tensors of a test as a model's outputs.
 gristmill_plugin_tensors_named_tensor_t *host_give_outputs(const gm_host_tensor *outputs,

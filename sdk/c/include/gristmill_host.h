@@ -14,6 +14,7 @@
 #define GRISTMILL_HOST_H
 
 #include "gristmill_plugin.h"
+#include "gristmill_tables.h"
 #include "gristmill_text.h"
 
 // The bytes of a text, and of an array.
@@ -98,6 +99,17 @@ gm_host_response gm_host_postprocess(const gm_host_request *request, const gm_ho
 // split at blanks. A word's id is its place in `words`; [CLS], [SEP], [PAD] and [UNK] are what BERT
 // has them for, if they are there.
 void gm_host_tokenizer(const char *asset, const char *const *words, size_t count);
+
+// A row of a table: its numbers, one for each column.
+typedef struct {
+    const char *key;
+    const float *numbers;
+} gm_host_row;
+
+// Lets the functions of gristmill_tables.h find the file `asset`, until gm_host_reset. All rows
+// have `width` numbers; `columns` are their names, or NULL.
+void gm_host_table(const char *asset, const gm_host_row *rows, size_t count,
+                   const char *const *columns, size_t width);
 
 // Calls gm_handle. Its runs of models call the functions of gm_host_add_model.
 gm_host_response gm_host_handle(const gm_host_request *request);

@@ -12,4 +12,5 @@ export { store, StoreError } from './store.js';
 export { assets } from './assets.js';
 export { kept } from './kept.js';
 export { Tokenizer, TokenizerError } from './tokenizer.js';
+export { tables, TableError } from './tables.js';
 export { log } from './log.js';

@@ -1,6 +1,7 @@
 // Values by key, in stores that the operator binds.
 
 import * as host from '#host';
+import { asked, text, u32 } from './arguments.js';
 import { Body } from './body.js';
 import { Internal } from './failure.js';
 import { wrap } from './tensor.js';
@@ -28,17 +29,14 @@ export const store = {
 
   getMany(bucket, keys) {
     const wanted = [text('bucket', bucket), texts(keys)];
-    const values = asked(() => host.getMany(...wanted));
+    const values = answered(() => host.getMany(...wanted));
     return Array.from(values, (value) => (value == null ? undefined : new Body(value)));
   },
 
   gather(bucket, keys, width, missing = 0) {
-    if (!Number.isInteger(width) || width < 0 || width > 0xffff_ffff) {
-      throw new TypeError(`width is not a whole number up to 4294967295: ${String(width)}`);
-    }
     if (typeof missing !== 'number') throw new TypeError('missing is not a number');
-    const wanted = [text('bucket', bucket), texts(keys), width, missing];
-    return wrap(asked(() => host.gather(...wanted)));
+    const wanted = [text('bucket', bucket), texts(keys), u32('width', width), missing];
+    return wrap(answered(() => host.gather(...wanted)));
   },
 
   set(bucket, key, value, { ttlMs } = {}) {
@@ -49,13 +47,13 @@ export const store = {
     }
     const ttl = ttlMs === undefined ? undefined : BigInt(ttlMs);
     const wanted = [text('bucket', bucket), text('key', key), bytes, ttl];
-    asked(() => host.setValue(...wanted));
+    answered(() => host.setValue(...wanted));
   },
 
   increment(bucket, key, delta = 1) {
     if (!Number.isSafeInteger(delta)) throw new TypeError(`delta is not a whole number: ${String(delta)}`);
     const wanted = [text('bucket', bucket), text('key', key), BigInt(delta)];
-    const sum = Number(asked(() => host.increment(...wanted)));
+    const sum = Number(answered(() => host.increment(...wanted)));
     if (!Number.isSafeInteger(sum)) throw new RangeError(`the sum ${sum} is beyond whole numbers of JavaScript`);
     return sum;
   },
@@ -66,17 +64,6 @@ function texts(keys) {
   return keys.map((key) => text('a key', key));
 }
 
-function text(what, value) {
-  if (typeof value !== 'string') throw new TypeError(`${what} is not a string`);
-  return value;
-}
-
-/** What the host answers, or its error as an exception. */
-function asked(ask) {
-  try {
-    return ask();
-  } catch (error) {
-    const { tag, val } = error?.payload ?? {};
-    throw KINDS.includes(tag) ? new StoreError(tag, val) : error;
-  }
+function answered(ask) {
+  return asked(ask, KINDS, StoreError);
 }

@@ -15,6 +15,7 @@ import { takeLines } from './reference/log.js';
 import { useModels } from './reference/models.js';
 import { refusal } from './reference/refusal.js';
 import { useStores } from './reference/store.js';
+import { useTables } from './reference/tables.js';
 import { useTokenizers } from './reference/tokenizer.js';
 import { State } from './state.js';
 import { Tensor } from './tensor.js';
@@ -29,6 +30,7 @@ export class TestHost {
   #stores = new Map();
   #assets = new Map();
   #tokenizers = new Map();
+  #tables = new Map();
   #kept = new Map();
 
   constructor(context = {}) {
@@ -85,6 +87,20 @@ export class TestHost {
     return this;
   }
 
+  /** Let the table of this name have these rows, by key, and these names of columns. Returns the host. */
+  table(asset, rows, columns = []) {
+    const listed = new Map(Object.entries(rows).map(([key, row]) => [key, Array.from(row)]));
+    const [first = []] = listed.values();
+    const width = columns.length || first.length;
+    for (const [key, row] of listed) {
+      if (row.length !== width) {
+        throw new TypeError(`the row ${JSON.stringify(key)} has ${row.length} numbers, not ${width}`);
+      }
+    }
+    this.#tables.set(asset, { rows: listed, columns: [...columns] });
+    return this;
+  }
+
   async preprocess(plugin, request = {}) {
     const run = exportPreprocess(plugin.preprocess);
     const { inputs, state } = await this.#call(() => run(this.#rawContext(), rawRequest(request)));
@@ -110,6 +126,7 @@ export class TestHost {
     useStores(this.#stores);
     useFiles(this.#assets);
     useTokenizers(this.#tokenizers);
+    useTables(this.#tables);
     useKept(this.#kept);
     try {
       return await run();

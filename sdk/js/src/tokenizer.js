@@ -1,15 +1,15 @@
 // Tokens of texts, as a `tokenizer.json` of Hugging Face's tokenizers says. The host makes them.
 
 import * as host from '#host';
+import { asked, text, u32 } from './arguments.js';
 import { Body } from './body.js';
-import { Internal, Unprocessable } from './failure.js';
+import { Internal } from './failure.js';
 import { NdArray } from './numpy.js';
 import { listOf, Tensor, wrap } from './tensor.js';
 
 const KINDS = ['no-asset', 'malformed', 'invalid-argument'];
 const SIDES = ['left', 'right'];
 const UNITS = ['characters', 'bytes'];
-const U32_MAX = 0xffff_ffff;
 
 /** A file or an argument is wrong. If nothing catches it: 500, with the text in the log only. */
 export class TokenizerError extends Internal {
@@ -44,7 +44,7 @@ export class Tokenizer {
       offsets: choice('offsets', offsets, UNITS),
     };
     const given = [textsOf('texts', texts), pairs === undefined ? undefined : textsOf('pairs', pairs)];
-    const found = asked(() => host.encodeTexts(this.asset, ...given, wanted));
+    const found = answered(() => host.encodeTexts(this.asset, ...given, wanted));
     return {
       ids: wrap(found.ids, dtype),
       attentionMask: wrap(found.attentionMask, dtype),
@@ -57,11 +57,11 @@ export class Tokenizer {
   decode(ids, { skipSpecialTokens = true } = {}) {
     const given = ids instanceof NdArray ? ids.tensor() : ids;
     const tensor = Tensor.is(given) ? given : rowOf(given);
-    return listOf(asked(() => host.decodeTokens(this.asset, Tensor.raw(tensor), Boolean(skipSpecialTokens))));
+    return listOf(answered(() => host.decodeTokens(this.asset, Tensor.raw(tensor), Boolean(skipSpecialTokens))));
   }
 
   tokenToId(token) {
-    const id = asked(() => host.tokenToId(this.asset, text('token', token)));
+    const id = answered(() => host.tokenToId(this.asset, text('token', token)));
     return id ?? undefined;
   }
 }
@@ -94,23 +94,6 @@ function choice(name, value, choices) {
   throw new TypeError(`${name} is ${JSON.stringify(value)}, not one of ${choices.join(', ')}`);
 }
 
-function u32(name, value) {
-  if (Number.isInteger(value) && value >= 0 && value <= U32_MAX) return value;
-  throw new TypeError(`${name} is ${String(value)}, not a whole number up to ${U32_MAX}`);
-}
-
-function text(name, value) {
-  if (typeof value !== 'string') throw new TypeError(`${name} is not a string`);
-  return value;
-}
-
-/** What the host answers, or its error as an exception. */
-function asked(ask) {
-  try {
-    return ask();
-  } catch (error) {
-    const { tag, val } = error?.payload ?? {};
-    if (tag === 'too-large') throw new Unprocessable(val);
-    throw KINDS.includes(tag) ? new TokenizerError(tag, val) : error;
-  }
+function answered(ask) {
+  return asked(ask, KINDS, TokenizerError);
 }

@@ -759,6 +759,45 @@ export class TokenizerError extends Internal {
 }
 
 /**
+ * Rows of numbers by key, in files among the assets: prices, features of products, embeddings. A file
+ * is CSV or Parquet, with a column of keys and columns of numbers, or an `.npy` of two dimensions,
+ * whose keys are the numbers of its rows. The host reads it once for each version.
+ *
+ * Each function throws a `TableError` if the file or an argument is wrong.
+ */
+export const tables: {
+  /**
+   * The rows of keys, as a float32 tensor of the shape [keys, columns]. Keys in a tensor, of int64 or
+   * of strings of one dimension, and the rows do not pass through the plugin. At most 4096 in a call.
+   * `columns` is the number of columns that the file has besides its keys, or the names of some of
+   * them. The row of a key that the file does not have is filled with `missing`, 0 unless it is given.
+   *
+   * @throws {Unprocessable} for keys that are over a limit.
+   */
+  gather(
+    asset: string,
+    keys: readonly (string | number | bigint)[] | Tensor,
+    columns: number | readonly string[],
+    missing?: number,
+  ): Tensor;
+};
+
+/**
+ * What is wrong with a table:
+ *
+ * - `no-asset`: there is no asset of this name
+ * - `malformed`: the asset is not a table, or is over a limit
+ * - `invalid-argument`: an argument is out of range, or does not fit the file
+ */
+export type TableErrorKind = 'no-asset' | 'malformed' | 'invalid-argument';
+
+/** A file or an argument is wrong. If nothing catches it: 500, with the text in the log only. */
+export class TableError extends Internal {
+  constructor(kind: TableErrorKind, message: string);
+  readonly kind: TableErrorKind;
+}
+
+/**
  * Why a model gave no outputs:
  *
  * - `not-granted`: the pipeline's document does not name this model under `models`

@@ -58,6 +58,15 @@ export class TestHost {
    * host.
    */
   tokenizer(asset: string, words: readonly string[]): this;
+  /**
+   * Let the table of this name have these rows, by key, for the calls of this host. `columns` are the
+   * names of its columns, if it has some. Returns this host.
+   */
+  table(
+    asset: string,
+    rows: Record<string, ArrayLike<number>>,
+    columns?: readonly string[],
+  ): this;
   preprocess(
     plugin: { preprocess: Preprocess },
     request?: TestRequest,

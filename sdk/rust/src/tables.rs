@@ -11,10 +11,9 @@
 //! ```
 //!
 //! The file is among the assets of the plugin or of its pipeline, under the name that is given
-//! here. It is CSV, whose first line names the columns, and whose other lines are a key and its
-//! numbers; or an `.npy` of two dimensions, whose keys are the numbers of its rows, from 0. The
-//! host reads it once for each version. Keys are at most 4096 in a call, with at most 1024 bytes
-//! each.
+//! here. It is CSV or Parquet, with a column of keys and columns of numbers; or an `.npy` of two
+//! dimensions, whose keys are the numbers of its rows, from 0. The host reads it once for each
+//! version. Keys are at most 4096 in a call, with at most 1024 bytes each.
 //!
 //! `?` gives 422 to the client for keys that are over a limit ([`TableError::TooLarge`]), and 500
 //! for the other errors, with the text in the log.

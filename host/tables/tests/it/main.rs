@@ -4,6 +4,7 @@
 
 mod csv;
 mod npy;
+mod parquet;
 
 use bytes::Bytes;
 use gristmill_tables::{Key, Stopped, Table, TableError, Work};

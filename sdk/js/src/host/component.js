@@ -10,4 +10,5 @@ export { write as writeJson } from 'gristmill:plugin/json@0.3.0';
 export { evaluate, read } from 'gristmill:plugin/arrays@0.3.0';
 export { decode as decodeTokens, encode as encodeTexts, tokenToId } from 'gristmill:plugin/tokenizer@0.3.0';
 export { put as keep, take as takeKept } from 'gristmill:plugin/keep@0.3.0';
+export { gather as gatherRows } from 'gristmill:plugin/tables@0.3.0';
 export { gather, getMany, increment, set as setValue } from 'gristmill:plugin/store@0.3.0';

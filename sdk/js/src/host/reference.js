@@ -9,4 +9,5 @@ export { write as writeJson } from '../reference/json.js';
 export { evaluate, read } from '../reference/arrays.js';
 export { decodeTokens, encodeTexts, tokenToId } from '../reference/tokenizer.js';
 export { keep, takeKept } from '../reference/keep.js';
+export { gatherRows } from '../reference/tables.js';
 export { gather, getMany, increment, setValue } from '../reference/store.js';

@@ -3,9 +3,9 @@
     features = tables.gather("products.csv", product_ids, 16)
     prices = tables.gather("products.csv", product_ids, ["price", "discount"])
 
-The file is among the assets of the plugin or of its pipeline, under this name. It is CSV, whose
-first line names the columns, and whose other lines are a key and its numbers; or an `.npy` of two
-dimensions, whose keys are the numbers of its rows, from 0. The host reads it once for each version.
+The file is among the assets of the plugin or of its pipeline, under this name. It is CSV or
+Parquet, with a column of keys and columns of numbers; or an `.npy` of two dimensions, whose keys
+are the numbers of its rows, from 0. The host reads it once for each version.
 
 Keys are at most 4096 in a call. They can also be a tensor, which never enters the plugin:
 

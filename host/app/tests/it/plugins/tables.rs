@@ -1,11 +1,14 @@
 //! Tables in files among the assets of a pipeline: what plugins get, what they are told about
 //! broken files, what a table costs, and a recommendation whose products lie in one.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::support::cli::Cli;
 use crate::support::deploy::processor;
 use crate::support::eventually::eventually;
+use crate::support::files;
 use crate::support::recommend;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
@@ -62,6 +65,22 @@ fn rows_are_gathered_on_the_host() {
     put_table(&server, "acme", npy("<f8", [2, 1], &numbers));
     assert_eq!(asked(&server, "acme", "keys=1,2,0&width=1"), "[3, 1] [-2.0, -1.0, 1.5]");
     assert_eq!(asked_with(&server, "acme", "width=1", b"[1, -1]"), "[2, 1] [-2.0, -1.0]");
+}
+
+#[test]
+fn a_file_of_pandas_is_read_as_it_is() {
+    let server = Server::start();
+    // The ids are the index, and a number is missing.
+    let file = files::root().join("host/tables/tests/fixtures/pandas.parquet");
+    let file = fs::read(file).unwrap();
+    with_table(&server, "acme", &file);
+    let rows = asked(&server, "acme", "keys=7,none,-1&width=2");
+    assert_eq!(rows, "[3, 2] [9.5, 4.0, -1.0, -1.0, NaN, 3.0]");
+    assert_eq!(asked(&server, "acme", "keys=7&columns=rating"), "[1, 1] [4.0]");
+    put_table(&server, "acme", &file[..file.len() - 1]);
+    let refused = asked(&server, "acme", "keys=7&width=2");
+    let text = "malformed: asset \"products.csv\": it begins as a Parquet file, but its end is";
+    assert!(refused.starts_with(text), "{refused}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the host does for plugins in JavaScript: stores, tokenizers, and things that are kept.
+//! What the host does for plugins in JavaScript: stores, tokenizers, tables, and kept things.
 
 use std::fs;
 
@@ -47,7 +47,7 @@ function call(body) {
 fn first(make: &str) -> Vec<u8> {
     archive(&format!(
         "\
-const {{ PluginResponse, Tensor, Tokenizer }} = require('gristmill-plugin');
+const {{ PluginResponse, tables, Tensor, Tokenizer }} = require('gristmill-plugin');
 {make}
 exports.preprocess = (context, request) => {{
   const state = make(request);
@@ -108,6 +108,38 @@ function make(request) {
     let texts = json!([["[CLS] the server answers. [SEP]"], [""]]);
     assert_eq!(answer["texts"], texts);
     assert_eq!(answer["tokens"], json!([2, null]));
+    assert_eq!(answer["kinds"], json!(["invalid-argument", "no-asset"]));
+}
+
+#[test]
+fn rows_of_a_table_are_gathered() {
+    let server = server();
+    put(
+        &server,
+        &first(
+            "\
+const gather = (...args) => tables.gather('products.csv', ...args);
+function make(request) {
+  const rows = gather(['b', 7, 'none'], 2, -1);
+  const ids = request.jsonTensor('/ids', 'int64');
+  const kinds = [() => gather(['b'], 3), () => tables.gather('x', ['b'], 2)];
+  return {
+    rows: [rows.shape, Array.from(rows.data())],
+    ids: Array.from(gather(ids, ['rating']).data()),
+    kinds: kinds.map((ask) => { try { ask(); } catch (error) { return error.kind; } }),
+  };
+}",
+        ),
+    );
+    server.put("tenants/acme/assets/products", b"id,price,rating\n7,9.5,4\nb,2.5,3\n");
+    let mut pipeline = processor("it", json!({ "cpu_ms": 20_000, "timeout_ms": 60_000 }));
+    pipeline["assets"] = json!({ "products.csv": "products" });
+    server.pipeline("acme", "it", &pipeline);
+    let answer = sends(&server, "{\"ids\": [7, 8]}");
+    // A whole number in JSON may have no fraction.
+    let as_text = |value: &Value| value.to_string().replace(".0", "");
+    assert_eq!(as_text(&answer["rows"]), "[[3,2],[2.5,3,9.5,4,-1,-1]]");
+    assert_eq!(as_text(&answer["ids"]), "[4,0]");
     assert_eq!(answer["kinds"], json!(["invalid-argument", "no-asset"]));
 }
 
