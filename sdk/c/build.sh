@@ -30,7 +30,7 @@ handler) exports=$sdk/src/export_handle.c ;;
 *) echo "build.sh: WORLD is \"$world\", not preprocessor, postprocessor, processor or handler" >&2; exit 2 ;;
 esac
 [ -z "${VERBOSE:-}" ] || set -x
-library="arrays.c call.c failure.c handle.c image.c json_read.c json_value.c json_write.c keep.c log.c \
+library="arrays.c call.c failure.c handle.c http.c image.c json_read.c json_value.c json_write.c keep.c log.c \
     memory.c models.c number_read.c number_write.c outputs.c panic.c powers_of_ten.c request.c response.c \
     stdio.c tables.c tensor.c text.c"
 sources=

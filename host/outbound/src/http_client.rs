@@ -11,6 +11,7 @@
 mod connections;
 mod connector;
 mod exchange;
+mod names;
 mod request_body;
 
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ use tokio::time::sleep;
 use self::connections::Connections;
 use self::connector::Connector;
 use self::exchange::{Exchange, Frames, Part, Way, exchange};
+use self::names::{Names, SystemNames};
 use crate::thread::Thread;
 
 /// The interval at which idle connections are looked at.
@@ -66,11 +68,15 @@ impl HttpClient {
     /// # Errors
     /// The thread cannot be started.
     pub fn new() -> io::Result<Self> {
+        Self::knowing(Arc::new(SystemNames))
+    }
+
+    fn knowing(names: Arc<dyn Names>) -> io::Result<Self> {
         let thread = Thread::start("services")?;
         let tenants = Arc::<Tenants>::default();
         // It ends with the thread.
         drop(thread.spawn(drop_idle(tenants.clone())));
-        Ok(Self { tenants, connector: Arc::default(), thread })
+        Ok(Self { tenants, connector: Arc::new(Connector::new(names)), thread })
     }
 }
 
@@ -132,3 +138,6 @@ impl Body for AnswerBody {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

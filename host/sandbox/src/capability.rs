@@ -27,6 +27,7 @@ macro_rules! or_tell {
 
 pub(crate) mod arrays;
 pub(crate) mod assets;
+pub(crate) mod http;
 pub(crate) mod image;
 pub(crate) mod json;
 pub(crate) mod keep;
@@ -102,10 +103,10 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    // `tokenizer` and `tables` read the files of `assets`.
-    // `keyvalue` asks the stores of `store`.
+    // `tokenizer` and `tables` read the files of `assets`, `keyvalue` asks the stores of `store`, and
+    // `http` sends what `wasi` may send.
     stateless: types, tensors, arrays, image, json, keep, models, nn, prepare, tokenizer, tables,
-        keyvalue, v0_1, v0_2;
+        keyvalue, http, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.
     with_state: wasi, log, store, assets;
 }

@@ -98,7 +98,7 @@ pub use model_runs::{
 pub use neighbours::Neighbours;
 pub use outgoing::{
     NoOutgoing, OUTGOING_AT_ONCE, OUTGOING_BODY_BYTES_MAX, OUTGOING_BUFFER_BYTES, OutgoingBody,
-    OutgoingCall, OutgoingFault, OutgoingHttp, TenantOutgoing,
+    OutgoingCall, OutgoingFault, OutgoingHttp, Sending, TenantOutgoing, Timeouts,
 };
 pub use pair::{KeptInstance, PluginPair, Reuse};
 pub use plugin::Plugin;

@@ -19,8 +19,7 @@ use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::OwnedSemaphorePermit;
 
-pub use self::tenant::TenantOutgoing;
-pub(crate) use self::tenant::{Sending, Timeouts};
+pub use self::tenant::{Sending, TenantOutgoing, Timeouts};
 
 /// Maximum requests of a tenant that are under way at the same time.
 pub const OUTGOING_AT_ONCE: usize = 32;

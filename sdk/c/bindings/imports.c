@@ -237,6 +237,11 @@ extern void __wasm_import_gristmill_plugin_keep_put(uint8_t *, size_t, int32_t, 
 __attribute__((__import_module__("gristmill:plugin/keep@0.3.0"), __import_name__("take")))
 extern void __wasm_import_gristmill_plugin_keep_take(uint8_t *, size_t, uint8_t *);
 
+// Imported Functions from `gristmill:plugin/http@0.3.0`
+
+__attribute__((__import_module__("gristmill:plugin/http@0.3.0"), __import_name__("send")))
+extern void __wasm_import_gristmill_plugin_http_send(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, int32_t, int32_t, int32_t, int64_t, uint8_t *);
+
 // Canonical ABI intrinsics
 
 __attribute__((__weak__, __export_name__("cabi_realloc")))
@@ -1222,6 +1227,75 @@ void gristmill_plugin_keep_result_void_string_free(gristmill_plugin_keep_result_
 void gristmill_plugin_keep_option_kept_free(gristmill_plugin_keep_option_kept_t *ptr) {
   if (ptr->is_some) {
     gristmill_plugin_keep_kept_free(&ptr->val);
+  }
+}
+
+void gristmill_plugin_http_field_free(gristmill_plugin_http_field_t *ptr) {
+  gristmill_plugin_types_field_free(ptr);
+}
+
+void gristmill_plugin_http_http_error_free(gristmill_plugin_http_http_error_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.not_granted);
+      break;
+    }
+    case 1: {
+      imports_string_free(&ptr->val.invalid_argument);
+      break;
+    }
+    case 2: {
+      imports_string_free(&ptr->val.prohibited_address);
+      break;
+    }
+    case 3: {
+      imports_string_free(&ptr->val.connection);
+      break;
+    }
+    case 4: {
+      imports_string_free(&ptr->val.timed_out);
+      break;
+    }
+    case 5: {
+      imports_string_free(&ptr->val.too_large);
+      break;
+    }
+  }
+}
+
+void gristmill_plugin_http_list_field_free(gristmill_plugin_http_list_field_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_http_field_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_http_field_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_http_option_borrow_blob_free(gristmill_plugin_http_option_borrow_blob_t *ptr) {
+  if (ptr->is_some) {
+  }
+}
+
+void gristmill_plugin_http_http_request_free(gristmill_plugin_http_http_request_t *ptr) {
+  imports_string_free(&ptr->method);
+  imports_string_free(&ptr->url);
+  gristmill_plugin_http_list_field_free(&ptr->headers);
+  gristmill_plugin_http_option_borrow_blob_free(&ptr->body);
+  imports_option_u64_free(&ptr->timeout_ms);
+}
+
+void gristmill_plugin_http_http_response_free(gristmill_plugin_http_http_response_t *ptr) {
+  gristmill_plugin_http_list_field_free(&ptr->headers);
+}
+
+void gristmill_plugin_http_result_http_response_http_error_free(gristmill_plugin_http_result_http_response_http_error_t *ptr) {
+  if (!ptr->is_err) {
+    gristmill_plugin_http_http_response_free(&ptr->val.ok);
+  } else {
+    gristmill_plugin_http_http_error_free(&ptr->val.err);
   }
 }
 
@@ -3637,6 +3711,86 @@ bool gristmill_plugin_keep_take(imports_string_t *name, gristmill_plugin_keep_ke
   }
   *ret = option.val;
   return option.is_some;
+}
+
+bool gristmill_plugin_http_send(gristmill_plugin_http_http_request_t *request, gristmill_plugin_http_http_response_t *ret, gristmill_plugin_http_http_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(5*sizeof(void*))];
+  int32_t option;
+  int32_t option1;
+  if (((*request).body).is_some) {
+    const gristmill_plugin_http_borrow_blob_t *payload0 = &((*request).body).val;
+    option = 1;
+    option1 = (*payload0).__handle;
+  } else {
+    option = 0;
+    option1 = 0;
+  }
+  int32_t option4;
+  int64_t option5;
+  if (((*request).timeout_ms).is_some) {
+    const uint64_t *payload3 = &((*request).timeout_ms).val;
+    option4 = 1;
+    option5 = (int64_t) (*payload3);
+  } else {
+    option4 = 0;
+    option5 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_http_send((uint8_t *) ((*request).method).ptr, ((*request).method).len, (uint8_t *) ((*request).url).ptr, ((*request).url).len, (uint8_t *) ((*request).headers).ptr, ((*request).headers).len, option, option1, option4, option5, ptr);
+  gristmill_plugin_http_result_http_response_http_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_http_http_response_t) {
+        (uint16_t) (uint16_t) ((int32_t) *((uint16_t*) (ptr + sizeof(void*)))),
+        (gristmill_plugin_http_list_field_t) (gristmill_plugin_http_list_field_t) { (gristmill_plugin_http_field_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) },
+        (gristmill_plugin_http_own_blob_t) (gristmill_plugin_http_own_blob_t) { *((int32_t*) (ptr + (4*sizeof(void*)))) },
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_http_http_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.prohibited_address = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.connection = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 4: {
+          variant.val.timed_out = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 5: {
+          variant.val.too_large = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
 }
 
 // Ensure that the *_component_type.o object is linked in

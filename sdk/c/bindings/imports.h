@@ -1190,6 +1190,86 @@ typedef struct {
   gristmill_plugin_keep_kept_t val;
 } gristmill_plugin_keep_option_kept_t;
 
+typedef gristmill_plugin_types_field_t gristmill_plugin_http_field_t;
+
+// Why there is no answer, or not the whole one. The texts say what is missing, and what would
+// grant or mend it.
+typedef struct gristmill_plugin_http_http_error_t {
+  uint8_t tag;
+  union {
+    imports_string_t     not_granted;
+    imports_string_t     invalid_argument;
+    imports_string_t     prohibited_address;
+    imports_string_t     connection;
+    imports_string_t     timed_out;
+    imports_string_t     too_large;
+  } val;
+} gristmill_plugin_http_http_error_t;
+
+// The tenant's document does not grant the service, or a trial wanted to send another
+// method than GET or HEAD.
+#define GRISTMILL_PLUGIN_HTTP_HTTP_ERROR_NOT_GRANTED 0
+// The method, the URL or a header cannot be sent.
+#define GRISTMILL_PLUGIN_HTTP_HTTP_ERROR_INVALID_ARGUMENT 1
+// The host has an address that is not public, and that the grant does not name.
+#define GRISTMILL_PLUGIN_HTTP_HTTP_ERROR_PROHIBITED_ADDRESS 2
+// The service cannot be reached, its certificate is not accepted, it does not speak
+// HTTP/1.1, or the connection ended before the whole answer was there.
+#define GRISTMILL_PLUGIN_HTTP_HTTP_ERROR_CONNECTION 3
+// No connection was made, or no whole answer was there, in time.
+#define GRISTMILL_PLUGIN_HTTP_HTTP_ERROR_TIMED_OUT 4
+// A body has more than 16 MiB, headers are over their limit, or the call has sent 64
+// requests already.
+#define GRISTMILL_PLUGIN_HTTP_HTTP_ERROR_TOO_LARGE 5
+
+typedef struct {
+  gristmill_plugin_http_field_t *ptr;
+  size_t len;
+} gristmill_plugin_http_list_field_t;
+
+typedef gristmill_plugin_types_borrow_blob_t gristmill_plugin_http_borrow_blob_t;
+
+typedef struct {
+  bool is_some;
+  gristmill_plugin_http_borrow_blob_t val;
+} gristmill_plugin_http_option_borrow_blob_t;
+
+// A request.
+typedef struct gristmill_plugin_http_http_request_t {
+  // The method, such as `GET`.
+  imports_string_t   method;
+  // `https://HOST[:PORT][/PATH][?QUERY]`, or with `http://`. What follows a `#` is not sent.
+  imports_string_t   url;
+  // At most 100, and 32 KiB with the method and the URL. Those of the connection, `host` and
+  // `content-length` are the host's own affair: they are `invalid-argument`.
+  gristmill_plugin_http_list_field_t   headers;
+  // The body. None if there is none.
+  gristmill_plugin_http_option_borrow_blob_t   body;
+  // The time for all of it, until the last byte of the answer. None, or a longer one: until
+  // the deadline.
+  imports_option_u64_t   timeout_ms;
+} gristmill_plugin_http_http_request_t;
+
+typedef gristmill_plugin_types_own_blob_t gristmill_plugin_http_own_blob_t;
+
+// An answer.
+typedef struct gristmill_plugin_http_http_response_t {
+  // The status. Those of errors, such as 404, are answers, too.
+  uint16_t   status;
+  // The headers, names in lower case, without those of the connection.
+  gristmill_plugin_http_list_field_t   headers;
+  // The body. It counts against the memory that the host holds for the call.
+  gristmill_plugin_http_own_blob_t   body;
+} gristmill_plugin_http_http_response_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    gristmill_plugin_http_http_response_t ok;
+    gristmill_plugin_http_http_error_t err;
+  } val;
+} gristmill_plugin_http_result_http_response_http_error_t;
+
 // Imported Functions from `gristmill:plugin/tensors@0.3.0`
 // A tensor of `shape`, at most 32 dimensions, from its elements' bytes: little-endian,
 // row-major, no padding.
@@ -1434,6 +1514,10 @@ extern bool gristmill_plugin_keep_put(imports_string_t *name, gristmill_plugin_k
 // taken before. It counts as if this call had made it.
 extern bool gristmill_plugin_keep_take(imports_string_t *name, gristmill_plugin_keep_kept_t *ret);
 
+// Imported Functions from `gristmill:plugin/http@0.3.0`
+// Send a request, and wait for the whole answer.
+extern bool gristmill_plugin_http_send(gristmill_plugin_http_http_request_t *request, gristmill_plugin_http_http_response_t *ret, gristmill_plugin_http_http_error_t *err);
+
 // Helper Functions
 
 void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
@@ -1667,6 +1751,20 @@ void gristmill_plugin_keep_kept_free(gristmill_plugin_keep_kept_t *ptr);
 void gristmill_plugin_keep_result_void_string_free(gristmill_plugin_keep_result_void_string_t *ptr);
 
 void gristmill_plugin_keep_option_kept_free(gristmill_plugin_keep_option_kept_t *ptr);
+
+void gristmill_plugin_http_field_free(gristmill_plugin_http_field_t *ptr);
+
+void gristmill_plugin_http_http_error_free(gristmill_plugin_http_http_error_t *ptr);
+
+void gristmill_plugin_http_list_field_free(gristmill_plugin_http_list_field_t *ptr);
+
+void gristmill_plugin_http_option_borrow_blob_free(gristmill_plugin_http_option_borrow_blob_t *ptr);
+
+void gristmill_plugin_http_http_request_free(gristmill_plugin_http_http_request_t *ptr);
+
+void gristmill_plugin_http_http_response_free(gristmill_plugin_http_http_response_t *ptr);
+
+void gristmill_plugin_http_result_http_response_http_error_free(gristmill_plugin_http_result_http_response_http_error_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void imports_string_set(imports_string_t *ret, const char*s);

@@ -169,6 +169,7 @@ void gm_host_reset(void) {
     gm_release_memory();
     host_forget_kept();
     host_forget_models();
+    host_forget_services();
     host_forget_tokenizers();
     host_forget_tables();
     host_free_all();

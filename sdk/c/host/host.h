@@ -57,10 +57,11 @@ imports_list_u8_t host_give_bytes(gm_bytes bytes, uint64_t offset, uint64_t leng
 // The bytes of a text in base64 or a data URL. Returns what is wrong with it, or NULL.
 const char *host_base64(const char *text, gm_bytes *out);
 
-// Forget what a test has kept, its models, its tokenizers and its tables, before their memory is
+// Forget what a test has kept, its models, services, tokenizers and tables, before their memory is
 // freed.
 void host_forget_kept(void);
 void host_forget_models(void);
+void host_forget_services(void);
 void host_forget_tokenizers(void);
 void host_forget_tables(void);
 

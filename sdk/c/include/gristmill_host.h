@@ -13,6 +13,7 @@
 #ifndef GRISTMILL_HOST_H
 #define GRISTMILL_HOST_H
 
+#include "gristmill_http.h"
 #include "gristmill_plugin.h"
 #include "gristmill_tables.h"
 #include "gristmill_text.h"
@@ -82,6 +83,26 @@ typedef struct {
 
 typedef gm_host_ran gm_host_model(const gm_host_tensor *inputs, size_t inputs_count);
 
+// A request that a plugin sends to a service of a test.
+typedef struct {
+    const char *method;
+    const char *url;
+    gm_fields headers;
+    gm_bytes body;
+    uint64_t timeout_ms; // 0 if it has none
+} gm_host_sent;
+
+// What a service of a test answers. Members that are not set are 200 and nothing.
+typedef struct {
+    uint16_t status;
+    gm_fields headers;
+    gm_bytes body;
+    gm_status failure; // in place of an answer: GM_HTTP_NOT_GRANTED to GM_HTTP_TOO_LARGE
+    const char *text;  // of the failure
+} gm_host_answer;
+
+typedef gm_host_answer gm_host_service(const gm_host_sent *sent);
+
 typedef struct {
     gm_level level;
     const char *message;
@@ -117,6 +138,10 @@ gm_host_response gm_host_handle(const gm_host_request *request);
 // Lets a function stand in for the model of this name, until gm_host_reset. Of one name the last
 // one counts. Runs of other models are GM_MODEL_NOT_GRANTED.
 void gm_host_add_model(const char *name, gm_host_model *model);
+
+// Lets a function answer the requests to URLs of this origin, such as "https://api.example.com",
+// until gm_host_reset. Of one origin the last one counts. Others are GM_HTTP_NOT_GRANTED.
+void gm_host_add_service(const char *origin, gm_host_service *answer);
 
 // The lines that were logged, the first one first.
 size_t gm_host_lines_count(void);

@@ -35,6 +35,13 @@ typedef enum {
     GM_MODEL_OVERLOADED,    // The model is too busy, or the tenant has too much under way: 503 or 429.
     GM_MODEL_UNAVAILABLE,   // The model cannot run now: 503.
     GM_MODEL_FAILED,        // The model failed on these inputs: 500.
+    // Why a service gave no answer (gm_http_send): 500. The text goes to the log only.
+    GM_HTTP_NOT_GRANTED,        // Nothing grants it, or a trial wanted to change something.
+    GM_HTTP_INVALID_ARGUMENT,   // The method, the URL or a header cannot be sent.
+    GM_HTTP_PROHIBITED_ADDRESS, // The host has no public address, and no grant names the one it has.
+    GM_HTTP_CONNECTION, // It cannot be reached, or the connection ended before the answer did.
+    GM_HTTP_TIMED_OUT,  // There was no whole answer in time.
+    GM_HTTP_TOO_LARGE,  // A body or headers are over a limit, or the call has sent 64 requests.
 } gm_status;
 
 // Each makes a failure with a text formatted as by printf, and returns its status:

@@ -24,6 +24,10 @@ struct gm_request {
     gm_request_parts_read *read;
 };
 
+// The fields of the host, and the value of the first one of this name; NULL if there is none.
+gm_fields gm_fields_of(const gristmill_plugin_types_field_t *list, size_t count);
+const char *gm_find_field(gm_fields fields, const char *name);
+
 struct gm_prepared {
     gristmill_plugin_prepare_prepared_t wire;
     size_t capacity; // of wire.inputs

@@ -59,16 +59,15 @@ const char *gm_request_content_type(const gm_request *request) {
     return is_some ? gm_text_of(text) : NULL;
 }
 
-static gm_fields fields_of(gristmill_plugin_types_list_field_t list) {
-    gm_field *items = gm_alloc(list.len * sizeof *items);
-    for (size_t index = 0; index < list.len; index++) {
-        items[index] =
-            (gm_field){gm_text_of(list.ptr[index].name), gm_text_of(list.ptr[index].value)};
+gm_fields gm_fields_of(const gristmill_plugin_types_field_t *list, size_t count) {
+    gm_field *items = gm_alloc(count * sizeof *items);
+    for (size_t index = 0; index < count; index++) {
+        items[index] = (gm_field){gm_text_of(list[index].name), gm_text_of(list[index].value)};
     }
-    return (gm_fields){items, list.len};
+    return (gm_fields){items, count};
 }
 
-static const char *find(gm_fields fields, const char *name) {
+const char *gm_find_field(gm_fields fields, const char *name) {
     for (size_t index = 0; index < fields.count; index++) {
         if (strcmp(fields.items[index].name, name) == 0) return fields.items[index].value;
     }
@@ -79,28 +78,28 @@ gm_fields gm_request_headers(const gm_request *request) {
     if (!request->read->has_headers) {
         gristmill_plugin_types_list_field_t list;
         gristmill_plugin_types_method_request_headers(request->handle, &list);
-        request->read->headers = fields_of(list);
+        request->read->headers = gm_fields_of(list.ptr, list.len);
         request->read->has_headers = true;
     }
     return request->read->headers;
 }
 
 const char *gm_request_header(const gm_request *request, const char *name) {
-    return find(gm_request_headers(request), name);
+    return gm_find_field(gm_request_headers(request), name);
 }
 
 gm_fields gm_request_query(const gm_request *request) {
     if (!request->read->has_query) {
         gristmill_plugin_types_list_field_t list;
         gristmill_plugin_types_method_request_query(request->handle, &list);
-        request->read->query = fields_of(list);
+        request->read->query = gm_fields_of(list.ptr, list.len);
         request->read->has_query = true;
     }
     return request->read->query;
 }
 
 const char *gm_request_query_value(const gm_request *request, const char *name) {
-    return find(gm_request_query(request), name);
+    return gm_find_field(gm_request_query(request), name);
 }
 
 const gm_blob *gm_request_body(const gm_request *request) {

@@ -10,6 +10,7 @@ export { PluginResponse } from './response.js';
 export { models, InferError } from './models.js';
 export { store, StoreError } from './store.js';
 export { assets } from './assets.js';
+export { fetch, FetchError } from './fetch.js';
 export { kept } from './kept.js';
 export { Tokenizer, TokenizerError } from './tokenizer.js';
 export { tables, TableError } from './tables.js';

@@ -3,6 +3,7 @@
 
 import { exportPostprocess, exportPreprocess } from './call.js';
 import { fromContract } from './failure.js';
+import { FetchError } from './fetch.js';
 import { exportHandle } from './handler.js';
 import { parse, stringify } from './json.js';
 import { InferError } from './models.js';
@@ -10,6 +11,7 @@ import { NdArray } from './numpy.js';
 import { useFiles } from './reference/assets.js';
 import { ReferenceBlob } from './reference/blob.js';
 import { jsonBlob, jsonTensor, jsonValue } from './reference/json.js';
+import { useServices } from './reference/http.js';
 import { useKept } from './reference/keep.js';
 import { takeLines } from './reference/log.js';
 import { useModels } from './reference/models.js';
@@ -28,6 +30,7 @@ export class TestHost {
   #context;
   #models = new Map();
   #stores = new Map();
+  #services = new Map();
   #assets = new Map();
   #tokenizers = new Map();
   #tables = new Map();
@@ -69,6 +72,27 @@ export class TestHost {
   /** Let the store of this name have these values, by key. Returns the host. */
   store(bucket, values = {}) {
     this.#stores.set(bucket, new Map(Object.entries(values).map(([key, value]) => [key, bytesOf(value)])));
+    return this;
+  }
+
+  /** Let `answer` answer the requests of `fetch` to URLs of this origin. Returns the host. */
+  service(origin, answer) {
+    this.#services.set(origin, ({ method, url, headers, body, timeoutMs }) => {
+      const named = Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value]));
+      const bytes = body === undefined ? new Uint8Array(0) : body.read(0n, body.len());
+      const time = timeoutMs === undefined ? undefined : Number(timeoutMs);
+      let found;
+      try {
+        found = answer({ method, url, headers: named, body: bytes, text: decoder.decode(bytes), timeoutMs: time });
+      } catch (error) {
+        throw error instanceof FetchError ? refusal(error.kind, error.message) : error;
+      }
+      const { status = 200, headers: own = {}, body: content, json } = found;
+      const answered = json === undefined ? bytesOf(content) : encoder.encode(stringify(json));
+      const type = json === undefined ? {} : { 'content-type': 'application/json' };
+      const all = fields({ ...type, ...own }).map(({ name, value }) => ({ name: name.toLowerCase(), value }));
+      return { status, headers: all, body: new ReferenceBlob(answered) };
+    });
     return this;
   }
 
@@ -124,6 +148,7 @@ export class TestHost {
     takeLines();
     useModels(this.#models);
     useStores(this.#stores);
+    useServices(this.#services);
     useFiles(this.#assets);
     useTokenizers(this.#tokenizers);
     useTables(this.#tables);

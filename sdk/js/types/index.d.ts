@@ -864,6 +864,72 @@ export class StoreError extends Internal {
   readonly kind: StoreErrorKind;
 }
 
+/** What `fetch` sends besides the URL. */
+export interface FetchOptions {
+  /** GET unless it is given. */
+  method?: string;
+  headers?: Record<string, string | number> | Iterable<readonly [string, string]>;
+  /** A text has `content-type: text/plain` unless `headers` have another. A `Body` stays on the host. */
+  body?: string | ArrayBuffer | ArrayBufferView | Body | null;
+  /** The time for all of it. Without one, and at the latest, all ends at the request's deadline. */
+  timeoutMs?: number;
+}
+
+/** The answer of a service. A status of errors, such as 404, is an answer, too. */
+export interface FetchAnswer {
+  readonly status: number;
+  /** Whether the status is 200 to 299. */
+  readonly ok: boolean;
+  readonly headers: {
+    get(name: string): string | null;
+    has(name: string): boolean;
+    [Symbol.iterator](): IterableIterator<[string, string]>;
+  };
+  /** The body, which stays on the host: `Pixels.decode` takes it. */
+  readonly body: Body;
+  bytes(): Promise<Uint8Array>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  text(): Promise<string>;
+  json(): Promise<any>;
+}
+
+/**
+ * Send a request over HTTP to another service, and wait for the whole answer. The tenant's document
+ * grants services under `http`. A call sends at most 64 requests, one after another; bodies have at
+ * most 16 MiB each way. A redirect is an answer as any other: nothing follows it. While a call waits
+ * it uses no CPU time. Use it in `handle`: a call of a pair keeps its place among the tenant's calls
+ * meanwhile. In a trial, such as a sample or a shadow, only GET and HEAD are sent.
+ *
+ * @throws {FetchError} if there is no answer
+ */
+export function fetch(url: string | { toString(): string }, options?: FetchOptions): Promise<FetchAnswer>;
+
+/**
+ * Why a service gave no answer:
+ *
+ * - `not-granted`: the tenant's document does not grant it, or a trial wanted to change something. The
+ *   message has the grant that is missing
+ * - `invalid-argument`: the method, the URL or a header cannot be sent
+ * - `prohibited-address`: the host has an address that is not public, and that the grant does not name
+ * - `connection`: the service cannot be reached, or the connection ended before the whole answer was
+ *   there
+ * - `timed-out`: there was no whole answer in time
+ * - `too-large`: a body or the headers are over a limit, or the call has sent 64 requests already
+ */
+export type FetchErrorKind =
+  | 'not-granted'
+  | 'invalid-argument'
+  | 'prohibited-address'
+  | 'connection'
+  | 'timed-out'
+  | 'too-large';
+
+/** Why a service gave no answer. If nothing catches it: 500, with the text in the log only. */
+export class FetchError extends Internal {
+  constructor(kind: FetchErrorKind, message: string);
+  readonly kind: FetchErrorKind;
+}
+
 export interface ResponseOptions {
   /** 200 to 599; 200 unless it is given. */
   status?: number;

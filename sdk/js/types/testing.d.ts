@@ -15,6 +15,26 @@ export interface TestRequest {
   parts?: { name?: string; filename?: string; contentType?: string; body: Content }[];
 }
 
+/** A request that a plugin sends to a service of a test. Names of headers are in lower case. */
+export interface ServiceRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array;
+  /** The body as text. */
+  readonly text: string;
+  readonly timeoutMs?: number;
+}
+
+/** What a service of a test answers: with `body`, or with `json` as JSON. */
+export interface ServiceAnswer {
+  /** 200 unless it is given. */
+  status?: number;
+  headers?: Record<string, unknown>;
+  body?: Content;
+  json?: unknown;
+}
+
 /** A response as a test looks at it. */
 export interface TestAnswer {
   readonly status: number;
@@ -50,6 +70,11 @@ export class TestHost {
   ): this;
   /** Let the store of this name have these values, by key, for the calls of this host. */
   store(bucket: string, values?: Record<string, Content>): this;
+  /**
+   * Let `answer` answer the requests of `fetch` to URLs of this origin, such as
+   * `https://api.example.com`. It may throw a `FetchError`. Returns this host.
+   */
+  service(origin: string, answer: (request: ServiceRequest) => ServiceAnswer): this;
   /** Let plugins open a file of this name, as if the pipeline named it. Returns this host. */
   asset(name: string, content: Content): this;
   /**

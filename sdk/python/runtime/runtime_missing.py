@@ -16,6 +16,7 @@ _MODEL = (
     "the model runs in the host: export it as ONNX, push it, and name it in the pipeline",
     "models/README.md",
 )
+_SERVICES = ("`from gristmill_plugin import http` sends requests", "host/docs/outgoing-http.md")
 _TEXTS = ("a plugin splits texts itself, or the model does it", "sdk/guides/text.md")
 
 #: Packages with compiled parts, what replaces each, and where to read about it.
@@ -41,6 +42,9 @@ _COMPILED = {
     "xgboost": _MODEL,
 }
 
+#: Packages that open connections, and what replaces them.
+_CONNECTING = dict.fromkeys(("aiohttp", "httpx", "requests", "urllib3"), _SERVICES)
+
 
 def explained(error: BaseException) -> str | None:
     """The lines about a module that is missing. None for any other error."""
@@ -48,11 +52,15 @@ def explained(error: BaseException) -> str | None:
         return None
     file, line = tracebacks.place(error)
     package = error.name.partition(".")[0]
-    if package in _COMPILED:
-        instead, where = _COMPILED[package]
+    for packages, why in (
+        (_COMPILED, "plugins have no packages with compiled parts"),
+        (_CONNECTING, "plugins open no connections"),
+    ):
+        if package not in packages:
+            continue
+        instead, where = packages[package]
         return (
-            f"{file}:{line}: no module named {error.name!r}: "
-            "plugins have no packages with compiled parts\n"
+            f"{file}:{line}: no module named {error.name!r}: {why}\n"
             f"in its place: {instead}\n"
             f"read {where}"
         )

@@ -12,12 +12,12 @@ wit_bindgen::generate!({
     additional_derives: [PartialEq],
     additional_derives_ignore: [
         "part", "named-tensor", "prepared", "letterboxed", "piece", "made", "kept", "texts",
-        "encoded", "keys",
+        "encoded", "keys", "http-request", "http-response",
     ],
 });
 
 pub use gristmill::plugin::{
-    arrays, assets, image, json, keep, log, prepare, store, tables, tensors, tokenizer, types,
+    arrays, assets, http, image, json, keep, log, prepare, store, tables, tensors, tokenizer, types,
 };
 pub use worlds::handler::gristmill::plugin::models;
 
@@ -47,6 +47,7 @@ pub mod worlds {
                         "gristmill:plugin/tokenizer@0.3.0": crate::bindings::tokenizer,
                         "gristmill:plugin/tables@0.3.0": crate::bindings::tables,
                         "gristmill:plugin/keep@0.3.0": crate::bindings::keep,
+                        "gristmill:plugin/http@0.3.0": crate::bindings::http,
                         $($own: generate,)?
                     },
                 });

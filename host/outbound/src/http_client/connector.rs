@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::connections::{Connection, Connections};
+use super::names::Names;
 use crate::addresses::prohibited;
 use crate::stream::{Flow, Stream};
 use crate::tls::trusting_the_system;
@@ -28,21 +29,22 @@ use crate::tls::trusting_the_system;
 /// The time for making a connection, unless the plugin sets a shorter one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum addresses of a host that are looked at.
-const ADDRESSES_MAX: usize = 32;
-
 /// Maximum addresses that are tried, and the time for each.
 const TRIED_MAX: usize = 4;
 const TRY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes connections.
-#[derive(Default)]
 pub(super) struct Connector {
+    names: Arc<dyn Names>,
     /// Made for the first request that needs it.
     tls: OnceCell<TlsConnector>,
 }
 
 impl Connector {
+    pub(super) fn new(names: Arc<dyn Names>) -> Self {
+        Self { names, tls: OnceCell::new() }
+    }
+
     /// A connection for this call, in time.
     pub(super) async fn connect(
         &self,
@@ -63,7 +65,7 @@ impl Connector {
         let host = unbracketed(&call.host);
         let mut kind = None;
         let mut allowed = Vec::new();
-        for address in look_up(lookups, host, call.port).await? {
+        for address in self.look_up(lookups, host, call.port).await? {
             match prohibited(address.ip(), &call.addresses) {
                 None => allowed.push(address),
                 found => kind = found,
@@ -105,6 +107,30 @@ impl Connector {
         }
     }
 
+    /// The addresses of a host: a name, or an address.
+    async fn look_up(
+        &self,
+        lookups: &Arc<Semaphore>,
+        host: &str,
+        port: u16,
+    ) -> Result<Vec<SocketAddr>, OutgoingFault> {
+        if let Ok(address) = host.parse() {
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        let permit = lookups.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| OutgoingFault::Unavailable)?;
+        let (names, host) = (self.names.clone(), host.to_owned());
+        let looking = spawn_blocking(move || {
+            // Nothing stops the system's resolver: the permit is given back when it has ended.
+            let _permit = permit;
+            names.look_up(&host, port)
+        });
+        match looking.await {
+            Ok(Ok(addresses)) => Ok(addresses),
+            _ => Err(OutgoingFault::NameNotFound),
+        }
+    }
+
     async fn tls(&self) -> Result<&TlsConnector, OutgoingFault> {
         let made = self.tls.get_or_try_init(|| async {
             // It reads files.
@@ -128,30 +154,6 @@ pub(super) async fn charged<T>(call: &OutgoingCall, work: impl Future<Output = T
         polled
     })
     .await
-}
-
-/// The addresses of a host: a name, or an address.
-async fn look_up(
-    lookups: &Arc<Semaphore>,
-    host: &str,
-    port: u16,
-) -> Result<Vec<SocketAddr>, OutgoingFault> {
-    if let Ok(address) = host.parse() {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    let permit = lookups.clone().acquire_owned().await;
-    let permit = permit.map_err(|_| OutgoingFault::Unavailable)?;
-    let host = host.to_owned();
-    let looking = spawn_blocking(move || {
-        // Nothing stops the system's resolver: the permit is given back when it has ended.
-        let _permit = permit;
-        let addresses = (host.as_str(), port).to_socket_addrs();
-        addresses.map(|addresses| addresses.take(ADDRESSES_MAX).collect::<Vec<_>>())
-    });
-    match looking.await {
-        Ok(Ok(addresses)) => Ok(addresses),
-        _ => Err(OutgoingFault::NameNotFound),
-    }
 }
 
 /// An address of IPv6 without its brackets; any other host as it is.

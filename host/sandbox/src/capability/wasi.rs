@@ -18,6 +18,7 @@
 mod hooks;
 mod http;
 mod output;
+mod permitted;
 mod state;
 mod streams;
 mod waits;
@@ -30,6 +31,7 @@ use wasmtime_wasi::p2::bindings::io::poll::{Host as _, HostPollable as _};
 use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::ResolveAddressStream;
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, Network};
 
+pub(super) use self::permitted::Refused;
 pub(crate) use self::state::CapabilityState;
 use super::log;
 use super::methods::link_instead;

@@ -22,7 +22,7 @@ pub struct TenantOutgoing {
 }
 
 /// A request that may be sent.
-pub(crate) struct Sending {
+pub struct Sending {
     outgoing: Arc<TenantOutgoing>,
     scheme: Scheme,
     host: String,
@@ -35,10 +35,13 @@ pub(crate) struct Sending {
 
 /// The times that a plugin gives a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Timeouts {
-    pub(crate) connect: Option<Duration>,
-    pub(crate) first_byte: Option<Duration>,
-    pub(crate) between_bytes: Option<Duration>,
+pub struct Timeouts {
+    /// The time for making a connection.
+    pub connect: Option<Duration>,
+    /// The time until the answer's head.
+    pub first_byte: Option<Duration>,
+    /// The time between two parts of the answer.
+    pub between_bytes: Option<Duration>,
 }
 
 impl TenantOutgoing {
@@ -54,8 +57,9 @@ impl TenantOutgoing {
         Self { tenant, client, granted, permits, cpu }
     }
 
-    /// A request to this host, in lower case, which ends at `deadline`. None if it is not granted.
-    pub(crate) fn sending(
+    /// A request to this host, in lower case, which ends at `deadline`. `held` counts against the
+    /// tenant's budget, no bytes yet. None if it is not granted.
+    pub fn sending(
         self: &Arc<Self>,
         (scheme, host, port): (Scheme, &str, u16),
         deadline: Instant,
@@ -71,7 +75,10 @@ impl TenantOutgoing {
 
 impl Sending {
     /// Wait for a place among the tenant's requests, send this one, and wait for the answer's head.
-    pub(crate) async fn send(
+    ///
+    /// # Errors
+    /// [`OutgoingFault`]
+    pub async fn send(
         self,
         request: Request<OutgoingBody>,
         timeouts: Timeouts,

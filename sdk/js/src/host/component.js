@@ -12,3 +12,4 @@ export { decode as decodeTokens, encode as encodeTexts, tokenToId } from 'gristm
 export { put as keep, take as takeKept } from 'gristmill:plugin/keep@0.3.0';
 export { gather as gatherRows } from 'gristmill:plugin/tables@0.3.0';
 export { gather, getMany, increment, set as setValue } from 'gristmill:plugin/store@0.3.0';
+export { send as sendRequest } from 'gristmill:plugin/http@0.3.0';

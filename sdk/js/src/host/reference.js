@@ -11,3 +11,4 @@ export { decodeTokens, encodeTexts, tokenToId } from '../reference/tokenizer.js'
 export { keep, takeKept } from '../reference/keep.js';
 export { gatherRows } from '../reference/tables.js';
 export { gather, getMany, increment, setValue } from '../reference/store.js';
+export { sendRequest } from '../reference/http.js';

@@ -18,7 +18,7 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import assets, image, json, log, models, numpy, store, tables, tokenizer
+from . import assets, http, image, json, log, models, numpy, store, tables, tokenizer
 from .blob import Blob
 from .failure import (
     Failure,
@@ -73,6 +73,7 @@ __all__ = [
     "View",
     "assets",
     "export",
+    "http",
     "image",
     "json",
     "kept",

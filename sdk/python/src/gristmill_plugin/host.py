@@ -15,6 +15,7 @@ if sys.platform == "wasi":
     from wit_world.imports import (
         arrays,
         assets,
+        http,
         image,
         json,
         keep,
@@ -36,6 +37,7 @@ else:
     from .reference import (
         arrays,
         assets,
+        http,
         image,
         json,
         keep,

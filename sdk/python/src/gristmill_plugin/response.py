@@ -39,7 +39,7 @@ class Response:
         Raises `Internal` if `value` cannot be written as JSON. NaN and infinity cannot.
         """
         try:
-            body = _written(value)
+            body = write_json(value)
         except (TypeError, ValueError, RecursionError) as error:
             raise Internal(f"the response as JSON: {error}") from None
         return cls(body, "application/json", status, headers or {})
@@ -69,7 +69,8 @@ def _hold(found: object) -> str:
 _encode = json.encoder_with(_hold)
 
 
-def _written(value: object) -> bytes:
+def write_json(value: object) -> bytes:
+    """For the SDK: `value` as JSON, in which tensors, arrays and blobs may stand."""
     global _mark
     mark = _mark
     try:

@@ -21,6 +21,8 @@ from typing import Any
 
 from . import checks
 from .failure import InferError
+from .http import HttpError
+from .http import lower_error as lower_http_error
 from .models import lower_error
 from .outputs import Prepared
 from .plugin import (
@@ -32,6 +34,7 @@ from .plugin import (
     _preprocess_of,
 )
 from .reference import assets as reference_assets
+from .reference import http as reference_http
 from .reference import log as reference_log
 from .reference import models, tensors, types
 from .reference import store as reference_store
@@ -50,6 +53,7 @@ __all__ = [
     "Failed",
     "LogLine",
     "Part",
+    "ServiceRequest",
     "asset",
     "captured_log",
     "context",
@@ -58,6 +62,7 @@ __all__ = [
     "postprocess",
     "preprocess",
     "request",
+    "service",
     "store",
     "table",
     "tokenizer",
@@ -80,6 +85,21 @@ class Failed:
 
     status: int
     text: str
+
+
+@dataclass(frozen=True)
+class ServiceRequest:
+    """A request that a plugin sends to a service of a test."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    timeout: float | None
+
+    def json(self) -> Any:
+        """The value that the body has as JSON."""
+        return standard_json.loads(self.body)
 
 
 _Fields = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -203,6 +223,40 @@ def store(
         del reference_store.buckets[name]
         if before is not None:
             reference_store.buckets[name] = before
+
+
+@contextmanager
+def service(origin: str, function: Callable[[ServiceRequest], Response]) -> Iterator[None]:
+    """Within the `with` block, `function` answers the requests to URLs of this origin.
+
+    It gets names of headers in lower case, and may raise an `HttpError`, as `TimedOut("slow")`.
+
+        with testing.service("https://api.example.com", lambda asked: Response.json({"eur": 1.1})):
+            response = Plugin().handle(testing.context(), testing.request(photo))
+    """
+
+    def answer(asked: reference_http.HttpRequest) -> reference_http.HttpResponse:
+        body = b"" if asked.body is None else asked.body.read(0, asked.body.len())
+        headers = {field.name.lower(): field.value for field in asked.headers}
+        timeout = None if asked.timeout_ms is None else asked.timeout_ms / 1000
+        try:
+            found = function(ServiceRequest(asked.method, asked.url, headers, body, timeout))
+        except HttpError as error:
+            raise Err(lower_http_error(error)) from None
+        fields = [(name.lower(), value) for name, value in found.headers.items()]
+        if found.content_type:
+            fields.append(("content-type", found.content_type))
+        return reference_http.HttpResponse(found.status, _fields(fields), types.Blob(found.body))
+
+    services = reference_http.services
+    before = services.get(origin)
+    services[origin] = answer
+    try:
+        yield
+    finally:
+        del services[origin]
+        if before is not None:
+            services[origin] = before
 
 
 @contextmanager

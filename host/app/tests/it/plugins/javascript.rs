@@ -14,7 +14,7 @@ use crate::support::setup::Setup;
 const PLUGIN: &str = "/admin/v1/tenants/acme/plugins/it";
 
 /// An archive of a script as the build makes it, whose lines are those of `plugin.js`.
-fn archive(script: &str) -> Vec<u8> {
+pub(super) fn archive(script: &str) -> Vec<u8> {
     let lines: Vec<_> = (1..=script.lines().count()).map(|line| json!([0, line])).collect();
     let places = json!({ "bundle": "bundle.js", "files": ["plugin.js"], "lines": lines });
     let files = [

@@ -1,6 +1,9 @@
 //! Requests of plugins to other services: what is granted, what is not, and services that
 //! misbehave.
 
+mod shared_runtimes;
+
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -247,6 +250,43 @@ fn a_service_that_does_not_answer_holds_up_nobody_else() {
     let refused = outcome(&server, &patient);
     let text = refused["unavailable"].as_str().unwrap();
     assert!(text.contains("HttpResponseTimeout"), "{refused}");
+}
+
+#[test]
+fn calls_that_wait_for_a_service_hold_up_no_other_tenant() {
+    // Requests to `/hang` are answered when the sender is gone.
+    let (gate, closed) = mpsc::channel::<()>();
+    let closed = Mutex::new(closed);
+    let service = Service::answering(move |head| {
+        if head.contains("get /hang ") {
+            let _ = closed.lock().unwrap().recv();
+        }
+        whole("200 OK", "", "hello")
+    });
+    let server = serving(Setup::new(), json!([of(&service)]));
+    server.open_tenant("globex");
+    server.plugin("globex", "services", "hostile-services");
+    server.pipeline("globex", "services", &pipeline());
+    server.put_json("tenants/globex", &json!({ "open": true, "http": [of(&service)] }));
+    let deed = json!({ "url": service.url("/") }).to_string();
+    thread::scope(|scope| {
+        let hanging: Vec<_> = (0..4)
+            .map(|_| {
+                let (server, deed) = (&server, json!({ "url": service.url("/hang") }));
+                scope.spawn(move || outcome(server, &deed))
+            })
+            .collect();
+        eventually("all of them wait", || service.heads().len() == hanging.len());
+        for _ in 0..3 {
+            let told = server.data.post("/v1/globex/infer/services", deed.as_bytes()).ok();
+            assert_eq!(told[0]["status"][3], "hello");
+        }
+        assert!(hanging.iter().all(|call| !call.is_finished()));
+        drop(gate);
+        for call in hanging {
+            assert_eq!(call.join().unwrap()["status"][3], "hello");
+        }
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::support::setup::Setup;
 use crate::support::{files, onnx};
 
 /// An archive of these files, whose module is `app`.
-fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let manifest = Manifest { language: Language::Python, app: "app".into() };
     let files = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
     Archive { manifest, files: files.collect() }.write().unwrap()

@@ -6,8 +6,7 @@
 //! guest is told of a request that is not granted by an error code, which has no text. So the
 //! reason is a line of the plugin's log.
 
-mod target;
-
+use gristmill_core::Scheme;
 use http::HeaderMap;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
@@ -21,19 +20,17 @@ use wasmtime_wasi_http::p2::types::{
 use wasmtime_wasi_http::p2::{HeaderResult, add_only_http_to_linker_async};
 use wasmtime_wasi_http::{Error, FieldMap, RequestOptions, WasiHttpCtxView, WasiHttpView};
 
-use self::target::Target;
 use super::hooks::{Told, WRITTEN_BYTES_MAX};
+use super::permitted::Refused;
 use super::state::CapabilityState;
 use crate::call::CallState;
+use crate::capability::http::target::Target;
 use crate::capability::log;
 use crate::outgoing::{OUTGOING_BUFFER_BYTES, Sending};
 
 /// The interfaces, under the names that `wasmtime-wasi-http` links.
 const TYPES: &str = "wasi:http/types@0.2.12";
 const HANDLER: &str = "wasi:http/outgoing-handler@0.2.12";
-
-/// Maximum requests of a call.
-const REQUESTS_MAX: usize = 64;
 
 /// The memory of a header beside its name and its value.
 const FIELD_BYTES: usize = 256;
@@ -178,6 +175,17 @@ fn field_bytes(name: &str, value_bytes: usize) -> usize {
     FIELD_BYTES + name.len() + value_bytes
 }
 
+/// Where this request goes, or the code of the reason why it goes nowhere.
+fn target_of(request: &HostOutgoingRequest) -> Result<Target, ErrorCode> {
+    let scheme = match &request.scheme {
+        None | Some(types::Scheme::Https) => Scheme::Https,
+        Some(types::Scheme::Http) => Scheme::Http,
+        Some(types::Scheme::Other(_)) => return Err(ErrorCode::HttpProtocolError),
+    };
+    let authority = request.authority.as_deref().unwrap_or_default();
+    Target::at(scheme, authority).ok_or(ErrorCode::HttpRequestUriInvalid)
+}
+
 /// Whether a method makes a tunnel of the connection.
 fn is_connect(method: &types::Method) -> bool {
     match method {
@@ -208,7 +216,6 @@ impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> CallState<S
         let refused = match self.next_outgoing(&request)? {
             Ok(next) => {
                 let (_, http) = self.used();
-                http.requests += 1;
                 http.next = Some(next);
                 None
             }
@@ -241,7 +248,7 @@ impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> CallState<S
         let (target, method) = {
             let http = self.http();
             let asked = http.table.get(request)?;
-            (Target::of(asked), asked.method.clone())
+            (target_of(asked), asked.method.clone())
         };
         let target = match target {
             Ok(target) => target,
@@ -252,26 +259,16 @@ impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> CallState<S
         }
         let log = AsMut::<log::CapabilityState>::as_mut(&mut self.states).share();
         let told = Told { to: target.to_string(), log };
-        let held = self.limiter.held().beside();
-        let deadline = self.context.as_ref().map(|context| context.deadline.instant());
-        let (_, http) = self.used();
-        if http.requests == REQUESTS_MAX {
-            told.warn(format_args!("a call sends at most {REQUESTS_MAX} requests"));
-            return Ok(Err(ErrorCode::ConnectionLimitReached));
-        }
-        let granted = http.granted.as_ref().zip(deadline).and_then(|((outgoing, is_trial), at)| {
-            Some((outgoing.sending(target.parts(), at, held)?, *is_trial))
-        });
-        match granted {
-            None => {
-                told.warn(format_args!("nothing grants it: an operator adds {}", target.grant()));
-                Ok(Err(ErrorCode::HttpRequestDenied))
+        let changes = !matches!(method, types::Method::Get | types::Method::Head);
+        match self.permitted(&target, changes, None) {
+            Ok(sending) => Ok(Ok((sending, told))),
+            Err(refused) => {
+                told.warn(&refused);
+                Ok(Err(match refused {
+                    Refused::TooMany => ErrorCode::ConnectionLimitReached,
+                    Refused::NotGranted(_) | Refused::Trial => ErrorCode::HttpRequestDenied,
+                }))
             }
-            Some((_, true)) if !matches!(method, types::Method::Get | types::Method::Head) => {
-                told.warn("a sample, a shadow or another trial sends only GET and HEAD");
-                Ok(Err(ErrorCode::HttpRequestDenied))
-            }
-            Some((sending, _)) => Ok(Ok((sending, told))),
         }
     }
 }

@@ -51,6 +51,11 @@ impl CapabilityState {
         is_empty
     }
 
+    /// What the call may send.
+    pub(super) fn outgoing(&mut self) -> &mut Http {
+        &mut self.http
+    }
+
     /// Whether the instance keeps requests, answers or headers, which were counted for a call.
     pub(crate) fn keeps_requests(&mut self) -> bool {
         self.used
@@ -115,7 +120,7 @@ impl<S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send> CallState<S
     }
 
     /// What the call needs to wait.
-    pub(super) fn waits(&mut self) -> Waits {
+    pub(in crate::capability) fn waits(&mut self) -> Waits {
         let permits = self.models.as_ref().map(|models| models.permits.clone());
         let state = AsMut::<CapabilityState>::as_mut(&mut self.states);
         let (sleepers, is_lookup) = (state.sleepers.clone(), state.http.has_sent());

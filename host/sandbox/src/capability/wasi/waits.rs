@@ -14,7 +14,7 @@ use crate::meter::{Lookup, Meter};
 use crate::pause::PausablePermits;
 
 /// What a call needs to wait.
-pub(super) struct Waits {
+pub(in crate::capability) struct Waits {
     pub(super) sleepers: Arc<Sleepers>,
     /// The permits that it gives back meanwhile.
     pub(super) permits: Option<Arc<PausablePermits>>,
@@ -25,7 +25,10 @@ pub(super) struct Waits {
 
 impl Waits {
     /// Wait until `event` is there. One that is there already needs nothing.
-    pub(super) async fn until<T>(self, event: impl Future<Output = T>) -> wasmtime::Result<T> {
+    pub(in crate::capability) async fn until<T>(
+        self,
+        event: impl Future<Output = T>,
+    ) -> wasmtime::Result<T> {
         let mut event = pin!(event);
         let now = std::future::poll_fn(|task| {
             Poll::Ready(match event.as_mut().poll(task) {

@@ -6,14 +6,12 @@ use std::str::FromStr;
 
 use gristmill_core::Scheme;
 use http::uri::Authority;
-use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode};
-use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
 
 use crate::stores::shown;
 
 /// The place to which a connection is made.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(in crate::capability) struct Target {
     scheme: Scheme,
     /// In lower case.
     host: String,
@@ -21,21 +19,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Where this request goes.
-    ///
-    /// # Errors
-    /// It has no host, or another scheme than those of HTTP.
-    pub(super) fn of(request: &HostOutgoingRequest) -> Result<Self, ErrorCode> {
-        let scheme = match &request.scheme {
-            None | Some(types::Scheme::Https) => Scheme::Https,
-            Some(types::Scheme::Http) => Scheme::Http,
-            Some(types::Scheme::Other(_)) => return Err(ErrorCode::HttpProtocolError),
-        };
-        let authority = request.authority.as_deref().unwrap_or_default();
-        Self::at(scheme, authority).ok_or(ErrorCode::HttpRequestUriInvalid)
-    }
-
-    fn at(scheme: Scheme, authority: &str) -> Option<Self> {
+    /// The place that a URL of this scheme names. None if that is no host.
+    pub(in crate::capability) fn at(scheme: Scheme, authority: &str) -> Option<Self> {
         let authority = Authority::from_str(authority).ok()?;
         let host = authority.host();
         // What stands before an `@` is no part of the host, and has no place in the header `host`.
@@ -52,12 +37,12 @@ impl Target {
     }
 
     /// Its scheme, its host and its port.
-    pub(super) fn parts(&self) -> (Scheme, &str, u16) {
+    pub(in crate::capability) fn parts(&self) -> (Scheme, &str, u16) {
         (self.scheme, &self.host, self.port)
     }
 
     /// The grant that would allow it.
-    pub(super) fn grant(&self) -> String {
+    pub(in crate::capability) fn grant(&self) -> String {
         let Self { scheme, host, port } = self;
         let (scheme, host) = (scheme.name(), shown(host));
         format!(
