@@ -1,8 +1,9 @@
-// `node build.mjs OUT` writes the console into the folder OUT: index.html, app.js and app.css. `node build.mjs --tests OUT`
-// writes its tests for Node. `cargo xtask console` and `cargo xtask test` call it.
+// `node build.mjs OUT` writes into the folder OUT the console, index.html, app.js and app.css, and try.html, the page of a
+// tenant on the data plane. `node build.mjs --tests OUT` writes the tests for Node. `cargo xtask console` and `cargo xtask
+// test` call it.
 
-import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
@@ -37,4 +38,17 @@ if (isOfTests) {
   mkdirSync(out, { recursive: true });
   await build({ ...common, entryPoints: { app: "src/main.tsx" }, format: "iife", minify: true });
   copyFileSync(join(here, "src/index.html"), join(out, "index.html"));
+  await buildTryPage();
+}
+
+/** The page has its script and its style in it: the server allows them by their digests. */
+async function buildTryPage() {
+  const entryPoints = ["src/tenant/try.ts", "src/tenant/try.css"];
+  const built = await build({ ...common, entryPoints, format: "iife", minify: true, write: false });
+  let page = readFileSync(join(here, "src/tenant/try.html"), "utf8");
+  for (const { path, text } of built.outputFiles) {
+    // A function, so that no `$` in the text means anything.
+    page = page.replace(`/* ${basename(path)} */`, () => text.trim());
+  }
+  writeFileSync(join(out, "try.html"), page);
 }

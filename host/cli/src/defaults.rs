@@ -16,6 +16,7 @@ impl Defaults {
                 "open": false,
                 "weight": 1,
                 "batch_with": "any",
+                "try_page": false,
                 "plugin_version_policy": { "latest": { "num_versions": 1 } },
             }),
             "pipeline" => json!({ "instance_reuse": { "mode": "none" }, "debug": false }),

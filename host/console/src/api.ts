@@ -53,6 +53,11 @@ export class Api {
     return (await this.send("POST", path, { body: JSON.stringify(document) })).json();
   }
 
+  /** A call whose answer is a document that is not kept. */
+  async call(method: string, path: string, init: RequestInit = {}): Promise<Doc> {
+    return (await this.send(method, path, init)).json();
+  }
+
   /** A file as the body. */
   async postBytes(path: string, body: Blob | string, contentType: string): Promise<Doc> {
     const headers: Record<string, string> = contentType ? { "content-type": contentType } : {};

@@ -1,6 +1,7 @@
-// The console in Debian's Chromium, against a server: `node test/browser.mjs URL TOKEN PICTURE [SCREENSHOTS]`. The server
-// has the tenant `demo` with the pipeline `digits`. Its last release changed that, with a message that is HTML. Prints
-// `passed` at the end. A test of the server runs it (`host/app/tests/it/admin/console.rs`).
+// The console, and the page of a tenant, in Debian's Chromium against a server: `node test/browser.mjs URL TOKEN DATA_URL
+// PICTURE PLUGIN MODEL [SCREENSHOTS]`. The server has the open tenant `demo`, whose document has `try_page`, with the
+// pipeline `digits`, which has a candidate. Its last release changed that, with a message that is HTML. Prints `passed`
+// at the end. A test of the server runs it (`host/app/tests/it/admin/console.rs`).
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,7 +10,7 @@ import { join } from "node:path";
 
 import { chromium } from "playwright-core";
 
-const [url, token, picture, screenshots] = process.argv.slice(2);
+const [url, token, dataUrl, picture, plugin, model, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** For each step: other tests may keep the machine busy. */
@@ -21,26 +22,35 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-dev-shm-usage"],
 });
 try {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
-  page.setDefaultTimeout(TIMEOUT_MS);
   const faults = [];
-  page.on("pageerror", (error) => faults.push(`${error}`));
-  page.on("dialog", (dialog) => faults.push(`a dialog: ${dialog.message()}`));
-  page.on("console", (message) => {
-    // A wrong token, too.
-    if (message.type() === "error" && !/status of 40[13]/.test(message.text())) faults.push(message.text());
-  });
-  await page.goto(url);
+  const page = await open(url);
 
   await logsIn(page);
   await showsNow(page);
   await triesAPipeline(page);
+  await pushes(page);
+  await endsACandidate(page);
   await goesBack(page);
   await saysWhy(page);
   await fitsEverywhere(page);
   await forgets(page);
+  await triesOnThePageOfATenant(await open(`${dataUrl}/v1/demo/try`));
   assert.deepEqual(faults, []);
   console.log("passed");
+
+  async function open(address) {
+    const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+    page.setDefaultTimeout(TIMEOUT_MS);
+    page.on("pageerror", (error) => faults.push(`${error}`));
+    page.on("dialog", (dialog) => faults.push(`a dialog: ${dialog.message()}`));
+    page.on("console", (message) => {
+      // A wrong token, a file that is not there yet, and what is refused on purpose.
+      const isWanted = /status of (40[134]|415|422)/.test(message.text());
+      if (message.type() === "error" && !isWanted) faults.push(message.text());
+    });
+    await page.goto(address);
+    return page;
+  }
 } finally {
   await browser.close();
 }
@@ -76,6 +86,55 @@ async function triesAPipeline(page) {
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("link", { name: "unsupported_media_type" }).click();
   await page.locator("pre.prose").getByText("415").waitFor();
+}
+
+/** A new plugin and a new model, their progress, and what the server says of them. */
+async function pushes(page) {
+  await page.getByRole("link", { name: "Change", exact: true }).click();
+  const section = page.locator("section[aria-labelledby=push]");
+  const send = async (files, name) => {
+    await section.getByLabel("File").setInputFiles(files);
+    await section.getByLabel("Name").fill(name);
+    await section.getByLabel("Why").fill("<img src=x onerror=alert(1)>");
+  };
+  await send({ name: "not-a_plugin.wasm", mimeType: "", buffer: Buffer.from("no plugin") }, "none");
+  await section.getByLabel("For tenant").selectOption("demo");
+  await section.getByRole("button", { name: "Release it" }).click();
+  await section.getByRole("alert").getByText("invalid_plugin: tenant").waitFor();
+  await section.getByRole("link", { name: "What to do about invalid_plugin" }).waitFor();
+
+  await send(plugin, "pushed");
+  await section.getByLabel("Only try").check();
+  await section.getByRole("button", { name: "Try it" }).click();
+  await section.getByText("demo/pushed can be released; nothing was changed").waitFor();
+  await section.getByText("plugin demo/pushed").waitFor();
+  await section.getByLabel("Only try").uncheck();
+  await section.getByRole("button", { name: "Release it" }).click();
+  await section.getByText(/demo\/pushed is in release \d+/).waitFor();
+  await section.getByText("It is ready").waitFor();
+  await section.getByText("It is a processor").waitFor();
+
+  await send(model, "pushed");
+  assert.equal(await section.getByLabel("What it is").inputValue(), "model", "by the name of its file");
+  await section.getByRole("button", { name: "Release it" }).click();
+  await section.getByText(/^pushed is in release \d+/).waitFor();
+  await section.getByText("Requests share batches").waitFor();
+  await section.getByText(/its rows are independent, by \d+ runs/).waitFor();
+  await section.getByRole("group", { name: "Inputs and outputs" }).getByText("FP32").first().waitFor();
+  await section.getByRole("button", { name: "Release it" }).click();
+  await section.getByText("Nothing to change: the server has this file as pushed").waitFor();
+  await page.getByRole("group", { name: "Releases" }).getByText("<img src=x onerror=alert(1)>").first().waitFor();
+}
+
+async function endsACandidate(page) {
+  const section = page.locator("section[aria-labelledby=candidates]");
+  await section.getByLabel("Tenant").selectOption("demo");
+  await section.getByRole("group", { name: "Stable and candidate" }).getByText("candidate", { exact: true }).waitFor();
+  await section.getByRole("button", { name: "Abort" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await section.getByRole("button", { name: "Promote" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Put the candidate" }).click();
+  await section.getByText("No pipeline of this tenant has a candidate.").waitFor();
 }
 
 async function goesBack(page) {
@@ -117,24 +176,29 @@ async function fitsEverywhere(page) {
       await page.setViewportSize({ width: 320, height: 700 });
       await page.getByRole("link", { name, exact: true }).click();
       await page.locator("main h2").first().waitFor();
-      const width = await page.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(width <= 320, `${name} is ${width} pixels wide`);
-      // In a world of its own, which the page's policy does not bind.
-      const client = await page.context().newCDPSession(page);
-      const { frameTree } = await client.send("Page.getFrameTree");
-      const world = await client.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
-      const { result } = await client.send("Runtime.evaluate", {
-        expression: `${axe}; axe.run(document, { resultTypes: ["violations"] }).then((run) => JSON.stringify(run.violations))`,
-        contextId: world.executionContextId,
-        awaitPromise: true,
-        returnByValue: true,
-      });
-      const violations = JSON.parse(result.value);
-      const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-      assert.deepEqual(told, [], `${name}, ${colorScheme}`);
-      await client.detach();
+      await isFit(page, `${name}, ${colorScheme}`);
     }
   }
+}
+
+/** The page as it is now passes axe, and fits into its screen. */
+async function isFit(page, what) {
+  const [width, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(width <= screen, `${what} is ${width} pixels wide`);
+  // In a world of its own, which the page's policy does not bind.
+  const client = await page.context().newCDPSession(page);
+  const { frameTree } = await client.send("Page.getFrameTree");
+  const world = await client.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
+  const { result } = await client.send("Runtime.evaluate", {
+    expression: `${axe}; axe.run(document, { resultTypes: ["violations"] }).then((run) => JSON.stringify(run.violations))`,
+    contextId: world.executionContextId,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  const violations = JSON.parse(result.value);
+  const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  assert.deepEqual(told, [], what);
+  await client.detach();
 }
 
 /** A reload asks for the token again, unless its owner ticked the box. */
@@ -153,4 +217,34 @@ async function forgets(page) {
 
 async function shoot(page, name) {
   if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`) });
+}
+
+/** The page of an open tenant on the data plane: by keyboard, on a small screen, with hostile texts. */
+async function triesOnThePageOfATenant(page) {
+  await page.getByRole("heading", { name: "Try demo" }).waitFor();
+  assert.equal(await page.getByLabel("Pipeline").inputValue(), "digits");
+  await page.getByLabel("File: choose it").setInputFiles(picture);
+  await page.getByRole("button", { name: "Send" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("pre").getByText('"label": 7').waitFor();
+  await page.locator(".bar.infer").waitFor();
+  await shoot(page, "try-page");
+  await page.setViewportSize({ width: 320, height: 700 });
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    for (const kind of ["a form", "JSON or a text", "a file"]) {
+      await page.getByRole("radio", { name: kind }).check();
+      await isFit(page, `the page of a tenant, ${kind}, ${colorScheme}`);
+    }
+  }
+  await page.getByRole("radio", { name: "a form" }).check();
+  await page.getByLabel("Name of part 1").fill("image");
+  await page.getByLabel("Or file of part 1").setInputFiles(picture);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator("#answer h2").first().waitFor();
+  await page.getByRole("radio", { name: "JSON or a text" }).check();
+  await page.getByRole("textbox", { name: "JSON or a text" }).fill("<img src=x onerror=alert(1)>");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator("#answer").getByText("unsupported_media_type").waitFor();
+  assert.equal(await page.locator("#answer img").count(), 0);
 }

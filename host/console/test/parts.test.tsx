@@ -1,23 +1,29 @@
 // The parts of the console that need no browser.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
 
 import { renderToString } from "preact-render-to-string";
 
 import { show } from "../src/answers";
-import { isToken, path } from "../src/api";
+import { Problem, isToken, path } from "../src/api";
 import { color } from "../src/colors";
 import { changed, inWords } from "../src/differences";
 import { bytes, cut, milliseconds, moment, number, seconds, text } from "../src/format";
 import { Lines } from "../src/lines";
+import { fileOf } from "../src/package";
 import { type Span, growth, mean, parse, quantile, rate, sum, values } from "../src/metrics";
 import { changesOf } from "../src/pages/now";
-import { Differences } from "../src/pages/change";
+import { Jobs, Pushed, usualName } from "../src/pages/push";
 import { Answer } from "../src/pages/try";
 import { sections } from "../src/sections";
+import { Sha256, digestOf } from "../src/sha256";
 import { stagesOf, waterfall } from "../src/stages";
+import { serverTiming } from "../src/timing";
 import { Failure } from "../src/ui";
+import { upload } from "../src/upload";
+import { Differences } from "../src/words";
 
 const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>`;
 
@@ -135,4 +141,102 @@ test("an answer of an older server has dashes", () => {
 test("a token is what a header can carry", () => {
   assert.ok(isToken("gm_abc-123"));
   for (const wrong of ["", "a b", "ä", "a\nb", "x".repeat(513)]) assert.ok(!isToken(wrong), wrong);
+});
+
+test("a file's digest is SHA-256, however it is cut into pieces", async () => {
+  const bytes = Uint8Array.from({ length: 3000 }, (_, at) => (at * 7) % 251);
+  const expected = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
+  for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 3000]) {
+    const content = bytes.subarray(0, length);
+    for (const piece of [1, 63, 64, 100, 3000]) {
+      const hash = new Sha256();
+      for (let at = 0; at < length; at += piece) hash.update(content.subarray(at, at + piece));
+      assert.equal(hash.hex(), expected(content), `${length} bytes in pieces of ${piece}`);
+    }
+  }
+  const told: number[] = [];
+  const file = new Blob([new Uint8Array(2_500_000)]);
+  const digest = await digestOf(file, (done) => told.push(done), new AbortController().signal);
+  assert.equal(digest, `sha256:${expected(new Uint8Array(2_500_000))}`);
+  assert.deepEqual(told, [1 << 20, 2 << 20, 2_500_000]);
+});
+
+test("a model and its weights are one archive, the same for the same files", async () => {
+  const [model, first, second] = [["my.onnx", "model"], ["b.data", "x".repeat(600)], ["a.data", ""]].map(
+    ([name, content]) => new File([content], name),
+  );
+  assert.equal(fileOf([first]), first);
+  const packed = fileOf([first, model, second]);
+  const text = await packed.text();
+  assert.equal(text, await fileOf([second, first, model]).text());
+  const names = [0, 1024, 1536].map((at) => text.slice(at, text.indexOf("\0", at)));
+  assert.deepEqual([names, packed.size], [["model.onnx", "a.data", "b.data"], 1024 + 512 + 512 + 1024 + 1024]);
+  assert.equal(text.slice(512, 517), "model");
+  const header = new Uint8Array(await packed.slice(1536, 2048).arrayBuffer());
+  const claimed = parseInt(text.slice(1536 + 148, 1536 + 154), 8);
+  header.fill(32, 148, 156);
+  assert.equal(header.reduce((all, byte) => all + byte, 0), claimed);
+  assert.equal(parseInt(text.slice(1536 + 124, 1536 + 135), 8), 600);
+  assert.throws(() => fileOf([first, second]), /0 of 2 files are models/);
+  assert.throws(() => fileOf([model, new File([""], "n".repeat(101))]), /gristmill model push/);
+});
+
+/** The blobs of a server, which answers some calls with these failures. */
+class Blobs {
+  calls: string[] = [];
+  constructor(
+    public arrived: number,
+    private failures: Record<number, Problem> = {},
+  ) {}
+  async call(method: string, at: string, { body, headers }: { body?: Blob; headers?: Record<string, string> }) {
+    const failure = this.failures[this.calls.length];
+    this.calls.push(method === "PATCH" ? `${headers!["upload-offset"]}${headers!["upload-complete"]}` : method);
+    if (failure) throw failure;
+    if (method === "DELETE") this.arrived = 0;
+    if (method === "GET" && this.arrived === 0) throw new Problem(404, "not_found", "no blob");
+    if (method === "PATCH") this.arrived += body!.size;
+    return { bytes: this.arrived, complete: method === "PATCH" && headers!["upload-complete"] === "?1" };
+  }
+}
+
+test("an upload sends what is missing, and goes on after a failure", async () => {
+  const file = new Blob([new Uint8Array(700 << 10)]);
+  const part = 256 << 10;
+  const run = async (blobs: Blobs) => {
+    const told: number[] = [];
+    await upload(blobs as any, file, "sha256:0", (arrived) => told.push(arrived), new AbortController().signal);
+    assert.equal(told.at(-1), file.size);
+    return blobs.calls;
+  };
+  assert.deepEqual(await run(new Blobs(0)), ["GET", "0?0", `${part}?1`]);
+  assert.deepEqual(await run(new Blobs(part)), ["GET", `${part}?0`, `${2 * part}?1`]);
+  const cut = { 2: new Problem(0, "unreachable", "cut") };
+  assert.deepEqual(await run(new Blobs(0, cut)), ["GET", "0?0", `${part}?1`, "GET", `${part}?0`, `${2 * part}?1`]);
+  assert.deepEqual((await run(new Blobs(800 << 10))).slice(0, 2), ["GET", "DELETE"]);
+  const refused = { 1: new Problem(403, "forbidden", "no") };
+  await assert.rejects(run(new Blobs(0, refused)), /no/);
+});
+
+test("what was pushed is told, and hostile texts in it stay texts", () => {
+  assert.equal(usualName("my_reader.v2.wasm"), "my-reader");
+  const model = {
+    state: "ready", provider: HOSTILE, warnings: [HOSTILE], inputs: [{ name: HOSTILE, datatype: "FP32", shape: [-1, 3] }],
+    batching: { is_on: false, certificates: [{ provider: "cpu", rows: "dependent", reason: HOSTILE }] },
+  };
+  const made = { release: 7, dry_run: false, differences: [{ kind: "model", model: "m", before: null, after: {} }] };
+  const html = renderToString(<Pushed thing={{ kind: "model", model: "m" }} made={made} now={model} />);
+  isHarmless(html);
+  for (const told of ["m is in release 7", "do not share", "On cpu its rows are dependent", "any × 3"]) {
+    assert.ok(html.includes(told), `${told}: ${html}`);
+  }
+  const thing = { kind: "plugin", tenant: "acme", plugin: "p" } as const;
+  const tried = renderToString(<Pushed thing={thing} made={{ ...made, dry_run: true }} now={{}} />);
+  assert.ok(tried.includes("acme/p can be released; nothing was changed"), tried);
+  isHarmless(renderToString(<Jobs jobs={[{ job: HOSTILE, subject: HOSTILE, state: "queued", waited_s: 1 }]} digest="d" />));
+});
+
+test("the stages of Server-Timing are in their order", () => {
+  const header = "auth;dur=0.500, infer;dur=3.000, pre;dur=1.000, lookup;dur=9, other;dur=1, post;dur=x";
+  assert.deepEqual(serverTiming(header), [["auth", 0.0005], ["pre", 0.001], ["infer", 0.003]]);
+  assert.deepEqual(serverTiming(null), []);
 });

@@ -16,7 +16,7 @@ use hyper::body::{Body as _, Incoming};
 use crate::call::Call;
 use crate::inference::Inference;
 use crate::observer::{RequestNames, UnderWay};
-use crate::path::{Path, path_of};
+use crate::path::{Path, served_path};
 use crate::receipt_header::RECEIPT;
 use crate::timing::{SERVER_TIMING, server_timing};
 use crate::{cors, rate_limit, receipt_header, v1, v2};
@@ -54,7 +54,7 @@ impl DataPlane {
         let (head, mut body) = request.into_parts();
         let id: Arc<str> = self.shared.request_ids.of(&head.headers).into();
         let snapshot = self.shared.cell.load();
-        let path = path_of(head.uri.path());
+        let path = served_path(head.uri.path(), &snapshot);
         let mut quota = None;
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let names = RequestNames {

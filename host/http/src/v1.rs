@@ -1,6 +1,8 @@
-//! `/v1`: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}`, and the server's health.
+//! `/v1`: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}`, `GET /v1/{tenant}/try`, and
+//! the server's health.
 
 mod describe;
+mod try_page;
 
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ pub(crate) enum Path<'a> {
     Ready,
     /// `/v1/{tenant}`.
     Tenant(&'a str),
+    /// `/v1/{tenant}/try`.
+    TryPage(&'a str),
     /// `/v1/{tenant}/infer[/{pipeline}]`.
     Infer {
         tenant: &'a str,
@@ -68,6 +72,11 @@ pub(crate) async fn answer(
             let tenant = admitted(snapshot, name, key())?;
             call.admitted(Some(tenant))?;
             Ok(describe::describe(tenant, snapshot.release))
+        }
+        Path::TryPage(name) => {
+            let tenant = admitted(snapshot, name, key())?;
+            call.admitted(Some(tenant))?;
+            Ok(try_page::page())
         }
         Path::Infer { tenant, pipeline } => {
             let tenant = admitted(snapshot, tenant, key())?;

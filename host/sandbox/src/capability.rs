@@ -103,8 +103,8 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    // `tokenizer` and `tables` read the files of `assets`, `keyvalue` asks the stores of `store`, and
-    // `http` sends what `wasi` may send.
+    // `tokenizer` and `tables` read the files of `assets`, `keyvalue` asks the stores of `store`,
+    // and `http` sends what `wasi` may send.
     stateless: types, tensors, arrays, image, json, keep, models, nn, prepare, tokenizer, tables,
         keyvalue, http, v0_1, v0_2;
     // `log` is after `wasi`, which ends its lines when the call ends.

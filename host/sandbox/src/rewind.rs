@@ -11,9 +11,9 @@
 //! gives them in the order in which earlier ones were given back.
 //!
 //! To read the page map takes longer than to restore the copies, which stay copies. To make a
-//! further one the kernel needs a page fault (or a huge page, which it is told not to make here). So
-//! after calls without a page fault the copies are those of the last time, and the page map is not
-//! read.
+//! further one the kernel needs a page fault (or a huge page, which it is told not to make here).
+//! So after calls without a page fault the copies are those of the last time, and the page map is
+//! not read.
 //!
 //! Invariants: a guest is rewound only
 //! - after a call that ended without a trap and without reaching a limit;

@@ -18,6 +18,7 @@ pub(crate) fn tenant(access: Access) -> Tenant {
     Tenant {
         access,
         cors: None,
+        has_try_page: false,
         models: BTreeMap::new(),
         weight: 1,
         keeps_apart: false,

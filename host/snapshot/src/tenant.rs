@@ -21,6 +21,8 @@ pub struct Tenant {
     pub access: Access,
     /// Which web pages may call it. None if its document does not say it: then the server does.
     pub cors: Option<Cors>,
+    /// Whether it has a page on which anyone tries its pipelines. Only an open tenant has.
+    pub has_try_page: bool,
     /// The models it may run directly.
     pub models: BTreeMap<Name, Arc<Direct>>,
     /// Its share of contended batches, against the weights of others.

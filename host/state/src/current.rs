@@ -228,6 +228,9 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
     if !spec.redirects.is_empty() {
         document["redirects"] = serde_json::to_value(&spec.redirects)?;
     }
+    if spec.try_page {
+        document["try_page"] = true.into();
+    }
     Ok(document)
 }
 

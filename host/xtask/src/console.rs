@@ -1,4 +1,5 @@
-//! `cargo xtask console`: builds the console (`host/console`), a page that the server has in it.
+//! `cargo xtask console`: builds the pages that the server has in it: the console, and the page of
+//! a tenant (`host/console`).
 //!
 //! The files are kept in `host/console/dist`, so that a build of the server needs no Node. `cargo
 //! xtask test` fails if they are not what the sources give.
@@ -15,7 +16,7 @@ use crate::shell::{program, root, run};
 const SOURCES: &str = "host/console";
 
 /// The files that the server has.
-const FILES: [&str; 3] = ["app.css", "app.js", "index.html"];
+const FILES: [&str; 4] = ["app.css", "app.js", "index.html", "try.html"];
 
 /// Build it.
 pub(crate) fn build() -> Result<()> {

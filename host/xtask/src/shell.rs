@@ -57,8 +57,8 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// The same, but clippy's driver compiles the crates of the workspace, and refuses what it warns of.
-/// `cargo clippy` would have all dependencies looked at once more, which are compiled anyway.
+/// The same, but clippy's driver compiles the crates of the workspace, and refuses what it warns
+/// of. `cargo clippy` would have all dependencies looked at once more, which are compiled anyway.
 pub(crate) fn cargo_with_clippy() -> Command {
     let mut cargo = cargo();
     let driver = PathBuf::from(cargo.get_program()).with_file_name("clippy-driver");

@@ -69,6 +69,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let http = read_http(&mut document);
     let cors = CorsSpec::read(&mut document);
     let redirects = read_redirects(&mut document);
+    let try_page = document.flag("try_page").unwrap_or_default();
     let mut faults = document.finish();
     quota.check(&mut faults);
     policy.check(POLICY, PLUGIN_VERSIONS_MAX, &mut faults);
@@ -93,6 +94,10 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         let text = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
         faults.add("open", text);
     }
+    if try_page && !open && !faults.has("open") {
+        let text = "try_page is true: only an open tenant has the page (\"open\": true)";
+        faults.add("try_page", text);
+    }
     let api_keys = match faults.has("api_keys") {
         true => Vec::new(),
         false => api_keys.into_iter().filter_map(|item| item.into_key(secrets)).collect(),
@@ -112,6 +117,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         http,
         cors,
         redirects,
+        try_page,
     };
     (document, faults)
 }

@@ -12,3 +12,4 @@ mod quotas;
 mod raw_requests;
 mod serving;
 mod shutdown;
+mod try_page;

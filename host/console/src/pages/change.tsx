@@ -1,14 +1,16 @@
-// The releases, going back, and candidates.
+// A new plugin or model, the releases, going back, and candidates.
 
 import { useEffect, useState } from "preact/hooks";
 
 import { type Api, type Doc, path } from "../api";
-import { type Words, inWords } from "../differences";
+import { inWords } from "../differences";
 import { cut, milliseconds, moment, number, text } from "../format";
 import { type Session, mayChange, mayChangeAny, useSession } from "../session";
 import { pipelines, tenantNames } from "../tenants";
 import { Choice, Dialog, Failure, Field, Table, useLoaded } from "../ui";
+import { Differences } from "../words";
 import { changesOf } from "./now";
+import { Push } from "./push";
 
 const PAGE = 20;
 
@@ -25,6 +27,7 @@ export function Change() {
   const newest = before ? undefined : items[0]?.number;
   return (
     <>
+      {mayChangeAny(session) && <Push released={page.again} />}
       <h2>Releases</h2>
       <Failure error={page.error} />
       <p aria-live="polite">{done}</p>
@@ -96,27 +99,6 @@ function Documents({ api, number: which }: { api: Api; number: number }) {
       ))}
       {changes.length > PAGE && <p>and {changes.length - PAGE} more</p>}
     </>
-  );
-}
-
-export function Differences({ words }: { words: Words[] }) {
-  if (words.length === 0) return <p>Nothing would change.</p>;
-  return (
-    <ul class="plain">
-      {words.slice(0, 100).map(({ thing, what, lines }) => (
-        <li key={thing}>
-          <b>{cut(thing, 120)}</b> {what}
-          {lines.length > 0 && (
-            <ul>
-              {lines.map((line) => (
-                <li key={line}>{line}</li>
-              ))}
-            </ul>
-          )}
-        </li>
-      ))}
-      {words.length > 100 && <li>and {words.length - 100} more</li>}
-    </ul>
   );
 }
 

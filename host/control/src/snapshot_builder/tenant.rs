@@ -134,6 +134,7 @@ impl TenantBuilder<'_> {
         Tenant {
             access: if spec.open { Access::Open } else { Access::Keys(keys()) },
             cors: spec.cors.as_ref().map(CorsSpec::policy),
+            has_try_page: spec.open && spec.try_page,
             models: spec.models.iter().map(|name| (name.clone(), Arc::new(direct(name)))).collect(),
             weight: spec.weight,
             keeps_apart: spec.batch_with == BatchWith::Tenant,

@@ -60,6 +60,7 @@ fn spec_of(
         http,
         cors,
         redirects,
+        try_page,
     } = document.clone();
     TenantSpec {
         open,
@@ -74,6 +75,7 @@ fn spec_of(
         http,
         cors,
         redirects,
+        try_page,
     }
 }
 

@@ -59,6 +59,10 @@ pub struct TenantSpec {
     /// format 10 of the log.
     #[serde(skip_serializing_if = "Origins::is_empty")]
     pub redirects: Origins,
+    /// Whether it has a page on which anyone tries its pipelines. No tenant has up to format 10 of
+    /// the log. It counts for open tenants alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub try_page: bool,
 }
 
 /// The tenants whose rows may share a batch with a tenant's rows.
@@ -121,6 +125,10 @@ pub struct TenantDocument {
     /// The origins of the pages to which its plugins may redirect browsers, with status 303.
     #[schema(value_type = Option<Vec<String>>, max_items = 64)]
     pub redirects: Origins,
+    /// Whether `/v1/{tenant}/try` is a page on which anyone tries its pipelines. Only an open
+    /// tenant can have it.
+    #[schema(value_type = Option<bool>)]
+    pub try_page: bool,
 }
 
 /// A key that a client sends.
@@ -159,6 +167,7 @@ impl Default for TenantSpec {
             http: Vec::new(),
             cors: None,
             redirects: Origins::default(),
+            try_page: false,
         }
     }
 }

@@ -83,6 +83,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         http: Default::default(),
         cors: None,
         redirects: Default::default(),
+        try_page: true,
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
@@ -156,6 +157,7 @@ fn what_follows_from_a_change_stays_within_the_reach_too() {
         TenantSpec { stores: [(name("features"), StoreGrant::Read)].into(), ..spec.clone() },
         TenantSpec { models: [name("secret")].into(), ..spec.clone() },
         TenantSpec { cors: Some(pages), ..spec.clone() },
+        TenantSpec { try_page: true, ..spec.clone() },
         TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..spec.clone() },
     ] {
         assert!(check(put_tenant("acme", spec.clone())).is_err(), "{spec:?}");

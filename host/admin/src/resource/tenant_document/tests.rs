@@ -155,3 +155,13 @@ fn the_document_of_a_key_has_the_key_and_nothing_else() {
         assert_eq!(read(document).unwrap_err(), expected);
     }
 }
+
+#[test]
+fn only_an_open_tenant_has_a_page_to_try() {
+    assert!(tenant(json!({ "open": true, "try_page": true })).unwrap().try_page);
+    assert!(!tenant(json!({ "open": true })).unwrap().try_page);
+    let keys = json!(["the-key-of-acme-1"]);
+    let faults = tenant(json!({ "api_keys": keys, "try_page": true })).unwrap_err();
+    assert_eq!(faults, ["try_page is true: only an open tenant has the page (\"open\": true)"]);
+    assert!(tenant(json!({ "api_keys": keys, "try_page": false })).is_ok());
+}

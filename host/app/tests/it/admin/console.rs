@@ -149,15 +149,23 @@ fn it_works_in_a_browser() {
     let chromium = std::env::var_os("GRISTMILL_TEST_CHROMIUM");
     let chromium = chromium.expect("GRISTMILL_TEST_CHROMIUM is not set: run cargo xtask test");
     let server = start();
-    let spec = json!({ "pre": "digits", "model": "digits", "post": "digits", "debug": true });
+    server.put_json("tenants/demo", &json!({ "open": true, "try_page": true }));
+    let candidate = json!({ "settings": { "a": 1 }, "traffic_percent": 10 });
+    let spec = json!({ "pre": "digits", "model": "digits", "post": "digits", "debug": true,
+        "candidate": candidate });
     let message = [("gristmill-message", "<img src=x onerror=alert(1)>")];
     let below = "/admin/v1/tenants/demo/pipelines/digits";
     server.admin.send("PUT", below, &message, Some(spec.to_string().as_bytes())).ok();
     // The page shows pipelines that had requests.
     server.data.post("/v1/demo/infer/digits", &files::sample("seven.png")).ok();
     let mut browser = Command::new("node");
-    browser.arg("test/browser.mjs").args([server.admin.address(), ADMIN_TOKEN]);
-    browser.arg(files::root().join("models/digits/samples/seven.png").canonicalize().unwrap());
+    browser.arg("test/browser.mjs");
+    browser.args([server.admin.address(), ADMIN_TOKEN, server.data.address()]);
+    let of_root = |file: &str| files::root().join(file).canonicalize().unwrap();
+    browser.arg(of_root("models/digits/samples/seven.png"));
+    browser
+        .arg(files::plugin_path("digits").canonicalize().unwrap())
+        .arg(of_root("models/digits/digits.onnx"));
     let ran = browser.env("CHROMIUM", chromium).current_dir(folder).output().unwrap();
     let (printed, failed) =
         (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

@@ -120,6 +120,7 @@ fn what_policies_keep_stays() {
         http: Vec::new(),
         cors: None,
         redirects: Default::default(),
+        try_page: false,
         open: true,
         api_keys: Vec::new(),
         default_pipeline: None,
