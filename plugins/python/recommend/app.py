@@ -2,12 +2,10 @@
 
 A request is `{"userId": 1, "productIds": [7, 8, ..]}`. The features of the user and of the products
 lie in the store `features`: one request gets those of the user, one gathers those of all products.
-The numbers of the products stay on the host. The state has the ids.
+The numbers of the products and the scores stay on the host. The state has the ids.
 
 With the setting `table` the products' features come from that asset in place of the store.
 """
-
-from operator import itemgetter
 
 from gristmill_plugin import (
     Context,
@@ -17,6 +15,7 @@ from gristmill_plugin import (
     Outputs,
     Prepared,
     Processor,
+    Records,
     Request,
     Response,
     Tensor,
@@ -25,6 +24,7 @@ from gristmill_plugin import (
     store,
     tables,
 )
+from gristmill_plugin import numpy as np
 
 STORE = "features"
 FEATURES = 16
@@ -47,10 +47,11 @@ class Recommend(Processor):
         return Prepared({"user": rows, "product": products}, ids.tobytes())
 
     def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:
-        ids = memoryview(state).cast("q")
-        scores = outputs.view("score", [len(ids), 1])
-        scored = sorted(zip(ids, scores.shortest(), strict=True), key=itemgetter(1), reverse=True)
-        return Response.json({"items": [{"productId": id, "score": score} for id, score in scored]})
+        ids = np.frombuffer(state, np.int64)
+        scores = np.asarray(outputs.tensor("score", [ids.size, 1])).ravel()
+        best = np.argsort(scores, descending=True)
+        items = Records(productId=np.take(ids, best), score=np.take(scores, best))
+        return Response.json({"items": items})
 
 
 def user_features(request: Request) -> bytes:
@@ -71,4 +72,4 @@ def product_features(context: Context, ids: Tensor) -> Tensor:
     table = context.settings.get("table")
     if table is not None:
         return tables.gather(table, ids, FEATURES, MISSING)
-    return store.gather(STORE, [f"product:{id}" for id in ids.view()], FEATURES, MISSING)
+    return store.gather(STORE, ids, FEATURES, MISSING, prefix="product:")

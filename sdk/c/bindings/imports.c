@@ -183,6 +183,9 @@ extern void __wasm_import_gristmill_plugin_log_write(int32_t, uint8_t *, size_t,
 __attribute__((__import_module__("gristmill:plugin/json@0.3.0"), __import_name__("write")))
 extern void __wasm_import_gristmill_plugin_json_write(uint8_t *, size_t, uint8_t *);
 
+__attribute__((__import_module__("gristmill:plugin/json@0.3.0"), __import_name__("document")))
+extern void __wasm_import_gristmill_plugin_json_document(uint8_t *, size_t, uint8_t *);
+
 // Imported Functions from `gristmill:plugin/arrays@0.3.0`
 
 __attribute__((__import_module__("gristmill:plugin/arrays@0.3.0"), __import_name__("evaluate")))
@@ -201,6 +204,9 @@ extern void __wasm_import_gristmill_plugin_store_get_many(uint8_t *, size_t, uin
 
 __attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("gather")))
 extern void __wasm_import_gristmill_plugin_store_gather(uint8_t *, size_t, uint8_t *, size_t, int32_t, float, uint8_t *);
+
+__attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("gather-by")))
+extern void __wasm_import_gristmill_plugin_store_gather_by(uint8_t *, size_t, uint8_t *, size_t, int32_t, int32_t, float, uint8_t *);
 
 __attribute__((__import_module__("gristmill:plugin/store@0.3.0"), __import_name__("set")))
 extern void __wasm_import_gristmill_plugin_store_set(uint8_t *, size_t, uint8_t *, size_t, uint8_t *, size_t, int32_t, int64_t, uint8_t *);
@@ -875,6 +881,40 @@ void gristmill_plugin_json_piece_free(gristmill_plugin_json_piece_t *ptr) {
   }
 }
 
+void gristmill_plugin_json_column_free(gristmill_plugin_json_column_t *ptr) {
+  imports_string_free(&ptr->key);
+}
+
+void gristmill_plugin_json_list_column_free(gristmill_plugin_json_list_column_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_json_column_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_json_column_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void gristmill_plugin_json_part_free(gristmill_plugin_json_part_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      imports_string_free(&ptr->val.text);
+      break;
+    }
+    case 1: {
+      break;
+    }
+    case 2: {
+      break;
+    }
+    case 3: {
+      gristmill_plugin_json_list_column_free(&ptr->val.objects);
+      break;
+    }
+  }
+}
+
 void gristmill_plugin_json_list_piece_free(gristmill_plugin_json_list_piece_t *ptr) {
   size_t list_len = ptr->len;
   if (list_len > 0) {
@@ -891,6 +931,17 @@ void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_resu
     imports_list_u8_free(&ptr->val.ok);
   } else {
     imports_string_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_json_list_part_free(gristmill_plugin_json_list_part_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_json_part_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      gristmill_plugin_json_part_free(&list_ptr[i]);
+    }
+    free(list_ptr);
   }
 }
 
@@ -2888,6 +2939,33 @@ bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imp
   }
 }
 
+bool gristmill_plugin_json_document(gristmill_plugin_json_list_part_t *parts, imports_list_u8_t *ret, imports_string_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_json_document((uint8_t *) (*parts).ptr, (*parts).len, ptr);
+  gristmill_plugin_json_result_list_u8_string_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (imports_list_u8_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      result.val.err = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
 bool gristmill_plugin_arrays_evaluate(gristmill_plugin_arrays_list_borrow_tensor_t *tensors, imports_string_t *program, imports_list_u32_t *results, gristmill_plugin_arrays_list_made_t *ret, gristmill_plugin_arrays_fault_t *err) {
   __attribute__((__aligned__(sizeof(void*))))
   uint8_t ret_area[(8+3*sizeof(void*))];
@@ -3068,6 +3146,54 @@ bool gristmill_plugin_store_gather(imports_string_t *bucket, imports_list_string
   uint8_t ret_area[(4*sizeof(void*))];
   uint8_t *ptr = (uint8_t *) &ret_area;
   __wasm_import_gristmill_plugin_store_gather((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*keys).ptr, (*keys).len, (int32_t) (width), missing, ptr);
+  gristmill_plugin_store_result_own_tensor_store_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      result.val.ok = (gristmill_plugin_store_own_tensor_t) { *((int32_t*) (ptr + sizeof(void*))) };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      gristmill_plugin_store_store_error_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + sizeof(void*)));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.not_granted = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 1: {
+          variant.val.invalid_argument = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 2: {
+          variant.val.unavailable = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+        case 3: {
+          variant.val.read_only = (imports_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (2*sizeof(void*))))), (*((size_t*) (ptr + (3*sizeof(void*))))) };
+          break;
+        }
+      }
+
+      result.val.err = variant;
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool gristmill_plugin_store_gather_by(imports_string_t *bucket, imports_string_t *prefix, gristmill_plugin_store_borrow_tensor_t ids, uint32_t width, float missing, gristmill_plugin_store_own_tensor_t *ret, gristmill_plugin_store_store_error_t *err) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(4*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_store_gather_by((uint8_t *) (*bucket).ptr, (*bucket).len, (uint8_t *) (*prefix).ptr, (*prefix).len, (ids).__handle, (int32_t) (width), missing, ptr);
   gristmill_plugin_store_result_own_tensor_store_error_t result;
   switch ((int32_t) *((uint8_t*) (ptr + 0))) {
     case 0: {

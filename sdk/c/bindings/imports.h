@@ -754,6 +754,35 @@ typedef struct gristmill_plugin_json_piece_t {
 // The blob's bytes, as a text in base64.
 #define GRISTMILL_PLUGIN_JSON_PIECE_BASE64 2
 
+// The elements of a tensor of one dimension, each of which stands in another object.
+typedef struct gristmill_plugin_json_column_t {
+  imports_string_t   key;
+  gristmill_plugin_json_borrow_tensor_t   elements;
+} gristmill_plugin_json_column_t;
+
+typedef struct {
+  gristmill_plugin_json_column_t *ptr;
+  size_t len;
+} gristmill_plugin_json_list_column_t;
+
+// A part of a JSON document: a piece, or many objects.
+typedef struct gristmill_plugin_json_part_t {
+  uint8_t tag;
+  union {
+    imports_string_t     text;
+    gristmill_plugin_json_borrow_tensor_t     tensor;
+    gristmill_plugin_json_borrow_blob_t     base64;
+    gristmill_plugin_json_list_column_t     objects;
+  } val;
+} gristmill_plugin_json_part_t;
+
+#define GRISTMILL_PLUGIN_JSON_PART_TEXT 0
+#define GRISTMILL_PLUGIN_JSON_PART_TENSOR 1
+#define GRISTMILL_PLUGIN_JSON_PART_BASE64 2
+// A list of objects. The one at an index has the elements at this index of all columns,
+// under their keys. The columns have the same length, and different keys.
+#define GRISTMILL_PLUGIN_JSON_PART_OBJECTS 3
+
 typedef struct {
   gristmill_plugin_json_piece_t *ptr;
   size_t len;
@@ -766,6 +795,11 @@ typedef struct {
     imports_string_t err;
   } val;
 } gristmill_plugin_json_result_list_u8_string_t;
+
+typedef struct {
+  gristmill_plugin_json_part_t *ptr;
+  size_t len;
+} gristmill_plugin_json_list_part_t;
 
 typedef gristmill_plugin_tensors_dtype_t gristmill_plugin_arrays_dtype_t;
 
@@ -893,6 +927,8 @@ typedef struct {
     gristmill_plugin_store_store_error_t err;
   } val;
 } gristmill_plugin_store_result_own_tensor_store_error_t;
+
+typedef gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_store_borrow_tensor_t;
 
 typedef struct {
   bool is_some;
@@ -1449,6 +1485,8 @@ extern void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, impor
 // The pieces, one after another: as many as the call may have handles, at most. The error says
 // which float JSON has no number for, NaN or infinity, or which limit the document exceeds.
 extern bool gristmill_plugin_json_write(gristmill_plugin_json_list_piece_t *pieces, imports_list_u8_t *ret, imports_string_t *err);
+// As `write`, with lists of objects. Each column counts as a piece.
+extern bool gristmill_plugin_json_document(gristmill_plugin_json_list_part_t *parts, imports_list_u8_t *ret, imports_string_t *err);
 
 // Imported Functions from `gristmill:plugin/arrays@0.3.0`
 // Run a program on these tensors, and keep the arrays whose numbers are in `results`.
@@ -1475,6 +1513,10 @@ extern bool gristmill_plugin_store_get_many(imports_string_t *bucket, imports_li
 // `missing`, and that of a key with an empty value, too. The values never reach the plugin's
 // memory.
 extern bool gristmill_plugin_store_gather(imports_string_t *bucket, imports_list_string_t *keys, uint32_t width, float missing, gristmill_plugin_store_own_tensor_t *ret, gristmill_plugin_store_store_error_t *err);
+// As `gather`, of keys that begin with `prefix` and end with the elements of a tensor of int64
+// or of strings of one dimension, as `request.json-tensor` makes it. A number ends a key with
+// its decimal text.
+extern bool gristmill_plugin_store_gather_by(imports_string_t *bucket, imports_string_t *prefix, gristmill_plugin_store_borrow_tensor_t ids, uint32_t width, float missing, gristmill_plugin_store_own_tensor_t *ret, gristmill_plugin_store_store_error_t *err);
 // Set the value of a key, of at most 1 MiB. After `ttl-ms` milliseconds the store forgets it;
 // none keeps it. In a trial nothing is set.
 extern bool gristmill_plugin_store_set(imports_string_t *bucket, imports_string_t *key, imports_list_u8_t *value, uint64_t *maybe_ttl_ms, gristmill_plugin_store_store_error_t *err);
@@ -1672,9 +1714,17 @@ void gristmill_plugin_prepare_prepared_free(gristmill_plugin_prepare_prepared_t 
 
 void gristmill_plugin_json_piece_free(gristmill_plugin_json_piece_t *ptr);
 
+void gristmill_plugin_json_column_free(gristmill_plugin_json_column_t *ptr);
+
+void gristmill_plugin_json_list_column_free(gristmill_plugin_json_list_column_t *ptr);
+
+void gristmill_plugin_json_part_free(gristmill_plugin_json_part_t *ptr);
+
 void gristmill_plugin_json_list_piece_free(gristmill_plugin_json_list_piece_t *ptr);
 
 void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_result_list_u8_string_t *ptr);
+
+void gristmill_plugin_json_list_part_free(gristmill_plugin_json_list_part_t *ptr);
 
 void gristmill_plugin_arrays_fault_free(gristmill_plugin_arrays_fault_t *ptr);
 

@@ -7,6 +7,7 @@ export { np, NdArray } from './numpy.js';
 export { ArrayError } from './program.js';
 export { Pixels, Placement, ImageError, IMAGENET } from './image.js';
 export { PluginResponse } from './response.js';
+export { Records } from './records.js';
 export { models, InferError } from './models.js';
 export { store, StoreError } from './store.js';
 export { assets } from './assets.js';

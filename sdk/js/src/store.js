@@ -4,7 +4,7 @@ import * as host from '#host';
 import { asked, text, u32 } from './arguments.js';
 import { Body } from './body.js';
 import { Internal } from './failure.js';
-import { wrap } from './tensor.js';
+import { Tensor, wrap } from './tensor.js';
 
 const KINDS = ['not-granted', 'invalid-argument', 'unavailable', 'read-only'];
 
@@ -33,10 +33,16 @@ export const store = {
     return Array.from(values, (value) => (value == null ? undefined : new Body(value)));
   },
 
-  gather(bucket, keys, width, missing = 0) {
+  gather(bucket, keys, width, missing = 0, { prefix = '' } = {}) {
     if (typeof missing !== 'number') throw new TypeError('missing is not a number');
-    const wanted = [text('bucket', bucket), texts(keys), u32('width', width), missing];
-    return wrap(answered(() => host.gather(...wanted)));
+    const [name, begin] = [text('bucket', bucket), text('prefix', prefix)];
+    const row = [u32('width', width), missing];
+    if (Tensor.is(keys)) {
+      const ids = Tensor.raw(keys);
+      return wrap(answered(() => host.gatherBy(name, begin, ids, ...row)), 'float32');
+    }
+    const listed = texts(keys).map((key) => begin + key);
+    return wrap(answered(() => host.gather(name, listed, ...row)), 'float32');
   },
 
   set(bucket, key, value, { ttlMs } = {}) {
@@ -60,7 +66,7 @@ export const store = {
 };
 
 function texts(keys) {
-  if (!Array.isArray(keys)) throw new TypeError('keys is not an array');
+  if (!Array.isArray(keys)) throw new TypeError('keys is neither an array nor a Tensor');
   return keys.map((key) => text('a key', key));
 }
 

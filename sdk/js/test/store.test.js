@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Internal, PluginResponse, store, StoreError } from '../src/index.js';
+import { Internal, PluginResponse, store, StoreError, Tensor } from '../src/index.js';
 import { TestHost } from '../src/testing.js';
 
 const row = (...values) => new Uint8Array(Float32Array.from(values).buffer);
@@ -39,6 +39,15 @@ test('rows are gathered into a tensor', async () => {
   assert.deepEqual(tensor, ['float32', [4, 2], [3, 4, -1, -1, 1, 2.5, -1, -1]]);
 });
 
+test('rows are gathered by the elements of a tensor', async () => {
+  const host = new TestHost().store('features', { 'item:7': row(1, 2), 'item:-8': row(3, 4) });
+  const gathered = (keys) =>
+    within(host, () => Array.from(store.gather('features', keys(), 2, -1, { prefix: 'item:' }).data()));
+  assert.deepEqual(await gathered(() => Tensor.from([-8n, 9n, 7n])), [3, 4, -1, -1, 1, 2]);
+  assert.deepEqual(await gathered(() => ['7']), [1, 2]);
+  await assert.rejects(gathered(() => Tensor.from([1.5])), { message: /int64 or strings of one dimension/ });
+});
+
 test('an error of a store has a kind, and is internal if nothing catches it', async () => {
   const host = new TestHost().store('features', { word: 'word' });
   for (const [ask, kind, message] of [
@@ -67,7 +76,7 @@ test('arguments of another type are named', async () => {
   const host = new TestHost().store('s');
   for (const [ask, message] of [
     [() => store.get(1, 'k'), /bucket is not a string/],
-    [() => store.getMany('s', 'k'), /keys is not an array/],
+    [() => store.getMany('s', 'k'), /keys is neither an array nor a Tensor/],
     [() => store.getMany('s', [1]), /a key is not a string/],
     [() => store.gather('s', ['k'], 1.5), /width is 1.5, not a whole number/],
     [() => store.set('s', 'k', 7), /value is neither a string nor a Uint8Array/],

@@ -834,8 +834,17 @@ export const store: {
    * The rows of keys, as a float32 tensor of the shape [keys, width], with one request. A value is
    * `width` little-endian float32. The row of a key that the bucket does not have, or with an empty
    * value, is filled with `missing`, 0 unless it is given.
+   *
+   * Keys are texts, or a tensor of int64 or of strings of one dimension, whose elements never reach
+   * the plugin's memory. Each key begins with `prefix`.
    */
-  gather(bucket: string, keys: readonly string[], width: number, missing?: number): Tensor;
+  gather(
+    bucket: string,
+    keys: readonly string[] | Tensor,
+    width: number,
+    missing?: number,
+    options?: { prefix?: string },
+  ): Tensor;
   /** Set the value of a key. After `ttlMs` milliseconds the store forgets it. */
   set(bucket: string, key: string, value: string | Uint8Array, options?: { ttlMs?: number }): void;
   /**
@@ -939,6 +948,15 @@ export interface ResponseOptions {
 }
 
 /**
+ * A list of objects in an answer, one for each element of its columns, as
+ * `PluginResponse.json({ items: new Records({ id: ids, score: scores }) })`. Columns are tensors or
+ * arrays of one dimension and the same length, by the objects' keys. The host writes them.
+ */
+export class Records {
+  constructor(columns: Record<string, Tensor | NdArray>);
+}
+
+/**
  * The answer to the client. It is not the DOM's `Response`: its body is ready, and the host decides
  * which headers the client gets.
  */
@@ -946,9 +964,10 @@ export class PluginResponse {
   /** A body of `contentType`, `application/octet-stream` unless it is given. */
   constructor(body?: Uint8Array | string, options?: ResponseOptions);
   /**
-   * `value` as JSON. A bigint is written as an integer, and a typed array as an array. Tensors, arrays
-   * and bodies may stand in it, and the host writes them: a tensor as lists of lists of its shape, with
-   * the fewest digits that mean the same value of its dtype; a body as a text in base64.
+   * `value` as JSON. A bigint is written as an integer, and a typed array as an array. Tensors, arrays,
+   * bodies and `Records` may stand in it, and the host writes them: a tensor as lists of lists of its
+   * shape, with the fewest digits that mean the same value of its dtype; a body as a text in base64;
+   * `Records` as a list of objects.
    *
    * @throws {TypeError} for what JSON has no form for, as NaN in a tensor.
    */

@@ -2,7 +2,17 @@ import json
 
 import pytest
 
-from gristmill_plugin import Blob, Dtype, Internal, InvalidInput, Response, Tensor, testing
+from gristmill_plugin import (
+    Blob,
+    Dtype,
+    Internal,
+    InvalidInput,
+    Records,
+    Response,
+    Tensor,
+    numpy,
+    testing,
+)
 
 
 def tensor(value, pointer="/x", dtype=Dtype.FLOAT32, **keys):
@@ -142,6 +152,27 @@ def test_tensors_and_blobs_stand_in_an_answer():
     }
     assert b"[[0.1,-2.0]," in body
     assert Response.json(Tensor.from_values([], Dtype.INT8, [7])).body == b"7"
+
+
+def test_records_are_lists_of_objects():
+    ids = Tensor.from_values([2], Dtype.INT64, [2**53 + 1, -7])
+    scores = numpy.asarray(Tensor.from_values([2], Dtype.FLOAT32, [0.1, -2])) * 2
+    names = Tensor.from_values([2], Dtype.STRING, ['a"', "ü"])
+    body = Response.json({"items": Records({"product-id": ids}, score=scores, name=names)}).body
+    assert body.decode() == (
+        '{"items":[{"product-id":9007199254740993,"score":0.2,"name":"a\\""},'
+        '{"product-id":-7,"score":-4.0,"name":"ü"}]}'
+    )
+    assert Response.json(Records(id=Tensor.from_values([0], Dtype.INT64, []))).body == b"[]"
+    for records, text in [
+        (Records(), "has no column"),
+        (Records(id=ids, more=Tensor.from_values([], Dtype.INT8, [7])), "must have one dimension"),
+        (Records(id=ids, more=Tensor.from_values([1], Dtype.INT8, [7])), 'has 1 elements, but "id" has 2'),
+    ]:
+        with pytest.raises(Internal, match=text):
+            Response.json(records)
+    with pytest.raises(TypeError, match="the column 'id'"):
+        Records(id=[1, 2])
 
 
 def test_a_number_that_json_does_not_have_is_the_plugins_fault():

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from gristmill_plugin import Internal, store, testing
+from gristmill_plugin import Dtype, Internal, Tensor, store, testing
 
 
 def row(*values):
@@ -30,6 +30,18 @@ def test_rows_are_gathered_and_missing_ones_filled():
             store.gather("features", ["a", "short"], 2)
         with pytest.raises(TypeError, match="not a list of texts"):
             store.gather("features", "a", 2)
+
+
+def test_rows_are_gathered_by_the_elements_of_a_tensor():
+    with testing.store("features", {"item:7": row(1, 2), "item:-8": row(3, 4)}):
+        ids = Tensor.from_values([3], Dtype.INT64, [-8, 9, 7])
+        rows = store.gather("features", ids, 2, prefix="item:")
+        assert rows.view().tolist() == [[3, 4], [0, 0], [1, 2]]
+        texts = Tensor.from_values([1], Dtype.STRING, ["7"])
+        assert store.gather("features", texts, 2, prefix="item:").view().tolist() == [[1, 2]]
+        assert store.gather("features", ["7"], 2, prefix="item:").view().tolist() == [[1, 2]]
+        with pytest.raises(store.InvalidArgument, match="must be int64 or strings of one dimension"):
+            store.gather("features", Tensor.from_values([1], Dtype.INT32, [7]), 2)
 
 
 def test_values_are_changed_where_that_is_granted():

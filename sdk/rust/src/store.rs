@@ -2,11 +2,12 @@
 //! counters, results that were computed before.
 //!
 //! ```no_run
-//! # use gristmill_plugin::{store, Failure, Prepared};
-//! # fn example(items: &[String]) -> Result<Prepared, Failure> {
-//! // One request to the store; the numbers never pass through the plugin.
-//! let keys: Vec<_> = items.iter().map(|item| format!("item:{item}")).collect();
-//! let features = store::gather("features", &keys, 32, 0.0)?;
+//! # use gristmill_plugin::{store, Dtype, Failure, Prepared, Request};
+//! # fn example(request: &Request) -> Result<Prepared, Failure> {
+//! // One request to the store, for the keys `item:..`. Neither the ids nor the numbers pass through
+//! // the plugin.
+//! let ids = request.json_tensor("/ids", &[], Dtype::Int64)?;
+//! let features = store::gather_by("features", "item:", &ids, 32, 0.0)?;
 //! # Ok(Prepared::new().input("input", features))
 //! # }
 //! ```
@@ -60,9 +61,27 @@ pub fn gather<K: AsRef<str>>(
     width: usize,
     missing: f32,
 ) -> Result<Tensor, StoreError> {
-    let width = u32::try_from(width)
-        .map_err(|_| StoreError::InvalidArgument(format!("width is {width}: too large")))?;
-    host::gather(bucket, &owned(keys), width, missing)
+    host::gather(bucket, &owned(keys), width_of(width)?, missing)
+}
+
+/// The same for keys that begin with `prefix` and end with the elements of `ids`, a tensor of int64
+/// or of strings of one dimension.
+///
+/// # Errors
+/// As for [`gather`].
+pub fn gather_by(
+    bucket: &str,
+    prefix: &str,
+    ids: &Tensor,
+    width: usize,
+    missing: f32,
+) -> Result<Tensor, StoreError> {
+    host::gather_by(bucket, prefix, ids, width_of(width)?, missing)
+}
+
+fn width_of(width: usize) -> Result<u32, StoreError> {
+    u32::try_from(width)
+        .map_err(|_| StoreError::InvalidArgument(format!("width is {width}: too large")))
 }
 
 /// Set the value of a key. After `ttl` the store forgets it; none keeps it.
@@ -142,6 +161,18 @@ mod tests {
         let wrong = gather("features", &["a", "short"], 2, 0.0).unwrap_err();
         let text = "the value of \"short\" has 4 bytes, but 2 float32 have 8";
         assert_eq!(wrong, StoreError::InvalidArgument(text.into()));
+    }
+
+    #[test]
+    fn rows_are_gathered_by_the_elements_of_a_tensor() {
+        let features = testing::store("features");
+        features.put("item:-8", row(&[3.0]));
+        let ids = Tensor::from_slice(&[2], &[-8_i64, 9]).unwrap();
+        let rows = gather_by("features", "item:", &ids, 1, 0.5).unwrap();
+        assert_eq!(rows.view::<f32>().unwrap().as_slice(), [3.0, 0.5]);
+        let ids = Tensor::from_slice(&[1], &[1.0_f32]).unwrap();
+        let wrong = gather_by("features", "", &ids, 1, 0.0).unwrap_err();
+        assert!(wrong.text().contains("must be int64 or strings of one dimension"), "{wrong}");
     }
 
     #[test]

@@ -37,11 +37,12 @@ const WRITE_WEIGHT: usize = 16;
 /// Maximum keys of a tensor that is made of objects.
 const KEYS_MAX: usize = 4096;
 
-/// A piece of a document, with what its handle stands for.
-enum Piece {
+/// A part of a document, with what its handles stand for.
+enum Part {
     Text(String),
     Tensor(Tensor),
     Base64(Bytes),
+    Objects(Vec<(String, Tensor)>),
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
@@ -190,19 +191,53 @@ impl<S: Send> CallState<S> {
         Ok(Ok(Some(value.to_vec())))
     }
 
-    fn piece(&self, piece: wit::Piece) -> wasmtime::Result<Piece> {
-        Ok(match piece {
-            wit::Piece::Text(text) => Piece::Text(text),
-            wit::Piece::Tensor(tensor) => Piece::Tensor(self.table.get(&tensor)?.clone()),
-            wit::Piece::Base64(blob) => Piece::Base64(self.table.get(&blob)?.clone()),
+    fn part(&self, part: wit::Part) -> wasmtime::Result<Part> {
+        Ok(match part {
+            wit::Part::Text(text) => Part::Text(text),
+            wit::Part::Tensor(tensor) => Part::Tensor(self.table.get(&tensor)?.clone()),
+            wit::Part::Base64(blob) => Part::Base64(self.table.get(&blob)?.clone()),
+            wit::Part::Objects(columns) => {
+                let column =
+                    |wit::Column { key, elements }| Ok((key, self.table.get(&elements)?.clone()));
+                let columns = columns.into_iter().map(column);
+                Part::Objects(columns.collect::<wasmtime::Result<_>>()?)
+            }
         })
     }
 }
 
-/// The memory that a piece takes at most: a tensor of 32 dimensions has its shape apart.
-const PIECE_BYTES: usize = size_of::<Piece>() + 32 * size_of::<usize>();
+/// The memory that a part or a column takes at most: a tensor of 32 dimensions has its shape apart.
+const PART_BYTES: usize = size_of::<Part>() + size_of::<String>() + 32 * size_of::<usize>();
 
-impl Piece {
+/// Why these columns make no list of objects.
+fn check_columns(columns: &[(String, Tensor)]) -> Result<(), String> {
+    let Some((first, elements)) = columns.first() else {
+        return Err("a list of objects has no column".into());
+    };
+    let mut keys = HashSet::with_capacity(columns.len());
+    for (key, column) in columns {
+        let shown = Shown(key);
+        if !keys.insert(key.as_str()) {
+            return Err(format!("the key {shown:?} is given twice"));
+        }
+        let shape = column.shape();
+        if shape.len() != 1 {
+            return Err(format!(
+                "the column {shown:?} has the shape {shape:?}: must have one dimension"
+            ));
+        }
+        if shape != elements.shape() {
+            let (length, wanted) = (shape[0], elements.shape()[0]);
+            let first = Shown(first);
+            return Err(format!(
+                "the column {shown:?} has {length} elements, but {first:?} has {wanted}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Part {
     /// The bytes that could be copied in the time in which it is written.
     fn weight(&self) -> usize {
         match self {
@@ -217,6 +252,11 @@ impl Piece {
                 })
             }
             Self::Base64(bytes) => bytes.len(),
+            Self::Objects(columns) => columns.iter().fold(0, |sum, (key, column)| {
+                let value = key.len().saturating_add(WRITE_WEIGHT);
+                let values = column.rows().saturating_mul(value);
+                sum.saturating_add(values).saturating_add(column.as_bytes().len())
+            }),
         }
     }
 }
@@ -236,17 +276,41 @@ impl<S: Send> wit::Host for CallState<S> {
         &mut self,
         pieces: Vec<wit::Piece>,
     ) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        let part = |piece| match piece {
+            wit::Piece::Text(text) => wit::Part::Text(text),
+            wit::Piece::Tensor(tensor) => wit::Part::Tensor(tensor),
+            wit::Piece::Base64(blob) => wit::Part::Base64(blob),
+        };
+        wit::Host::document(self, pieces.into_iter().map(part).collect()).await
+    }
+
+    async fn document(
+        &mut self,
+        parts: Vec<wit::Part>,
+    ) -> wasmtime::Result<Result<Vec<u8>, String>> {
         self.meter.take_turns().await?;
         // A list may name the same tensor again and again.
-        let (count, most) = (pieces.len(), self.limits.handles);
+        let pieces = |part: &wit::Part| match part {
+            wit::Part::Objects(columns) => columns.len().max(1),
+            _ => 1,
+        };
+        let (count, most) = (parts.iter().map(pieces).sum::<usize>(), self.limits.handles);
         if count > most {
             return Ok(Err(format!("{count} pieces are given; the limit is {most}")));
         }
-        let held = count * PIECE_BYTES;
+        let held = count * PART_BYTES;
         self.hold(held)?;
-        let pieces = pieces.into_iter().map(|piece| self.piece(piece));
-        let pieces = pieces.collect::<wasmtime::Result<Vec<_>>>()?;
-        let weight = pieces.iter().map(Piece::weight).fold(0, usize::saturating_add);
+        let parts = parts.into_iter().map(|part| self.part(part));
+        let parts = parts.collect::<wasmtime::Result<Vec<_>>>()?;
+        let checked = parts.iter().try_for_each(|part| match part {
+            Part::Objects(columns) => check_columns(columns),
+            _ => Ok(()),
+        });
+        if let Err(why) = checked {
+            self.give_back(held);
+            return Ok(Err(why));
+        }
+        let weight = parts.iter().map(Part::weight).fold(0, usize::saturating_add);
         self.before_looking_at(weight).await?;
         let limit = self.limits.response_bytes;
         let mut count = |bytes| {
@@ -254,13 +318,14 @@ impl<S: Send> wit::Host for CallState<S> {
             Ok(self.hold(bytes)?)
         };
         let mut out = Out::new(limit, &mut count);
-        let written = pieces.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => out.text(text),
-            Piece::Tensor(tensor) => out.tensor(tensor),
-            Piece::Base64(bytes) => out.base64(bytes),
+        let written = parts.iter().try_for_each(|part| match part {
+            Part::Text(text) => out.text(text),
+            Part::Tensor(tensor) => out.tensor(tensor),
+            Part::Base64(bytes) => out.base64(bytes),
+            Part::Objects(columns) => out.objects(columns),
         });
         let written = written.and_then(|()| out.finish());
-        drop(pieces);
+        drop(parts);
         self.give_back(held);
         match written {
             Ok(bytes) => Ok(Ok(bytes)),

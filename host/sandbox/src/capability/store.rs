@@ -9,7 +9,7 @@ use gristmill_core::{BufferPool, Dtype, Tensor};
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub(super) use self::arguments::VALUES_BYTES_MAX;
-use self::arguments::{Distinct, check_keys, work_of};
+use self::arguments::{Distinct, check_ids, check_keys, keys_by, keys_bytes, work_of};
 pub(crate) use self::asked::CapabilityState;
 pub(super) use self::asked::{VALUE_BYTES, bytes_of};
 pub use self::bindings::wit;
@@ -86,6 +86,29 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         let tensor = self.table.push(tensor)?;
         self.check_cpu()?;
         Ok(Ok(tensor))
+    }
+
+    async fn gather_by(
+        &mut self,
+        bucket: String,
+        prefix: String,
+        ids: Resource<Tensor>,
+        width: u32,
+        missing: f32,
+    ) -> Answer<Resource<Tensor>> {
+        let ids = self.table.get(&ids)?.clone();
+        if let Err(fault) = check_ids(&prefix, &ids) {
+            return Ok(Err(error_of(fault)));
+        }
+        let held = keys_bytes(&prefix, &ids);
+        self.before_looking_at(held).await?;
+        self.hold(held)?;
+        let gathered = match keys_by(&prefix, &ids) {
+            Ok(keys) => wit::Host::gather(self, bucket, keys, width, missing).await?,
+            Err(fault) => Err(error_of(fault)),
+        };
+        self.give_back(held);
+        Ok(gathered)
     }
 
     async fn set(

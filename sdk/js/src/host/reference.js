@@ -10,5 +10,5 @@ export { evaluate, read } from '../reference/arrays.js';
 export { decodeTokens, encodeTexts, tokenToId } from '../reference/tokenizer.js';
 export { keep, takeKept } from '../reference/keep.js';
 export { gatherRows } from '../reference/tables.js';
-export { gather, getMany, increment, setValue } from '../reference/store.js';
+export { gather, gatherBy, getMany, increment, setValue } from '../reference/store.js';
 export { sendRequest } from '../reference/http.js';

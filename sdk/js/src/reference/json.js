@@ -36,9 +36,9 @@ export function jsonValue(bytes, pointer) {
   return value === undefined ? undefined : encoder.encode(stringify(value));
 }
 
-/** The pieces of a document, one after another. */
-export function write(pieces) {
-  return encoder.encode(pieces.map(textOf).join(''));
+/** The parts of a document, one after another. */
+export function write(parts) {
+  return encoder.encode(parts.map(textOf).join(''));
 }
 
 function textOf({ tag, val }) {
@@ -46,6 +46,7 @@ function textOf({ tag, val }) {
   if (tag === 'base64') {
     return JSON.stringify(Buffer.from(val.read(0n, val.len())).toString('base64'));
   }
+  if (tag === 'objects') return objects(val);
   const { dtype, shape, elements } = ReferenceTensor.parts(val);
   let next = 0;
   const lists = ([length, ...rest]) => {
@@ -53,6 +54,24 @@ function textOf({ tag, val }) {
     return `[${Array.from({ length }, () => lists(rest)).join(',')}]`;
   };
   return lists(shape);
+}
+
+function objects(columns) {
+  const fault = (text) => Object.assign(new Error(text), { payload: text });
+  if (columns.length === 0) throw fault('a list of objects has no column');
+  const all = columns.map(({ key, elements }) => ({ key, ...ReferenceTensor.parts(elements) }));
+  const [first] = all;
+  for (const { key, shape } of all) {
+    const what = `the column ${JSON.stringify(key)} has`;
+    if (shape.length !== 1) throw fault(`${what} the shape [${shape.join(', ')}]: must have one dimension`);
+    if (shape[0] !== first.shape[0]) {
+      throw fault(`${what} ${shape[0]} elements, but ${JSON.stringify(first.key)} has ${first.shape[0]}`);
+    }
+  }
+  const row = (at) => all.map(({ key, dtype, shape, elements }) =>
+    `${JSON.stringify(key)}:${element(dtype, elements[at], shape, at)}`);
+  const rows = Array.from({ length: first.shape[0] }, (_, at) => `{${row(at).join(',')}}`);
+  return `[${rows.join(',')}]`;
 }
 
 function element(dtype, stored, shape, at) {

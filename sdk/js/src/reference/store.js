@@ -41,6 +41,15 @@ export function gather(bucket, keys, width, missing) {
   return ReferenceTensor.create('float32', [keys.length, width], rows);
 }
 
+export function gatherBy(bucket, prefix, ids, width, missing) {
+  const { dtype, shape, elements } = ReferenceTensor.parts(ids);
+  if (shape.length !== 1 || !['int64', 'string'].includes(dtype)) {
+    const found = `ids is a tensor of ${dtype} with the shape [${shape.join(', ')}]`;
+    throw refusal('invalid-argument', `${found}: must be int64 or strings of one dimension`);
+  }
+  return gather(bucket, Array.from(elements, (id) => prefix + id), width, missing);
+}
+
 export function setValue(bucket, key, value) {
   valuesOf(bucket).set(checked(key), Uint8Array.from(value));
 }

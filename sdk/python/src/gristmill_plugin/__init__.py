@@ -37,7 +37,7 @@ from .kept import kept
 from .outputs import MissingOutput, Outputs, Prepared
 from .plugin import Handler, Postprocessor, Preprocessor, Processor, export
 from .request import Context, Fields, Part, Request
-from .response import Response
+from .response import Records, Response
 from .tensor import Dtype, Scored, Tensor, View, shortest_float32
 from .tokenizer import Tokenizer
 
@@ -63,6 +63,7 @@ __all__ = [
     "Prepared",
     "Preprocessor",
     "Processor",
+    "Records",
     "Request",
     "Response",
     "Scored",

@@ -6,10 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import host, json, numpy
+from . import checks, host, json, numpy
 from .blob import Blob
 from .failure import Internal
 from .tensor import Elements
+
+
+class Records:
+    """A list of objects in JSON, one for each element of its columns, which the host writes.
+
+        Records(id=ids, score=scores)  # [{"id":7,"score":0.5},{"id":9,"score":0.25}]
+
+    Columns are tensors or arrays of one dimension and the same length, by the objects' keys. Keys
+    that are no names of Python are given as a mapping: `Records({"product-id": ids})`.
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(
+        self, columns: Mapping[str, Elements] | None = None, /, **more: Elements
+    ) -> None:
+        self.columns = {**(columns or {}), **more}
+        for key, column in self.columns.items():
+            checks.instance("a key of Records", key, str)
+            checks.instance(f"the column {key!r}", column, Elements)
 
 
 @dataclass(slots=True)
@@ -31,9 +51,9 @@ class Response:
     ) -> Response:
         """`value` as JSON.
 
-        Tensors, arrays and blobs may stand in it, and the host writes them: a tensor as lists of lists of
-        its shape, whose floats have the fewest digits that mean the same value of the dtype; a
-        blob as a text in base64. `Response.json({"scores": outputs.tensor("output")})` is many
+        Tensors, arrays, `Records` and blobs may stand in it, and the host writes them: a tensor as
+        lists of lists of its shape, whose floats have the fewest digits that mean the same value
+        of the dtype; `Records` as a list of objects; a blob as a text in base64. `Response.json({"scores": outputs.tensor("output")})` is many
         times faster than lists of floats.
 
         Raises `Internal` if `value` cannot be written as JSON. NaN and infinity cannot.
@@ -52,15 +72,15 @@ class Response:
         return cls(text.encode(), "text/plain; charset=utf-8", status, headers or {})
 
 
-#: The tensors and blobs of the value that is being written.
-_held: list[Elements | Blob] = []
+#: The tensors, records and blobs of the value that is being written.
+_held: list[Elements | Blob | Records] = []
 
 #: The text that stands in place of one.
 _mark = "\0"
 
 
 def _hold(found: object) -> str:
-    if not isinstance(found, (Elements, Blob)):
+    if not isinstance(found, (Elements, Blob, Records)):
         raise TypeError(f"Object of type {type(found).__name__} is not JSON serializable")
     _held.append(found)
     return _mark
@@ -70,7 +90,7 @@ _encode = json.encoder_with(_hold)
 
 
 def write_json(value: object) -> bytes:
-    """For the SDK: `value` as JSON, in which tensors, arrays and blobs may stand."""
+    """For the SDK: `value` as JSON, in which tensors, arrays, records and blobs may stand."""
     global _mark
     mark = _mark
     try:
@@ -89,16 +109,26 @@ def write_json(value: object) -> bytes:
         _mark = mark
 
 
-def _with(texts: list[str], held: list[Elements | Blob]) -> bytes:
+def _with(texts: list[str], held: list[Elements | Blob | Records]) -> bytes:
     """The document that has these texts, and one of `held` after each but the last."""
-    pieces: list[Any] = []
-    numpy.make_together(held)
+    parts: list[Any] = []
+    arrays: list[object] = []
+    for found in held:
+        arrays += found.columns.values() if type(found) is Records else [found]
+    numpy.make_together(arrays)
     for text, found in zip(texts, held, strict=False):
-        pieces.append(host.json.Piece_Text(text))
-        of = host.json.Piece_Tensor if isinstance(found, Elements) else host.json.Piece_Base64
-        pieces.append(of(found._handle))
-    pieces.append(host.json.Piece_Text(texts[-1]))
+        parts.append(host.json.Part_Text(text))
+        if isinstance(found, Records):
+            columns = [
+                host.json.Column(key, column._handle) for key, column in found.columns.items()
+            ]
+            parts.append(host.json.Part_Objects(columns))
+        elif isinstance(found, Blob):
+            parts.append(host.json.Part_Base64(found._handle))
+        else:
+            parts.append(host.json.Part_Tensor(found._handle))
+    parts.append(host.json.Part_Text(texts[-1]))
     try:
-        return host.json.write(pieces)
+        return host.json.document(parts)
     except host.Err as error:
         raise ValueError(error.value) from None

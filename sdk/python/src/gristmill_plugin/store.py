@@ -2,7 +2,8 @@
 
 Features of users and items, counters, results that were computed before:
 
-    features = store.gather("features", [f"item:{item}" for item in items], 32)
+    ids = request.json_tensor("/ids", Dtype.INT64)
+    features = store.gather("features", ids, 32, prefix="item:")
 
 A bucket is a store's name on the server. The tenant's document grants it, as in
 `"stores": {"features": "read"}`. Keys have 1 to 1024 bytes, at most 4096 in a call; values have at
@@ -24,7 +25,7 @@ from .blob import Blob
 from .failure import Internal
 from .host import Err
 from .host import store as host_store
-from .tensor import Tensor
+from .tensor import Elements, Tensor
 
 __all__ = [
     "InvalidArgument",
@@ -79,8 +80,19 @@ def get_many(bucket: str, keys: Iterable[str]) -> list[Blob | None]:
     return [None if value is None else Blob(value) for value in values]
 
 
-def gather(bucket: str, keys: Iterable[str], width: int, missing: float = 0.0) -> Tensor:
+def gather(
+    bucket: str,
+    keys: Iterable[str] | Elements,
+    width: int,
+    missing: float = 0.0,
+    *,
+    prefix: str = "",
+) -> Tensor:
     """The rows of keys, as a float32 tensor of the shape (keys, width), with one request.
+
+    Keys are texts, or a tensor of INT64 or of strings of one dimension, whose elements never reach
+    the plugin's memory. Each key begins with `prefix`:
+    `gather("features", request.json_tensor("/ids", Dtype.INT64), 32, prefix="item:")`.
 
     A value is `width` little-endian float32, as `array.astype("<f4").tobytes()` writes them. The
     row of a key that the bucket does not have, or with an empty value, is filled with `missing`.
@@ -88,11 +100,14 @@ def gather(bucket: str, keys: Iterable[str], width: int, missing: float = 0.0) -
 
     Raises `InvalidArgument` for a value of another length; it names the key.
     """
-    listed = _keys(keys)
-    columns = checks.u32("width", width)
-    filling = checks.f32("missing", missing)
+    name, begin = checks.text("bucket", bucket), checks.text("prefix", prefix)
+    columns, filling = checks.u32("width", width), checks.f32("missing", missing)
     try:
-        return Tensor(host_store.gather(checks.text("bucket", bucket), listed, columns, filling))
+        if isinstance(keys, Elements):
+            ids = keys._handle
+            return Tensor(host_store.gather_by(name, begin, ids, columns, filling))
+        listed = [begin + key for key in _keys(keys)]
+        return Tensor(host_store.gather(name, listed, columns, filling))
     except Err as error:
         _raise(error)
 

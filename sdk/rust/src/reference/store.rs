@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
+use super::tables::keys_of;
 use super::tensors::{Dtype, Tensor};
 use super::types::Blob;
 
@@ -84,6 +85,21 @@ pub fn gather(
     }
     let tensor = Tensor::create(Dtype::Float32, &[keys.len() as u32, width], &rows);
     tensor.map_err(|error| StoreError::InvalidArgument(error.to_string()))
+}
+
+pub fn gather_by(
+    bucket: &str,
+    prefix: &str,
+    ids: &Tensor,
+    width: u32,
+    missing: f32,
+) -> Result<Tensor, StoreError> {
+    let keys = keys_of(ids).ok_or_else(|| {
+        let why = "ids must be int64 or strings of one dimension";
+        StoreError::InvalidArgument(why.into())
+    })?;
+    let keys: Vec<_> = keys.iter().map(|key| format!("{prefix}{key}")).collect();
+    gather(bucket, &keys, width, missing)
 }
 
 pub fn set(bucket: &str, key: &str, value: &[u8], _ttl_ms: Option<u64>) -> Result<(), StoreError> {

@@ -108,16 +108,23 @@ fn list(keys: &Keys<'_>) -> Result<Vec<String>, TableError> {
         Keys::List(keys) => return Ok(keys.clone()),
         Keys::Tensor(tensor) => tensor,
     };
-    if tensor.shape().len() == 1 && tensor.dtype() == Dtype::Int64 {
-        let data = tensor.data();
-        let numbers = data.as_chunks::<8>().0.iter();
-        return Ok(numbers.map(|number| i64::from_le_bytes(*number).to_string()).collect());
-    }
-    let texts = tensor.strings().ok().filter(|_| tensor.shape().len() == 1);
-    texts.ok_or_else(|| {
+    keys_of(tensor).ok_or_else(|| {
         let why = "keys must be a tensor of int64 or strings of one dimension";
         TableError::InvalidArgument(why.into())
     })
+}
+
+/// The elements of a tensor of int64 or strings of one dimension, as texts.
+pub(super) fn keys_of(tensor: &Tensor) -> Option<Vec<String>> {
+    if tensor.shape().len() != 1 {
+        return None;
+    }
+    if tensor.dtype() == Dtype::Int64 {
+        let data = tensor.data();
+        let numbers = data.as_chunks::<8>().0.iter();
+        return Some(numbers.map(|number| i64::from_le_bytes(*number).to_string()).collect());
+    }
+    tensor.strings().ok()
 }
 
 /// The table of this name, the one that was made last.

@@ -5,6 +5,7 @@ wasmtime::component::bindgen!({
     interfaces: "import gristmill:plugin/json@0.3.0;",
     imports: {
         "gristmill:plugin/json.write": async | trappable,
+        "gristmill:plugin/json.document": async | trappable,
         default: trappable,
     },
     with: {

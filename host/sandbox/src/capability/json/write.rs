@@ -32,6 +32,9 @@ pub(super) struct Out<'a, E> {
     count: &'a mut dyn FnMut(usize) -> Result<(), E>,
 }
 
+/// Writes an element to a document.
+type Element<'t, 'a, E> = Box<dyn FnMut(&mut Out<'a, E>) -> Result<(), Fault<E>> + 't>;
+
 /// Why a piece was not written.
 pub(super) enum Fault<E> {
     /// JSON has no form for an element. Says for which.
@@ -107,28 +110,58 @@ impl<'a, E> Out<'a, E> {
 
     /// Write a tensor's elements, as lists of lists of its shape.
     pub(super) fn tensor(&mut self, tensor: &Tensor) -> Result<(), Fault<E>> {
-        let (shape, bytes) = (tensor.shape(), tensor.as_bytes());
+        self.lists(tensor.shape(), &mut Self::elements(tensor))
+    }
+
+    /// Write a list of objects: each has the next element of all columns, which have one dimension
+    /// of the same length.
+    pub(super) fn objects(&mut self, columns: &[(String, Tensor)]) -> Result<(), Fault<E>> {
+        let rows = columns.first().map_or(0, |(_, column)| column.rows());
+        let mut columns: Vec<_> =
+            columns.iter().map(|(key, column)| (key, Self::elements(column))).collect();
+        self.room(2)?;
+        self.bytes.push(b'[');
+        for row in 0..rows {
+            self.bytes.extend_from_slice(if row == 0 { b"{" } else { b",{" });
+            for (at, (key, element)) in columns.iter_mut().enumerate() {
+                self.tick()?;
+                self.within_limit(key.len())?;
+                self.room(key.len() * ESCAPED_BYTES + 3 * VALUE_BYTES)?;
+                if at > 0 {
+                    self.bytes.push(b',');
+                }
+                self.value(key)?;
+                self.bytes.push(b':');
+                element(self)?;
+            }
+            self.bytes.push(b'}');
+        }
+        self.bytes.push(b']');
+        Ok(())
+    }
+
+    /// Writes the next element of a tensor, each time that it is called.
+    fn elements(tensor: &Tensor) -> Element<'_, 'a, E> {
+        let bytes = tensor.as_bytes();
         macro_rules! numbers {
             ($size:literal, $read:expr) => {{
                 let mut elements = bytes.as_chunks::<$size>().0.iter();
-                let next = move |out: &mut Self| {
+                Box::new(move |out| {
                     elements.next().map_or(Ok(()), |element| out.value(&($read)(*element)))
-                };
-                self.lists(shape, &mut { next })
+                })
             }};
         }
         macro_rules! floats {
             ($size:literal, $read:expr) => {{
                 let mut elements = bytes.as_chunks::<$size>().0.iter().enumerate();
-                let next = move |out: &mut Self| {
+                Box::new(move |out| {
                     let Some((at, element)) = elements.next() else { return Ok(()) };
                     let value = ($read)(*element);
                     if !value.is_finite() {
                         return Err(Fault::NotJson(no_number(tensor, at, value.into())));
                     }
                     out.value(&value)
-                };
-                self.lists(shape, &mut { next })
+                })
             }};
         }
         match tensor.dtype() {
@@ -147,15 +180,14 @@ impl<'a, E> Out<'a, E> {
             Dtype::Float64 => floats!(8, f64::from_le_bytes),
             Dtype::String => {
                 let mut texts = Texts::of(bytes);
-                let next = move |out: &mut Self| {
+                Box::new(move |out| {
                     // A tensor's texts are whole, and UTF-8.
                     let text = texts.next().and_then(Result::ok).unwrap_or_default();
                     let text = String::from_utf8_lossy(text);
                     out.within_limit(text.len())?;
                     out.room(text.len() * ESCAPED_BYTES + VALUE_BYTES)?;
                     out.value(&text)
-                };
-                self.lists(shape, &mut { next })
+                })
             }
         }
     }
@@ -297,6 +329,33 @@ mod tests {
         assert_eq!(written(&text(LIMIT + 1)).unwrap_err(), "too long");
         // Each character takes six bytes, and all of them are counted.
         assert_eq!(written(&text(100_000)).unwrap().0.len(), 600_002);
+    }
+
+    #[test]
+    fn columns_are_lists_of_objects() {
+        let mut texts = Vec::new();
+        ["x", "\""].iter().for_each(|text| push_text(&mut texts, text.as_bytes()));
+        let scores = [0.5_f32, -1.0].map(f32::to_le_bytes).concat();
+        let columns = [
+            ("id".to_owned(), tensor(Dtype::String, &[2], &texts)),
+            ("a\"".to_owned(), tensor(Dtype::Float32, &[2], &scores)),
+        ];
+        let written = |columns: &[(String, Tensor)], limit| {
+            let mut counted = 0;
+            let mut count = |bytes| {
+                counted += bytes;
+                Ok::<_, ()>(())
+            };
+            let mut out = Out::new(limit, &mut count);
+            let bytes = out.objects(columns).and_then(|()| out.finish()).ok()?;
+            assert!(bytes.capacity() <= counted, "{} bytes of {counted}", bytes.capacity());
+            String::from_utf8(bytes).ok()
+        };
+        let json = r#"[{"id":"x","a\"":0.5},{"id":"\"","a\"":-1.0}]"#;
+        assert_eq!(written(&columns, LIMIT).unwrap(), json);
+        assert_eq!(written(&columns, json.len() - 1), None);
+        let none = [("id".to_owned(), tensor(Dtype::Int64, &[0], &[]))];
+        assert_eq!(written(&none, LIMIT).unwrap(), "[]");
     }
 
     #[test]

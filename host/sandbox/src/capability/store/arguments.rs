@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use gristmill_core::{Dtype, Tensor};
+
 pub(super) use crate::stores::{
     STORE_KEY_BYTES_MAX as KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX as VALUE_BYTES_MAX,
 };
@@ -48,6 +50,44 @@ pub(super) fn work_of(keys: &[String]) -> usize {
 /// The work that a request to set these values takes, as bytes that are read.
 pub(super) fn work_of_values(values: &[(&str, &[u8])]) -> usize {
     values.iter().map(|(key, value)| key.len() + value.len() + KEY_WORK_BYTES).sum()
+}
+
+/// The bytes of a 64-bit number as decimal text, at most.
+const NUMBER_BYTES: usize = 20;
+
+/// Check what keys are to be made of.
+pub(super) fn check_ids(prefix: &str, ids: &Tensor) -> Result<(), StoreFault> {
+    let (dtype, shape) = (ids.dtype(), ids.shape());
+    if shape.len() != 1 || !matches!(dtype, Dtype::Int64 | Dtype::String) {
+        return Err(StoreFault::invalid(format!(
+            "ids is a tensor of {dtype} with the shape {shape:?}: must be int64 or strings of one \
+             dimension"
+        )));
+    }
+    if prefix.len() > KEY_BYTES_MAX {
+        let bytes = prefix.len();
+        let text = format!("a prefix of {bytes} bytes is over the limit of {KEY_BYTES_MAX}");
+        return Err(StoreFault::invalid(text));
+    }
+    check_count(ids.rows())
+}
+
+/// The memory that these keys take at most.
+pub(super) fn keys_bytes(prefix: &str, ids: &Tensor) -> usize {
+    ids.rows() * (size_of::<String>() + prefix.len() + NUMBER_BYTES) + ids.as_bytes().len()
+}
+
+/// The keys that begin with `prefix` and end with the elements of `ids`.
+pub(super) fn keys_by(prefix: &str, ids: &Tensor) -> Result<Vec<String>, StoreFault> {
+    let Some(texts) = ids.texts() else {
+        let numbers = ids.as_bytes().as_chunks::<{ size_of::<i64>() }>().0.iter();
+        return Ok(numbers.map(|id| format!("{prefix}{}", i64::from_le_bytes(*id))).collect());
+    };
+    let key = |text| match str::from_utf8(text) {
+        Ok(text) => Ok(format!("{prefix}{text}")),
+        Err(error) => Err(StoreFault::invalid(format!("a key is not UTF-8: {error}"))),
+    };
+    texts.map(key).collect()
 }
 
 fn check_count(keys: usize) -> Result<(), StoreFault> {
@@ -121,6 +161,8 @@ pub(super) fn check_value(value: &[u8], ttl_ms: Option<u64>) -> Result<(), Store
 
 #[cfg(test)]
 mod tests {
+    use gristmill_core::{BufferPool, push_text};
+
     use super::*;
 
     #[test]
@@ -144,6 +186,29 @@ mod tests {
         assert!(many.starts_with("17 values of 17825792 bytes together are over"), "{many}");
         check_cursor(&"k".repeat(KEY_BYTES_MAX)).unwrap();
         check_cursor(&"k".repeat(KEY_BYTES_MAX + 1)).unwrap_err();
+    }
+
+    #[test]
+    fn ids_end_keys() {
+        let tensor = |dtype, shape: &[usize], bytes: &[u8]| {
+            Tensor::new(dtype, shape.into(), BufferPool::new(0).copy_from(bytes)).unwrap()
+        };
+        let numbers = [7, i64::MIN].map(i64::to_le_bytes).concat();
+        let numbers = tensor(Dtype::Int64, &[2], &numbers);
+        check_ids("p:", &numbers).unwrap();
+        let keys = keys_by("p:", &numbers).unwrap();
+        assert_eq!(keys, ["p:7", "p:-9223372036854775808"]);
+        assert!(keys.iter().map(String::len).sum::<usize>() <= keys_bytes("p:", &numbers));
+        let mut texts = Vec::new();
+        ["a", "ü"].iter().for_each(|text| push_text(&mut texts, text.as_bytes()));
+        assert_eq!(keys_by("", &tensor(Dtype::String, &[2], &texts)).unwrap(), ["a", "ü"]);
+        let text = |prefix: &str, ids: &Tensor| check_ids(prefix, ids).unwrap_err().text;
+        let floats = tensor(Dtype::Float32, &[1], &[0; 4]);
+        assert!(text("", &floats).starts_with("ids is a tensor of float32 with the shape [1]"));
+        assert!(text("", &tensor(Dtype::Int64, &[1, 1], &[0; 8])).contains("one dimension"));
+        let many = tensor(Dtype::Int64, &[KEYS_MAX + 1], &vec![0; 8 * (KEYS_MAX + 1)]);
+        assert!(text("", &many).contains("over the limit of 4096"));
+        assert!(text(&"k".repeat(KEY_BYTES_MAX + 1), &numbers).contains("a prefix of 1025 bytes"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ wasmtime::component::bindgen!({
         "gristmill:plugin/store.get": async | trappable,
         "gristmill:plugin/store.get-many": async | trappable,
         "gristmill:plugin/store.gather": async | trappable,
+        "gristmill:plugin/store.gather-by": async | trappable,
         "gristmill:plugin/store.set": async | trappable,
         "gristmill:plugin/store.increment": async | trappable,
         default: trappable,

@@ -15,36 +15,72 @@ from .types import Blob
 
 
 @dataclass
-class Piece_Text:
+class Column:
+    key: str
+    elements: Tensor
+
+
+@dataclass
+class Part_Text:
     value: str
 
 
 @dataclass
-class Piece_Tensor:
+class Part_Tensor:
     value: Tensor
 
 
 @dataclass
-class Piece_Base64:
+class Part_Base64:
     value: Blob
 
 
-Piece = Piece_Text | Piece_Tensor | Piece_Base64
+@dataclass
+class Part_Objects:
+    value: list[Column]
 
 
-def write(pieces: list[Piece]) -> bytes:
-    """The pieces, one after another."""
-    return "".join(map(_text, pieces)).encode()
+Part = Part_Text | Part_Tensor | Part_Base64 | Part_Objects
 
 
-def _text(piece: Piece) -> str:
-    if isinstance(piece, Piece_Text):
-        return piece.value
-    if isinstance(piece, Piece_Base64):
-        data = piece.value.read(0, piece.value.len())
+def document(parts: list[Part]) -> bytes:
+    """The parts, one after another."""
+    return "".join(map(_text, parts)).encode()
+
+
+def _text(part: Part) -> str:
+    if isinstance(part, Part_Text):
+        return part.value
+    if isinstance(part, Part_Base64):
+        data = part.value.read(0, part.value.len())
         return json.dumps(base64.b64encode(data).decode())
-    values = _values(piece.value)
-    return _lists(piece.value.shape(), iter(values))
+    if isinstance(part, Part_Objects):
+        return _objects(part.value)
+    values = _values(part.value)
+    return _lists(part.value.shape(), iter(values))
+
+
+def _objects(columns: list[Column]) -> str:
+    if not columns:
+        raise Err("a list of objects has no column")
+    first = columns[0]
+    for column in columns:
+        shape = column.elements.shape()
+        if len(shape) != 1:
+            raise Err(
+                f'the column "{column.key}" has the shape {shape}: must have one dimension'
+            )
+        if shape != first.elements.shape():
+            length = first.elements.shape()[0]
+            raise Err(
+                f'the column "{column.key}" has {shape[0]} elements, but "{first.key}" has {length}'
+            )
+    keys = [json.dumps(column.key, ensure_ascii=False) for column in columns]
+    rows = zip(*(_values(column.elements) for column in columns), strict=True)
+    objects = (
+        ",".join(f"{key}:{value}" for key, value in zip(keys, row, strict=True)) for row in rows
+    )
+    return "[" + ",".join(f"{{{text}}}" for text in objects) + "]"
 
 
 def _lists(shape: list[int], values: Any) -> str:
