@@ -13,8 +13,8 @@ const TRIES_MAX = 8;
 const PAUSE_MS = 100;
 const PAUSE_MAX_MS = 4000;
 
-/** The connection was cut, or the server is not ready or has not noticed the end of the part before. */
-const MAY_PASS = [0, 408, 409, 429, 503];
+/** The connection was cut, or the server or a proxy before it is not ready, or has not noticed the end of the part before. */
+const MAY_PASS = [0, 408, 409, 429, 502, 503, 504];
 
 const has = (status: number) => (error: unknown) => error instanceof Problem && error.status === status;
 const [isMissing, isWrong] = [has(404), has(422)];
@@ -81,10 +81,14 @@ const arrivedOf = (state: Doc) => (state.complete ? null : Number(state.bytes) |
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((ended, left) => {
-    const timer = setTimeout(ended, ms);
-    signal.addEventListener("abort", () => {
+    const stop = () => {
       clearTimeout(timer);
       left(signal.reason);
-    });
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      ended();
+    }, ms);
+    signal.addEventListener("abort", stop);
   });
 }

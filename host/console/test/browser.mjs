@@ -244,7 +244,10 @@ async function triesOnThePageOfATenant(page) {
   await page.locator("#answer h2").first().waitFor();
   await page.getByRole("radio", { name: "JSON or a text" }).check();
   await page.getByRole("textbox", { name: "JSON or a text" }).fill("<img src=x onerror=alert(1)>");
+  await page.getByLabel("Query").fill("a=%20b c#d");
+  const asked = page.waitForRequest(/\/infer\//);
   await page.getByRole("button", { name: "Send" }).click();
+  assert.equal(new URL((await asked).url()).search, "?a=%20b%20c%23d");
   await page.locator("#answer").getByText("unsupported_media_type").waitFor();
   assert.equal(await page.locator("#answer img").count(), 0);
 }

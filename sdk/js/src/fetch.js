@@ -103,7 +103,8 @@ export async function fetch(url, options = {}) {
     url: String(url).replace(/[^\x21-\x7e]+/g, encodeURIComponent),
     headers: fields,
     body: body == null ? undefined : Body.raw(bodyOf(body)),
-    timeoutMs: timeoutMs === undefined ? undefined : BigInt(Math.ceil(timeoutMs)),
+    // A double may be more than 64 bits can hold.
+    timeoutMs: timeoutMs === undefined ? undefined : BigInt(Math.min(Math.ceil(timeoutMs), Number.MAX_SAFE_INTEGER)),
   };
   try {
     return new Answer(host.sendRequest(asked));

@@ -53,6 +53,11 @@ test('a body is a text, bytes or a body that stays on the host', async () => {
   assert.deepEqual(sent.headers, { 'content-type': 'application/json' });
 });
 
+test('a time beyond all deadlines is sent as one', async () => {
+  const sent = await within(echoing(), async () => (await fetch(ORIGIN, { timeoutMs: 1e300 })).json());
+  assert.equal(sent.timeoutMs, Number.MAX_SAFE_INTEGER);
+});
+
 test('a URL is written in ASCII', async () => {
   const { url } = await within(echoing(), async () => (await fetch(new URL(`${ORIGIN}/größe 1?q=ä`))).json());
   assert.equal(url, `${ORIGIN}/gr%C3%B6%C3%9Fe%201?q=%C3%A4`);

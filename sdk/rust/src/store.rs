@@ -4,8 +4,8 @@
 //! ```no_run
 //! # use gristmill_plugin::{store, Dtype, Failure, Prepared, Request};
 //! # fn example(request: &Request) -> Result<Prepared, Failure> {
-//! // One request to the store, for the keys `item:..`. Neither the ids nor the numbers pass through
-//! // the plugin.
+//! // One request to the store, for the keys `item:..`. Neither the ids nor the numbers pass
+//! // through the plugin.
 //! let ids = request.json_tensor("/ids", &[], Dtype::Int64)?;
 //! let features = store::gather_by("features", "item:", &ids, 32, 0.0)?;
 //! # Ok(Prepared::new().input("input", features))

@@ -82,10 +82,11 @@ export function Push({ released }: { released: () => void }) {
         changes: [{ kind: `put_${what}`, ...names, digest }],
         ...(message ? { message } : {}),
       });
-      const status = await api.get("status");
+      if (!isTrial) released();
+      // It is released, also if the server cannot say more.
+      const status = await api.get("status").catch(() => ({}) as Doc);
       const now = thing.kind === "model" ? status.models?.[name] : status.tenants?.[chosen]?.plugins?.[name];
       setOutcome({ thing, made, now: now ?? {} });
-      if (!isTrial) released();
     } catch (failed) {
       // What has arrived stays on the server for a while, and is not sent again.
       if (!stopping.signal.aborted) setError(failed);
@@ -110,6 +111,12 @@ export function Push({ released }: { released: () => void }) {
         <Field label={isAdmin ? FILES_OF_ADMIN : FILES}>
           <input type="file" multiple={isAdmin} onChange={(event) => take(event.currentTarget.files)} />
         </Field>
+        {files.length > 0 && (
+          <p>
+            {cut(files.map((file) => file.name).join(", "), 300)}:{" "}
+            {bytes(files.reduce((all, file) => all + file.size, 0))}
+          </p>
+        )}
         <div class="fields">
           {isAdmin && <Choice label="What it is" value={kind} options={kinds} choose={setKind} />}
           {kind === "plugin" && (
@@ -132,7 +139,7 @@ export function Push({ released }: { released: () => void }) {
           it: nothing is changed
         </label>
         <p class="buttons">
-          <button type="submit" disabled={!isReady || step !== null}>
+          <button type="submit" disabled={!isReady || stop !== null}>
             {isTrial ? "Try it" : "Release it"}
           </button>
           {step && step.name !== "trying" && (
@@ -190,7 +197,7 @@ function Trying({ digest, session, kind }: { digest: string; session: Session; k
   return (
     <>
       <p role="status">
-        <progress aria-label="trying" /> The server {does}, up to a minute: {seconds((now - begun) / 1000)}
+        <progress aria-label="trying" /> The server {does}: {seconds((now - begun) / 1000)}
       </p>
       <Failure error={error} />
       {jobs.length > 0 && <Jobs jobs={jobs} digest={digest} />}
@@ -225,7 +232,7 @@ export function Pushed({ thing, made, now }: Outcome) {
   return (
     <article>
       <h3>{cut(heading, 300)}</h3>
-      {!made.dry_run && (
+      {!made.dry_run && now.state && (
         <p class={now.state === "ready" ? "" : "bad"}>
           It is {text(now.state)}
           {now.provider ? `, run by ${now.provider}` : ""}
@@ -238,7 +245,7 @@ export function Pushed({ thing, made, now }: Outcome) {
         </p>
       ))}
       {!isSame && <Differences words={inWords(made.differences)} />}
-      {!made.dry_run && (thing.kind === "model" ? <Model model={now} /> : <Plugin plugin={now} />)}
+      {!made.dry_run && now.state && (thing.kind === "model" ? <Model model={now} /> : <Plugin plugin={now} />)}
     </article>
   );
 }

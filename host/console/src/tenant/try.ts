@@ -49,7 +49,8 @@ function make<K extends keyof HTMLElementTagNameMap>(
 const kind = () => new FormData(form).get("kind") as "file" | "form" | "text";
 
 function choose(chosen: string): void {
-  find<HTMLInputElement>("form").querySelector<HTMLInputElement>(`[value=${chosen}]`)!.checked = true;
+  // Pipelines can have these names, too.
+  form.querySelector<HTMLInputElement>(`[name="kind"][value="${chosen}"]`)!.checked = true;
   for (const other of ["file", "form", "text"]) find(`of-${other}`).hidden = other !== chosen;
 }
 
@@ -113,7 +114,9 @@ async function list(): Promise<void> {
     const label = isReady ? String(name) : `${name} (${state})`;
     pipeline.append(make("option", { value: String(name), disabled: !isReady }, cut(label, 80)));
   }
-  pipeline.value = String(told.default_pipeline ?? found.find(({ state }) => state === "ready")?.name ?? "");
+  const ready = found.filter(({ state }) => state === "ready").map(({ name }) => String(name));
+  const usual = String(told.default_pipeline);
+  pipeline.value = ready.includes(usual) ? usual : (ready[0] ?? "");
   document.title = `Try ${cut(String(told.tenant), 64)}`;
   find("title").textContent = document.title;
   if (!pipeline.value) throw new Error("this tenant has no pipeline that is ready");
@@ -123,7 +126,8 @@ const problem = (told: any) => cut(`${told?.code ?? "failed"}: ${told?.detail ??
 
 async function run(): Promise<void> {
   const [sent, type] = body();
-  const asked = query.value ? `?${encodeURI(query.value).replace(/#/g, "%23")}` : "";
+  // The browser encodes the rest. What is encoded stays as it is.
+  const asked = query.value ? `?${query.value.replace(/#/g, "%23")}` : "";
   const answered = await fetch(`${tenant}/infer/${encodeURIComponent(pipeline.value)}${asked}`, {
     method: "POST",
     body: sent,
@@ -171,12 +175,11 @@ async function attempt(work: () => Promise<void>): Promise<void> {
   failure.textContent = "";
   try {
     await work();
-    send.disabled = !pipeline.value;
   } catch (error) {
     const isUnreachable = error instanceof TypeError;
     failure.textContent = isUnreachable ? "the server cannot be reached" : String((error as Error).message ?? error);
-    send.disabled = !pipeline.value;
   }
+  send.disabled = !pipeline.value;
 }
 
 form.addEventListener("submit", (event) => {

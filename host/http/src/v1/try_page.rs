@@ -6,7 +6,8 @@
 //!
 //! It stands at the address at which plugins of tenants answer. So its policy runs no script and
 //! applies no style but the two in it, by their digests: nothing that a plugin answers can be run
-//! in it. It loads nothing, leads nowhere, and no other page can frame it.
+//! in it. It loads nothing and leads nowhere. No other page can frame it, and none that opened it
+//! can reach into it: a plugin can answer a form with a page of its own at this address.
 
 use std::sync::LazyLock;
 
@@ -15,12 +16,14 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use gristmill_core::Digest;
 use gristmill_transport::body::Answer;
-use http::HeaderValue;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use http::{HeaderName, HeaderValue};
 
 use crate::answers;
+
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 const PAGE: &str = include_str!("../../../console/dist/try.html");
 
@@ -48,6 +51,7 @@ pub(super) fn page() -> Answer {
         answers::answer("text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes()));
     let headers = answer.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY.clone());
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     // A newer server has another page.

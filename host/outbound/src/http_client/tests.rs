@@ -308,13 +308,12 @@ async fn names_that_nobody_answers_delay_no_other_tenant() {
         yield_now().await;
     }
     assert_eq!(ask(&globex, ("a.test", port), "/").await, Ok(StatusCode::OK));
-    assert!(waiting.iter().all(|call| !call.is_finished()));
     // Each takes a thread, so the tenant has so many at a time.
     assert_eq!(names.looked_up("slow.test"), 4);
+    // Look-ups that nobody waits for any more go on, and keep their places until they end.
+    waiting.iter().for_each(JoinHandle::abort);
     drop(gate);
-    for call in waiting {
-        assert_eq!(call.await.unwrap(), Ok(StatusCode::OK));
-    }
+    assert_eq!(ask(&acme, ("slow.test", port), "/").await, Ok(StatusCode::OK));
 }
 
 #[tokio::test]

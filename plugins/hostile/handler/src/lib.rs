@@ -10,6 +10,14 @@ use gristmill_plugin::{
     Context, Failure, HandleError, Handler, InferError, Outputs, Request, Response, Tensor,
 };
 
+use crate::bindings::wasi::nn::graph::load_by_name;
+
+mod bindings {
+    #![allow(clippy::all)]
+
+    wit_bindgen::generate!({ path: "../../../host/sandbox/wit", world: "ml" });
+}
+
 const MODEL: &str = "digits";
 /// A model that its pipeline does not name.
 const SECRET: &str = "secret";
@@ -30,6 +38,7 @@ const DEEDS: &[(&str, Deed)] = &[
     ("long-name", || outputs_of(models::infer(&"\u{7f}".repeat(16 << 20), &[])?)),
     ("long-names", long_names),
     ("keep-tensors", keep_tensors),
+    ("keep-graphs", keep_graphs),
     ("spin", spin),
     ("trap", trap),
     ("same", same),
@@ -72,6 +81,15 @@ fn long_names() -> Result<Response, HandleError> {
     let runs: Vec<_> = (0..250).map(|_| Run::new(&name)).collect();
     let refused = models::infer_all(&runs).iter().filter(|outcome| outcome.is_err()).count();
     text(&refused.to_string())
+}
+
+/// Keeps models of `wasi:nn`, and what runs them, without end.
+fn keep_graphs() -> Result<Response, HandleError> {
+    let mut kept = Vec::new();
+    loop {
+        let graph = load_by_name(MODEL).map_err(|error| Failure::internal(error.data()))?;
+        kept.push((graph.init_execution_context().ok(), graph));
+    }
 }
 
 /// Answers with the error of a model that it may not run.

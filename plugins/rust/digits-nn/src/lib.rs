@@ -1,7 +1,6 @@
 //! The data of a tensor in, the three most probable classes of each of its rows out. It runs the
-//! model through `wasi:nn`, with the bindings that wit-bindgen makes, as wasmtime's example
-//! `classification-component-onnx` does. Here `load_by_name` stands in place of `load`: the server
-//! has the models.
+//! model through `wasi:nn`, with the bindings that wit-bindgen makes. The server has the model, so
+//! `load_by_name` stands where a program that brings its model has `load`.
 //!
 //! The query may name another model than `digits`, another `type` than `FP32`, and other
 //! `dimensions` than those of the rows of `digits` (`1,1,28,28`). With `load=true` the body is a
@@ -18,7 +17,7 @@ use crate::bindings::wasi::nn::tensor::{Tensor, TensorType};
 mod bindings {
     #![allow(clippy::all)]
 
-    wit_bindgen::generate!({ path: "../../../host/sandbox/wit", world: "ml" });
+    wit_bindgen::generate!({ path: "../../../host/sandbox/wit/wasi-nn.wit", world: "ml" });
 }
 
 /// The number of values of a row of `digits`.

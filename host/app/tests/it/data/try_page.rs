@@ -25,6 +25,7 @@ fn it_runs_and_loads_nothing_but_itself() {
     assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
     assert_eq!(answer.header("x-content-type-options"), "nosniff");
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
+    assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin");
     assert_eq!(answer.header("cache-control"), "no-cache");
     let policy = answer.header("content-security-policy");
     for part in [

@@ -248,6 +248,7 @@ fn runs_without_end_reach_a_limit() {
     let many = ["256 runs of models side by side (1000 wanted)"];
     told(&server, "infer-many").refused(500, code, &many);
     told(&server, "keep-tensors").refused(500, code, &["4096 runs"]);
+    told(&server, "keep-graphs").refused(500, code, &["handles"]);
     server.assert_alive();
 }
 

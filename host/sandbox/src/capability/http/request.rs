@@ -100,8 +100,17 @@ fn place_of(url: &str) -> Result<(Uri, Target), wit::HttpError> {
         Some(scheme) if scheme.eq_ignore_ascii_case(Scheme::Http.name()) => Scheme::Http,
         _ => return Err(wrong("does not begin with https:// or http://")),
     };
-    let target = uri.authority().and_then(|authority| Target::at(scheme, authority.as_str()));
-    let target = target.ok_or_else(|| wrong("names no host, or more than a host and a port"))?;
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    if authority.contains('@') {
+        // Without the URL, which has the password.
+        return Err(invalid(
+            "the URL has a name or a password before its host: send them in the header \
+             \"authorization\""
+                .to_owned(),
+        ));
+    }
+    let target = Target::at(scheme, authority);
+    let target = target.ok_or_else(|| wrong("names no host, or a port that is none"))?;
     Ok((uri, target))
 }
 
@@ -180,7 +189,9 @@ mod tests {
             (of("GET", "https://a.example/a b", &[]), "cannot be read"),
             (of("GET", "https://a.example/ä", &[]), "%XX"),
             (of("GET", "https://a.example\r\nx: y/", &[]), "cannot be read"),
-            (of("GET", "https://u@a.example/", &[]), "no host"),
+            (of("GET", "https://u:p@a.example/", &[]), "header \"authorization\""),
+            (of("GET", "https://a.example:443@b.example/", &[]), "header \"authorization\""),
+            (of("GET", "https://a.example\\@b.example/", &[]), "cannot be read"),
             (of("GET", "https://a.example:99999/", &[]), "URL"),
             (of("GET", url, &[("Host", "b.example")]), "sets itself"),
             (of("GET", url, &[("content-length", "7")]), "sets itself"),

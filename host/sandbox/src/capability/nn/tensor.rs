@@ -73,7 +73,7 @@ impl<S: Send> wit::HostTensor for CallState<S> {
 
     async fn dimensions(&mut self, tensor: Resource<NnTensor>) -> wasmtime::Result<Vec<u32>> {
         let bytes = self.table.get(&tensor)?.dimensions_bytes();
-        self.before_looking_at(bytes).await?;
+        self.before_copying(bytes).await?;
         Ok(self.table.get(&tensor)?.dimensions())
     }
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::{grant, hello, of, pipeline};
+use super::{PIPELINE, grant, hello, of, pipeline};
 use crate::plugins::{javascript, sources};
 use crate::support::server::Server;
 use crate::support::service::{Service, whole};
@@ -180,6 +180,12 @@ fn asks_services(language: &Language) {
     }
     let own = json!({ "url": service.url("/"), "headers": { "Host": "evil.test" } });
     fails(&server, &own, language.invalid_argument, &["\"Host\"", "sets itself"]);
+    // A sample is a trial, which may only read.
+    let mut sampled = pipeline();
+    let body = json!({ "url": service.url("/"), "method": "POST" }).to_string();
+    let expect = json!({ "at": { "/error": language.not_granted } });
+    sampled["samples"] = json!([{ "name": "asks", "request": { "body": body }, "expect": expect }]);
+    server.put_json(PIPELINE, &sampled);
     assert_eq!((service.heads().len(), other.connections()), (3, 0));
 
     let often = json!({ "url": service.url("/"), "times": 65 });
