@@ -23,7 +23,8 @@ pub(super) trait Form: Sized + Send + Sync + 'static {
     /// Where the files of an owner keep it.
     fn of(forms: &FileForms) -> &FileForm<Self, Self::Error>;
 
-    /// The CPU time for reading a file of so many bytes, besides the call's own.
+    /// The CPU time for reading, besides the call's own: so many bytes of a file, and of the memory
+    /// that is taken for it.
     fn reading_cpu(bytes: usize) -> Duration;
 
     /// Read a file.
@@ -69,8 +70,9 @@ impl<S: Send> CallState<S> {
         };
         let meter = self.meter.clone();
         let before = meter.used();
-        let until = before + F::reading_cpu(file.bytes.len());
-        let may_go_on = || meter.check_until(until).is_ok();
+        // A file can say more than it has: long runs of a number take time by their memory.
+        let allowed = || F::reading_cpu(file.bytes.len() + held.bytes());
+        let may_go_on = || meter.check_until(before + allowed()).is_ok();
         let mut refused = None;
         let mut reserve = |bytes: usize| match held.try_add(bytes) {
             Ok(()) => true,

@@ -34,9 +34,9 @@ const NAMES_MAX: usize = 4096;
 /// How many rows are copied between two checks.
 const BETWEEN_CHECKS: usize = 64;
 
-/// The CPU time for reading a file, besides the call's own, and for each MiB of it.
+/// The CPU time for reading a file, besides the call's, and for each MiB of it and its memory.
 const READING_CPU: Duration = Duration::from_secs(1);
-const READING_CPU_PER_MIB: Duration = Duration::from_millis(100);
+const READING_CPU_PER_MIB: Duration = Duration::from_millis(50);
 
 pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     linker: &mut Linker<CallState<S>>,

@@ -21,21 +21,22 @@ const WINDOWS: usize = 4;
 /// How the pages of a chunk are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    Plain,
     Snappy,
     Gzip,
     Zstd,
 }
 
 impl Codec {
+    /// None: they are not compressed.
+    ///
     /// # Errors
     /// The name of one that is not read.
-    pub(super) fn of(code: u8) -> Result<Self, &'static str> {
+    pub(super) fn of(code: u8) -> Result<Option<Self>, &'static str> {
         match code {
-            0 => Ok(Self::Plain),
-            1 => Ok(Self::Snappy),
-            2 => Ok(Self::Gzip),
-            6 => Ok(Self::Zstd),
+            0 => Ok(None),
+            1 => Ok(Some(Self::Snappy)),
+            2 => Ok(Some(Self::Gzip)),
+            6 => Ok(Some(Self::Zstd)),
             3 => Err("lzo"),
             4 => Err("brotli"),
             5 | 7 => Err("lz4"),
@@ -58,50 +59,51 @@ impl Codec {
         (work.check)()?;
         // The decoders are not ours: if one panics, it is the file's fault.
         let decompressing = AssertUnwindSafe(|| self.fill(page, target, work.check));
-        match catch_unwind(decompressing) {
-            Ok(filled) => filled,
-            Err(_) => Ok(None),
+        let filled = catch_unwind(decompressing).unwrap_or(None);
+        if filled.is_none() {
+            // A page looks broken, too, if the work was stopped within it.
+            (work.check)()?;
         }
+        Ok(filled)
     }
 
-    fn fill(
-        self,
-        page: &[u8],
-        target: &mut [u8],
-        check: Check<'_>,
-    ) -> Result<Option<()>, TableError> {
+    fn fill(self, page: &[u8], target: &mut [u8], check: Check<'_>) -> Option<()> {
+        let source = Asking { rest: page, check };
         match self {
-            Self::Plain => Ok((page.len() == target.len()).then(|| target.copy_from_slice(page))),
             Self::Snappy => {
                 let written = snap::raw::Decoder::new().decompress(page, target);
-                Ok((written.ok() == Some(target.len())).then_some(()))
+                (written.ok()? == target.len()).then_some(())
             }
-            Self::Gzip => fill_from(MultiGzDecoder::new(page), target, check),
+            Self::Gzip => fill_from(MultiGzDecoder::new(source), target, check),
             Self::Zstd => {
-                let window = window_of(page, target.len()).unwrap_or_default() as u64;
-                match StreamingDecoder::new_with_max_window_size(page, window) {
-                    Ok(decoder) => fill_from(decoder, target, check),
-                    Err(_) => Ok(None),
-                }
+                let window = window_of(page, target.len())? as u64;
+                let decoder = StreamingDecoder::new_with_max_window_size(source, window);
+                fill_from(decoder.ok()?, target, check)
             }
         }
     }
 }
 
-/// Read `target` and the end.
-fn fill_from(
-    mut source: impl Read,
-    target: &mut [u8],
-    check: Check<'_>,
-) -> Result<Option<()>, TableError> {
-    for part in target.chunks_mut(BETWEEN_CHECKS) {
-        check()?;
-        if source.read_exact(part).is_err() {
-            return Ok(None);
-        }
+/// What is left of a page. Asks before each read, because parts that have nothing take time, too.
+struct Asking<'a> {
+    rest: &'a [u8],
+    check: Check<'a>,
+}
+
+impl Read for Asking<'_> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        (self.check)().map_err(io::Error::other)?;
+        self.rest.read(target)
     }
-    let after: io::Result<usize> = source.read(&mut [0]);
-    Ok(matches!(after, Ok(0)).then_some(()))
+}
+
+/// Read `target` and the end.
+fn fill_from(mut source: impl Read, target: &mut [u8], check: Check<'_>) -> Option<()> {
+    for part in target.chunks_mut(BETWEEN_CHECKS) {
+        check().ok()?;
+        source.read_exact(part).ok()?;
+    }
+    (source.read(&mut [0]).ok()? == 0).then_some(())
 }
 
 /// The window that the head of a Zstandard frame asks for, of a page with so many bytes.

@@ -8,7 +8,7 @@ use super::reused::Reused;
 use super::thrift::{Reader, Type};
 use crate::error::{TableError, Work, shown};
 
-/// Maximum bytes of a page when it is not compressed. Writers end a page at about 1 MiB.
+/// Maximum bytes of a page, compressed or not. Writers end a page at about 1 MiB.
 const PAGE_BYTES_MAX: usize = 64 << 20;
 
 /// How many rows are read between two checks.
@@ -84,7 +84,7 @@ impl Chunks {
             let split = stored.split_at_checked(head.level_bytes.unwrap_or(0));
             let (levels, stored) = split.ok_or_else(broken)?;
             let plain_bytes = head.plain_bytes.checked_sub(levels.len()).ok_or_else(broken)?;
-            let codec = if head.is_compressed { codec } else { Codec::Plain };
+            let codec = codec.filter(|_| head.is_compressed);
             let page = self.pages.plain(codec, stored, plain_bytes, work)?.ok_or_else(broken)?;
             if head.kind == PageKind::Dictionary {
                 // Only one is in memory at a time.
@@ -131,17 +131,19 @@ impl Decompressor {
     /// The bytes of a page without compression. None: it is broken.
     fn plain<'p>(
         &'p mut self,
-        codec: Codec,
+        codec: Option<Codec>,
         stored: &'p [u8],
         bytes: usize,
         work: &mut Work<'_>,
     ) -> Result<Option<&'p [u8]>, TableError> {
         match codec {
-            Codec::Plain => Ok(Some(stored)),
+            None => Ok((stored.len() == bytes).then_some(stored)),
             // A page of nulls has nothing to compress.
-            _ if bytes == 0 => Ok(Some(&[])),
-            _ => {
+            Some(_) if bytes == 0 => Ok(Some(&[])),
+            Some(codec) => {
                 self.memory.fit(bytes, work)?;
+                // No more than what was counted: `resize` alone would take twice as much.
+                self.page.reserve_exact(bytes.saturating_sub(self.page.len()));
                 self.page.resize(bytes, 0);
                 let filled = codec.decompress(stored, &mut self.page, &mut self.window, work)?;
                 Ok(filled.map(|()| &self.page[..]))
@@ -245,7 +247,8 @@ impl Head {
     }
 
     fn check_bytes(&self, column: &Column<'_>) -> Result<(), TableError> {
-        let bytes = self.plain_bytes;
+        // Hostile ones are longer compressed than not: parts of nothing take time, too.
+        let bytes = self.bytes.max(self.plain_bytes);
         if bytes <= PAGE_BYTES_MAX {
             return Ok(());
         }

@@ -10,13 +10,13 @@ use crate::error::{TableError, Work, shown};
 use crate::table::{COLUMNS_MAX, ROWS_MAX};
 
 /// A file begins and ends with it.
-pub(super) const MAGIC: &[u8] = b"PAR1";
+const MAGIC: &[u8] = b"PAR1";
 
 /// What follows the footer: its length, and `MAGIC`.
 const END_BYTES: usize = 8;
 
 /// Maximum bytes of a footer. That of a hundred columns in a hundred parts has about a mebibyte.
-const FOOTER_BYTES_MAX: usize = 64 << 20;
+const FOOTER_BYTES_MAX: usize = 16 << 20;
 
 /// Minimum bytes of what a footer says of a chunk.
 const CHUNK_BYTES_MIN: usize = 12;
@@ -255,8 +255,8 @@ fn place_of(reader: &mut Reader<'_>, end: usize) -> Option<Chunk> {
         }
         Some(true)
     })?;
-    // Some writers say 0 for none.
-    let start = dictionary.filter(|at| *at > 0).into_iter().chain(data).min()?;
+    // Some writers say 0 for none: of a dictionary, and pyarrow of data if there are no rows.
+    let start = dictionary.into_iter().chain(data).filter(|at| *at > 0).min()?;
     let chunk = Chunk { start, bytes: bytes?, codec: codec? };
     let range = chunk.range();
     (range.start >= MAGIC.len() && range.end <= end).then_some(chunk)

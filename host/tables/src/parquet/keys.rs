@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::cells::Cell;
 use super::column::wrong;
@@ -22,21 +22,16 @@ const GROWTH_BYTES_MIN: usize = 64 << 10;
 /// What stands behind each key: a byte that no text has.
 const END: u8 = 0xff;
 
-/// The memory that a name of an index takes for each of its bytes in JSON, at most.
+/// The memory that the list of an index takes for each byte of its JSON, at most: twice a slice for
+/// an item of two bytes, because the list doubles.
 const MEMORY_FOR_JSON: usize = 16;
 
 /// What pandas says of a table's index.
 #[derive(Deserialize)]
-struct Pandas {
-    index_columns: Vec<IndexColumn>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum IndexColumn {
-    Name(String),
-    /// A range, which is no column.
-    Other(IgnoredAny),
+struct Pandas<'a> {
+    /// Names, or ranges, which are no columns. They stay in the file.
+    #[serde(borrow)]
+    index_columns: Vec<&'a RawValue>,
 }
 
 /// The column of the keys: pandas' index if the file has one, otherwise the first.
@@ -44,14 +39,15 @@ pub(super) fn column(footer: &Footer<'_>, work: &mut Work<'_>) -> Result<usize, 
     let wrong = |why: String| Err(TableError::Malformed(why));
     let Some(json) = footer.pandas else { return Ok(0) };
     (work.reserve)(json.len().saturating_mul(MEMORY_FOR_JSON))?;
-    let Ok(pandas) = serde_json::from_slice::<Pandas>(json) else {
-        return wrong("what pandas wrote about its index is broken: write the file anew".into());
+    let broken = |_| {
+        let why = "what pandas wrote about its index is broken: write the file anew";
+        TableError::Malformed(why.into())
     };
-    let mut names = pandas.index_columns.iter().filter_map(|column| match column {
-        IndexColumn::Name(name) => Some(name),
-        IndexColumn::Other(_) => None,
-    });
+    let pandas = serde_json::from_slice::<Pandas<'_>>(json).map_err(broken)?;
+    let columns = pandas.index_columns.iter().map(|column| column.get());
+    let mut names = columns.filter(|column| column.starts_with('"'));
     let Some(name) = names.next() else { return Ok(0) };
+    let name = serde_json::from_str::<String>(name).map_err(broken)?;
     if names.next().is_some() {
         return wrong(
             "its pandas index has several columns: a table has one key; set_index(\"id\") chooses \
@@ -68,7 +64,7 @@ pub(super) fn column(footer: &Footer<'_>, work: &mut Work<'_>) -> Result<usize, 
     }
     let place = footer.columns.iter().position(|column| column.name == name);
     place.ok_or_else(|| {
-        let name = shown(name);
+        let name = shown(&name);
         TableError::Malformed(format!("its pandas index {name:?} is no column: write it anew"))
     })
 }

@@ -100,7 +100,9 @@ impl<'a> Reader<'a> {
             15 => usize::try_from(self.varint()?).ok()?,
             count => count.into(),
         };
-        (count <= self.0.len()).then_some((Type::of(head & 15)?, count))
+        // fastparquet says no type of nothing.
+        let element = Type::of(head & 15).or((count == 0).then_some(Type::Struct))?;
+        (count <= self.0.len()).then_some((element, count))
     }
 
     /// A list of structs: how many.

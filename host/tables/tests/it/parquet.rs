@@ -6,8 +6,8 @@ use bytes::Bytes;
 use gristmill_tables::{Key, Stopped, Table, TableError, Work};
 
 use self::writer::{
-    BOOLEAN, BYTE_ARRAY, Column, DOUBLE, INT32, INT64, SNAPPY, Struct, ZSTD, closed, dictionary,
-    element, file, file_with, page,
+    BOOLEAN, BYTE_ARRAY, Column, DOUBLE, GZIP, INT32, INT64, SNAPPY, Struct, ZSTD, closed,
+    dictionary, element, file, file_with, page,
 };
 use crate::{read, refused, reserved, row};
 
@@ -141,6 +141,20 @@ fn plain_cells_and_large_keys() {
     has(&table, "18446744073709551615", &[1e30, 0.0]);
     has(&table, "0", &[-0.25, 1.0]);
     assert_eq!(read(file(0, vec![keys(0), numbers(0)])).rows(), 0);
+}
+
+#[test]
+fn what_writers_have_for_nothing_is_read() {
+    // fastparquet has lists of no type; pyarrow has its data at 0 if there are no rows.
+    let untyped = file_with(1, vec![keys(1), numbers(1)], |footer| footer.nothing(9));
+    has(&read(untyped), "0", &[7.0]);
+    let chunk =
+        || Struct::default().nested(3, Struct::default().int(4, 0).int(7, 0).int(9, 0).int(11, 4));
+    let group = Struct::default().list(1, 2, vec![chunk(), chunk()]).int(3, 0);
+    let row = Struct::default().binary(4, b"schema").int(5, 2);
+    let schema = vec![row, element("id", INT64), element("x", INT64)];
+    let footer = Struct::default().int(1, 1).list(2, 3, schema).list(4, 1, vec![group]);
+    assert_eq!(read(closed(b"PAR1".to_vec(), footer)).rows(), 0);
 }
 
 #[test]
@@ -278,6 +292,7 @@ fn claims_take_no_memory() {
         (with_pages(0, named), broken),
         (with_pages(0, page(2, 0, &[0; 16], 16)), broken),
         (with_pages(0, page(1, 0, &[0; 7], 7)), broken),
+        (with_pages(0, page(1, 0, &[0; 8], 7)), broken),
         (with_pages(0, page(1, 8, &[0; 8], 8)), broken),
         (with_pages(0, page(1, 8, &[33, 0], 2)), broken),
         (with_pages(0, Vec::new()), broken),
@@ -327,4 +342,16 @@ fn work_that_is_stopped_ends() {
         let stopped = Table::read(Bytes::from_static(PANDAS), &mut work).unwrap_err();
         assert_eq!(stopped, TableError::Stopped(Stopped));
     }
+    // Parts that have nothing are work, too.
+    let nothing = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0].repeat(20_000);
+    let id = Column { codec: GZIP, pages: page(1, 0, &nothing, 8), ..keys(1) };
+    let file = file(1, vec![id, numbers(1)]);
+    let asked = std::cell::Cell::new(0);
+    let check = || {
+        asked.set(asked.get() + 1);
+        if asked.get() > 10 { Err(Stopped) } else { Ok(()) }
+    };
+    let mut work = Work { check: &check, reserve: &mut |_| Ok(()) };
+    let stopped = Table::read(Bytes::from(file), &mut work).unwrap_err();
+    assert_eq!(stopped, TableError::Stopped(Stopped));
 }

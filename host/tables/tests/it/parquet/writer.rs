@@ -40,6 +40,11 @@ impl Struct {
         self.field(id, LIST, &bytes)
     }
 
+    /// A list of nothing, and of no type.
+    pub(super) fn nothing(self, id: u8) -> Self {
+        self.field(id, LIST, &[0])
+    }
+
     fn field(mut self, id: u8, kind: u8, value: &[u8]) -> Self {
         match id - self.last {
             step @ ..16 => self.bytes.push(step << 4 | kind),
@@ -82,6 +87,7 @@ pub(super) const DOUBLE: i64 = 5;
 pub(super) const BYTE_ARRAY: i64 = 6;
 
 pub(super) const SNAPPY: i64 = 1;
+pub(super) const GZIP: i64 = 2;
 pub(super) const ZSTD: i64 = 6;
 
 const REQUIRED: i64 = 0;
