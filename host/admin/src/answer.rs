@@ -1,6 +1,7 @@
-//! The answer of a resource: a JSON document, or a file.
+//! The answer of a resource: a JSON document, a file, or events.
 
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use gristmill_control::{ControlError, Outgoing, Published};
 use gristmill_core::{Digest, ErrorCode, HeldBytes};
 use gristmill_state::{Conditions, DigestText};
@@ -94,6 +95,11 @@ impl AdminAnswer {
         let noted = Noted { release: None, digest: Some(digest) };
         let answer = Self::with(AdminBody::file(file), HeaderValue::from_static(media_type));
         Self { tag: Some(digest), noted, ..answer }
+    }
+
+    /// The answer with these events.
+    pub(crate) fn events(events: BoxStream<'static, Bytes>, media_type: &'static str) -> Self {
+        Self::with(AdminBody::events(events), HeaderValue::from_static(media_type))
     }
 
     fn with(body: AdminBody, media_type: HeaderValue) -> Self {

@@ -1,4 +1,4 @@
-//! The body of an answer: a whole document, or a file that is sent part by part.
+//! The body of an answer: a whole document, a file that is sent part by part, or events.
 
 use std::error::Error;
 use std::mem;
@@ -24,6 +24,8 @@ enum Kind {
         parts: BoxStream<'static, Result<Bytes, SendError>>,
         left: u64,
     },
+    /// Each is made when the client has taken the one before.
+    Events(BoxStream<'static, Bytes>),
 }
 
 impl AdminBody {
@@ -36,11 +38,16 @@ impl AdminBody {
         Self(Kind::File { parts, left })
     }
 
-    /// The document, unless it is a file.
+    /// The body with these events.
+    pub(crate) fn events(events: BoxStream<'static, Bytes>) -> Self {
+        Self(Kind::Events(events))
+    }
+
+    /// The document, unless it is something else.
     pub(crate) fn whole(&self) -> Option<&Bytes> {
         match &self.0 {
             Kind::Whole(bytes) => Some(bytes),
-            Kind::File { .. } => None,
+            Kind::File { .. } | Kind::Events(_) => None,
         }
     }
 }
@@ -69,6 +76,7 @@ impl Body for AdminBody {
                 }
                 part
             }
+            Kind::Events(events) => ready!(Pin::new(events).poll_next(context)).map(Ok),
         };
         Poll::Ready(part.map(|part| part.map(Frame::data)))
     }
@@ -78,9 +86,10 @@ impl Body for AdminBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match &self.0 {
-            Kind::Whole(bytes) => bytes.len() as u64,
-            Kind::File { left, .. } => *left,
-        })
+        match &self.0 {
+            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::File { left, .. } => SizeHint::with_exact(*left),
+            Kind::Events(_) => SizeHint::default(),
+        }
     }
 }

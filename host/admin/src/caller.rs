@@ -132,6 +132,16 @@ impl Caller {
         }
     }
 
+    /// Whether its token still allows what it allowed.
+    pub(crate) fn is_still_valid(&self, desired: &Desired, now: SystemTime) -> bool {
+        let Some(TokenUse { name, version }) = &self.token else { return true };
+        desired.tokens.get(name).is_some_and(|token| {
+            token.version == *version
+                && !token.spec.has_ended(now)
+                && TokenScope::of(name, &token.spec) == self.token_scope()
+        })
+    }
+
     /// The token whose changes are counted, because its holder is not an operator.
     pub(crate) fn guest(&self) -> Option<&Name> {
         let token = self.token.as_ref().filter(|_| self.role == Role::Deploy);
@@ -198,12 +208,16 @@ mod tests {
         let ci = caller(Some(&secret), 4999).unwrap();
         assert_eq!((ci.name(), ci.role, ci.guest()), ("ci", Role::Deploy, Some(&name)));
         assert_eq!(ci.token_scope(), TokenScope::Tenants { token: name.clone(), tenants });
+        let end = UNIX_EPOCH + Duration::from_millis(5000);
+        assert!(ci.is_still_valid(&desired, UNIX_EPOCH) && !ci.is_still_valid(&desired, end));
+        assert!(!ci.is_still_valid(&Desired::default(), UNIX_EPOCH));
         assert_eq!(caller(Some(&secret), 5000), Err(NoCaller::Ended(name)));
         let root = caller(Some("the-root-token-1"), 9999).unwrap();
         assert_eq!(
             (root.name(), root.role, root.token_scope()),
             ("admin", Role::Admin, TokenScope::Server)
         );
+        assert!(root.is_still_valid(&Desired::default(), end));
         assert_eq!(caller(Some("another-token-12"), 0), Err(NoCaller::Wrong));
         assert_eq!(caller(Some(""), 0), Err(NoCaller::Missing));
         assert_eq!(caller(None, 0), Err(NoCaller::Missing));

@@ -11,7 +11,8 @@
 //!
 //! `openapi` describes the API: an `operation` is what each resource says of itself, `schemas` are
 //! those of documents. `docs` is the same as a page for people, and `console` has the files of the
-//! console. `public` answers all of them. `trials` are requests that people try.
+//! console. `public` answers all of them. `trials` are requests that people try, and `events` are
+//! for pages that watch the server.
 //!
 //! Refuses to know how a change is made: `control` makes it.
 //!
@@ -34,6 +35,7 @@ mod change_options;
 mod conditions;
 mod console;
 mod docs;
+mod events;
 mod metrics_plane;
 pub mod observe;
 mod openapi;

@@ -268,6 +268,13 @@ impl Operation {
         self.answer(200, answer.build())
     }
 
+    /// It answers events, whose form this version of OpenAPI cannot describe.
+    pub(crate) fn answers_events(self, media_type: &str) -> Self {
+        let content = ContentBuilder::new().build();
+        let answer = ResponseBuilder::new().description("The events");
+        self.answer(200, answer.content(media_type, content).build())
+    }
+
     /// It answers a document with a tag. A reader who has this version gets 304.
     pub(crate) fn reads<T: ToSchema>(mut self) -> Self {
         let schema = self.schemas.shown::<T>();

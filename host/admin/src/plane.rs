@@ -11,7 +11,7 @@ use gristmill_core::{ErrorCode, KeyHash};
 use gristmill_log::Log;
 use gristmill_transport::body::{self, Lent};
 use gristmill_transport::credentials::KeyHasher;
-use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Tls, status_of};
+use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Shutdown, Tls, status_of};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
@@ -26,6 +26,7 @@ use crate::body::AdminBody;
 use crate::busy::Busy;
 use crate::caller::{Caller, NoCaller, Tokens};
 use crate::change_options::change_options;
+use crate::events::Feeds;
 use crate::observe::Scrapes;
 use crate::public::Pages;
 use crate::receive::{Received, drop_some};
@@ -72,6 +73,8 @@ pub struct AdminParts {
     pub trials: Arc<dyn Trials>,
     /// The TLS of each plane that has it, by the plane's name. The status shows it.
     pub tls: Vec<(&'static str, Tls)>,
+    /// When it begins, streams of events end.
+    pub shutdown: Shutdown,
 }
 
 /// The answer to a request, and the parts of it that the log names.
@@ -93,7 +96,7 @@ impl AdminPlane {
     /// # Errors
     /// The description of the API cannot be written as JSON.
     pub fn new(parts: AdminParts) -> Result<Self, serde_json::Error> {
-        let AdminParts { control, keys, limits, log, scrapes, trials, tls } = parts;
+        let AdminParts { control, keys, limits, log, scrapes, trials, tls, shutdown } = parts;
         let AdminKeys { root, hasher } = keys;
         let tokens = Tokens { root, hasher };
         let pages = Arc::new(Pages::new(&openapi::document()?)?);
@@ -107,6 +110,8 @@ impl AdminPlane {
             trials,
             usage_turns: Arc::new(Semaphore::new(1)),
             tls,
+            feeds: Feeds::default(),
+            shutdown,
         });
         let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Self { state, pages, request_ids, audit, attempts, busy: Busy::default() })

@@ -1,6 +1,6 @@
 //! The resources of the admin API, one file each. Each also describes its operations, for the
-//! API's document. `document`, `page`, `changes` and `change_schema` have what several of them
-//! share.
+//! API's document. `document`, `page`, `receipt`, `changes` and `change_schema` have what several
+//! of them share.
 
 mod asset;
 mod blob;
@@ -10,6 +10,7 @@ mod change_schema;
 mod changes;
 mod content;
 mod document;
+mod events;
 mod key;
 mod list;
 mod metrics;
@@ -22,11 +23,13 @@ mod plugin;
 mod plugin_logs;
 mod profile;
 mod query;
+mod receipt;
 mod release;
 mod releases;
 mod replicas;
 mod requests;
 mod rollback;
+mod slowest_requests;
 mod status;
 mod store;
 mod tenant;
@@ -37,6 +40,7 @@ mod trial;
 mod usage;
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
@@ -47,6 +51,7 @@ pub(crate) use self::blob::Blob;
 pub(crate) use self::candidate::{Candidate, CandidateEnd, End};
 pub(crate) use self::captured::Captured;
 pub(crate) use self::content::Content;
+pub(crate) use self::events::Events;
 pub(crate) use self::key::Key;
 pub(crate) use self::list::List;
 pub(crate) use self::metrics::Metrics;
@@ -62,6 +67,7 @@ pub(crate) use self::release::Release;
 pub(crate) use self::releases::Releases;
 pub(crate) use self::requests::Requests;
 pub(crate) use self::rollback::Rollback;
+pub(crate) use self::slowest_requests::SlowestRequests;
 pub(crate) use self::status::Status;
 pub(crate) use self::store::{Store, StoreValue};
 pub(crate) use self::tenant::Tenant;
@@ -76,7 +82,7 @@ use crate::state::AdminState;
 
 /// A request of a caller who has the permission for it.
 pub(crate) struct Asked<'a> {
-    pub(crate) state: &'a AdminState,
+    pub(crate) state: &'a Arc<AdminState>,
     pub(crate) method: &'a Method,
     pub(crate) received: Received<'a>,
 }

@@ -8,10 +8,10 @@ use percent_encoding::percent_decode_str;
 
 use crate::operation::{Operation, PREFIX};
 use crate::resource::{
-    Asset, Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Metrics, Model,
-    ModelConfig, OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases, Requests,
-    Resource, Rollback, Rotation, Status, Store, StoreValue, Tenant, TenantLogs, Token, Trial,
-    Usage,
+    Asset, Blob, Candidate, CandidateEnd, Captured, Content, End, Events, Key, List, Metrics,
+    Model, ModelConfig, OwnToken, Pipeline, Plugin, PluginLogs, Profile, Release, Releases,
+    Requests, Resource, Rollback, Rotation, SlowestRequests, Status, Store, StoreValue, Tenant,
+    TenantLogs, Token, Trial, Usage,
 };
 
 /// The resource at `path`.
@@ -36,7 +36,9 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["status"] => Box::new(Status),
         ["metrics"] => Box::new(Metrics),
         ["debug", "profile"] => Box::new(Profile),
+        ["events"] => Box::new(Events),
         ["requests"] => Box::new(Requests),
+        ["requests", "slowest"] => Box::new(SlowestRequests),
         ["usage"] => Box::new(Usage),
         ["self"] => Box::new(OwnToken),
         ["tokens"] => Box::new(List::Tokens),
@@ -95,7 +97,9 @@ pub(crate) fn operations() -> Vec<Operation> {
         Status::operations(),
         Metrics::operations(),
         Usage::operations(),
+        Events::operations(),
         Requests::operations(),
+        SlowestRequests::operations(),
         Profile::operations(),
         OwnToken::operations(),
         Token::operations(),
@@ -137,6 +141,8 @@ mod tests {
             ("/admin/v1/status", Ok(Allowed::Get)),
             ("/metrics", Ok(Allowed::Get)),
             ("/admin/v1/self", Ok(Allowed::Get)),
+            ("/admin/v1/events", Ok(Allowed::Get)),
+            ("/admin/v1/requests/slowest", Ok(Allowed::Get)),
             ("/admin/v1/tokens/ci", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tokens/ci/rotate", Ok(Allowed::Post)),
             ("/admin/v1/releases", Ok(Allowed::GetAndPost)),

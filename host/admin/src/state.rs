@@ -7,11 +7,12 @@ use gristmill_control::Control;
 use gristmill_core::ErrorCode;
 use gristmill_log::Log;
 use gristmill_state::AskedChange;
-use gristmill_transport::{Problem, Tls};
+use gristmill_transport::{Problem, Shutdown, Tls};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::caller::{Caller, Tokens};
+use crate::events::Feeds;
 use crate::observe::Scrapes;
 use crate::trials::Trials;
 use crate::tries::{TRIES_MAX, Tries};
@@ -39,6 +40,10 @@ pub(crate) struct AdminState {
     pub(crate) usage_turns: Arc<Semaphore>,
     /// The TLS of each plane that has it, by the plane's name.
     pub(crate) tls: Vec<(&'static str, Tls)>,
+    /// What pages follow.
+    pub(crate) feeds: Feeds,
+    /// Streams of events end when it begins.
+    pub(crate) shutdown: Shutdown,
 }
 
 impl AdminState {

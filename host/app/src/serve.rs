@@ -272,9 +272,16 @@ async fn run_server(start: Start, control_threads: Handle) -> Result<Infallible>
     let scrapes = Scrapes::new(observer);
     let metrics = MetricsPlane::new(scrapes.clone());
     let trials = Arc::new(DataPlaneSamples { data_plane: Handle::current() });
-    let (limits, log_of_admin) = (uploads, log.clone());
-    let admin = AdminParts { control, keys, limits, log: log_of_admin, scrapes, trials, tls };
-    let admin = AdminPlane::new(admin)?;
+    let admin = AdminPlane::new(AdminParts {
+        control,
+        keys,
+        limits: uploads,
+        log: log.clone(),
+        scrapes,
+        trials,
+        tls,
+        shutdown: shutdown.clone(),
+    })?;
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin, metrics });
     let keeping = control_threads.spawn(usage::keep(usage_store.clone()));
     let freeing_memory = control_threads.spawn(idle_memory::free_unused(pool));

@@ -48,6 +48,31 @@ export class Api {
     return (await this.send("GET", path, { signal })).text();
   }
 
+  /** The documents of a stream of events, each with its kind, until the server ends it. */
+  async *events(path: string, signal: AbortSignal): AsyncGenerator<[kind: string, data: Doc]> {
+    const headers = { accept: "text/event-stream" };
+    const answer = await this.send("GET", path, { headers, signal });
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+    try {
+      let text = "";
+      for (;;) {
+        const { done, value } = await reader.read().catch((error) => {
+          if (signal.aborted) throw error;
+          throw new Problem(0, "unreachable", "the connection to the server broke");
+        });
+        if (done) return;
+        const parts = (text + value).split("\n\n");
+        text = parts.pop()!;
+        for (const part of parts) {
+          const event = eventOf(part);
+          if (event) yield event;
+        }
+      }
+    } finally {
+      void reader.cancel().catch(() => {});
+    }
+  }
+
   /** A document as the body. */
   async post(path: string, document: Doc = {}): Promise<Doc> {
     return (await this.send("POST", path, { body: JSON.stringify(document) })).json();
@@ -99,6 +124,18 @@ export class Api {
 export const SELF = "self";
 
 const isRefusal = (error: unknown) => error instanceof Problem && (error.status === 401 || error.status === 403);
+
+/** One event of a stream. A comment, which only keeps the connection alive, is none. */
+export function eventOf(text: string): [kind: string, data: Doc] | undefined {
+  const field = (name: string) =>
+    text
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}: `))
+      .map((line) => line.slice(name.length + 2))
+      .join("\n");
+  const data = field("data");
+  return data ? [field("event"), JSON.parse(data)] : undefined;
+}
 
 async function problemOf(answer: Response): Promise<Problem> {
   const text = (await answer.text()).slice(0, 8192);

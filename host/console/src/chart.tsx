@@ -75,14 +75,15 @@ function drawMarks(chart: uPlot, marks: Mark[], ink: string): void {
   ctx.setLineDash([4, 4]);
   ctx.textAlign = "left";
   ctx.font = `${11 * devicePixelRatio}px sans-serif`;
-  for (const { at, text } of marks) {
-    if (at < min! || at > max!) continue;
+  const seen = marks.filter(({ at }) => at >= min! && at <= max!);
+  for (const [index, { at, text }] of seen.entries()) {
     const x = chart.valToPos(at, "x", true);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(text, x + 3, bbox.top + 11 * devicePixelRatio);
+    // Texts of marks that are close stand below each other.
+    ctx.fillText(text, x + 3, bbox.top + 11 * (1 + (index % 4)) * devicePixelRatio);
   }
   ctx.restore();
 }

@@ -9,6 +9,7 @@ import { text } from "./format";
 import { Change } from "./pages/change";
 import { Login } from "./pages/login";
 import { Now } from "./pages/now";
+import { Samples } from "./pages/samples";
 import { Try } from "./pages/try";
 import { Why } from "./pages/why";
 import { type Session, SessionContext, forget, mayChangeAny, open, store, stored } from "./session";
@@ -17,6 +18,7 @@ const PAGES = [
   { name: "Now", at: "now", page: Now, isFor: () => true },
   { name: "Try", at: "try", page: Try, isFor: mayChangeAny },
   { name: "Change", at: "change", page: Change, isFor: () => true },
+  { name: "Samples", at: "samples", page: Samples, isFor: () => true },
   { name: "Why", at: "why", page: Why, isFor: () => true },
 ];
 

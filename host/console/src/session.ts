@@ -12,6 +12,8 @@ export interface Session {
   api: Api;
   /** `GET /admin/v1/self`. */
   self: Doc;
+  /** Whether the server has a stream of events, as far as it is known. */
+  hasEvents: boolean;
 }
 
 export const SessionContext = createContext<Session | null>(null);
@@ -22,7 +24,7 @@ export function useSession(): Session {
 
 export async function open(token: string, ended: (why: unknown) => void): Promise<Session> {
   const api = new Api(token, ended);
-  return { api, self: await api.get(SELF) };
+  return { api, self: await api.get(SELF), hasEvents: true };
 }
 
 /** Whether the token may change this tenant. */

@@ -28,6 +28,7 @@ try {
   await logsIn(page);
   await showsNow(page);
   await triesAPipeline(page);
+  await runsSamples(page);
   await pushes(page);
   await endsACandidate(page);
   await goesBack(page);
@@ -67,8 +68,13 @@ async function logsIn(page) {
 }
 
 async function showsNow(page) {
+  const asked = [];
+  const note = (request) => asked.push(new URL(request.url()).pathname);
+  page.on("request", note);
   await page.getByRole("group", { name: "Models" }).getByText("digits").first().waitFor();
   await page.locator("section[aria-labelledby=traffic] td").first().waitFor();
+  page.off("request", note);
+  assert.ok(!asked.includes("/admin/v1/status") && !asked.includes("/metrics"), `the server tells it: ${asked}`);
   await shoot(page, "now");
 }
 
@@ -86,6 +92,17 @@ async function triesAPipeline(page) {
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("link", { name: "unsupported_media_type" }).click();
   await page.locator("pre.prose").getByText("415").waitFor();
+}
+
+async function runsSamples(page) {
+  await page.getByRole("link", { name: "Samples", exact: true }).click();
+  const samples = page.getByRole("group", { name: "Samples" });
+  await samples.getByText('{"at":{"/label":7}}').waitFor();
+  await page.getByRole("button", { name: "Run them now" }).click();
+  await page.getByText(/^Last run .*: all answered as expected$/).waitFor();
+  await samples.getByText('"label": 7').first().waitFor();
+  await samples.getByText(/^candidate: 200/).waitFor();
+  assert.equal(await page.locator("main img").count(), 0, "the request of a sample is a text");
 }
 
 /** A new plugin and a new model, their progress, and what the server says of them. */
@@ -157,6 +174,10 @@ async function goesBack(page) {
 async function saysWhy(page) {
   await page.getByRole("link", { name: "Why", exact: true }).click();
   await page.getByRole("heading", { name: /Requests under way: \d/ }).waitFor();
+  await page.getByRole("group", { name: "Slowest requests" }).getByRole("button").first().click();
+  await page.locator("article .waterfall .track").first().waitFor();
+  await shoot(page, "why");
+  await page.locator("article").getByRole("group", { name: "Lines of plugins" }).or(page.locator("article").getByText("No lines.")).waitFor();
   await page.getByRole("button", { name: /^Record/ }).click();
   // Work for the server while it records: without any, the graph has no box.
   await page.evaluate(async () => {
@@ -172,7 +193,7 @@ async function saysWhy(page) {
 async function fitsEverywhere(page) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    for (const name of ["Now", "Try", "Change", "Why"]) {
+    for (const name of ["Now", "Try", "Change", "Samples", "Why"]) {
       await page.setViewportSize({ width: 320, height: 700 });
       await page.getByRole("link", { name, exact: true }).click();
       await page.locator("main h2").first().waitFor();

@@ -7,15 +7,18 @@ import { test } from "node:test";
 import { renderToString } from "preact-render-to-string";
 
 import { show } from "../src/answers";
-import { Problem, isToken, path } from "../src/api";
+import { Problem, eventOf, isToken, path } from "../src/api";
 import { color } from "../src/colors";
 import { changed, inWords } from "../src/differences";
 import { bytes, cut, milliseconds, moment, number, seconds, text } from "../src/format";
 import { Lines } from "../src/lines";
+import { patched } from "../src/live";
+import { Readings, type Span, growth, mean, parse, quantile, rate, split, sum, values } from "../src/metrics";
 import { fileOf } from "../src/package";
-import { type Span, growth, mean, parse, quantile, rate, sum, values } from "../src/metrics";
-import { changesOf } from "../src/pages/now";
+import { Batches, Traffic, changesOf, newBatches } from "../src/pages/now";
 import { Jobs, Pushed, usualName } from "../src/pages/push";
+import { Answers } from "../src/pages/samples";
+import { Stages } from "../src/pages/slow";
 import { Answer } from "../src/pages/try";
 import { sections } from "../src/sections";
 import { Sha256, digestOf } from "../src/sha256";
@@ -81,6 +84,55 @@ test("two readings of the metrics give rates, means and quantiles", () => {
   assert.equal(mean(SPAN, "missing"), undefined);
 });
 
+test("a span is cut by labels in one pass", () => {
+  const parts = split(SPAN, ["gristmill_requests_total"], ["tenant", "outcome"]);
+  assert.deepEqual(parts.map(({ values }) => values), [
+    { tenant: "acme", outcome: "answered" },
+    { tenant: "demo", outcome: "failed" },
+  ]);
+  assert.deepEqual(parts.map(({ span }) => rate(span, "gristmill_requests_total")), [2, 0]);
+});
+
+test("a reading takes the lines that have changed", () => {
+  const readings = new Readings();
+  const before = readings.all(`# TYPE a counter\na{b="c d"} 1\na{b="e"} 2\nf 3\n`);
+  const after = readings.changed(`a{b="e"} 5\nnot_known 7\n`);
+  assert.deepEqual([sum(before, "a"), sum(after, "a"), sum(after, "not_known")], [3, 6, undefined]);
+  assert.equal(before.get("f"), after.get("f"), "what is the same is shared");
+  assert.equal(sum(readings.changed(""), "a"), 6);
+});
+
+test("events are read, and patches are merged", () => {
+  assert.deepEqual(eventOf(`event: changes\nid: 7\ndata: {"a":"\\n"}`), ["changes", { a: "\n" }]);
+  assert.equal(eventOf(":"), undefined);
+  const before = { a: { b: 1, c: [1, 2] }, d: { e: 1 }, f: 1 };
+  const after = patched(before, { a: { c: [3], g: { h: 1 } }, f: null, i: true }) as typeof before;
+  assert.deepEqual(after, { a: { b: 1, c: [3], g: { h: 1 } }, d: { e: 1 }, i: true });
+  assert.equal(after.d, before.d, "what is the same is shared");
+  const hostile = patched({}, JSON.parse(`{"__proto__": {"polluted": 1}}`)) as object;
+  assert.deepEqual([Object.keys(hostile), "polluted" in {}], [["__proto__"], false]);
+});
+
+test("each batch is shown once", () => {
+  const status = (mixed: number, last: number) => ({
+    models: { m: { statistics: { mixed_batches: mixed, recent_mixed_batches: [{ a: 1 }, { a: last }] } } },
+  });
+  const rows = (before: object | undefined, after: object) => newBatches(before, after, 1).map(({ rows }) => rows.a);
+  assert.deepEqual(rows(undefined, status(2, 2)), [2, 1]);
+  assert.deepEqual(rows(status(2, 2), status(2, 2)), []);
+  assert.deepEqual(rows(status(2, 2), status(3, 5)), [5]);
+  assert.deepEqual(rows(status(9, 2), status(2, 5)), [5, 1], "the counter began anew");
+  assert.deepEqual(newBatches(undefined, {}, 1), []);
+});
+
+test("of a thousand tenants the rows that are seen are drawn", () => {
+  const lines = Array.from({ length: 1000 }, (_, at) => `gristmill_requests_total{tenant="t${at}",pipeline="p",model="",outcome="answered"} 1`);
+  const reading = parse(lines.join("\n"));
+  const html = renderToString(<Traffic span={{ before: reading, after: reading, seconds: 1 }} part="" setPart={() => {}} />);
+  assert.ok(html.includes(`aria-rowcount="1001"`), html.slice(0, 500));
+  assert.equal(html.match(/aria-rowindex/g)!.length, 50);
+});
+
 test("stages follow each other", () => {
   const bars = waterfall(stagesOf({ post: 1000, pre: 2000, queue: 0, newer: 5, lookup: "x" }));
   assert.deepEqual(bars.map(({ stage }) => stage), ["pre", "post"]);
@@ -129,6 +181,11 @@ test("hostile texts stay texts", () => {
   isHarmless(renderToString(<Differences words={inWords([{ kind: HOSTILE, before: { a: HOSTILE }, after: { a: 1 } }])} />));
   const answer = { status: HOSTILE, content_type: HOSTILE, code: HOSTILE, detail: HOSTILE, internal: HOSTILE, lines };
   isHarmless(renderToString(<Answer answer={answer} />));
+  const slow = { id: HOSTILE, took_us: HOSTILE, stages_us: { [HOSTILE]: 1 }, receipt: { rows: HOSTILE } };
+  isHarmless(renderToString(<Stages request={slow} />));
+  isHarmless(renderToString(<Batches batches={[{ at: 1, model: HOSTILE, rows: { [HOSTILE]: 1 } }]} />));
+  const got = { sample: HOSTILE, code: HOSTILE, detail: HOSTILE, candidate: true };
+  isHarmless(renderToString(<Answers samples={[{ name: HOSTILE, request: { body: HOSTILE }, expect: HOSTILE }]} answers={[got]} />));
   assert.equal(path("tenants", `../${HOSTILE}`).includes("<"), false);
   assert.match(color(HOSTILE), /^hsl\(\d+ 60% 50%\)$/);
 });

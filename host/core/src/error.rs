@@ -112,7 +112,8 @@ error_codes! {
     ModelFailed "model_failed": "The model failed on this input."
     TooManyFailures "too_many_failures":
         "Too many wrong admin tokens came from this address, or too many new keys with this token."
-    TokenBusy "token_busy": "The token has as many changes under way as it may."
+    TokenBusy "token_busy":
+        "The token has as many changes under way as it may, or as many clients follow events."
     TooManyReleases "too_many_releases":
         "The token has made as many releases as it may for now."
     QueueFull "queue_full": "The queue of the model is full."

@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::charge::{Charge, Late, ModelUse, micros};
 use crate::named::{Named, SinkNames};
+use crate::slowest::Slowest;
 use crate::span::{ModelRun, PluginCall, Span, Step};
 use crate::stages::{Stage, Stages};
 use crate::{BatchSink, ErrorCode, Follow, Name, Progress, Requests, Tracked, host_time};
@@ -199,6 +200,11 @@ impl Subject {
     pub fn names(&self) -> SinkNames<'_> {
         self.0.names()
     }
+
+    /// The slowest requests of its tenant.
+    pub fn slowest(&self) -> Option<&Slowest> {
+        self.0.slowest()
+    }
 }
 
 impl fmt::Debug for Subject {
@@ -215,6 +221,11 @@ pub trait Sink: Named {
 
     /// Add the counters of what requests still use of this model after they have ended.
     fn add_late(&self, _late: &mut Late, _model: &str) {}
+
+    /// The slowest requests of the tenant, if it knows them.
+    fn slowest(&self) -> Option<&Slowest> {
+        None
+    }
 }
 
 /// The record of a request under way. Dropping it closes it.

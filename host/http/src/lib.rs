@@ -29,6 +29,7 @@ mod plane;
 mod plugin_error;
 mod rate_limit;
 mod receipt_header;
+mod slow_request;
 mod timing;
 mod v1;
 mod v2;

@@ -22,6 +22,8 @@ use gristmill_transport::{LineRate, status_of};
 use http::StatusCode;
 use parking_lot::Mutex;
 
+use crate::slow_request;
+
 /// The target of the access log's lines, by which a filter can choose them.
 const ACCESS: &str = "access";
 
@@ -237,6 +239,7 @@ impl RequestObserver {
         if record.outcome != Outcome::Abandoned {
             self.config.edges.answered(names.edge, request.code());
         }
+        slow_request::note(record, names.id);
         let took = record.took;
         let status = status.map(|status| status.as_u16());
         // Not of callers who were not admitted: they can be slow at will.

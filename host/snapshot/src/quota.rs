@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use gristmill_core::{ByteBudget, Rate, RateLimit};
+use gristmill_core::{ByteBudget, Rate, RateLimit, Slowest};
 use gristmill_sandbox::{Account, KeptLines};
 
 use crate::in_flight::RowsInFlight;
@@ -19,6 +19,8 @@ pub struct TenantQuota {
     pub bytes: Arc<ByteBudget>,
     /// The last lines of its plugins, which are bounded by themselves.
     pub lines: Arc<KeptLines>,
+    /// Its slowest requests of the last minutes.
+    pub slowest: Arc<Slowest>,
     /// The rate of its requests.
     pub requests: Rate,
     /// Its rows under way.
@@ -69,6 +71,7 @@ impl TenantQuota {
             calls,
             bytes,
             lines: Arc::default(),
+            slowest: Arc::default(),
             requests: Rate::default(),
             rows: RowsInFlight::default(),
             refused: AtomicU64::new(0),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::Lane;
-use gristmill_core::{Late, Name, Named, Origins, PipelineLimits, Record, Sink, SinkNames, Stage};
+use gristmill_core::{
+    Late, Name, Named, Origins, PipelineLimits, Record, Sink, SinkNames, Slowest, Stage,
+};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::{Counter, Use};
 use gristmill_sandbox::{
@@ -217,6 +219,10 @@ impl Sink for Route {
         if let Some((_, counter)) = of_model.or(self.usage.first()) {
             late.add(counter.clone());
         }
+    }
+
+    fn slowest(&self) -> Option<&Slowest> {
+        Some(&self.quota.slowest)
     }
 }
 

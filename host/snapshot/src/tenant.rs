@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{Digest, Late, Name, Named, Record, Sink, SinkNames};
+use gristmill_core::{Digest, Late, Name, Named, Record, Sink, SinkNames, Slowest};
 use gristmill_metrics::RequestFigures;
 use gristmill_metrics::usage::Counter;
 use gristmill_sandbox::{Asset, Assets, Plugin};
@@ -72,6 +72,8 @@ pub struct Direct {
     pub figures: Arc<RequestFigures>,
     /// Counts what they use.
     pub usage: Arc<Counter>,
+    /// The tenant's slowest requests.
+    pub slowest: Arc<Slowest>,
 }
 
 impl Sink for Direct {
@@ -83,6 +85,10 @@ impl Sink for Direct {
     fn add_late(&self, late: &mut Late, _: &str) {
         late.add(self.figures.clone());
         late.add(self.usage.clone());
+    }
+
+    fn slowest(&self) -> Option<&Slowest> {
+        Some(&self.slowest)
     }
 }
 

@@ -11,8 +11,8 @@ wit_bindgen::generate!({
     pub_export_macro: true,
     additional_derives: [PartialEq],
     additional_derives_ignore: [
-        "part", "named-tensor", "prepared", "letterboxed", "piece", "made", "kept", "texts",
-        "encoded", "keys", "http-request", "http-response",
+        "part", "named-tensor", "prepared", "letterboxed", "piece", "column", "made", "kept",
+        "texts", "encoded", "keys", "http-request", "http-response",
     ],
 });
 

@@ -60,7 +60,7 @@ impl Resource for Key {
                 let (options, caller) = (received.options.clone(), received.caller);
                 let keys = received.document(&state.limits).await?;
                 let (tenant, key) = self.names()?;
-                let sent = read_key(keys, state).map_err(StateError::Invalid)?;
+                let sent = read_key(keys, &**state).map_err(StateError::Invalid)?;
                 let change = AskedChange::PutKey { tenant, key, sent };
                 state.count_new_keys(caller, std::slice::from_ref(&change))?;
                 let published = state.control.change(change, options).await?;

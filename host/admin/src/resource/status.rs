@@ -11,9 +11,11 @@ mod tenant;
 use std::collections::BTreeMap;
 
 use gristmill_core::Name;
+use gristmill_state::TokenScope;
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 pub(super) use self::model::ServedDocument;
@@ -26,6 +28,7 @@ use crate::answer::AdminAnswer;
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::schemas::maybe;
+use crate::state::AdminState;
 
 pub(crate) struct Status;
 
@@ -40,53 +43,69 @@ impl Resource for Status {
 
     fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
-            let replicas = match received.caller.token_scope().is_server() {
-                true => replicas::of(state).await,
-                false => None,
-            };
-            let serving = state.control.serving();
-            let (snapshot, desired) = (&serving.snapshot, &serving.desired);
             let token_scope = received.caller.token_scope();
-            let is_seen = |name: &Name| token_scope.has_model(desired, name.as_str());
-            let models = snapshot.models.iter().filter(|(name, _)| is_seen(name));
-            let models = models.map(|(name, model)| {
-                let document = match token_scope.is_server() {
-                    true => {
-                        let config = desired.models.get(name).map(|model| &model.config);
-                        ModelDocument::of(model, config)
-                    }
-                    false => ModelDocument::described(model, &token_scope),
-                };
-                (name, document)
-            });
-            let tenants =
-                snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
-            let jobs = state.control.jobs();
-            AdminAnswer::of(&StatusDocument {
-                version: env!("CARGO_PKG_VERSION"),
-                release: snapshot.release,
-                server: token_scope.is_server().then(|| ServerDocument {
-                    process: ProcessDocument::of(&state.scrapes.observer().process()),
-                    memory: state.scrapes.observer().memory().into(),
-                    requests: RequestsSummary::of(&state.scrapes.observer().requests()),
-                    backends: state.control.backends(),
-                    log: LogDocument { dropped_lines: state.log.dropped() },
-                    tls: state
-                        .tls
-                        .iter()
-                        .map(|(plane, tls)| (*plane, tls.report().into()))
-                        .collect(),
-                    jobs: jobs.iter().map(JobDocument::of).collect(),
-                    replicas,
-                }),
-                models: models.collect(),
-                tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
-            })
+            Self::with_document(state, &token_scope, |document| AdminAnswer::of(document)).await
         })
     }
 }
 
 impl Status {
+    /// The document that callers with this scope see.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub(super) async fn read(
+        state: &AdminState,
+        token_scope: &TokenScope,
+    ) -> Result<Value, serde_json::Error> {
+        Self::with_document(state, token_scope, |document| serde_json::to_value(document)).await
+    }
+
+    async fn with_document<T>(
+        state: &AdminState,
+        token_scope: &TokenScope,
+        write: impl FnOnce(&StatusDocument<'_>) -> T,
+    ) -> T {
+        let replicas = match token_scope.is_server() {
+            true => replicas::of(state).await,
+            false => None,
+        };
+        let serving = state.control.serving();
+        let (snapshot, desired) = (&serving.snapshot, &serving.desired);
+        let is_seen = |name: &Name| token_scope.has_model(desired, name.as_str());
+        let models = snapshot.models.iter().filter(|(name, _)| is_seen(name));
+        let models = models.map(|(name, model)| {
+            let document = match token_scope.is_server() {
+                true => {
+                    let config = desired.models.get(name).map(|model| &model.config);
+                    ModelDocument::of(model, config)
+                }
+                false => ModelDocument::described(model, token_scope),
+            };
+            (name, document)
+        });
+        let tenants =
+            snapshot.tenants.iter().filter(|(name, _)| token_scope.has_tenant(name.as_str()));
+        let jobs = state.control.jobs();
+        let observer = state.scrapes.observer();
+        write(&StatusDocument {
+            version: env!("CARGO_PKG_VERSION"),
+            release: snapshot.release,
+            server: token_scope.is_server().then(|| ServerDocument {
+                process: ProcessDocument::of(&observer.process()),
+                memory: observer.memory().into(),
+                requests: RequestsSummary::of(&observer.requests()),
+                backends: state.control.backends(),
+                log: LogDocument { dropped_lines: state.log.dropped() },
+                tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report().into())).collect(),
+                jobs: jobs.iter().map(JobDocument::of).collect(),
+                replicas,
+            }),
+            models: models.collect(),
+            tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
+        })
+    }
+
     /// Its operations, for the description of the API.
     pub(crate) fn operations() -> Vec<Operation> {
         let mut get = Operation::get("status", "Read what serves, and its figures");

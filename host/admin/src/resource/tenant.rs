@@ -59,7 +59,7 @@ impl Resource for Tenant {
             let options = received.options.clone();
             let document = received.document(&state.limits).await?;
             let tenant = name("tenant", tenant)?;
-            let (document, faults) = tenant_document::read(document, state);
+            let (document, faults) = tenant_document::read(document, &**state);
             let put = state.control.put_tenant(&tenant, document, faults, options).await;
             let published = put?;
             AdminAnswer::released(published, None)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gristmill_core::{Charge, ErrorCode, Stages};
+use gristmill_core::ErrorCode;
 use gristmill_snapshot::{Pipeline, Route};
 use gristmill_state::{SampleAnswer, SampleFailure, StateError};
 use gristmill_transport::{Allowed, Problem};
@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 
 use super::plugin_logs::LineDocument;
 use super::query::{invalid, parameters};
+use super::receipt::{ReceiptDocument, stages_us};
 use super::{Answering, Asked, Resource, name};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
@@ -64,20 +65,6 @@ struct TriedDocument<'a> {
     receipt: ReceiptDocument,
     /// What its plugins logged.
     lines: Vec<LineDocument<'a>>,
-}
-
-/// What the tenant is charged.
-#[derive(Serialize, ToSchema)]
-#[schema(as = TrialReceipt)]
-struct ReceiptDocument {
-    rows: u64,
-    /// Rows of its largest batch, those of other requests included.
-    batch_rows: usize,
-    /// The tenants in it.
-    batch_tenants: usize,
-    plugin_cpu_us: u64,
-    model_us: u64,
-    queue_us: u64,
 }
 
 impl Trial {
@@ -172,8 +159,6 @@ impl Resource for Trial {
 impl<'a> TriedDocument<'a> {
     fn of(tried: &'a Tried) -> Self {
         let Tried { answer, took, stages, charge, batch_rows, batch_tenants, lines } = tried;
-        let Charge { rows, plugin_cpu_us, model_us, queue_us, .. } = *charge;
-        let (batch_rows, batch_tenants) = (*batch_rows, *batch_tenants);
         let empty = Self {
             status: 0,
             content_type: None,
@@ -183,14 +168,7 @@ impl<'a> TriedDocument<'a> {
             internal: None,
             took_us: took.as_micros() as u64,
             stages_us: stages_us(stages),
-            receipt: ReceiptDocument {
-                rows,
-                batch_rows,
-                batch_tenants,
-                plugin_cpu_us,
-                model_us,
-                queue_us,
-            },
+            receipt: ReceiptDocument::of(charge, *batch_rows, *batch_tenants),
             lines: lines.iter().map(LineDocument::of).collect(),
         };
         match answer {
@@ -209,18 +187,4 @@ impl<'a> TriedDocument<'a> {
             },
         }
     }
-}
-
-/// The stages that stand beside each other. Others are parts of these.
-fn stages_us(stages: &Stages) -> BTreeMap<&'static str, u64> {
-    let times = [
-        ("read", stages.read),
-        ("pre", stages.pre),
-        ("handle", stages.handle),
-        ("queue", stages.queue),
-        ("infer", stages.infer),
-        ("post", stages.post),
-    ];
-    let reached = times.into_iter().filter_map(|(stage, time)| Some((stage, time?)));
-    reached.map(|(stage, time)| (stage, time.as_micros() as u64)).collect()
 }

@@ -6,10 +6,11 @@ import type { Api, Doc } from "../api";
 import { Chart, type Line, type Mark } from "../chart";
 import { color } from "../colors";
 import { bytes, cut, milliseconds, moment, number, seconds, text } from "../format";
-import { type Metrics, type Span, type Wanted, mean, parse, quantile, rate, sum, values } from "../metrics";
+import { type Shown } from "../live";
+import { type Metrics, type Span, type Wanted, mean, quantile, rate, split, sum, values } from "../metrics";
 import { seesServer, useSession } from "../session";
 import { meanStages } from "../stages";
-import { Choice, Failure, Field, Figure, Table, Waterfall, usePoll } from "../ui";
+import { Choice, Failure, Field, Figure, LongTable, Table, Waterfall, useLive } from "../ui";
 
 const REQUESTS = "gristmill_requests_total";
 const DURATION = "gristmill_request_duration_seconds";
@@ -18,7 +19,7 @@ const DURATION = "gristmill_request_duration_seconds";
 const SHOWN = 300;
 const WINDOW = 10;
 
-/** Rows of a table. Others are found by a part of their name. */
+/** Rows of the tables that are drawn whole. */
 const ROWS_MAX = 100;
 
 interface Round {
@@ -30,6 +31,7 @@ interface Seen {
   status: Doc;
   rounds: Round[];
   releases: Doc[];
+  batches: Batch[];
 }
 
 export function Now() {
@@ -41,8 +43,8 @@ export function Now() {
   const last = useRef<Seen | null>(null);
   const wanted = Object.fromEntries(Object.entries(scope).filter(([, value]) => value));
 
-  const error = usePoll(async (signal) => {
-    const next = await look(session.api, seesServer(session), last.current, signal);
+  const error = useLive(async (shown, signal) => {
+    const next = await look(session.api, shown, last.current, signal);
     last.current = next;
     keep(points.current, next.rounds, wanted);
     setSeen(next);
@@ -55,7 +57,7 @@ export function Now() {
   const process = status.process ?? {};
   const marks: Mark[] = releases.map((release) => ({
     at: Date.parse(release.published_at) / 1000,
-    text: `release ${release.number}`,
+    text: cut(`${release.number}: ${changesOf(release)}`, 36),
   }));
   const line = (name: string, color: string): Line => ({ name, color, values: points.current.lines[name] ?? [] });
   const now = rate(span, REQUESTS, wanted);
@@ -110,6 +112,16 @@ export function Now() {
               />
             </figure>
             <figure>
+              <figcaption>Age of the oldest row in a queue</figcaption>
+              <Chart
+                label={`Age of the oldest row in a queue: ${seconds(oldest(newest, scope.model))} now`}
+                unit="seconds"
+                times={points.current.times}
+                lines={[line("oldest", "#c08a1e")]}
+                marks={marks}
+              />
+            </figure>
+            <figure>
               <figcaption>Mean time in each stage, last {Math.round(span?.seconds ?? 0)} s</figcaption>
               <Waterfall times={meanStages(span, wanted)} />
             </figure>
@@ -118,7 +130,7 @@ export function Now() {
         </section>
       )}
       <Models models={status.models ?? {}} metrics={newest} span={span} />
-      <Batches models={status.models ?? {}} />
+      <Batches batches={seen.batches} />
       <Broken status={status} />
       {status.memory && <Memory status={status} metrics={newest} />}
       <section aria-labelledby="releases">
@@ -142,19 +154,16 @@ export function changesOf(release: Doc): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(", ") || text(release.fault);
 }
 
-async function look(api: Api, isServer: boolean, last: Seen | null, signal: AbortSignal): Promise<Seen> {
-  const [status, metrics] = await Promise.all([
-    api.get("status", signal),
-    isServer ? api.text("/metrics", signal) : undefined,
-  ]);
+async function look(api: Api, { status, metrics }: Shown, last: Seen | null, signal: AbortSignal): Promise<Seen> {
   let releases = last?.releases ?? [];
   if (!last || last.status.release !== status.release) {
     releases = (await api.get("releases?limit=20", signal)).items ?? [];
   }
+  const at = Date.now() / 1000;
+  const batches = [...newBatches(last?.status, status, at), ...(last?.batches ?? [])].slice(0, BATCHES_MAX);
   const rounds = last?.rounds ?? [];
-  if (metrics === undefined) return { status, rounds, releases };
-  const round = { at: Date.now() / 1000, metrics: parse(metrics) };
-  return { status, releases, rounds: [...rounds, round].slice(-WINDOW - 1) };
+  if (metrics === undefined) return { status, rounds, releases, batches };
+  return { status, releases, batches, rounds: [...rounds, { at, metrics }].slice(-WINDOW - 1) };
 }
 
 /** The last readings that are this many rounds apart, or fewer. */
@@ -180,6 +189,7 @@ function keep(
     failed: all === undefined || answered === undefined ? undefined : all - answered,
     mean: mean(span, DURATION, wanted),
     "99 %": quantile(span, DURATION, 0.99, wanted),
+    oldest: oldest(span.after, wanted.model),
   };
   points.times = [...points.times, rounds[rounds.length - 1].at].slice(-SHOWN);
   for (const [name, value] of Object.entries(values)) {
@@ -187,38 +197,47 @@ function keep(
   }
 }
 
+/** The age of the oldest row in the queue of a model, or of all. */
+function oldest(metrics: Metrics | undefined, model?: string): number | undefined {
+  const ages = (metrics?.get("gristmill_queue_age_seconds") ?? []).filter(
+    ({ labels }) => !model || labels.model === model,
+  );
+  return ages.length ? Math.max(...ages.map(({ value }) => value)) : undefined;
+}
+
+const PARTS_OF_TRAFFIC = [REQUESTS, `${DURATION}_count`, `${DURATION}_sum`, `${DURATION}_bucket`];
+
 /** The pipelines and models with traffic, the busiest first. */
-function Traffic(props: { span: Span | undefined; part: string; setPart: (part: string) => void }) {
+export function Traffic(props: { span: Span | undefined; part: string; setPart: (part: string) => void }) {
   const { span, part } = props;
-  const keys = new Map<string, Wanted>();
-  for (const { labels } of span?.after.get(REQUESTS) ?? []) {
-    const { tenant = "", pipeline = "", model = "" } = labels;
-    const name = `${tenant}/${pipeline || model}`;
-    if (name.includes(part)) keys.set(`${tenant}/${pipeline}/${model}`, { tenant, pipeline, model });
-  }
-  const rows = [...keys.values()].map((wanted) => ({ wanted, rate: rate(span, REQUESTS, wanted) ?? 0 }));
+  const rows = (span ? split(span, PARTS_OF_TRAFFIC, ["tenant", "pipeline", "model"]) : [])
+    .filter(({ values: { tenant, pipeline, model } }) => `${tenant}/${pipeline || model}`.includes(part))
+    .map(({ values: wanted, span: own }) => ({ wanted, own, rate: rate(own, REQUESTS) ?? 0 }));
   rows.sort((one, other) => other.rate - one.rate);
   return (
     <>
       <Field label="Names with">
         <input type="search" value={part} onInput={(event) => props.setPart(event.currentTarget.value)} />
       </Field>
-      <Table name="Traffic" heads={["tenant", "pipeline", "model", "a second", "failed", "mean", "99 % within"]}>
-        {rows.slice(0, ROWS_MAX).map(({ wanted, rate: all }) => (
-          <tr key={Object.values(wanted).join("/")}>
+      <LongTable
+        name="Traffic"
+        heads={["tenant", "pipeline", "model", "a second", "failed", "mean", "99 % within"]}
+        rows={rows}
+        nameOf={({ wanted }) => Object.values(wanted).join("/")}
+        cells={({ wanted, own, rate: all }) => (
+          <>
             <th scope="row">
               <Tenant name={wanted.tenant} />
             </th>
             <td>{text(wanted.pipeline)}</td>
             <td>{text(wanted.model)}</td>
             <td>{number(all)}</td>
-            <td>{number(Math.max(0, all - (rate(span, REQUESTS, { ...wanted, outcome: "answered" }) ?? 0)))}</td>
-            <td>{seconds(mean(span, DURATION, wanted))}</td>
-            <td>{seconds(quantile(span, DURATION, 0.99, wanted))}</td>
-          </tr>
-        ))}
-      </Table>
-      {rows.length > ROWS_MAX && <p class="quiet">The busiest {ROWS_MAX} of {rows.length}.</p>}
+            <td>{number(Math.max(0, all - (rate(own, REQUESTS, { outcome: "answered" }) ?? 0)))}</td>
+            <td>{seconds(mean(own, DURATION))}</td>
+            <td>{seconds(quantile(own, DURATION, 0.99))}</td>
+          </>
+        )}
+      />
     </>
   );
 }
@@ -241,16 +260,12 @@ function Models(props: { models: Doc; metrics: Metrics | undefined; span: Span |
           .slice(0, ROWS_MAX)
           .map(([name, model]: [string, Doc]) => {
             const of = { model: name };
-            const ages = (props.metrics?.get("gristmill_queue_age_seconds") ?? []).filter(
-              ({ labels }) => labels.model === name,
-            );
-            const age = ages.length ? Math.max(...ages.map(({ value }) => value)) : undefined;
             return (
               <tr key={name}>
                 <th scope="row">{cut(name, 60)}</th>
                 <td class={model.state === "ready" ? "" : "bad"}>{text(model.state)}</td>
                 <td>{number(model.statistics?.queued_rows ?? sum(props.metrics, "gristmill_queue_rows", of))}</td>
-                <td>{seconds(age)}</td>
+                <td>{seconds(oldest(props.metrics, name))}</td>
                 <td>{number(sum(props.metrics, "gristmill_model_instances", { ...of, state: "busy" }))}</td>
                 <td>{number(model.sizes?.instances)}</td>
                 <td>{number(mean(props.span, "gristmill_batch_rows", of))}</td>
@@ -267,24 +282,44 @@ function Models(props: { models: Doc; metrics: Metrics | undefined; span: Span |
 /** Cells of a batch that are drawn. */
 const CELLS_MAX = 64;
 
-/** The last batches with rows of several tenants: a row of cells each, coloured by tenant. */
-function Batches({ models }: { models: Doc }) {
-  const batches = Object.entries(models).flatMap(([model, { statistics }]: [string, Doc]) =>
-    (Array.isArray(statistics?.recent_mixed_batches) ? statistics.recent_mixed_batches : [])
-      .slice(-8)
+/** Batches that are shown. */
+const BATCHES_MAX = 24;
+
+/** A batch that ran with rows of several tenants. */
+interface Batch {
+  at: number;
+  model: string;
+  rows: Record<string, number>;
+}
+
+/** The batches that ran between two readings, the newest first: the server keeps the last few of each model. */
+export function newBatches(before: Doc | undefined, after: Doc, at: number): Batch[] {
+  return Object.entries<Doc>(after.models ?? {}).flatMap(([model, { statistics }]) => {
+    const kept: Doc[] = Array.isArray(statistics?.recent_mixed_batches) ? statistics.recent_mixed_batches : [];
+    const counted = Number(before?.models?.[model]?.statistics?.mixed_batches);
+    const grown = Number(statistics?.mixed_batches) - counted;
+    // A counter that fell has begun anew.
+    const fresh = grown >= 0 ? Math.min(grown, kept.length) : kept.length;
+    return kept
+      .slice(kept.length - fresh)
       .reverse()
-      .map((rows: Doc) => ({ model, rows })),
-  );
+      .map((rows) => ({ at, model, rows }));
+  });
+}
+
+/** The last batches with rows of several tenants, as they ran: a row of cells each, coloured by tenant. */
+export function Batches({ batches }: { batches: Batch[] }) {
   if (batches.length === 0) return null;
   return (
     <section aria-labelledby="batches">
       <h2 id="batches">Last batches with rows of several tenants</h2>
       <ul class="batches">
-        {batches.map(({ model, rows }, index) => {
+        {batches.map(({ at, model, rows }, index) => {
           const shares = Object.entries(rows).map(([tenant, count]) => [tenant, Number(count) || 0] as const);
           const cells = shares.flatMap(([tenant, count]) => Array<string>(Math.min(count, CELLS_MAX)).fill(tenant));
           return (
             <li key={index}>
+              <span class="quiet">{moment(at * 1000)}</span>
               <span class="model">{cut(model, 40)}</span>
               <span class="cells" aria-hidden="true">
                 {cells.slice(0, CELLS_MAX).map((tenant, cell) => (

@@ -7,12 +7,13 @@ import { hue } from "../colors";
 import { type Flames, flames } from "../flames";
 import { cut, milliseconds, number, text } from "../format";
 import { Lines } from "../lines";
-import { type Metrics, type Span, growth, parse, sum } from "../metrics";
+import { type Metrics, type Span, growth, sum } from "../metrics";
 import { sections } from "../sections";
 import { seesServer, useSession } from "../session";
 import { STAGES } from "../stages";
 import { list, tenantNames } from "../tenants";
-import { Choice, Failure, Field, Table, useLoaded, usePoll } from "../ui";
+import { Choice, Failure, Field, Table, useLive, useLoaded, usePoll } from "../ui";
+import { Slow } from "./slow";
 
 export function Why() {
   const session = useSession();
@@ -20,6 +21,7 @@ export function Why() {
     <>
       {seesServer(session) && <Errors />}
       <Sections />
+      <Slow />
       <UnderWay />
       <PluginLines />
       {session.self.role === "admin" && <Profile />}
@@ -30,15 +32,15 @@ export function Why() {
 const RESPONSES = "gristmill_responses_total";
 
 function Errors() {
-  const { api } = useSession();
+  const session = useSession();
   const [span, setSpan] = useState<Span | null>(null);
   const first = useRef<{ at: number; metrics: Metrics } | null>(null);
-  const error = usePoll(async (signal) => {
-    const now = { at: performance.now() / 1000, metrics: parse(await api.text("/metrics", signal)) };
-    first.current ??= now;
+  const error = useLive(async ({ metrics: after = new Map() }) => {
+    const now = performance.now() / 1000;
+    first.current ??= { at: now, metrics: after };
     const { at, metrics } = first.current;
-    setSpan({ before: metrics, after: now.metrics, seconds: now.at - at });
-  }, [api]);
+    setSpan({ before: metrics, after, seconds: now - at });
+  }, [session]);
   const codes = new Map<string, Record<string, string>>();
   for (const { labels } of span?.after.get(RESPONSES) ?? []) {
     if (labels.code !== "ok") codes.set(`${labels.protocol} ${labels.code}`, labels);

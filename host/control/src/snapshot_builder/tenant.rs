@@ -129,6 +129,7 @@ impl TenantBuilder<'_> {
             model: name.clone(),
             figures: self.accounts.figures(self.id, RequestTarget::Model(name.clone())),
             usage: self.accounts.usage(self.id, None, name),
+            slowest: self.quota.slowest.clone(),
         };
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         Tenant {

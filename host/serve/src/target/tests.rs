@@ -59,7 +59,13 @@ fn snapshot() -> Snapshot {
         let (model, figures) = (name(model), figures.into());
         (
             model.clone(),
-            Arc::new(Direct { tenant: name("acme"), model, figures, usage: Arc::default() }),
+            Arc::new(Direct {
+                tenant: name("acme"),
+                model,
+                figures,
+                usage: Arc::default(),
+                slowest: Arc::default(),
+            }),
         )
     };
     acme.models.extend(["ready", "broken", "multiple"].map(granted));

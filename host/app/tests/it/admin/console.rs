@@ -150,9 +150,15 @@ fn it_works_in_a_browser() {
     let chromium = chromium.expect("GRISTMILL_TEST_CHROMIUM is not set: run cargo xtask test");
     let server = start();
     server.put_json("tenants/demo", &json!({ "open": true, "try_page": true }));
+    let seven = STANDARD.encode(files::sample("seven.png"));
+    let samples = json!([
+        { "name": "seven", "request": { "base64": seven }, "expect": { "at": { "/label": 7 } } },
+        { "name": "text", "request": { "body": "<img src=x>" },
+            "expect": { "code": "unsupported_media_type" } },
+    ]);
     let candidate = json!({ "settings": { "a": 1 }, "traffic_percent": 10 });
     let spec = json!({ "pre": "digits", "model": "digits", "post": "digits", "debug": true,
-        "candidate": candidate });
+        "samples": samples, "candidate": candidate });
     let message = [("gristmill-message", "<img src=x onerror=alert(1)>")];
     let below = "/admin/v1/tenants/demo/pipelines/digits";
     server.admin.send("PUT", below, &message, Some(spec.to_string().as_bytes())).ok();

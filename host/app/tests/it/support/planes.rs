@@ -245,6 +245,7 @@ async fn planes(directory: &Path, cors: Cors) -> (DataPlane, AdminPlane) {
         scrapes: Scrapes::new(observer.into()),
         trials: Arc::new(NoSamples),
         tls: Vec::new(),
+        shutdown: Shutdown::new(),
     });
     (DataPlane::new(cell, inference, cors), admin.unwrap())
 }
