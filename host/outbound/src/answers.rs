@@ -101,7 +101,8 @@ pub(crate) fn key_page(answer: Vec<Value>, prefix: &str) -> Option<KeyPage> {
     // Redis may tell a key twice.
     keys.sort_unstable();
     keys.dedup();
-    Some(KeyPage { keys, next: next_cursor(String::from_utf8(cursor).ok()?) })
+    let cursor = str::from_utf8(&cursor).ok()?.parse().ok()?;
+    Some(KeyPage { keys, next: next_cursor(cursor) })
 }
 
 /// The answer to a swap.
@@ -171,6 +172,7 @@ mod tests {
         assert_eq!((found.keys, found.next.as_deref()), (vec!["a".into(), "b".into()], Some("7")));
         assert_eq!(page("0", Vec::new()), Some(KeyPage::default()));
         assert_eq!(page("0", vec![Value::Int(1)]), None);
+        assert_eq!(page("x", Vec::new()), None);
         assert_eq!(key_page(vec![text("0")], "f:"), None);
         assert_eq!(key_page(Vec::new(), "f:"), None);
     }

@@ -159,7 +159,7 @@ impl Bucket {
         embedded: &Embedded,
         call: StoreCall,
         changes: Vec<Change>,
-    ) -> Result<Option<i64>, StoreFault> {
+    ) -> Result<usize, StoreFault> {
         let until = self.until(call.owner(), call.deadline);
         self.answer(until, embedded.change(call, until.at, changes).await)
     }
@@ -253,7 +253,7 @@ impl Stores for Buckets {
                     ttl_ms,
                 });
                 let changes = changes.collect();
-                return bucket.change(embedded, call, changes).await.map(|_| ());
+                return bucket.change(embedded, call, changes).await.map(drop);
             }
         };
         let prefix = bucket.prefix.of(&call.tenant);
@@ -272,10 +272,10 @@ impl Stores for Buckets {
         let server = match &bucket.client {
             Client::Redis(server) => server,
             Client::Embedded(embedded) => {
+                let until = bucket.until(call.owner(), call.deadline);
                 let key = bucket.key(&call.tenant, key);
-                let changes = vec![Change::Increment { key, delta }];
-                let sum = bucket.change(embedded, call, changes).await?;
-                return Ok(sum.unwrap_or_default());
+                let sum = embedded.increment(call, until.at, key, delta).await;
+                return bucket.answer(until, sum);
             }
         };
         let pipeline = commands::increment(&bucket.prefix.of(&call.tenant), key, delta);
@@ -291,8 +291,7 @@ impl Stores for Buckets {
             Client::Embedded(embedded) => {
                 let change = |key: &&str| Change::Remove { key: bucket.key(&call.tenant, key) };
                 let changes = keys.iter().map(change).collect();
-                let removed = bucket.change(embedded, call, changes).await?;
-                return Ok(removed.and_then(|removed| removed.try_into().ok()).unwrap_or_default());
+                return bucket.change(embedded, call, changes).await;
             }
         };
         let pipeline = commands::remove(&bucket.prefix.of(&call.tenant), keys);

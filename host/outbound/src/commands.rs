@@ -15,7 +15,7 @@ local set = redis.pcall('SET', KEYS[1], ARGV[3])
 return set.err and set or 1";
 
 /// The cursor with which a list of keys begins, and ends.
-const FIRST_CURSOR: &str = "0";
+const FIRST_CURSOR: u64 = 0;
 
 /// The values of keys, all of one moment unless empty values may be told as none.
 pub(crate) fn get_many(prefix: &str, wanted: WantedValues<'_>) -> Pipeline {
@@ -71,17 +71,16 @@ pub(crate) fn remove(prefix: &str, keys: &[&str]) -> Pipeline {
 /// A page of the keys that begin with a prefix. None if that is no cursor. One step looks at so
 /// many keys of the whole database, of whomever they are.
 pub(crate) fn keys(prefix: &str, cursor: Option<&str>) -> Option<Pipeline> {
-    let cursor = cursor.unwrap_or(FIRST_CURSOR);
-    cursor.parse::<u64>().ok()?;
+    let cursor: u64 = cursor.map_or(Ok(FIRST_CURSOR), str::parse).ok()?;
     let mut pipeline = redis::pipe();
     pipeline.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern_of(prefix));
     pipeline.arg("COUNT").arg(STORE_PAGE_KEYS);
     Some(pipeline)
 }
 
-/// The cursor of the page after the one that has this cursor in its answer.
-pub(crate) fn next_cursor(cursor: String) -> Option<String> {
-    (cursor != FIRST_CURSOR).then_some(cursor)
+/// The cursor of the page after the one that has this number in its answer.
+pub(crate) fn next_cursor(cursor: u64) -> Option<String> {
+    (cursor != FIRST_CURSOR).then(|| cursor.to_string())
 }
 
 /// The pattern of all keys that begin with this prefix.

@@ -94,26 +94,38 @@ impl Embedded {
         self.ask(&self.reads, Arc::new(call), until, list).await
     }
 
-    /// Make changes, in jobs of some. Each job makes all of its changes or none. Returns the number
-    /// that an increment leaves, or how many values were removed.
+    /// Make changes, in jobs of some. Each job makes all of its changes or none. Returns how many
+    /// changed a value.
     pub(crate) async fn change(
         &self,
         call: StoreCall,
         until: Instant,
         changes: Vec<Change>,
-    ) -> Result<Result<Option<i64>, StoreFault>, TooLate> {
-        let (call, mut changes, mut all) = (Arc::new(call), changes.into_iter(), None);
+    ) -> Result<Result<usize, StoreFault>, TooLate> {
+        let (call, mut changes, mut changed) = (Arc::new(call), changes.into_iter(), 0);
         loop {
             let next: Vec<_> = changes.by_ref().take(CHANGES_BY_JOB).collect();
             if next.is_empty() {
-                return Ok(Ok(all));
+                return Ok(Ok(changed));
             }
             let change = move |file: &File| file.change(&next);
             match self.ask(&self.changes, call.clone(), until, change).await? {
-                Ok(number) => all = all.into_iter().chain(number).reduce(i64::saturating_add),
+                Ok(of_job) => changed += of_job,
                 Err(fault) => return Ok(Err(fault)),
             }
         }
+    }
+
+    /// Add to a number, in one transaction. Returns the sum.
+    pub(crate) async fn increment(
+        &self,
+        call: StoreCall,
+        until: Instant,
+        key: Key,
+        delta: i64,
+    ) -> Result<Result<i64, StoreFault>, TooLate> {
+        let increment = move |file: &File| file.increment(&key, delta);
+        self.ask(&self.changes, Arc::new(call), until, increment).await
     }
 
     /// Compare a value and set it, in one transaction.

@@ -15,7 +15,7 @@ use gristmill_sandbox::{Cleared, StoreFault, Swapped};
 use parking_lot::Mutex;
 use redb::{Builder, Database, Error};
 
-use super::tables::{Change, OwnedSwap};
+use super::tables::{Change, Key, OwnedSwap};
 use super::values::{self, Written};
 
 /// The memory for parts of a file. The kernel has more of it.
@@ -74,9 +74,14 @@ impl File {
         })
     }
 
-    /// Make these changes, all or none.
-    pub(super) fn change(&self, changes: &[Change]) -> Result<Option<i64>, StoreFault> {
+    /// Make these changes, all or none. Returns how many of them changed a value.
+    pub(super) fn change(&self, changes: &[Change]) -> Result<usize, StoreFault> {
         self.write(|database| values::change(database, changes, self.max_bytes))
+    }
+
+    /// Add to a number.
+    pub(super) fn increment(&self, key: &Key, delta: i64) -> Result<i64, StoreFault> {
+        self.write(|database| values::increment(database, key, delta, self.max_bytes))
     }
 
     /// Compare a value and set it.

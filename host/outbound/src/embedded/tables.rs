@@ -54,8 +54,6 @@ pub(crate) struct Key {
 pub(crate) enum Change {
     /// Set it, for so many milliseconds if that is given.
     Set { key: Key, value: Bytes, ttl_ms: Option<u64> },
-    /// Add to a number. It keeps its end.
-    Increment { key: Key, delta: i64 },
     /// Forget it.
     Remove { key: Key },
 }
@@ -102,33 +100,29 @@ impl<'t> Tables<'t> {
         })
     }
 
-    pub(super) fn make(
-        &mut self,
-        changes: &[Change],
-    ) -> Result<Result<Option<i64>, StoreFault>, Error> {
-        let mut left = None;
+    /// Make these changes. Returns how many of them changed a value.
+    pub(super) fn make(&mut self, changes: &[Change]) -> Result<Result<usize, StoreFault>, Error> {
+        let mut changed = 0;
         for change in changes {
-            let made = match change {
+            match change {
                 Change::Set { key, value, ttl_ms } => {
                     let end = ttl_ms.map_or(0, |ttl_ms| self.now.saturating_add(ttl_ms));
-                    self.set(key, value, end)?.map(|()| None)
+                    if let Err(fault) = self.set(key, value, end)? {
+                        return Ok(Err(fault));
+                    }
+                    changed += 1;
                 }
-                Change::Increment { key, delta } => self.increment(key, *delta)?.map(Some),
                 Change::Remove { key } => {
                     let found = self.found(&key.whole)?;
                     if let Some(found) = &found {
                         self.remove(key, found)?;
                     }
                     let is_there = found.is_some_and(|found| !has_passed(found.end, self.now));
-                    Ok(Some(left.unwrap_or(0) + i64::from(is_there)))
+                    changed += usize::from(is_there);
                 }
-            };
-            left = match made {
-                Ok(left) => left,
-                Err(fault) => return Ok(Err(fault)),
-            };
+            }
         }
-        Ok(Ok(left))
+        Ok(Ok(changed))
     }
 
     fn set(&mut self, key: &Key, value: &[u8], end: u64) -> Result<Result<(), StoreFault>, Error> {
@@ -153,7 +147,12 @@ impl<'t> Tables<'t> {
         Ok(Ok(()))
     }
 
-    fn increment(&mut self, key: &Key, delta: i64) -> Result<Result<i64, StoreFault>, Error> {
+    /// Add to a number. It keeps its end. Returns the sum.
+    pub(super) fn increment(
+        &mut self,
+        key: &Key,
+        delta: i64,
+    ) -> Result<Result<i64, StoreFault>, Error> {
         let found = self.found(&key.whole)?.filter(|found| !has_passed(found.end, self.now));
         let (end, number) = match found {
             // A value that is too long for a number is none.
@@ -168,6 +167,7 @@ impl<'t> Tables<'t> {
         Ok(set.map(|()| sum))
     }
 
+    /// Compare a value and set it.
     pub(super) fn swap(
         &mut self,
         OwnedSwap { key, known, value }: &OwnedSwap,
@@ -296,7 +296,7 @@ impl<'t> Tables<'t> {
 impl Change {
     pub(super) fn key(&self) -> &Key {
         match self {
-            Self::Set { key, .. } | Self::Increment { key, .. } | Self::Remove { key } => key,
+            Self::Set { key, .. } | Self::Remove { key } => key,
         }
     }
 }

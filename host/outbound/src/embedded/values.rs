@@ -14,7 +14,7 @@ use gristmill_sandbox::{Cleared, KeyPage, STORE_PAGE_KEYS, StoreFault, StoreFaul
 use redb::{Database, Durability, Error, ReadableDatabase};
 
 use super::tables::{
-    Change, FORGOTTEN_BY_CHANGE, OwnedSwap, Tables, VALUES, has_passed, now_ms, parts,
+    Change, FORGOTTEN_BY_CHANGE, Key, OwnedSwap, Tables, VALUES, has_passed, now_ms, parts,
 };
 
 /// Maximum bytes that a call reads. A call gets at most 16 MiB. The rest is for values whose time
@@ -126,14 +126,24 @@ pub(super) fn keys(
 }
 
 /// Make these changes of one prefix, all or none. The values of the prefix may take `max_bytes`.
-/// Returns the number that an increment leaves, or how many values were removed.
+/// Returns how many of them changed a value.
 pub(super) fn change(
     database: &Database,
     changes: &[Change],
     max_bytes: u64,
-) -> Result<Written<Option<i64>>, Error> {
+) -> Result<Written<usize>, Error> {
     let prefix = changes.first().map_or("", |change| change.key().prefix());
     with_room(database, prefix, max_bytes, |tables| tables.make(changes))
+}
+
+/// Add to a number. The values of its prefix may take `max_bytes`.
+pub(super) fn increment(
+    database: &Database,
+    key: &Key,
+    delta: i64,
+    max_bytes: u64,
+) -> Result<Written<i64>, Error> {
+    with_room(database, key.prefix(), max_bytes, |tables| tables.increment(key, delta))
 }
 
 /// Compare a value and set it. The values of its prefix may take `max_bytes`.

@@ -60,6 +60,7 @@ where
 {
     async fn open(&mut self, identifier: String) -> Answer<Resource<Bucket>> {
         or_refuse!(self, self.find_bucket(&identifier).await?);
+        self.hold(VALUE_BYTES + identifier.len())?;
         let bucket = Bucket { name: identifier, next_page: None };
         Ok(Ok(self.table.push(bucket)?))
     }

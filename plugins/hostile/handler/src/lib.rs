@@ -15,7 +15,7 @@ use crate::bindings::wasi::nn::graph::load_by_name;
 mod bindings {
     #![allow(clippy::all)]
 
-    wit_bindgen::generate!({ path: "../../../host/sandbox/wit", world: "ml" });
+    wit_bindgen::generate!({ path: "../../../host/sandbox/wit/wasi-nn.wit", world: "ml" });
 }
 
 const MODEL: &str = "digits";

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use self::bindings::wasi::keyvalue::atomics;
 use self::bindings::wasi::keyvalue::store::{self, Bucket, Error};
+use self::bindings::wasi::keyvalue::{atomics, batch};
 use crate::{Outcome, number, shown};
 
 mod bindings {
@@ -36,6 +36,16 @@ fn outcome(bucket: &Bucket, step: &[String]) -> Result<Value, Error> {
         ["exists", key] => json!(bucket.exists(key)?),
         ["list"] => json!(all_keys(bucket)?),
         ["list-from", cursor] => json!(bucket.list_keys(Some(number(cursor)))?.keys),
+        ["get-many", ..] => {
+            let values = batch::get_many(bucket, &step[1..])?;
+            json!(
+                values.into_iter().map(|of| of.map(|(_, value)| shown(value))).collect::<Vec<_>>()
+            )
+        }
+        ["set-many", key, value] => {
+            json!(batch::set_many(bucket, &[(key.to_owned(), value.as_bytes().to_vec())])?)
+        }
+        ["delete-many", ..] => json!(batch::delete_many(bucket, &step[1..])?),
         ["increment", key, delta] => json!(atomics::increment(bucket, key, number(delta))?),
         ref unknown => return Err(Error::Other(format!("there is no step {unknown:?}"))),
     })

@@ -386,19 +386,32 @@ fn guests_of_the_earlier_version_have_pages_and_sums_without_a_sign() {
             ["exists", "a"],
             ["delete", "a"],
             ["increment", "n", "5"],
+            ["set-many", "b", "w"],
+            ["get-many", "b", "none"],
+            ["delete-many", "b", "none"],
             ["increment", "n", "9223372036854775808"],
             ["list"],
             ["list-from", "7"]
         ]);
         let deed = json!({ "bucket": store, "draft": true, "steps": steps });
         let outcomes = sent(&server, &deed).ok().as_array().unwrap().clone();
-        let expected = [json!("v"), json!(null), json!(true), json!(null), json!(5)];
-        assert_eq!(outcomes[..5], ok(&expected), "{store}");
-        let large = outcomes[5]["Err"].as_str().unwrap();
+        let (none, many) = (json!(null), json!(["w", null]));
+        let expected = [
+            json!("v"),
+            none.clone(),
+            json!(true),
+            none.clone(),
+            json!(5),
+            none.clone(),
+            many,
+            none,
+        ];
+        assert_eq!(outcomes[..8], ok(&expected), "{store}");
+        let large = outcomes[8]["Err"].as_str().unwrap();
         assert_eq!(large, "delta is 9223372036854775808: must be at most 9223372036854775807");
-        let keys = outcomes[6]["Ok"][0].as_array().unwrap();
+        let keys = outcomes[9]["Ok"][0].as_array().unwrap();
         assert_eq!(keys.len(), 1501, "{store}");
-        let lost = outcomes[7]["Err"].as_str().unwrap();
+        let lost = outcomes[10]["Err"].as_str().unwrap();
         assert!(lost.starts_with("the cursor 7 is not that of this bucket's last page"), "{lost}");
     }
 }

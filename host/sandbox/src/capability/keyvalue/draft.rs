@@ -70,10 +70,9 @@ where
         cursor: Option<u64>,
     ) -> wasmtime::Result<Result<Page, Error>> {
         let rep = bucket.rep();
-        let known = self.table.get_mut(&bucket)?.next_page.take();
-        let begin = match (cursor, known) {
+        let begin = match (cursor, &self.table.get(&bucket)?.next_page) {
             (None, _) => None,
-            (Some(number), Some((known, cursor))) if number == known => Some(cursor),
+            (Some(number), Some((known, cursor))) if number == *known => Some(cursor.clone()),
             (Some(number), _) => {
                 let text = format!(
                     "the cursor {number} is not that of this bucket's last page: in this version of \
@@ -85,6 +84,7 @@ where
         let KeyResponse { keys, cursor: next } =
             or_tell!(HostBucket::list_keys(self, bucket, begin).await?);
         let number = cursor.unwrap_or(0).saturating_add(1);
+        self.hold(next.as_ref().map_or(0, String::len))?;
         let bucket = self.table.get_mut(&Resource::<Bucket>::new_borrow(rep))?;
         bucket.next_page = next.map(|next| (number, next));
         Ok(Ok(Page { keys, cursor: bucket.next_page.as_ref().map(|(number, _)| *number) }))
