@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use gristmill_control::{ControlError, Outgoing, Published};
 use gristmill_core::{Digest, ErrorCode, HeldBytes};
-use gristmill_state::{Conditions, DigestText};
+use gristmill_state::{Conditions, DigestText, Power};
 use gristmill_transport::Problem;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LINK};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -44,6 +44,9 @@ pub(crate) struct Released {
     #[schema(value_type = Option<DigestText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
+    /// What may do more or less than before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    power: Vec<Power>,
 }
 
 /// The same after waiting for servers.
@@ -111,9 +114,9 @@ impl AdminAnswer {
     /// The answer to a change that made a release. If the change put a file, `digest` is the
     /// file's.
     pub(crate) fn released(published: Published, digest: Option<Digest>) -> Outcome {
-        let Published { release, tag, .. } = published;
+        let Published { release, tag, power, .. } = published;
         let noted = Noted { release: Some(release), digest };
-        Self::changed(&Released { release, digest }, tag, noted)
+        Self::changed(&Released { release, digest, power }, tag, noted)
     }
 
     /// The answer to a change that gave this tag to what it changed. The log names the parts in

@@ -47,8 +47,7 @@ pub(crate) fn print(made: &Value, output: Output) {
     match output {
         Output::Json => println!("{made}"),
         Output::Text => {
-            let differences = made["differences"].as_array().map_or(&[][..], Vec::as_slice);
-            print!("{}", differences::text(differences));
+            print!("{}", differences::of_answer(made));
             println!("release {} serves", made["release"]);
         }
     }

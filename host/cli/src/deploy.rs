@@ -135,7 +135,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     deploy.admin.announce();
-    eprint!("{}", differences::text(planned.differences()));
+    eprint!("{}", differences::of_answer(&tried.answer));
     hint(&planned.plan.kept);
     if !matches.get_flag("yes") {
         ask("Make this release?")?;
@@ -222,15 +222,12 @@ impl Deploy {
     }
 
     fn print_differences(&self, planned: &Found) {
+        let none = json!({ "release": planned.release, "dry_run": true, "differences": [] });
+        let answer = planned.tried.as_ref().map_or(&none, |tried| &tried.answer);
         match self.output {
-            Output::Json => {
-                let none =
-                    json!({ "release": planned.release, "dry_run": true, "differences": [] });
-                let tried = planned.tried.as_ref().map_or(&none, |tried| &tried.answer);
-                println!("{}", self.document(planned, tried));
-            }
+            Output::Json => println!("{}", self.document(planned, answer)),
             Output::Text if planned.differences().is_empty() => println!("nothing to change"),
-            Output::Text => print!("{}", differences::text(planned.differences())),
+            Output::Text => print!("{}", differences::of_answer(answer)),
         }
         hint(&planned.plan.kept);
     }

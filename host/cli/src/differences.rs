@@ -1,5 +1,6 @@
 //! The differences that a release makes, as lines for people: `+` for a new thing, `-` for one that
-//! goes, `~` for others, with a line below for each value that differs, by its path.
+//! goes, `~` for others, with a line below for each value that differs, by its path. Below all of
+//! them stands what may do more or less than before.
 
 use serde_json::{Map, Value};
 
@@ -26,6 +27,36 @@ pub(crate) fn text(differences: &[Value]) -> String {
         true => "nothing differs\n".into(),
         false => lines.iter().map(|line| format!("{}\n", escaped(line))).collect(),
     }
+}
+
+/// The lines for an answer of the admin API to a release: its differences, then its power.
+pub(crate) fn of_answer(answer: &Value) -> String {
+    let differences = answer["differences"].as_array().map_or(&[][..], Vec::as_slice);
+    text(differences) + &power(answer)
+}
+
+/// The lines for what may do more (`+`) or less (`-`) after a release, or for what that is unknown
+/// (`?`). None if nothing may.
+pub(crate) fn power(answer: &Value) -> String {
+    let powers = answer["power"].as_array().map_or(&[][..], Vec::as_slice);
+    let line = |power: &Value| {
+        let mark = match power["trend"].as_str() {
+            Some("more") => '+',
+            Some("less") => '-',
+            _ => '?',
+        };
+        let [kind, text] = ["kind", "text"].map(|key| power[key].as_str().unwrap_or_default());
+        format!("  {mark} {}\n", one_line(&format!("{kind} {}: {text}", name_of(power))))
+    };
+    match powers.is_empty() {
+        true => String::new(),
+        false => powers.iter().map(line).fold("power:\n".to_owned(), |all, line| all + &line),
+    }
+}
+
+/// A text on one line, whatever it has.
+fn one_line(text: &str) -> String {
+    escaped(text).replace(['\n', '\t'], " ")
 }
 
 /// A thing that differs.
@@ -167,7 +198,7 @@ fn shown(value: &Value) -> String {
 
 /// The owner and the name of a thing.
 fn name_of(difference: &Value) -> String {
-    let names = ["tenant", "model", "key", "plugin", "asset", "pipeline"];
+    let names = ["tenant", "model", "key", "plugin", "asset", "pipeline", "token"];
     let names = names.iter().filter_map(|name| difference[*name].as_str());
     names.collect::<Vec<_>>().join("/")
 }
@@ -242,5 +273,25 @@ mod tests {
              settings.none: {{}}\n    settings.text: {long}\n"
         );
         assert_eq!(text(&differences), expected);
+    }
+
+    #[test]
+    fn power_is_below_the_differences_a_line_each() {
+        let power = |kind: &str, trend: &str, text: &str| json!({ "kind": kind, "trend": trend, "tenant": "acme", "text": text });
+        let mut plugin = power("plugin", "unknown", "imports \u{1b}[31m\n+ nothing");
+        plugin["plugin"] = "p".into();
+        let answer = json!({
+            "differences": [{ "kind": "key", "tenant": "acme", "key": "b", "after": {} }],
+            "power": [power("tenant", "more", "may now x"), power("tenant", "less", "y"), plugin],
+        });
+        let expected = "\
++ key acme/b
+power:
+  + tenant acme: may now x
+  - tenant acme: y
+  ? plugin acme/p: imports \\u{1b}[31m + nothing
+";
+        assert_eq!(of_answer(&answer), expected);
+        assert_eq!(super::power(&json!({ "release": 1 })), "");
     }
 }

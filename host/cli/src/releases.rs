@@ -25,7 +25,8 @@ pub(crate) fn command() -> Command {
             "Examples:\n  \
              gristmill releases --limit 5\n  \
              gristmill releases 12\n\n\
-             A release shows who made it, when, why, and each change. No key is shown. `gristmill \
+             A release shows who made it, when, why, each change, and under `power` what may do more \
+             or less since. No key is shown. `gristmill \
              rollback` goes back to one. Give the token in GRISTMILL_ADMIN_TOKEN rather than with \
              --token.",
         )
@@ -51,7 +52,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::of(matches)?;
     let output = Output::of(matches);
     if let Some(number) = matches.get_one::<u64>("number") {
-        let release = admin.get(&format!("releases/{number}"));
+        // An older server does not know `power`. No server can tell it if the log is damaged before
+        // the release.
+        let release = admin
+            .get(&format!("releases/{number}?power=true"))
+            .or_else(|_| admin.get(&format!("releases/{number}")));
         let release = release.with_context(|| format!("cannot show release {number}"))?;
         output::print_document(&release, output);
         return Ok(());

@@ -63,13 +63,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if matches.get_flag("dry-run") || differences.is_empty() {
         match output {
             Output::Json => println!("{planned}"),
-            Output::Text => print!("{}", differences::text(differences)),
+            Output::Text => print!("{}", differences::of_answer(&planned)),
         }
         return Ok(());
     }
     admin.announce();
     if !matches.get_flag("yes") {
-        eprint!("{}", differences::text(differences));
+        eprint!("{}", differences::of_answer(&planned));
         ask(&format!("Go back to release {to}?"))?;
     }
     // Only what was shown is done.

@@ -29,6 +29,13 @@ export function inWords(differences: unknown): Words[] {
   });
 }
 
+/** What may do more (+), what less (−), and where that is unknown (?), as a dry run answers it. */
+export function powerInWords(power: unknown): string[] {
+  if (!Array.isArray(power)) return [];
+  const mark = (trend: unknown) => (trend === "more" ? "+" : trend === "less" ? "−" : "?");
+  return power.map((one: Doc) => `${mark(one?.trend)} ${thing(one)}: ${cut(String(one?.text ?? ""), 4000)}`);
+}
+
 function thing(difference: Doc): string {
   const names = ["tenant", "pipeline", "plugin", "asset", "key", "model", "token"];
   const own = names.filter((name) => typeof difference?.[name] === "string").map((name) => difference[name]);

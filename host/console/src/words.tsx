@@ -1,4 +1,4 @@
-// What a release changes, as a list.
+// What a release changes, and what may do more after it, as lists.
 
 import type { Words } from "./differences";
 import { cut } from "./format";
@@ -21,5 +21,20 @@ export function Differences({ words }: { words: Words[] }) {
       ))}
       {words.length > 100 && <li>and {words.length - 100} more</li>}
     </ul>
+  );
+}
+
+export function Power({ lines }: { lines: string[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <>
+      <h3>What may do more</h3>
+      <ul class="plain">
+        {lines.slice(0, 100).map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+        {lines.length > 100 && <li>and {lines.length - 100} more</li>}
+      </ul>
+    </>
   );
 }

@@ -9,7 +9,7 @@ import { renderToString } from "preact-render-to-string";
 import { show } from "../src/answers";
 import { Problem, eventOf, isToken, path } from "../src/api";
 import { color } from "../src/colors";
-import { changed, inWords } from "../src/differences";
+import { changed, inWords, powerInWords } from "../src/differences";
 import { bytes, cut, milliseconds, moment, number, seconds, text } from "../src/format";
 import { Lines } from "../src/lines";
 import { patched } from "../src/live";
@@ -26,7 +26,7 @@ import { stagesOf, waterfall } from "../src/stages";
 import { serverTiming } from "../src/timing";
 import { Failure } from "../src/ui";
 import { upload } from "../src/upload";
-import { Differences } from "../src/words";
+import { Differences, Power } from "../src/words";
 
 const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>`;
 
@@ -154,6 +154,9 @@ test("differences are words", () => {
   assert.equal(changed({}, many).at(-1), "and 10 more");
   assert.equal(changesOf({ changes: ["a"], changes_total: 3 }), "a, and 2 more");
   assert.equal(changesOf({}), "-");
+  const power = { kind: "plugin", tenant: "acme", plugin: "p", trend: "more", text: "imports x" };
+  assert.deepEqual(powerInWords([power, { trend: "less" }]), ["+ plugin acme/p: imports x", "− thing: "]);
+  assert.deepEqual(powerInWords(undefined), []);
 });
 
 test("the page of troubleshooting is cut into its sections", () => {
@@ -179,6 +182,7 @@ test("hostile texts stay texts", () => {
   isHarmless(renderToString(<Lines lines={lines} />));
   isHarmless(renderToString(<Failure error={new Error(HOSTILE)} />));
   isHarmless(renderToString(<Differences words={inWords([{ kind: HOSTILE, before: { a: HOSTILE }, after: { a: 1 } }])} />));
+  isHarmless(renderToString(<Power lines={powerInWords([{ kind: HOSTILE, tenant: HOSTILE, text: HOSTILE }])} />));
   const answer = { status: HOSTILE, content_type: HOSTILE, code: HOSTILE, detail: HOSTILE, internal: HOSTILE, lines };
   isHarmless(renderToString(<Answer answer={answer} />));
   const slow = { id: HOSTILE, took_us: HOSTILE, stages_us: { [HOSTILE]: 1 }, receipt: { rows: HOSTILE } };

@@ -158,6 +158,7 @@ impl Control {
             builds: Durations::default(),
             samples,
             turns: Turns::default(),
+            reading_powers: Mutex::default(),
             pace: Pace::default(),
             queue: Queue::default(),
             replayed: Mutex::new(Replayed::default()),

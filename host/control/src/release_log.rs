@@ -243,6 +243,21 @@ impl ReleaseLog {
         Ok(then)
     }
 
+    /// The states before and after release `number`.
+    ///
+    /// # Errors
+    /// As [`Self::release`], for any release before it, too.
+    pub(crate) async fn around(&self, number: u64) -> Result<[Desired; 2], ControlError> {
+        let earlier = self.checkpoint_at(number.saturating_sub(1)).await?;
+        let Checkpoint { mut head, desired: before } = earlier;
+        let mut after = before.clone();
+        let read = self.read_next(&mut head, &mut after).await?;
+        // It may have been removed meanwhile.
+        self.check_kept(number)?;
+        read.ok_or_else(|| ControlError::no_release(number))?;
+        Ok([before, after])
+    }
+
     /// # Errors
     /// [`ControlError::NotKept`]
     pub(crate) fn check_kept(&self, number: u64) -> Result<(), ControlError> {

@@ -33,7 +33,8 @@ use std::time::Instant;
 
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_metrics::Durations;
-use gristmill_state::{Desired, Fault, Serving, TenantFile};
+use gristmill_sandbox::Language;
+use gristmill_state::{Desired, Fault, LoadedPlugin, Power, Powers, Serving, Subject, TenantFile};
 use tokio::sync::Mutex;
 
 use crate::accounts::{Accounts, TenantId};
@@ -71,6 +72,8 @@ pub(crate) struct Releases {
     pub(crate) samples: SampleRuns,
     /// At loading plugins.
     pub(crate) turns: Turns,
+    /// Held while the log is read for what a release lets things do.
+    pub(crate) reading_powers: Mutex<()>,
     pub(crate) pace: Pace,
     pub(crate) queue: Queue,
     /// Nothing is loaded, compiled or proven and no sample runs while this is held.
@@ -209,6 +212,26 @@ impl Releases {
         self.loader.plugins.dropped(files.filter(|file| !replayed.desired.has_plugin(*file)));
         let tenants = had.into_iter().map(|(name, tenant)| (name, tenant.since)).collect();
         self.forget(&tenants, &replayed.desired).await;
+    }
+
+    /// What may do more or less in the state `after` than in `before`, of these things.
+    pub(crate) fn powers<'a>(
+        &self,
+        before: &Desired,
+        after: &Desired,
+        subjects: impl Iterator<Item = &'a Subject>,
+    ) -> Vec<Power> {
+        let loaded = |file| {
+            let plugin = self.loader.plugins.known(file)?.ok()?;
+            Some(LoadedPlugin {
+                imports: plugin.imports().to_vec(),
+                world: plugin.roles().world(),
+                bytes: plugin.file_bytes(),
+                runtime: plugin.language().map(Language::name),
+            })
+        };
+        let powers = Powers { before, after, limits: &self.limits, loaded: &loaded };
+        subjects.flat_map(|subject| powers.of(subject)).collect()
     }
 
     fn build(&self, before: &Serving, release: u64, desired: &Desired, at_hand: &AtHand) -> Built {

@@ -95,6 +95,11 @@ impl Origins {
         Self(vec![ANY.to_owned()])
     }
 
+    /// Their texts, or `*` for all origins.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -20,6 +20,7 @@ use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::kept::KeptAccess;
+use crate::language::Language;
 use crate::long_calls::{CallFuture, NewCall};
 use crate::mapped::named_code;
 use crate::meter::Meter;
@@ -48,6 +49,8 @@ pub struct Plugin {
     sources: Option<Digest>,
     /// The runtime that has its code, if it was uploaded as sources.
     runtime: Option<Arc<LinkedRuntime>>,
+    /// The size of its file.
+    file_bytes: u64,
     /// The memory that an instance begins with, in bytes.
     memory_bytes: u64,
     /// What its guests' memories begin with, if they can be rewound.
@@ -151,6 +154,16 @@ impl Plugin {
     /// The files that it brings.
     pub fn assets(&self) -> &Assets {
         &self.assets
+    }
+
+    /// The size of its uploaded file.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// The language of the runtime that its sources share with those of other plugins.
+    pub fn language(&self) -> Option<Language> {
+        self.runtime.as_ref().map(|runtime| runtime.language)
     }
 
     /// The interfaces that it imports.

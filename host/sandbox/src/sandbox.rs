@@ -11,7 +11,6 @@ use gristmill_metrics::Durations;
 use gristmill_platform::child::JobStatus;
 
 use crate::artifact::{ArtifactCache, Cached};
-use crate::assets::assets_in;
 use crate::check_component::check_head;
 use crate::compile::{CompileRequest, Compiler, Kind};
 use crate::config::SandboxConfig;
@@ -98,11 +97,7 @@ impl Sandbox {
             None => None,
         };
         let sandbox = self.clone();
-        blocking(move || {
-            let assets = assets_in(&uploaded, &cached.about.assets)?;
-            Plugin::load(sandbox.engine.clone(), cached, runtime, assets)
-        })
-        .await
+        blocking(move || Plugin::load(sandbox.engine.clone(), cached, runtime, &uploaded)).await
     }
 
     /// Load the code of all runtimes, and compile what is not cached, so that no upload waits for

@@ -10,8 +10,8 @@
 //!   next one. `token_scope` is the part of the server that the author of a change may see and
 //!   change, and `change_options` what comes with a change, such as its `conditions`;
 //! - `current` has the documents and the tags of what serves, `description` the types of some of
-//!   them, `schema` parts of the schemas of documents, `difference` what a release changes, and
-//!   `verdict` whether the answer to a sample is as expected;
+//!   them, `schema` parts of the schemas of documents, `difference` what a release changes, `power`
+//!   what may do more after it, and `verdict` whether the answer to a sample is as expected;
 //! - a `fault` is a part of a state that is not served, an `error` the reason why a change does not
 //!   fit the state, and `in_use`, `key_conflict` and `too_many_versions` are such reasons.
 //!
@@ -33,6 +33,7 @@ mod in_use;
 mod key_conflict;
 mod last_keys;
 mod plan;
+mod power;
 mod release;
 mod schema;
 mod serving;
@@ -62,6 +63,7 @@ pub use plan::restore::{Scope, restore};
 pub use plan::signature::check_users;
 pub use plan::tenant::tenant_refusal;
 pub use plan::{Plan, Refused, VERSION_MAX, check_size, plan, subjects};
+pub use power::{LoadedPlugin, Power, PowerKind, Powers, Trend};
 pub use release::assets::AssetNames;
 pub use release::candidate::{AbortSpec, CandidateSpec};
 pub use release::capture::CaptureSpec;

@@ -19,6 +19,10 @@ pub(super) const FORCE: Flag = Flag("force", "Replace a model also if its users 
 pub(super) const DRY_RUN: Flag =
     Flag("dry_run", "Check everything and answer the differences, but make no release");
 
+/// The flag of a release of the past.
+pub(super) const POWER: Flag =
+    Flag("power", "Answer what may do more or less since the release; this reads the log up to it");
+
 /// The flag of a dry run.
 pub(super) const SHOW_ANSWERS: Flag = Flag(
     "show_answers",

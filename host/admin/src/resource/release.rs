@@ -1,12 +1,13 @@
 //! `GET /admin/v1/releases/{number}`: one release with its changes.
 
 use gristmill_control::ReleaseHeading;
+use gristmill_state::Power;
 use gristmill_transport::Allowed;
 use http::Method;
 use utoipa::openapi::schema::{AllOfBuilder, Array, ObjectBuilder};
 
 use super::change_schema::ShownChange;
-use super::query::{invalid, none};
+use super::query::{POWER, flag, invalid};
 use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
 use crate::operation::Operation;
@@ -28,8 +29,9 @@ impl Release {
             (get.schemas.shown::<ReleaseHeading>(), get.schemas.shown::<ShownChange>());
         let changes =
             ObjectBuilder::new().property("changes", Array::new(change)).required("changes");
+        let changes = changes.property("power", Array::new(get.schemas.shown::<Power>()));
         let document = AllOfBuilder::new().item(heading).item(changes);
-        vec![get.reads_with(document).finds()]
+        vec![get.flag(POWER).reads_with(document).finds()]
     }
 }
 
@@ -44,13 +46,12 @@ impl Resource for Release {
 
     fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
-            none(received.query)?;
+            let power = flag(POWER, received.query)?;
             let number = self.0.parse().map_err(|_| {
                 invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
             })?;
-            AdminAnswer::digested(
-                &state.control.past_release(number, &received.caller.token_scope()).await?,
-            )
+            let token_scope = received.caller.token_scope();
+            AdminAnswer::digested(&state.control.past_release(number, power, &token_scope).await?)
         })
     }
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use gristmill_control::{NewRelease, Published, ReleaseSummary, ShownSample};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_state::{
-    AskedChange, ChangeOptions, Difference, Document, ModelNameText, NameText, SampleAnswer,
+    AskedChange, ChangeOptions, Difference, Document, ModelNameText, NameText, Power, SampleAnswer,
     SampleFailure, StateError, Subject,
 };
 use gristmill_transport::{Allowed, Problem};
@@ -63,6 +63,9 @@ pub(super) struct Made {
     /// Whether it was only tried.
     dry_run: bool,
     differences: Vec<DifferenceDocument>,
+    /// What may do more or less afterwards.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    power: Vec<Power>,
     /// What samples got, if `show_answers` asked for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     samples: Vec<SampleDocument>,
@@ -253,11 +256,12 @@ pub(super) fn read_message(document: &mut Document) -> Option<String> {
 
 /// The answer to a release of many changes.
 pub(super) fn made(published: Published, is_dry_run: bool) -> Outcome {
-    let Published { release, differences, samples, .. } = published;
+    let Published { release, differences, power, samples, .. } = published;
     let samples = samples.into_iter().map(SampleDocument::of).collect();
     let differences = differences.into_iter().map(DifferenceDocument::of).collect();
     let noted = Noted { release: (!is_dry_run).then_some(release), digest: None };
-    AdminAnswer::changed(&Made { release, dry_run: is_dry_run, differences, samples }, None, noted)
+    let made = Made { release, dry_run: is_dry_run, differences, power, samples };
+    AdminAnswer::changed(&made, None, noted)
 }
 
 impl SampleDocument {

@@ -6,6 +6,7 @@ mod durability;
 mod kept;
 mod log;
 mod many_changes;
+mod power;
 mod samples;
 mod swap;
 mod versions;

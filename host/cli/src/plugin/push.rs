@@ -14,7 +14,7 @@ use super::component_file::name_of;
 use super::new::REUSE_HINT;
 use crate::admin::{self, Admin};
 use crate::progress::{Progress, bytes_text};
-use crate::{change, release_flags};
+use crate::{change, differences, release_flags};
 
 pub(crate) fn command() -> Command {
     let text = |name: &'static str, help: &'static str| {
@@ -86,6 +86,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if let Some(pipeline) = pipeline {
         let plugin = Pushed { admin: &admin, tenant: &tenant, name: &name };
         let made = plugin.release(&file, &pipeline, matches).with_context(failed)?;
+        eprint!("{}", differences::power(&made));
         let (release, pipeline) = (&made["release"], &pipeline.name);
         println!("{tenant}/{name} is live in release {release}, in pipeline {pipeline}");
     } else {
@@ -96,6 +97,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let path = format!("tenants/{tenant}/plugins/{name}?{query}");
         let answer = admin.put(&path, body).with_context(failed)?;
         drop(waiting);
+        eprint!("{}", differences::power(&answer));
         println!("{tenant}/{name} is live in release {}", answer["release"]);
     }
     if has_interpreter {

@@ -3,12 +3,12 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type Api, type Doc, path } from "../api";
-import { inWords } from "../differences";
+import { inWords, powerInWords } from "../differences";
 import { cut, milliseconds, moment, number, text } from "../format";
 import { type Session, mayChange, mayChangeAny, useSession } from "../session";
 import { pipelines, tenantNames } from "../tenants";
 import { Choice, Dialog, Failure, Field, Table, useLoaded } from "../ui";
-import { Differences } from "../words";
+import { Differences, Power } from "../words";
 import { changesOf } from "./now";
 import { Push } from "./push";
 
@@ -143,6 +143,7 @@ function Rollback(props: { session: Session; goal: number; close: (made?: number
         <h3>What would change</h3>
         <Failure error={tried.error} />
         {tried.value ? <Differences words={words} /> : !tried.error && <p>Asking…</p>}
+        <Power lines={powerInWords(tried.value?.power)} />
         <Field label="Why (it stands in the history)">
           <input maxLength={1000} value={message} onInput={(event) => setMessage(event.currentTarget.value)} />
         </Field>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type Doc, Problem } from "../api";
-import { inWords } from "../differences";
+import { inWords, powerInWords } from "../differences";
 import { bytes, cut, number, seconds, text } from "../format";
 import { fileOf } from "../package";
 import { type Session, mayChange, seesServer, useSession } from "../session";
@@ -11,7 +11,7 @@ import { digestOf } from "../sha256";
 import { tenantNames } from "../tenants";
 import { Choice, Failure, Field, Table, useLoaded, usePoll } from "../ui";
 import { upload } from "../upload";
-import { Differences } from "../words";
+import { Differences, Power } from "../words";
 
 /** What is pushed. */
 type Thing = { kind: "model"; model: string } | { kind: "plugin"; tenant: string; plugin: string };
@@ -245,6 +245,7 @@ export function Pushed({ thing, made, now }: Outcome) {
         </p>
       ))}
       {!isSame && <Differences words={inWords(made.differences)} />}
+      <Power lines={powerInWords(made.power)} />
       {!made.dry_run && now.state && (thing.kind === "model" ? <Model model={now} /> : <Plugin plugin={now} />)}
     </article>
   );

@@ -1,11 +1,12 @@
 //! Releases of many changes, the releases of the past, and going back to them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use futures_util::FutureExt;
 use gristmill_core::{Digest, Name};
 use gristmill_state::{
-    AskedChange, Change, ChangeOptions, Release, Scope, Serving, StateError, TenantFile, TokenScope,
+    AskedChange, Change, ChangeOptions, Desired, Release, Scope, Serving, StateError, TenantFile,
+    TokenScope,
 };
 use gristmill_store::StoreError;
 use serde_json::Value;
@@ -186,17 +187,42 @@ impl Control {
         self.run(ChangeRequest { expected_release, force, is_dry_run, ..request }).await
     }
 
-    /// The document of a release, as far as it can be seen from `token_scope`.
+    /// The document of a release, as far as it can be seen from `token_scope`. With `power`, it has
+    /// what the release let its things do that they could not do before; for this the log is read
+    /// up to the release.
     ///
     /// # Errors
     /// [`StateError::NotFound`], it cannot be read, or it is damaged.
     pub async fn past_release(
         &self,
         number: u64,
+        power: bool,
         token_scope: &TokenScope,
     ) -> Result<Value, ControlError> {
         let release = self.part_of_release(number, token_scope).boxed().await?;
-        release_document(&release.ok_or_else(|| ControlError::no_release(number))?)
+        let release = release.ok_or_else(|| ControlError::no_release(number))?;
+        let mut document = release_document(&release)?;
+        if power {
+            // One at a time, because it reads so much. Of a deploy token, only one waits for that.
+            let _turn = self.releases.turns.turn(token_scope).boxed().await;
+            let _alone = self.releases.reading_powers.lock().await;
+            let [before, after] =
+                self.releases.log.around(number).boxed().await.map_err(ControlError::logged)?;
+            // To a deploy token, a tenant in whose place the release made one is another tenant.
+            let since = |state: &Desired, tenant: &Name| Some(state.tenants.get(tenant)?.since);
+            let is_same = |change: &&Change| match change.tenant() {
+                Some(tenant) => {
+                    since(&before, tenant).is_none_or(|made| since(&after, tenant) == Some(made))
+                }
+                None => true,
+            };
+            let changes = release.changes.iter();
+            let seen = changes.filter(|change| token_scope.is_server() || is_same(change));
+            let subjects: BTreeSet<_> = seen.map(Change::target).collect();
+            let power = self.releases.powers(&before, &after, subjects.iter());
+            document["power"] = serde_json::to_value(power)?;
+        }
+        Ok(document)
     }
 
     /// Short documents of the releases before `before`, the last ones first, as far as they can be

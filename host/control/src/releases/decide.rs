@@ -91,7 +91,7 @@ impl Releases {
                 let built = self.build(before, head.number, &plan.desired, at_hand);
                 serving_of(built, plan.desired)
             });
-            let made = made(request, before, repaired.as_ref().unwrap_or(before))?;
+            let made = self.made(request, before, repaired.as_ref().unwrap_or(before))?;
             return Ok(Decision::Step(NextStep::Made(made), repaired));
         }
         if !request.force {
@@ -120,7 +120,7 @@ impl Releases {
                 return step(NextStep::RunSamples(unproven));
             }
         }
-        let published = made(request, before, &serving)?;
+        let published = self.made(request, before, &serving)?;
         if request.is_dry_run {
             return step(NextStep::Made(published));
         }
@@ -133,6 +133,27 @@ impl Releases {
         }
         let draft = Draft::of(head, request.options.note.clone(), plan)?.into();
         Ok(Decision::Release { draft, serving, published })
+    }
+
+    /// The outcome of a request, whose release is `after`.
+    fn made(
+        &self,
+        request: &ChangeRequest,
+        before: &Serving,
+        after: &Serving,
+    ) -> Result<Published, ControlError> {
+        let release = after.snapshot.release;
+        let (tag, mut differences) = match request.subject() {
+            Some(subject) => (after.tag(&subject)?, Vec::new()),
+            None => (None, differences(before, after)?),
+        };
+        // A version of a model goes when the last pipeline stops to name it.
+        let token_scope = &request.options.token_scope;
+        differences.retain(|difference| token_scope.has_subject(&difference.subject));
+        let subject = request.subject();
+        let subjects = differences.iter().map(|difference| &difference.subject).chain(&subject);
+        let power = self.powers(&before.desired, &after.desired, subjects);
+        Ok(Published { release, tag, differences, power, samples: Vec::new() })
     }
 }
 
@@ -168,20 +189,4 @@ fn check_candidates(request: &ChangeRequest, serving: &Serving) -> Result<(), Co
         true => Err(ControlError::Overtaken),
         false => Ok(()),
     }
-}
-
-/// The outcome of a request, whose release is `after`.
-fn made(
-    request: &ChangeRequest,
-    before: &Serving,
-    after: &Serving,
-) -> Result<Published, ControlError> {
-    let release = after.snapshot.release;
-    let (tag, mut differences) = match request.subject() {
-        Some(subject) => (after.tag(&subject)?, Vec::new()),
-        None => (None, differences(before, after)?),
-    };
-    // A version of a model goes when the last pipeline stops to name it.
-    differences.retain(|difference| request.options.token_scope.has_subject(&difference.subject));
-    Ok(Published { release, tag, differences, samples: Vec::new() })
 }

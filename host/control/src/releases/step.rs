@@ -1,7 +1,7 @@
 //! The steps of making a change.
 
 use gristmill_core::{Digest, Name};
-use gristmill_state::{Desired, Difference, Model};
+use gristmill_state::{Desired, Difference, Model, Power};
 
 use crate::load::at_hand::AtHand;
 use crate::samples::shown::{ShownSample, ShownSamples};
@@ -17,6 +17,8 @@ pub struct Published {
     pub tag: Option<Digest>,
     /// The things that differ afterwards, if a list of changes was asked for.
     pub differences: Vec<Difference>,
+    /// What may do more or less afterwards.
+    pub power: Vec<Power>,
     /// What the samples got, if a dry run asked for it.
     pub samples: Vec<ShownSample>,
 }

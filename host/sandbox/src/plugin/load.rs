@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use wasmtime::component::Linker;
 use wasmtime::component::types::ComponentItem;
 
 use super::Plugin;
 use crate::artifact::Cached;
-use crate::assets::Assets;
+use crate::assets::assets_in;
 use crate::capability::{StoreData, wasi};
 use crate::compile::About;
 use crate::config::SandboxConfig;
@@ -20,8 +21,8 @@ use crate::worlds::{
 };
 
 impl Plugin {
-    /// Check a compiled component against the contract and the engine's limits. `assets` are the
-    /// files that it brings.
+    /// Check a compiled component against the contract and the engine's limits. `uploaded` is the
+    /// file that it was compiled from, with the files that it brings.
     ///
     /// # Errors
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
@@ -30,11 +31,12 @@ impl Plugin {
         engine: Arc<PluginEngine>,
         cached: Cached,
         runtime: Option<Arc<LinkedRuntime>>,
-        assets: Assets,
+        uploaded: &Bytes,
     ) -> Result<Self, LoadError> {
         let Cached { component, about, first_content } = cached;
         let roles = about.roles();
-        let About { imports, sources, memory_bytes, .. } = about;
+        let About { imports, sources, memory_bytes, assets, .. } = about;
+        let assets = assets_in(uploaded, &assets)?;
         let of = engine.clone();
         let linker = match &runtime {
             Some(runtime) => &runtime.linker,
@@ -68,6 +70,7 @@ impl Plugin {
             has_wasi,
             sources,
             runtime: runtime.clone(),
+            file_bytes: uploaded.len() as u64,
             memory_bytes,
             assets,
         };

@@ -127,6 +127,11 @@ impl LimitsSpec {
         ]
     }
 
+    /// Each limit by its key. One that is not given has the default of `host`.
+    pub(crate) fn values(&self, host: &PipelineLimits) -> [(&'static str, u64); 7] {
+        self.ranges(host).map(|Range { key, asked, default, .. }| (key, asked.unwrap_or(default)))
+    }
+
     /// Add a fault for each limit that is out of the range that `host` allows.
     pub fn check(&self, host: &PipelineLimits, faults: &mut Faults) {
         for Range { key, asked, min, max, .. } in self.ranges(host) {
