@@ -4,9 +4,10 @@ use std::fmt;
 
 use bytes::Bytes;
 use gristmill_sandbox::{KeyPage, STORE_KEY_BYTES_MAX, Swapped};
-use redis::{RedisError, Value};
+use redis::{RedisError, ServerError, Value};
 
-use crate::commands::next_cursor;
+/// The answers about one key that has a transaction of its own.
+pub(crate) const ANSWERS_APART: usize = 4;
 
 /// Maximum characters of a server's own text that a plugin gets.
 const TEXT_CHARS: usize = 200;
@@ -17,7 +18,7 @@ const ABOUT_VALUES: [&str; 2] =
     ["value is not an integer or out of range", "increment or decrement would overflow"];
 
 /// A server's refusal of a command.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     code: String,
     text: String,
@@ -27,8 +28,11 @@ impl Refusal {
     /// The first refusal among the answers. None if the connection failed instead.
     pub(crate) fn of(error: &RedisError) -> Option<Self> {
         let errors = error.clone().into_server_errors()?;
-        let (_, error) = errors.first()?;
-        Some(Self { code: cut(error.code()), text: cut(error.details().unwrap_or_default()) })
+        errors.first().map(|(_, error)| Self::new(error))
+    }
+
+    pub(crate) fn new(error: &ServerError) -> Self {
+        Self { code: cut(error.code()), text: cut(error.details().unwrap_or_default()) }
     }
 
     /// Whether the value of the key is not what the command needs.
@@ -53,6 +57,15 @@ fn cut(text: &str) -> String {
     text.chars().take(TEXT_CHARS).map(shown).collect()
 }
 
+/// The first refusal among answers, and in those of transactions.
+pub(crate) fn error_in(answers: &[Value]) -> Option<&ServerError> {
+    answers.iter().find_map(|answer| match answer {
+        Value::ServerError(error) => Some(error),
+        Value::Array(answers) => error_in(answers),
+        _ => None,
+    })
+}
+
 /// The answers to `GETRANGE` for `count` keys, with none for an empty value. None if they are
 /// others.
 pub(crate) fn filled_values(answer: Vec<Value>, count: usize) -> Option<Vec<Option<Bytes>>> {
@@ -68,7 +81,6 @@ pub(crate) fn filled_values(answer: Vec<Value>, count: usize) -> Option<Vec<Opti
 pub(crate) fn values(mut answer: Vec<Value>, count: usize) -> Option<Vec<Option<Bytes>>> {
     let Some(Value::Array(found)) = answer.pop() else { return None };
     let (first, queued) = answer.split_first()?;
-    let is_queued = |value: &Value| matches!(value, Value::SimpleString(text) if text == "QUEUED");
     let is_begun = *first == Value::Okay && queued.iter().all(is_queued);
     if !is_begun || queued.len() != 2 * count || found.len() != 2 * count {
         return None;
@@ -83,6 +95,44 @@ pub(crate) fn values(mut answer: Vec<Value>, count: usize) -> Option<Vec<Option<
         });
     }
     Some(values)
+}
+
+/// Whether this can be the answer to `GETRANGE`.
+pub(crate) fn is_value(answer: &[Value]) -> bool {
+    matches!(answer, [Value::BulkString(_)])
+}
+
+/// Whether these can be the answers about one key that has a transaction of its own.
+pub(crate) fn is_value_apart(answer: &[Value]) -> bool {
+    let [begun, queued @ .., Value::Array(found)] = answer else { return false };
+    let is_begun = *begun == Value::Okay && queued.iter().all(is_queued);
+    let is_found = match found.as_slice() {
+        [Value::Int(0), Value::BulkString(bytes)] => bytes.is_empty(),
+        [Value::Int(1), Value::BulkString(_)] => true,
+        _ => false,
+    };
+    is_begun && queued.len() + 2 == ANSWERS_APART && is_found
+}
+
+/// Whether this can be the answer to a command that sets a value.
+pub(crate) fn is_set(answer: &[Value]) -> bool {
+    matches!(answer, [Value::Okay])
+}
+
+/// Whether this can be the answer to a command that gives a whole number.
+pub(crate) fn is_number(answer: &[Value]) -> bool {
+    number(answer).is_some()
+}
+
+fn is_queued(answer: &Value) -> bool {
+    matches!(answer, Value::SimpleString(text) if text == "QUEUED")
+}
+
+/// The answers to a transaction of its own for each of `count` keys.
+pub(crate) fn values_apart(answer: Vec<Value>, count: usize) -> Option<Vec<Option<Bytes>>> {
+    let mut answer = answer.into_iter();
+    let value = |_| values(answer.by_ref().take(ANSWERS_APART).collect(), 1)?.pop();
+    (0..count).map(value).collect()
 }
 
 /// The answer to `SCAN`, without the prefix of the keys and without those that no call can name.
@@ -101,8 +151,14 @@ pub(crate) fn key_page(answer: Vec<Value>, prefix: &str) -> Option<KeyPage> {
     // Redis may tell a key twice.
     keys.sort_unstable();
     keys.dedup();
-    let cursor = str::from_utf8(&cursor).ok()?.parse().ok()?;
-    Some(KeyPage { keys, next: next_cursor(cursor) })
+    // The list ends where it began.
+    let next = str::from_utf8(&cursor).ok()?.parse::<u64>().ok()?;
+    Some(KeyPage { keys, next: (next != 0).then(|| next.to_string()) })
+}
+
+/// Whether this can be the answer to a swap.
+pub(crate) fn is_swapped(answer: &[Value]) -> bool {
+    matches!(answer, [Value::Int(1) | Value::Nil | Value::BulkString(_)])
 }
 
 /// The answer to a swap.
@@ -114,6 +170,21 @@ pub(crate) fn swapped(answer: Vec<Value>) -> Option<Swapped> {
         Value::BulkString(value) => Some(Swapped::Other(Some(value.into()))),
         _ => None,
     }
+}
+
+/// How many keys were removed by so many commands. None if these are not their answers.
+pub(crate) fn removed(answer: &[Value], count: usize) -> Option<usize> {
+    let one = |answer: &Value| match answer {
+        Value::Int(number) => usize::try_from(*number).ok(),
+        _ => None,
+    };
+    let sum = |sum: usize, answer| sum.checked_add(one(answer)?);
+    (answer.len() == count).then(|| answer.iter().try_fold(0, sum))?
+}
+
+/// Whether this can be the answer to a command that removes keys.
+pub(crate) fn is_removed(answer: &[Value]) -> bool {
+    removed(answer, 1).is_some()
 }
 
 /// The answer to one command that gives a whole number.
@@ -148,6 +219,7 @@ mod tests {
         };
         let (there, missing) = (Value::Int(1), Value::Int(0));
         let found = vec![there.clone(), text("x"), missing.clone(), text("")];
+        let x_again = x.clone();
         assert_eq!(read(found.clone()), Some(vec![x, None]));
         let empty = vec![there.clone(), text(""), missing.clone(), text("")];
         assert_eq!(read(empty), Some(vec![Some(Bytes::new()), None]));
@@ -156,6 +228,14 @@ mod tests {
         assert_eq!(read(vec![there, text("x")]), None);
         assert_eq!(values(vec![Value::Array(found)], 2), None);
         assert_eq!(values(Vec::new(), 0), None);
+        let apart =
+            |found: [Value; 2]| [Value::Okay, queued(), queued(), Value::Array(found.to_vec())];
+        let found = [apart([Value::Int(1), text("x")]), apart([Value::Int(0), text("")])].concat();
+        assert_eq!(values_apart(found.clone(), 2), Some(vec![x_again, None]));
+        assert_eq!(values_apart(found.clone(), 3), None);
+        assert!(found.chunks(ANSWERS_APART).all(is_value_apart));
+        assert!(!is_value_apart(&found[1..]) && !is_value_apart(&found[..3]));
+        assert!(!is_value_apart(&apart([Value::Int(0), text("x")])));
         assert_eq!(number(&[Value::Int(7)]), Some(7));
         assert_eq!(number(&[text("7")]), None);
         assert_eq!(number(&[]), None);
@@ -172,7 +252,9 @@ mod tests {
         assert_eq!((found.keys, found.next.as_deref()), (vec!["a".into(), "b".into()], Some("7")));
         assert_eq!(page("0", Vec::new()), Some(KeyPage::default()));
         assert_eq!(page("0", vec![Value::Int(1)]), None);
-        assert_eq!(page("x", Vec::new()), None);
+        for no_cursor in ["", "-1", "x", "18446744073709551616"] {
+            assert_eq!(page(no_cursor, Vec::new()), None, "{no_cursor}");
+        }
         assert_eq!(key_page(vec![text("0")], "f:"), None);
         assert_eq!(key_page(Vec::new(), "f:"), None);
     }
@@ -185,6 +267,24 @@ mod tests {
         assert_eq!(swapped(vec![text("x")]), Some(Swapped::Other(other)));
         assert_eq!(swapped(vec![Value::Int(0)]), None);
         assert_eq!(swapped(Vec::new()), None);
+        for answer in [Value::Int(1), Value::Nil, text("x")] {
+            assert!(is_swapped(&[answer]));
+        }
+        for wrong in [vec![Value::Int(0)], vec![Value::Okay], vec![Value::Nil; 2], Vec::new()] {
+            assert!(!is_swapped(&wrong), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_removed_keys_of_all_commands_are_summed() {
+        let (none, some) = (Value::Int(0), Value::Int(3));
+        assert_eq!(removed(&[some.clone(), none.clone(), some.clone()], 3), Some(6));
+        assert_eq!(removed(&[some.clone(), none], 3), None);
+        assert!(is_removed(&[some]));
+        for wrong in [Value::Int(-1), Value::Nil, text("1")] {
+            assert!(!is_removed(&[wrong]));
+        }
+        assert_eq!(removed(&[const { Value::Int(i64::MAX) }; 3], 3), None);
     }
 
     #[test]

@@ -5,8 +5,6 @@
 //! done on threads of stores. The call ends by its own timeout, also if the request that began it
 //! is gone. Its permit and its memory are given back when the work for it is over.
 
-mod config;
-
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -19,17 +17,17 @@ use gristmill_core::Name;
 use gristmill_sandbox::{
     Cleared, KeyPage, StoreCall, StoreFault, Stores, Swap, Swapped, WantedValues,
 };
-use redis::{Pipeline, Value};
 use tokio::time::sleep;
 
-pub use self::config::{BucketConfig, BucketsError, Place};
-use crate::answers::{Refusal, filled_values, key_page, number, swapped, values};
-use crate::commands;
+use crate::answers::Refusal;
+use crate::cache::Cache;
+use crate::config::{BucketConfig, BucketsError, Place};
 use crate::embedded::{Change, Embedded, Key, OwnedSwap, TooLate, WantedKeys};
 use crate::endpoint::EndpointError;
-use crate::link::{Commands, LinkError, Until};
+use crate::link::{LinkError, Until};
 use crate::prefix::Prefix;
-use crate::server::{IDLE_MAX, Server};
+use crate::remote::{Question, Remote};
+use crate::server::IDLE_MAX;
 use crate::thread::Thread;
 
 /// The stores of a server.
@@ -46,17 +44,8 @@ struct Bucket {
 }
 
 enum Client {
-    Redis(Arc<Server>),
+    Redis(Remote, Option<Cache>),
     Embedded(Embedded),
-}
-
-/// What a server is asked.
-struct Asked<'a> {
-    bucket: &'a Arc<Bucket>,
-    server: &'a Arc<Server>,
-    pipeline: Pipeline,
-    /// Whether the commands change nothing.
-    only_read: bool,
 }
 
 impl Buckets {
@@ -69,36 +58,33 @@ impl Buckets {
         configs: impl IntoIterator<Item = (Name, BucketConfig)>,
         directory: &Path,
     ) -> Result<Self, BucketsError> {
-        let mut servers = HashMap::new();
+        let mut remotes = HashMap::<_, Remote>::new();
         let mut buckets = HashMap::new();
-        for (name, BucketConfig { place, prefix, timeout }) in configs {
+        for (name, BucketConfig { place, prefix, timeout, cache }) in configs {
             let client = match place {
                 Place::Embedded { max_bytes } => {
                     let path = directory.join(format!("{}.redb", name.as_str()));
                     let embedded = Embedded::start(&name, path, max_bytes);
                     Client::Embedded(embedded.map_err(BucketsError::Thread)?)
                 }
-                Place::Redis { url, password } => match servers.entry((url, password)) {
-                    Entry::Occupied(server) => Client::Redis(Arc::clone(server.get())),
-                    Entry::Vacant(place) => {
-                        let (url, password) = place.key();
-                        let server = Server::new(url, password.as_ref());
-                        let server = server.map_err(|error| match error {
-                            EndpointError::Refused => BucketsError::Refused(name.clone()),
-                            EndpointError::NoAuthorities => {
-                                BucketsError::NoAuthorities(name.clone())
-                            }
-                        })?;
-                        Client::Redis(Arc::clone(place.insert(Arc::new(server))))
-                    }
-                },
+                Place::Redis(config) => {
+                    let remote = match remotes.entry(config) {
+                        Entry::Occupied(remote) => remote.get().clone(),
+                        Entry::Vacant(place) => {
+                            let remote = Remote::new(place.key());
+                            let remote = remote.map_err(|error| no_remote(&name, error))?;
+                            place.insert(remote).clone()
+                        }
+                    };
+                    Client::Redis(remote, cache.map(Cache::new))
+                }
             };
             let bucket = Bucket { name: name.clone(), prefix, timeout, client };
             buckets.insert(name, Arc::new(bucket));
         }
         let thread = Thread::start("stores").map_err(BucketsError::Thread)?;
         // It ends with the thread.
-        drop(thread.spawn(drop_idle(servers.into_values().collect())));
+        drop(thread.spawn(drop_idle(remotes.into_values().collect())));
         Ok(Self { buckets, thread })
     }
 
@@ -107,21 +93,38 @@ impl Buckets {
         bucket.ok_or_else(|| StoreFault::unavailable("this server has no such store"))
     }
 
-    /// Send commands, and read their answers with `read`, which gives none for those that cannot
-    /// be. The work goes on if the request is gone.
+    /// Ask Redis.
     async fn ask<T: Send + 'static>(
         &self,
-        Asked { bucket, server, pipeline, only_read }: Asked<'_>,
+        bucket: &Arc<Bucket>,
+        question: Question<T>,
         call: StoreCall,
-        read: impl FnOnce(Vec<Value>) -> Option<T> + Send + 'static,
     ) -> Result<T, StoreFault> {
-        let (bucket, server) = (bucket.clone(), server.clone());
-        let (owner, deadline) = (call.owner().cloned(), call.deadline);
-        let commands = Arc::new(Commands { pipeline, only_read, call: Some(call) });
+        let changed = question.changed.clone();
+        let asking = |call, until| question.ask(call, until);
+        self.ask_changing(bucket, changed, call, asking).await
+    }
+
+    /// Ask Redis what may change these keys. The work goes on if the request is gone.
+    async fn ask_changing<T: Send + 'static, F>(
+        &self,
+        bucket: &Arc<Bucket>,
+        changed: Vec<String>,
+        call: StoreCall,
+        asking: impl FnOnce(StoreCall, Until) -> F + Send + 'static,
+    ) -> Result<T, StoreFault>
+    where
+        F: Future<Output = Result<T, LinkError>> + Send,
+    {
+        let bucket = bucket.clone();
         let asking = self.thread.spawn(async move {
             // The time of the server begins when this thread comes to the call.
-            let until = bucket.until(owner.as_ref(), deadline);
-            let answer = server.link(owner).ask(&commands, until, read).await;
+            let until = bucket.until(call.owner(), call.deadline);
+            let answer = asking(call, until).await;
+            // Also if it failed: the server may have done it.
+            if let Some(cache) = bucket.cache() {
+                changed.iter().for_each(|key| cache.changed(key));
+            }
             answer.map_err(|error| bucket.fault(&error, until))
         });
         asking
@@ -131,14 +134,29 @@ impl Buckets {
 }
 
 /// Drop links that are idle, now and then.
-async fn drop_idle(servers: Vec<Arc<Server>>) {
+async fn drop_idle(remotes: Vec<Remote>) {
     loop {
         sleep(IDLE_MAX / 4).await;
-        servers.iter().for_each(|server| server.drop_idle(Instant::now()));
+        remotes.iter().for_each(|remote| remote.drop_idle(Instant::now()));
+    }
+}
+
+/// Why a bucket cannot be bound.
+fn no_remote(name: &Name, error: EndpointError) -> BucketsError {
+    match error {
+        EndpointError::Refused => BucketsError::Refused(name.clone()),
+        EndpointError::NoAuthorities => BucketsError::NoAuthorities(name.clone()),
     }
 }
 
 impl Bucket {
+    fn cache(&self) -> Option<&Cache> {
+        match &self.client {
+            Client::Redis(_, cache) => cache.as_ref(),
+            Client::Embedded(_) => None,
+        }
+    }
+
     /// When a call ends whose request ends at `deadline`. The operator's has all the time until
     /// then.
     fn until(&self, owner: Option<&Name>, deadline: Instant) -> Until {
@@ -195,6 +213,13 @@ impl Bucket {
                 return StoreFault::invalid(format!("store {name:?}: {refusal}"));
             }
             LinkError::Refused(refusal) => refusal.to_string(),
+            LinkError::NoServer => "no server of the cluster has the key now".to_owned(),
+            LinkError::KeysMoved => {
+                return StoreFault::invalid(format!(
+                    "store {name:?}: keys of the cluster have moved since the page with this \
+                     cursor, or another server gave it: list the keys from the beginning"
+                ));
+            }
             LinkError::Broken(error) => match Refusal::of(error) {
                 Some(refusal) => format!("the connection is refused: {refusal}"),
                 None => format!("the connection failed: {}", error.category()),
@@ -215,26 +240,33 @@ impl Stores for Buckets {
         call: StoreCall,
         wanted: WantedValues<'_>,
     ) -> Result<Vec<Option<Bytes>>, StoreFault> {
-        let WantedValues { keys, most_bytes, none_if_empty } = wanted;
         let bucket = self.bucket(&call)?;
         let prefix = bucket.prefix.of(&call.tenant);
-        let server = match &bucket.client {
-            Client::Redis(server) => server,
+        let (remote, cache) = match &bucket.client {
+            Client::Redis(remote, cache) => (remote, cache),
             Client::Embedded(embedded) => {
+                let WantedValues { keys, most_bytes, none_if_empty } = wanted;
                 let keys = keys.iter().map(|key| format!("{prefix}{key}")).collect();
                 let wanted = WantedKeys { keys, most_bytes, none_if_empty };
                 let until = bucket.until(call.owner(), call.deadline);
                 return bucket.answer(until, embedded.values(call, until.at, wanted).await);
             }
         };
-        let count = keys.len();
-        let read = move |answer| match none_if_empty {
-            true => filled_values(answer, count),
-            false => values(answer, count),
+        // The operator looks at what Redis has.
+        let Some(cache) = cache.as_ref().filter(|_| call.owner().is_some()) else {
+            return self.ask(bucket, remote.get_many(&prefix, wanted), call).await;
         };
-        let pipeline = commands::get_many(&prefix, wanted);
-        let asked = Asked { bucket, server, pipeline, only_read: true };
-        self.ask(asked, call, read).await
+        let found = cache.find(&prefix, wanted, Instant::now());
+        let missing = found.missing.iter().filter_map(|missing| wanted.keys.get(missing.place));
+        let missing: Vec<_> = missing.copied().collect();
+        let fresh = match missing.is_empty() {
+            true => Vec::new(),
+            false => {
+                let wanted = WantedValues { keys: &missing, ..wanted };
+                self.ask(bucket, remote.get_many(&prefix, wanted), call).await?
+            }
+        };
+        Ok(cache.complete(found, wanted, fresh))
     }
 
     async fn set(
@@ -244,8 +276,8 @@ impl Stores for Buckets {
         ttl_ms: Option<u64>,
     ) -> Result<(), StoreFault> {
         let bucket = self.bucket(&call)?;
-        let server = match &bucket.client {
-            Client::Redis(server) => server,
+        let remote = match &bucket.client {
+            Client::Redis(remote, _) => remote,
             Client::Embedded(embedded) => {
                 let changes = values.iter().map(|(key, value)| Change::Set {
                     key: bucket.key(&call.tenant, key),
@@ -256,21 +288,14 @@ impl Stores for Buckets {
                 return bucket.change(embedded, call, changes).await.map(drop);
             }
         };
-        let prefix = bucket.prefix.of(&call.tenant);
-        let count = values.len();
-        let are_done = move |answer: Vec<Value>| {
-            let are_done = answer.iter().all(|answer| matches!(answer, Value::Okay));
-            (are_done && answer.len() == count).then_some(())
-        };
-        let pipeline = commands::set(&prefix, values, ttl_ms);
-        let asked = Asked { bucket, server, pipeline, only_read: false };
-        self.ask(asked, call, are_done).await
+        let question = remote.set(&bucket.prefix.of(&call.tenant), values, ttl_ms);
+        self.ask(bucket, question, call).await
     }
 
     async fn increment(&self, call: StoreCall, key: &str, delta: i64) -> Result<i64, StoreFault> {
         let bucket = self.bucket(&call)?;
-        let server = match &bucket.client {
-            Client::Redis(server) => server,
+        let remote = match &bucket.client {
+            Client::Redis(remote, _) => remote,
             Client::Embedded(embedded) => {
                 let until = bucket.until(call.owner(), call.deadline);
                 let key = bucket.key(&call.tenant, key);
@@ -278,54 +303,49 @@ impl Stores for Buckets {
                 return bucket.answer(until, sum);
             }
         };
-        let pipeline = commands::increment(&bucket.prefix.of(&call.tenant), key, delta);
-        let sum = |answer: Vec<Value>| number(&answer);
-        let asked = Asked { bucket, server, pipeline, only_read: false };
-        self.ask(asked, call, sum).await
+        let question = remote.increment(&bucket.prefix.of(&call.tenant), key, delta);
+        self.ask(bucket, question, call).await
     }
 
     async fn remove(&self, call: StoreCall, keys: &[&str]) -> Result<usize, StoreFault> {
         let bucket = self.bucket(&call)?;
-        let server = match &bucket.client {
-            Client::Redis(server) => server,
+        let remote = match &bucket.client {
+            Client::Redis(remote, _) => remote,
             Client::Embedded(embedded) => {
                 let change = |key: &&str| Change::Remove { key: bucket.key(&call.tenant, key) };
                 let changes = keys.iter().map(change).collect();
                 return bucket.change(embedded, call, changes).await;
             }
         };
-        let pipeline = commands::remove(&bucket.prefix.of(&call.tenant), keys);
-        let removed = |answer: Vec<Value>| number(&answer)?.try_into().ok();
-        let asked = Asked { bucket, server, pipeline, only_read: false };
-        self.ask(asked, call, removed).await
+        let question = remote.remove(&bucket.prefix.of(&call.tenant), keys);
+        self.ask(bucket, question, call).await
     }
 
     async fn keys(&self, call: StoreCall, cursor: Option<&str>) -> Result<KeyPage, StoreFault> {
         let bucket = self.bucket(&call)?;
         let prefix = bucket.prefix.of(&call.tenant);
-        let server = match &bucket.client {
-            Client::Redis(server) => server,
+        let remote = match &bucket.client {
+            Client::Redis(remote, _) => remote,
             Client::Embedded(embedded) => {
                 let until = bucket.until(call.owner(), call.deadline);
                 let after = cursor.map(str::to_owned);
                 return bucket.answer(until, embedded.keys(call, until.at, prefix, after).await);
             }
         };
-        let Some(pipeline) = commands::keys(&prefix, cursor) else {
+        let Some(listing) = remote.keys(prefix, cursor) else {
             let name = bucket.name.as_str();
             return Err(StoreFault::invalid(format!(
                 "store {name:?}: the cursor is not one that a page of its keys had"
             )));
         };
-        let page = move |answer: Vec<Value>| key_page(answer, &prefix);
-        let asked = Asked { bucket, server, pipeline, only_read: true };
-        self.ask(asked, call, page).await
+        let asking = |call, until| listing.ask(call, until);
+        self.ask_changing(bucket, Vec::new(), call, asking).await
     }
 
     async fn swap(&self, call: StoreCall, swap: Swap<'_>) -> Result<Swapped, StoreFault> {
         let bucket = self.bucket(&call)?;
-        let server = match &bucket.client {
-            Client::Redis(server) => server,
+        let remote = match &bucket.client {
+            Client::Redis(remote, _) => remote,
             Client::Embedded(embedded) => {
                 let until = bucket.until(call.owner(), call.deadline);
                 let swap = OwnedSwap {
@@ -336,9 +356,8 @@ impl Stores for Buckets {
                 return bucket.answer(until, embedded.swap(call, until.at, swap).await);
             }
         };
-        let pipeline = commands::swap(&bucket.prefix.of(&call.tenant), swap);
-        let asked = Asked { bucket, server, pipeline, only_read: false };
-        self.ask(asked, call, swapped).await
+        let question = remote.swap(&bucket.prefix.of(&call.tenant), swap);
+        self.ask(bucket, question, call).await
     }
 
     async fn clear(&self, call: StoreCall) -> Result<Cleared, StoreFault> {
@@ -353,11 +372,15 @@ impl Stores for Buckets {
         let Client::Embedded(embedded) = &bucket.client else {
             return Err(StoreFault::invalid(format!(
                 "store {name:?} is in Redis: delete the keys there that begin with {prefix:?}; \
-                 redis-cli --scan --pattern '{prefix}*' lists them"
+                 redis-cli --scan --pattern '{prefix}*' lists those of one server"
             )));
         };
         let until = bucket.until(call.owner(), call.deadline);
         bucket.answer(until, embedded.clear(call, until.at, prefix).await)
+    }
+
+    fn cached_bytes(&self) -> usize {
+        self.buckets.values().filter_map(|bucket| bucket.cache()).map(Cache::bytes).sum()
     }
 
     async fn flush(&self) {

@@ -1,7 +1,10 @@
 //! The commands of Redis for what plugins ask. Their answers are read in `answers`.
 
 use gristmill_sandbox::{STORE_PAGE_KEYS, STORE_VALUE_BYTES_MAX, Swap, WantedValues};
-use redis::Pipeline;
+use redis::{Arg, Cmd, Pipeline};
+
+use crate::answers::ANSWERS_APART;
+use crate::cluster::{Step, slot_of};
 
 /// Sets a value if the key has the one that is known. `pcall` gives the errors of Redis as they
 /// are, in all of its versions.
@@ -13,9 +16,6 @@ if value ~= (ARGV[1] == '1' and ARGV[2]) then
 end
 local set = redis.pcall('SET', KEYS[1], ARGV[3])
 return set.err and set or 1";
-
-/// The cursor with which a list of keys begins, and ends.
-const FIRST_CURSOR: u64 = 0;
 
 /// The values of keys, all of one moment unless empty values may be told as none.
 pub(crate) fn get_many(prefix: &str, wanted: WantedValues<'_>) -> Pipeline {
@@ -37,6 +37,40 @@ pub(crate) fn get_many(prefix: &str, wanted: WantedValues<'_>) -> Pipeline {
         pipeline.cmd("EXEC");
     }
     pipeline
+}
+
+/// The values of keys, each of a moment of its own: no transaction has keys of several slots.
+pub(crate) fn get_apart(prefix: &str, wanted: WantedValues<'_>) -> Pipeline {
+    let WantedValues { keys, most_bytes, .. } = wanted;
+    let mut pipeline = Pipeline::with_capacity(ANSWERS_APART * keys.len());
+    for key in keys {
+        let key = format!("{prefix}{key}");
+        pipeline.cmd("MULTI").cmd("EXISTS").arg(key.as_str());
+        pipeline.cmd("GETRANGE").arg(key.as_str()).arg(0).arg(most_bytes).cmd("EXEC");
+    }
+    pipeline
+}
+
+/// The commands by their keys, of which each has `each` of them, at least one.
+pub(crate) fn by_key(pipeline: &Pipeline, each: usize) -> Vec<Step> {
+    let slot = |command: &Cmd| {
+        let mut arguments = command.args_iter();
+        // Before the key of a script are its text and the number of its keys.
+        let before = match arguments.next() {
+            Some(Arg::Simple(b"EVAL")) => 2,
+            _ => 0,
+        };
+        match arguments.nth(before) {
+            Some(Arg::Simple(key)) => Some(slot_of(key)),
+            _ => None,
+        }
+    };
+    let mut commands = pipeline.cmd_iter().cloned();
+    let step = |_| {
+        let commands: Vec<_> = commands.by_ref().take(each).collect();
+        Step { slot: commands.iter().find_map(slot).unwrap_or_default(), commands }
+    };
+    (0..pipeline.len() / each).map(step).collect()
 }
 
 /// Set values.
@@ -68,19 +102,22 @@ pub(crate) fn remove(prefix: &str, keys: &[&str]) -> Pipeline {
     pipeline
 }
 
-/// A page of the keys that begin with a prefix. None if that is no cursor. One step looks at so
-/// many keys of the whole database, of whomever they are.
-pub(crate) fn keys(prefix: &str, cursor: Option<&str>) -> Option<Pipeline> {
-    let cursor: u64 = cursor.map_or(Ok(FIRST_CURSOR), str::parse).ok()?;
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern_of(prefix));
-    pipeline.arg("COUNT").arg(STORE_PAGE_KEYS);
-    Some(pipeline)
+/// Forget keys, each by a command of its own: no command has keys of several slots.
+pub(crate) fn remove_apart(prefix: &str, keys: &[&str]) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(keys.len());
+    for key in keys {
+        pipeline.cmd("DEL").arg(format!("{prefix}{key}"));
+    }
+    pipeline
 }
 
-/// The cursor of the page after the one that has this number in its answer.
-pub(crate) fn next_cursor(cursor: u64) -> Option<String> {
-    (cursor != FIRST_CURSOR).then(|| cursor.to_string())
+/// A page of the keys that begin with a prefix, from the cursor `from` on: 0 at the beginning. One
+/// step looks at so many keys of the whole database, of whomever they are.
+pub(crate) fn keys(prefix: &str, from: u64) -> Pipeline {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("SCAN").arg(from).arg("MATCH").arg(pattern_of(prefix));
+    pipeline.arg("COUNT").arg(STORE_PAGE_KEYS);
+    pipeline
 }
 
 /// The pattern of all keys that begin with this prefix.
@@ -118,12 +155,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_a_number() {
-        for cursor in [None, Some("0"), Some("17179869184")] {
-            assert!(keys("f:", cursor).is_some(), "{cursor:?}");
-        }
-        for cursor in ["", "-1", "x", "0 MATCH *", "18446744073709551616"] {
-            assert!(keys("f:", Some(cursor)).is_none(), "{cursor}");
+    fn commands_go_to_the_slots_of_their_keys() {
+        let (keys, most_bytes) = (["a", "{foo}x"], 8);
+        let wanted = WantedValues { keys: &keys, most_bytes, none_if_empty: false };
+        let swap_value = Swap { key: "a", known: Some(b"foo"), value: b"123456789" };
+        let (a, foo) = (slot_of(b"p:a"), slot_of(b"foo"));
+        for (pipeline, each, slots) in [
+            (get_apart("p:", wanted), ANSWERS_APART, vec![a, foo]),
+            (set("p:", &[("a", b"foo"), ("{foo}", b"a")], Some(7)), 1, vec![a, foo]),
+            (remove_apart("p:", &keys), 1, vec![a, foo]),
+            (swap("p:", swap_value), 1, vec![a]),
+        ] {
+            let steps = by_key(&pipeline, each);
+            assert!(steps.iter().all(|step| step.commands.len() == each));
+            assert_eq!(steps.iter().map(|step| step.slot).collect::<Vec<_>>(), slots);
         }
     }
 }

@@ -70,17 +70,34 @@ impl Endpoint {
         let (host, port, tls) = match info.addr() {
             ConnectionAddr::Tcp(host, port) => (host.clone(), *port, None),
             ConnectionAddr::TcpTls { host, port, .. } => {
-                let name = ServerName::try_from(host.clone());
-                let name = name.map_err(|_| EndpointError::Refused)?;
                 let connector = trusting_the_system().map_err(|error| match error {
                     NoTls::Refused => EndpointError::Refused,
                     NoTls::NoAuthorities => EndpointError::NoAuthorities,
                 })?;
-                (host.clone(), *port, Some((connector, name)))
+                (host.clone(), *port, Some((connector, name_of(host)?)))
             }
             _ => return Err(EndpointError::Refused),
         };
         Ok(Self { url: url.to_string(), host, port, tls, settings })
+    }
+
+    /// Another server of the same cluster, with the same user and password, and over TLS if this
+    /// one is.
+    ///
+    /// # Errors
+    /// No certificate can be for this host.
+    pub(crate) fn elsewhere(&self, host: &str, port: u16) -> Result<Self, EndpointError> {
+        let (scheme, tls) = match &self.tls {
+            None => ("redis", None),
+            Some((connector, _)) => ("rediss", Some((connector.clone(), name_of(host)?))),
+        };
+        let (url, settings) = (format!("{scheme}://{host}:{port}"), self.settings.clone());
+        Ok(Self { url, host: host.to_owned(), port, tls, settings })
+    }
+
+    /// Its host and port.
+    pub(crate) fn address(&self) -> (&str, u16) {
+        (&self.host, self.port)
     }
 
     /// Make a connection, whose state is in `flow`. This is called on the runtime on which the
@@ -131,4 +148,9 @@ impl Endpoint {
         });
         Ok(Made { connection, _driver: Arc::new(tasks) })
     }
+}
+
+/// The name in a server's certificate.
+fn name_of(host: &str) -> Result<ServerName<'static>, EndpointError> {
+    ServerName::try_from(host.to_owned()).map_err(|_| EndpointError::Refused)
 }

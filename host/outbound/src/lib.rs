@@ -1,12 +1,13 @@
 //! What plugins may ask: stores of values by key, in Redis or what speaks its protocol and in files
 //! of this server, and services over HTTP. The only crate that names `redis` and `redb`.
 //!
-//! In reading order: [`Buckets`] are the stores that an operator has bound, [`RedisUrl`],
-//! [`Prefix`] and [`BucketConfig`] say how; `embedded` has the files. Of Redis, `server` has the
-//! links to one server, one for each tenant and one for the operator, and `link` the connection of
-//! one; `endpoint` makes it, and `stream` bounds what it reads at a time; `breaker` keeps calls
-//! from a server that does not answer; `commands` is what is sent and `answers` reads what comes
-//! back; `thread` runs all of this. [`HttpClient`] sends requests to services, on a thread of their
+//! In reading order: [`Buckets`] are the stores that an operator has bound; `config`, [`RedisUrl`]
+//! and [`Prefix`] say how. `embedded` has the files, and `cache` what is kept of Redis's values. Of
+//! Redis, `remote` is one server or a `cluster` of them: `server` has the links to one, one for
+//! each tenant and one for the operator, and `link` the connection of one; `endpoint` makes it, and
+//! `stream` bounds what it reads at a time; `breaker` keeps calls from a server that does not
+//! answer; `commands` is what is sent and `answers` reads what comes back; `thread` runs all of
+//! this. [`HttpClient`] sends requests to services, on a thread of their
 //! own; `addresses` says to which addresses. Refuses to know plugins, and which tenant may use
 //! what: that is decided before a call comes here.
 //!
@@ -25,7 +26,10 @@ mod addresses;
 mod answers;
 mod breaker;
 mod buckets;
+mod cache;
+mod cluster;
 mod commands;
+mod config;
 mod embedded;
 mod endpoint;
 mod http_client;
@@ -33,12 +37,14 @@ mod link;
 mod password;
 mod prefix;
 mod redis_url;
+mod remote;
 mod server;
 mod stream;
 mod thread;
 mod tls;
 
-pub use buckets::{BucketConfig, Buckets, BucketsError, Place};
+pub use buckets::Buckets;
+pub use config::{BucketConfig, BucketsError, CacheConfig, Place, RedisConfig};
 pub use http_client::HttpClient;
 pub use password::Password;
 pub use prefix::{Prefix, PrefixError};

@@ -38,7 +38,7 @@ use crate::stream::Flow;
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 
 /// Why a call got no answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum LinkError {
     /// Calls fail at once, for so long.
     Paused(Duration),
@@ -50,6 +50,10 @@ pub(crate) enum LinkError {
     Refused(Refusal),
     /// The connection cannot be made, or it failed.
     Broken(RedisError),
+    /// No server of the cluster has the key.
+    NoServer,
+    /// The keys of the cluster are elsewhere than at an earlier page of them.
+    KeysMoved,
 }
 
 /// Commands that are sent together.
@@ -59,7 +63,7 @@ pub(crate) struct Commands {
     pub(crate) only_read: bool,
     /// The permit and the memory of the call. The commands keep both until they are answered, or
     /// the connection is dropped.
-    pub(crate) call: Option<StoreCall>,
+    pub(crate) call: Option<Arc<StoreCall>>,
 }
 
 /// When a call ends at the latest.
@@ -321,6 +325,8 @@ fn reason(error: &LinkError) -> String {
         LinkError::TooLate => "no answer in time".to_owned(),
         LinkError::Garbage => "the answer is not one to the command".to_owned(),
         LinkError::Paused(_) => "it failed before".to_owned(),
+        LinkError::NoServer => "no server of the cluster has the key".to_owned(),
+        LinkError::KeysMoved => "keys of the cluster have moved".to_owned(),
     }
 }
 

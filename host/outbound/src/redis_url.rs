@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use redis::{ConnectionInfo, IntoConnectionInfo, RedisResult, parse_redis_url};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult, parse_redis_url};
 
 /// The address of a server that speaks Redis's protocol: `redis://host:6379/0`, or `rediss://` with
 /// TLS. A user's name may stand before the host.
@@ -52,6 +52,21 @@ impl RedisUrl {
         }
     }
 
+    /// Whether it names the first database, the only one that a cluster has.
+    pub fn is_first_database(&self) -> bool {
+        self.connection_info().is_ok_and(|info| info.redis_settings().db() == 0)
+    }
+
+    /// Whether one server is reached as the other: by the same user, and both over TLS or none.
+    pub fn is_reached_as(&self, other: &Self) -> bool {
+        let way = |url: &Self| {
+            let info = url.connection_info().ok()?;
+            let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+            Some((is_tls, info.redis_settings().username().map(str::to_owned)))
+        };
+        way(self) == way(other)
+    }
+
     /// What the client needs to connect, without a password.
     pub(crate) fn connection_info(&self) -> RedisResult<ConnectionInfo> {
         self.0.as_str().into_connection_info()
@@ -94,5 +109,11 @@ mod tests {
         let database = |url: &str| url.parse::<RedisUrl>().unwrap().database();
         assert_eq!(database("redis://app@Host"), "host:6379/0");
         assert_eq!(database("redis://host:7/3"), "host:7/3");
+        let url = |url: &str| url.parse::<RedisUrl>().unwrap();
+        assert!(url("redis://a").is_first_database() && !url("redis://a/1").is_first_database());
+        assert!(url("redis://app@a").is_reached_as(&url("redis://app@b:7")));
+        for other in ["redis://b", "rediss://app@b", "redis://other@b"] {
+            assert!(!url("redis://app@a").is_reached_as(&url(other)), "{other}");
+        }
     }
 }

@@ -31,8 +31,17 @@ impl Server {
     /// # Errors
     /// [`EndpointError`]
     pub(crate) fn new(url: &RedisUrl, password: Option<&Password>) -> Result<Self, EndpointError> {
-        let endpoint = Arc::new(Endpoint::new(url, password)?);
-        Ok(Self { endpoint, links: Mutex::default() })
+        Ok(Self::of(Endpoint::new(url, password)?))
+    }
+
+    /// The server there, to which no connection is made yet.
+    pub(crate) fn of(endpoint: Endpoint) -> Self {
+        Self { endpoint: Arc::new(endpoint), links: Mutex::default() }
+    }
+
+    /// Where it is.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The tenant's link, or the operator's.

@@ -215,6 +215,11 @@ pub trait Stores: Send + Sync {
     /// [`StoreFault`], also if the store cannot do that.
     async fn clear(&self, call: StoreCall) -> Result<Cleared, StoreFault>;
 
+    /// The memory of the values that this server keeps of other systems.
+    fn cached_bytes(&self) -> usize {
+        0
+    }
+
     /// Write all changes that are only in this process's memory to the disk.
     async fn flush(&self) {}
 }

@@ -1504,7 +1504,8 @@ extern bool gristmill_plugin_store_get(imports_string_t *bucket, imports_string_
 // The values of keys, at most 4096, in their order, with one request to the store. A key that
 // the bucket does not have gives none. A value has at most 1 MiB, and the different keys of a
 // call share 16 MiB evenly: a larger value is `invalid-argument`. All values are those of one
-// moment.
+// moment, unless the operator bound the bucket to several servers or has the host keep values
+// for a while: then each is that of a moment of its own.
 extern bool gristmill_plugin_store_get_many(imports_string_t *bucket, imports_list_string_t *keys, gristmill_plugin_store_list_option_own_blob_t *ret, gristmill_plugin_store_store_error_t *err);
 // The rows of keys, at most 4096, as a float32 tensor of the shape [keys, width], with one
 // request to the store. A value is `width` little-endian float32, as NumPy's `tobytes` writes

@@ -26,6 +26,8 @@ pub(crate) struct MemoryFigures {
     /// The sessions of models, on the host: what loading them took, and the memory that their runs
     /// keep.
     pub(crate) models: u64,
+    /// Values of stores, kept for a while.
+    pub(crate) store_caches: u64,
 }
 
 impl MemoryFigures {
@@ -51,11 +53,13 @@ impl MemoryFigures {
             plugin_memories: observed.control.plugin_memory_bytes() as u64,
             buffers: observed.pool.retained_bytes() as u64,
             models: models.values().sum(),
+            store_caches: observed.control.stores().cached_bytes() as u64,
         }
     }
 
     pub(crate) fn collect(&self, collected: &mut Collected) {
-        let Self { tenants, plugin_files, assets, plugin_memories, buffers, models } = *self;
+        let Self { tenants, plugin_files, assets, plugin_memories, buffers, models, store_caches } =
+            *self;
         for (part, bytes) in [
             ("tenants", tenants),
             ("plugin_files", plugin_files),
@@ -63,6 +67,7 @@ impl MemoryFigures {
             ("plugin_memories", plugin_memories),
             ("buffers", buffers),
             ("models", models),
+            ("store_caches", store_caches),
         ] {
             collected.add(family::MEMORY, &[part], bytes);
         }

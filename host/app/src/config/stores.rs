@@ -7,10 +7,13 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::time::Duration;
 
 use gristmill_core::Name;
-use gristmill_outbound::{BucketConfig, Password, Place, Prefix, RedisUrl};
+use gristmill_outbound::{
+    BucketConfig, CacheConfig, Password, Place, Prefix, RedisConfig, RedisUrl,
+};
 use toml::{Table, Value};
 
 use super::fault::Fault;
@@ -19,7 +22,20 @@ use super::fault::Fault;
 pub(crate) const KEY: &str = "stores";
 
 /// The keys of a store.
-const KEYS: [&str; 6] = ["redis", "password_file", "embedded", "max_bytes", "prefix", "timeout_ms"];
+const KEYS: [&str; 9] = [
+    "redis",
+    "cluster",
+    "password_file",
+    "embedded",
+    "max_bytes",
+    "prefix",
+    "timeout_ms",
+    "cache_ttl_ms",
+    "cache_bytes",
+];
+
+/// Those that are not for a store in a file.
+const REDIS_KEYS: [&str; 5] = ["redis", "cluster", "password_file", "cache_ttl_ms", "cache_bytes"];
 
 /// The time for a call, in milliseconds. A disk can take longer than a network.
 const REDIS_TIMEOUT_MS: u64 = 50;
@@ -29,6 +45,14 @@ const TIMEOUT_MS_MAX: u64 = 60_000;
 /// Maximum bytes of a tenant's values in an embedded store.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_BYTES_RANGE: RangeInclusive<u64> = 1 << 20..=1 << 40;
+
+/// Maximum servers of a cluster that the configuration names.
+const SEEDS_MAX: usize = 64;
+
+/// How long a server keeps a value, and maximum bytes of all values of a store that it keeps.
+const CACHE_TTL_MS_MAX: u64 = 3_600_000;
+const CACHE_BYTES: u64 = 64 << 20;
+const CACHE_BYTES_RANGE: RangeInclusive<u64> = 1 << 20..=1 << 40;
 
 /// Stores by their names.
 pub(crate) type Stores = BTreeMap<Name, BucketConfig>;
@@ -66,13 +90,8 @@ pub(crate) fn read(file: &Table, faults: &mut Vec<Fault>) -> Stores {
 fn check_apart(stores: &Stores, faults: &mut Vec<Fault>) {
     for (at, (first, one)) in stores.iter().enumerate() {
         for (second, other) in stores.iter().skip(at + 1) {
-            let (Place::Redis { url, .. }, Place::Redis { url: other_url, .. }) =
-                (&one.place, &other.place)
-            else {
-                // An embedded store has a file of its own.
-                continue;
-            };
-            let is_shared = url.database() == other_url.database();
+            let [databases, others] = [one, other].map(|config| databases(&config.place));
+            let is_shared = databases.iter().any(|database| others.contains(database));
             if is_shared && one.prefix.may_meet(&other.prefix) {
                 let (first, second) = (first.as_str(), second.as_str());
                 let [part, other_part] = [&one.prefix, &other.prefix].map(Prefix::shared_part);
@@ -83,6 +102,14 @@ fn check_apart(stores: &Stores, faults: &mut Vec<Fault>) {
                 )));
             }
         }
+    }
+}
+
+/// The databases that a store names. An embedded store has a file of its own.
+fn databases(place: &Place) -> Vec<String> {
+    match place {
+        Place::Redis(RedisConfig { urls, .. }) => urls.iter().map(RedisUrl::database).collect(),
+        Place::Embedded { .. } => Vec::new(),
     }
 }
 
@@ -108,18 +135,30 @@ impl StoreReader<'_> {
         };
         let timeout_ms = self.whole("timeout_ms", 1..=TIMEOUT_MS_MAX);
         let timeout = timeout_ms.map(|ms| Duration::from_millis(ms.unwrap_or(usual_ms)));
-        Some(BucketConfig { place: place?, prefix: prefix?, timeout: timeout? })
+        let cache = self.cache();
+        Some(BucketConfig { place: place?, prefix: prefix?, timeout: timeout?, cache: cache? })
+    }
+
+    /// The cache, if one is wanted. None at all if there is a fault.
+    fn cache(&mut self) -> Option<Option<CacheConfig>> {
+        let ttl_ms = self.whole("cache_ttl_ms", 1..=CACHE_TTL_MS_MAX);
+        let max_bytes = self.whole("cache_bytes", CACHE_BYTES_RANGE)?;
+        let Some(ttl_ms) = ttl_ms? else {
+            return match max_bytes {
+                Some(_) => self.fault("cache_bytes", " is for a store with cache_ttl_ms"),
+                None => Some(None),
+            };
+        };
+        let ttl = Duration::from_millis(ttl_ms);
+        let max_bytes = usize::try_from(max_bytes.unwrap_or(CACHE_BYTES)).unwrap_or(usize::MAX);
+        Some(Some(CacheConfig { ttl, max_bytes }))
     }
 
     fn place(&mut self) -> Option<Place> {
         let table = self.table;
-        let is_embedded = match table.get("embedded") {
-            None | Some(Value::Boolean(false)) => false,
-            Some(Value::Boolean(true)) => true,
-            Some(_) => return self.fault("embedded", " must be true or false"),
-        };
+        let is_embedded = self.flag("embedded")?;
         let others = match is_embedded {
-            true => &["redis", "password_file"][..],
+            true => &REDIS_KEYS[..],
             false => &["max_bytes"],
         };
         if let Some(other) = others.iter().find(|key| table.contains_key(**key)) {
@@ -133,8 +172,20 @@ impl StoreReader<'_> {
             let max_bytes = self.whole("max_bytes", MAX_BYTES_RANGE)?.unwrap_or(MAX_BYTES);
             return Some(Place::Embedded { max_bytes });
         }
-        let (url, password) = (self.redis(), self.password());
-        Some(Place::Redis { url: url?, password: password? })
+        let is_cluster = self.flag("cluster");
+        let (urls, password) = (self.redis(is_cluster.unwrap_or(true)), self.password());
+        let (urls, is_cluster, password) = (urls?, is_cluster?, password?);
+        Some(Place::Redis(RedisConfig { urls, is_cluster, password }))
+    }
+
+    /// Whether a key is true. None if it is neither true nor false.
+    fn flag(&mut self, key: &str) -> Option<bool> {
+        let table = self.table;
+        match table.get(key) {
+            None => Some(false),
+            Some(Value::Boolean(value)) => Some(*value),
+            Some(_) => self.fault(key, " must be true or false"),
+        }
     }
 
     /// One more fault of a key.
@@ -154,13 +205,40 @@ impl StoreReader<'_> {
         }
     }
 
-    fn redis(&mut self) -> Option<RedisUrl> {
-        let Some(text) = self.text("redis")? else {
-            return self.fault(
-                "redis",
-                " is missing: a URL such as redis://10.0.0.7:6379/0, or embedded = true",
-            );
+    /// The server, or servers of a cluster.
+    fn redis(&mut self, is_cluster: bool) -> Option<Vec<RedisUrl>> {
+        let table = self.table;
+        let values = match table.get("redis") {
+            None => {
+                return self.fault(
+                    "redis",
+                    " is missing: a URL such as redis://10.0.0.7:6379/0, or embedded = true",
+                );
+            }
+            Some(Value::Array(_)) if !is_cluster => {
+                return self.fault("redis", " must be one URL; a list is for cluster = true");
+            }
+            Some(Value::Array(values)) if !(1..=SEEDS_MAX).contains(&values.len()) => {
+                return self.fault("redis", format_args!(" must have 1 to {SEEDS_MAX} URLs"));
+            }
+            Some(Value::Array(values)) => values.as_slice(),
+            Some(value) => slice::from_ref(value),
         };
+        let urls: Vec<_> = values.iter().map(|value| self.url(value)).collect();
+        let urls = urls.into_iter().collect::<Option<Vec<_>>>()?;
+        if is_cluster && !urls.iter().all(RedisUrl::is_first_database) {
+            return self.fault("redis", " names a database: a cluster has only the database 0");
+        }
+        if urls.iter().zip(urls.iter().skip(1)).any(|(one, other)| !one.is_reached_as(other)) {
+            let text = " has URLs with different users, or with and without TLS: all servers of a \
+                        cluster are reached in one way";
+            return self.fault("redis", text);
+        }
+        Some(urls)
+    }
+
+    fn url(&mut self, value: &Value) -> Option<RedisUrl> {
+        let Value::String(text) = value else { return self.fault("redis", " must be text") };
         match text.parse::<RedisUrl>() {
             Ok(url) => Some(url),
             // It is not repeated: what is no URL can have a password, too.
@@ -206,126 +284,4 @@ impl StoreReader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stores(file: &str) -> (Stores, Vec<String>) {
-        let mut faults = Vec::new();
-        let stores = read(&file.parse().unwrap(), &mut faults);
-        (stores, faults.iter().map(ToString::to_string).collect())
-    }
-
-    #[test]
-    fn a_store_has_a_url_and_defaults() {
-        assert!(stores("listen = '127.0.0.1:1'").0.is_empty());
-        let (found, faults) = stores(
-            "[stores.features]\nredis = 'redis://10.0.0.7/2'\n\
-             [stores.sessions]\nredis = 'rediss://app@cache'\nprefix = 's:{tenant}:'\ntimeout_ms = 7",
-        );
-        assert_eq!(faults, [""; 0]);
-        let features = &found["features"];
-        let Place::Redis { url, password: None } = &features.place else { panic!("{features:?}") };
-        assert_eq!(url.to_string(), "redis://10.0.0.7/2");
-        assert_eq!(features.prefix.shared_part(), "features:");
-        assert_eq!(features.timeout, Duration::from_millis(50));
-        let sessions = &found["sessions"];
-        assert_eq!(sessions.prefix.shared_part(), "s:");
-        assert_eq!(sessions.timeout, Duration::from_millis(7));
-    }
-
-    #[test]
-    fn a_store_can_be_a_file_with_a_bound() {
-        let (found, faults) = stores(
-            "[stores.a]\nembedded = true\n\
-             [stores.b]\nembedded = true\nmax_bytes = 1048576\nprefix = ''\ntimeout_ms = 7",
-        );
-        assert_eq!(faults, [""; 0]);
-        let bound = |name: &str| match found[name].place {
-            Place::Embedded { max_bytes } => max_bytes,
-            Place::Redis { .. } => panic!("{found:?}"),
-        };
-        assert_eq!((bound("a"), bound("b")), (1 << 30, 1 << 20));
-        assert_eq!(found["a"].timeout, Duration::from_secs(1));
-        let (found, faults) = stores(
-            "[stores.a]\nembedded = true\nredis = 'redis://host'\n\
-             [stores.b]\nredis = 'redis://host'\nmax_bytes = 1048576\n\
-             [stores.c]\nembedded = 'yes'\n[stores.d]\nembedded = true\nmax_bytes = 7",
-        );
-        assert!(found.is_empty());
-        let texts = [
-            "stores.a.redis cannot be given with embedded = true: the values are in a file",
-            "stores.b.max_bytes is for a store with embedded = true",
-            "stores.c.embedded must be true or false",
-            "stores.d.max_bytes is 7: must be 1048576 to 1099511627776",
-        ];
-        assert_eq!(faults, texts);
-    }
-
-    #[test]
-    fn all_faults_are_named_at_once() {
-        let (found, faults) = stores(
-            "[stores.a]\nredis = 'http://host'\nprefix = '{tenant}'\ntimeout_ms = 0\nport = 1\n\
-             password_file = '/none/of/these'\n[stores.b]\n[stores.c]\nredis = 'redis://:word@host'\n\
-             [stores.'B d']\n[stores.e]\nredis = 7\n[stores.f]\nredis = 'http://:word@host'",
-        );
-        assert!(found.is_empty());
-        for named in [
-            "stores.a: unknown key \"port\"; known are redis, password_file, embedded, \
-             max_bytes, prefix, timeout_ms",
-            "stores.a.redis must be a URL such as redis://10.0.0.7:6379/0",
-            "stores.a.prefix is \"{tenant}\": {tenant} must be followed by",
-            "stores.a.timeout_ms is 0: must be 1 to 60000",
-            "stores.a.password_file is \"/none/of/these\": No such file",
-            "stores.b.redis is missing",
-            "stores.c.redis must have no password",
-            "stores.B d must be a table",
-            "stores.e.redis must be text",
-            "stores.f.redis must be a URL",
-        ] {
-            assert!(faults.iter().any(|fault| fault.starts_with(named)), "{named}: {faults:?}");
-        }
-        assert_eq!(faults.len(), 10, "{faults:?}");
-        assert!(!faults.concat().contains("word@"), "{faults:?}");
-        assert_eq!(stores("stores = 1").1.len(), 1);
-    }
-
-    #[test]
-    fn stores_on_one_database_have_keys_of_their_own() {
-        let of = |first: &str, second: &str| {
-            stores(&format!(
-                "[stores.a]\nredis = 'redis://host'\n{first}\n\
-                 [stores.b]\nredis = 'redis://app@host:6379/0'\n{second}"
-            ))
-            .1
-        };
-        assert_eq!(of("", ""), [""; 0]);
-        assert_eq!(of("", "prefix = 'x:'"), [""; 0]);
-        for (first, second) in [
-            ("prefix = 'f:'", "prefix = 'f:'"),
-            ("prefix = 'f:'", "prefix = 'f:{tenant}:'"),
-            ("", "prefix = '{tenant}:'"),
-            ("prefix = ''", ""),
-        ] {
-            let faults = of(first, second);
-            let text = "stores.a.prefix and stores.b.prefix begin with ";
-            let is_told = faults.len() == 1 && faults[0].starts_with(text);
-            assert!(is_told && faults[0].contains("{bucket}:{tenant}:"), "{faults:?}");
-        }
-        let elsewhere = "[stores.a]\nredis = 'redis://host/0'\nprefix = 'f:'\n\
-                         [stores.b]\nredis = 'redis://host/1'\nprefix = 'f:'";
-        assert_eq!(stores(elsewhere).1, [""; 0]);
-    }
-
-    #[test]
-    fn a_password_is_the_content_of_a_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("password");
-        std::fs::write(&path, "word\n").unwrap();
-        let file = format!("[stores.a]\nredis = 'redis://host'\npassword_file = {path:?}");
-        let (found, faults) = stores(&file);
-        assert_eq!(faults, [""; 0]);
-        let Place::Redis { password, .. } = &found["a"].place else { panic!("{found:?}") };
-        assert_eq!(*password, Some(Password::of_file("word")));
-        assert!(!format!("{found:?}").contains("word\""), "{found:?}");
-    }
-}
+mod tests;

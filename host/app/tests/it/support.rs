@@ -3,7 +3,7 @@
 //!   `planes` are those of this process, for tests that need no plugin and no model;
 //! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands
 //!   between; `tls` has certificates; `s3` is an object store whose calls may fail, and `redis`
-//!   a store of values by key; `collector` receives traces;
+//!   a store of values by key, `redis_cluster` one on several servers; `collector` receives traces;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it, `stores` those with stores, `recommend` a sample with one,
 //!   `admin_api` calls its admin API; `files` has the plugins, models and images;
@@ -41,6 +41,7 @@ pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod recommend;
 pub(crate) mod redis;
+pub(crate) mod redis_cluster;
 pub(crate) mod s3;
 pub(crate) mod scores;
 pub(crate) mod server;

@@ -375,6 +375,7 @@ const PARTS: [string, string][] = [
   ["plugin_files_bytes", "compiled plugins"],
   ["assets_bytes", "assets"],
   ["buffers_bytes", "free buffers"],
+  ["store_caches_bytes", "caches of stores"],
 ];
 
 function Memory({ status, metrics }: { status: Doc; metrics: Metrics | undefined }) {

@@ -90,6 +90,8 @@ pub(super) struct MemoryDocument {
     /// The sessions of models, on the host: what loading them took, and the memory that their runs
     /// keep.
     models_bytes: u64,
+    /// Values of stores, kept for a while.
+    store_caches_bytes: u64,
 }
 
 impl From<MemoryFigures> for MemoryDocument {
@@ -101,6 +103,7 @@ impl From<MemoryFigures> for MemoryDocument {
             plugin_memories_bytes: figures.plugin_memories,
             buffers_bytes: figures.buffers,
             models_bytes: figures.models,
+            store_caches_bytes: figures.store_caches,
         }
     }
 }

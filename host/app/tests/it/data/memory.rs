@@ -9,6 +9,9 @@ use crate::support::setup::Setup;
 
 const MIB: u64 = 1 << 20;
 
+const PARTS: [&str; 7] =
+    ["tenants", "plugin_files", "assets", "plugin_memories", "buffers", "models", "store_caches"];
+
 fn memory(server: &Server) -> Value {
     server.status()["memory"].clone()
 }
@@ -35,7 +38,7 @@ fn run_large(server: &Server) {
 fn the_status_says_what_holds_the_memory() {
     let server = Server::start();
     let empty = memory(&server);
-    for part in ["tenants", "plugin_files", "assets", "plugin_memories", "buffers", "models"] {
+    for part in PARTS {
         assert_eq!(empty[format!("{part}_bytes")], 0, "{empty}");
     }
     server.digits("acme");
@@ -58,7 +61,7 @@ fn the_status_says_what_holds_the_memory() {
     let (anonymous, resident) = (&process["resident_anonymous_bytes"], &process["resident_bytes"]);
     assert!(anonymous.as_u64() < resident.as_u64(), "{process}");
     let metrics = server.admin.get("/metrics").text();
-    for part in ["tenants", "plugin_files", "assets", "plugin_memories", "buffers", "models"] {
+    for part in PARTS {
         let line = format!("gristmill_memory_usage_bytes{{part=\"{part}\"}} ");
         assert!(metrics.contains(&line), "no {line}");
     }

@@ -56,6 +56,10 @@ impl Redis {
         format!("redis://127.0.0.1:{}/0", self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Kill it. What it had is lost.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {

@@ -1,4 +1,4 @@
-//! How buckets are bound, and why they cannot be.
+//! How the stores of a server are bound.
 
 use std::time::Duration;
 
@@ -17,24 +17,41 @@ pub struct BucketConfig {
     pub prefix: Prefix,
     /// The time for a call.
     pub timeout: Duration,
+    /// What this server keeps of it.
+    pub cache: Option<CacheConfig>,
+}
+
+/// What a server keeps of a bucket's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// How long it keeps a value.
+    pub ttl: Duration,
+    /// Maximum bytes of all of them.
+    pub max_bytes: usize,
 }
 
 /// Where the values of a bucket are.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// On a server that speaks Redis's protocol.
-    Redis {
-        /// The server.
-        url: RedisUrl,
-        /// Its password, if it needs one.
-        password: Option<Password>,
-    },
+    /// In Redis, or what speaks its protocol.
+    Redis(RedisConfig),
     /// In a file of this server.
     Embedded {
         /// Maximum bytes of the values of each prefix: of each tenant, or of all where they share
         /// keys.
         max_bytes: u64,
     },
+}
+
+/// How Redis is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RedisConfig {
+    /// The server, or some of the servers of a cluster.
+    pub urls: Vec<RedisUrl>,
+    /// Whether they belong to a cluster.
+    pub is_cluster: bool,
+    /// The password of all, if they need one.
+    pub password: Option<Password>,
 }
 
 /// An error of setting up the stores.
