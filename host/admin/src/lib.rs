@@ -3,6 +3,7 @@
 //! In reading order: `plane` answers a request, `routes` finds the resource at a path, `resource`
 //! has one file for each resource, `receive` reads the bodies of requests, `answer` is the answer
 //! of a resource and `body` the body of it, `conditions` reads `If-Match` and `If-None-Match`,
+//! `plugin_signature` the signature of an uploaded plugin,
 //! `audit` writes a line of the log for each call. `caller` finds out whose token a call has,
 //! `permission` is the table of what the roles may do, `attempts` slows wrong tokens down, and
 //! `busy` bounds the changes of one token.
@@ -42,6 +43,7 @@ mod openapi;
 mod operation;
 mod permission;
 mod plane;
+mod plugin_signature;
 mod public;
 mod receive;
 mod resource;

@@ -28,7 +28,7 @@ use crate::wait::WaitedDocument;
 pub(crate) const PREFIX: &str = "/admin/v1/";
 
 /// The codes of the admin plane's problem documents.
-pub(crate) const CODES: [ErrorCode; 20] = [
+pub(crate) const CODES: [ErrorCode; 21] = [
     ErrorCode::InvalidRequest,
     ErrorCode::Unauthenticated,
     ErrorCode::Forbidden,
@@ -40,6 +40,7 @@ pub(crate) const CODES: [ErrorCode; 20] = [
     ErrorCode::BodyTooLarge,
     ErrorCode::Unprocessable,
     ErrorCode::InvalidPlugin,
+    ErrorCode::UnsignedPlugin,
     ErrorCode::InvalidModel,
     ErrorCode::SampleFailed,
     ErrorCode::TenantBusy,
@@ -216,6 +217,12 @@ impl Operation {
     pub(crate) fn header(self, name: &str, schema: ObjectBuilder, meaning: &str) -> Self {
         let parameter = parameter(name, ParameterIn::Header, schema);
         self.with(parameter.required(Required::True).description(Some(meaning)))
+    }
+
+    /// A header with a text that may be missing.
+    pub(crate) fn optional_header(self, name: &str, meaning: &str) -> Self {
+        let parameter = parameter(name, ParameterIn::Header, text());
+        self.with(parameter.description(Some(meaning)))
     }
 
     /// It takes a document.

@@ -15,6 +15,7 @@ use gristmill_client::{
     AdminClient, AdminError, Answer, Blob, Client, ClientError, Tls, UploadError, block_on,
 };
 use gristmill_core::{Digest, Name};
+use gristmill_state::PluginSignature;
 use serde_json::Value;
 
 use self::connection::{explain_refusal, is_closed, of_connection};
@@ -185,6 +186,20 @@ impl Admin {
     /// `PUT` a file. Returns the answer's document.
     pub(crate) fn put(&self, path: &str, body: Vec<u8>) -> Result<Value> {
         self.answered(block_on(self.client.put(path, body)))
+    }
+
+    /// `PUT` a plugin's file, maybe with its signature. Returns the answer's document.
+    pub(crate) fn put_plugin(
+        &self,
+        path: &str,
+        file: Bytes,
+        signature: Option<&PluginSignature>,
+    ) -> Result<Value> {
+        let document = signature.map(|signature| serde_json::to_value(signature.document()));
+        self.answered(match document.transpose()? {
+            Some(document) => block_on(self.client.put_signed(path, file, &document)),
+            None => block_on(self.client.put(path, file)),
+        })
     }
 
     /// `PUT` the document of something that must not exist yet. Returns the answer's document.

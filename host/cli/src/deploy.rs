@@ -27,6 +27,7 @@ use crate::admin::{self, Admin};
 use crate::ask::ask;
 use crate::differences;
 use crate::exit::Exit;
+use crate::oci::{self, RegistryAccess};
 use crate::output::{self, Output};
 use crate::release_flags;
 
@@ -46,6 +47,10 @@ A manifest is a TOML file, or a folder with several that are read as one:
 
   [tenants.acme.plugins.brightness]
   folder = \"plugins/brightness\"         # built first; or file = \"x.wasm\", or digest
+
+  [tenants.acme.plugins.reader]
+  file = \"oci://registry.example/acme/reader:1.2\"    # with its signatures; of a file of this
+                                        # machine, signature = \"x.wasm.sig\"
 
   [tenants.acme.assets.prices]          # a file that plugins open, if a pipeline names it
   file = \"prices.json\"                  # or digest
@@ -110,6 +115,7 @@ fn with_manifest(command: Command) -> Command {
              manifest does not name",
         ))
         .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
+        .args(oci::arguments())
         .args(admin::arguments())
         .arg(output::argument())
 }
@@ -188,7 +194,7 @@ impl Deploy {
         let path = matches.get_one::<String>("manifest").context("FILE is missing")?;
         let manifest = manifest::read(Path::new(path), &|name| std::env::var(name).ok())?;
         let on_server = current::builds(&admin, &manifest)?;
-        let files = Files::of(&manifest, &on_server)?;
+        let files = Files::of(&manifest, &on_server, &RegistryAccess::of(matches))?;
         Ok(Self {
             admin,
             output: Output::of(matches),

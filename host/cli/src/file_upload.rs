@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use bytes::Bytes;
 use gristmill_core::Digest;
 use sha2::{Digest as _, Sha256};
 
@@ -29,6 +30,13 @@ impl HashedFile {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let failed = || path.display().to_string();
         Self::of(path, Content::of_file(path).with_context(failed)?)
+    }
+
+    /// A file that was fetched, under the path that shows it.
+    pub(crate) fn fetched(path: &Path, bytes: Bytes) -> Result<Self> {
+        let mut content = Content::default();
+        content.add(bytes.into());
+        Self::of(path, content)
     }
 
     /// Read a model: a file, alone or with those beside it that it names, a folder, or an archive.

@@ -5,7 +5,8 @@
 //! In reading order: `contexts` has the servers that the user named, `access` and `trust` find the
 //! address, the token and the files of TLS, `admin` makes the calls, `change` makes a release of
 //! what a command found, with `names` and `edit`; `output` and `progress` show results. Each
-//! command has a file of its name. `plugin` has the tools for plugins, `deploy` brings a server to
+//! command has a file of its name. `oci` fetches plugins from registries, `signature` reads their
+//! signatures. `plugin` has the tools for plugins, `deploy` brings a server to
 //! what a manifest says, `bench` measures a server and explains the result, and `demo` starts one
 //! to try; `own_server` is how a command starts one. [`request_run`] runs a request through a
 //! pipeline without a server, and `child` starts the processes that compile a plugin without one.
@@ -45,6 +46,7 @@ mod logs;
 mod model;
 mod model_file;
 mod names;
+mod oci;
 pub mod output;
 mod own_server;
 mod pipeline;
@@ -58,6 +60,7 @@ pub mod request_run;
 mod requests;
 mod rollback;
 mod samples;
+mod signature;
 mod status;
 mod tenant;
 mod tls;

@@ -14,6 +14,7 @@ mod logs;
 mod model;
 mod named_models;
 mod new;
+mod publish;
 mod push;
 mod report;
 mod sdk;
@@ -28,7 +29,9 @@ use clap::{ArgMatches, Command};
 
 pub(crate) fn command() -> Command {
     Command::new("plugin")
-        .about("Make, build, check, test, try, push and list plugins, and show their lines")
+        .about(
+            "Make, build, check, test, try, push, publish and list plugins, and show their lines",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(new::command())
@@ -37,6 +40,7 @@ pub(crate) fn command() -> Command {
         .subcommand(test::command())
         .subcommand(dev::command())
         .subcommand(push::command())
+        .subcommand(publish::command())
         .subcommand(list::command())
         .subcommand(logs::command())
 }
@@ -47,6 +51,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Some(("build", matches)) => build::run(matches),
         Some(("check", matches)) => check::run(matches),
         Some(("push", matches)) => push::run(matches),
+        Some(("publish", matches)) => publish::run(matches),
         Some(("list", matches)) => list::run(matches),
         Some(("logs", matches)) => logs::run(matches),
         Some(("test", matches)) => test::run(matches),

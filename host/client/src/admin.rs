@@ -86,6 +86,22 @@ impl AdminClient {
         self.call(request.body(file.into())).await
     }
 
+    /// Sends `PUT` with a plugin's file and its signature, a JSON document. Returns the answer's
+    /// document.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn put_signed(
+        &self,
+        path: &str,
+        file: impl Into<Bytes>,
+        signature: &Value,
+    ) -> Result<Value, AdminError> {
+        let request = Request::put(url(path)).header(CONTENT_TYPE, "application/octet-stream");
+        let request = request.header("gristmill-plugin-signature", signature.to_string());
+        self.call(request.body(file.into())).await
+    }
+
     /// Sends `PUT` with a JSON document. Returns the answer's document.
     ///
     /// # Errors

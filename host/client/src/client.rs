@@ -21,6 +21,7 @@ pub struct Client {
     tls: Option<Tls>,
     authorization: Option<HeaderValue>,
     answer_timeout: Option<Duration>,
+    answer_bytes_max: Option<usize>,
 }
 
 /// The token cannot be sent in a header. The message does not contain it.
@@ -35,7 +36,8 @@ impl Client {
     /// A client that sends no token and has no timeout. If the address is `https`, it trusts the
     /// system's authorities.
     pub fn new(address: Address) -> Self {
-        Self { address, tls: None, authorization: None, answer_timeout: None }
+        let (tls, authorization) = (None, None);
+        Self { address, tls, authorization, answer_timeout: None, answer_bytes_max: None }
     }
 
     /// The same client with these settings of TLS, which are used if the address is `https`.
@@ -69,6 +71,12 @@ impl Client {
         Self { answer_timeout: Some(time), ..self }
     }
 
+    /// The same client with a bound on answers: a request fails if the body of its answer is
+    /// longer.
+    pub fn with_answer_limit(self, bytes: usize) -> Self {
+        Self { answer_bytes_max: Some(bytes), ..self }
+    }
+
     /// The plane's address.
     pub fn address(&self) -> &Address {
         &self.address
@@ -87,7 +95,13 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, authorization.clone());
         }
-        let exchange = async { self.connect().await?.send(request).await };
+        let exchange = async {
+            let mut connection = self.connect().await?;
+            if let Some(bytes) = self.answer_bytes_max {
+                connection.bound_answers(bytes);
+            }
+            connection.send(request).await
+        };
         let Some(after) = self.answer_timeout else { return exchange.await };
         timeout(after, exchange).await.unwrap_or_else(|_| {
             Err(ClientError::AnswerTimeout { address: self.address.authority().to_owned(), after })

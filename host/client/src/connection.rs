@@ -20,7 +20,7 @@ use crate::tls::Tls;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest body of an answer that is read.
+/// The longest body of an answer that is read, unless another bound is set.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A connection that carries one request after the other.
@@ -28,6 +28,8 @@ pub struct Connection {
     address: String,
     host: HeaderValue,
     sender: SendRequest<Full<Bytes>>,
+    /// The longest body of an answer that is read.
+    answer_bytes_max: usize,
     driver: JoinHandle<()>,
 }
 
@@ -75,7 +77,13 @@ impl Connection {
             // The sender reports the error.
             let _ = connection.await;
         });
-        Ok(Self { address: address.to_owned(), host, sender, driver })
+        let (address, answer_bytes_max) = (address.to_owned(), ANSWER_BYTES_MAX);
+        Ok(Self { address, host, sender, answer_bytes_max, driver })
+    }
+
+    /// Reads no longer body of an answer than this.
+    pub(crate) fn bound_answers(&mut self, bytes: usize) {
+        self.answer_bytes_max = bytes;
     }
 
     /// Sends a request and returns the whole answer, of any status. A `host` header is added if the
@@ -98,9 +106,10 @@ impl Connection {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|source| self.failed(source))?;
             let Ok(data) = frame.into_data() else { continue };
-            if collected.len() + data.len() > ANSWER_BYTES_MAX {
+            let limit = self.answer_bytes_max;
+            if collected.len() + data.len() > limit {
                 let address = self.address.clone();
-                return Err(ClientError::AnswerTooLong { address, limit: ANSWER_BYTES_MAX });
+                return Err(ClientError::AnswerTooLong { address, limit });
             }
             collected.extend_from_slice(&data);
         }

@@ -2,8 +2,8 @@
 
 use gristmill_core::Name;
 use gristmill_state::{
-    AskedChange, ChangeOptions, Desired, Plan, Scope, StateError, Subject, TokenScope, check_size,
-    plan, restore,
+    AskedChange, ChangeOptions, Desired, Plan, Scope, StateError, Subject, TokenScope,
+    check_signer, check_size, plan, restore,
 };
 
 use crate::error::ControlError;
@@ -75,6 +75,7 @@ impl ChangeRequest {
         let token_scope = &self.options.token_scope;
         self.asked.check(token_scope)?;
         let plan = self.asked.plan(desired, number, self.cascade)?;
+        self.asked.check_signers(&plan.desired)?;
         // A caller who may change the whole server may also bring back all of it.
         if matches!(self.asked, AskedChanges::Restore { .. }) && !token_scope.is_server() {
             check_size(&plan.changes)?;
@@ -148,6 +149,17 @@ impl AskedChanges {
                 checked.map_err(|error| at(index, error))
             }),
             Self::Restore { scope, .. } => Ok(token_scope.check_scope(scope)?),
+        }
+    }
+
+    /// Check the signatures of the plugins that are put. What is brought back needs none.
+    fn check_signers(&self, after: &Desired) -> Result<(), ControlError> {
+        match self {
+            Self::One(change) => Ok(check_signer(after, change)?),
+            Self::List(changes) => changes.iter().enumerate().try_for_each(|(index, change)| {
+                check_signer(after, change).map_err(|error| at(index, error))
+            }),
+            Self::Restore { .. } => Ok(()),
         }
     }
 

@@ -20,9 +20,9 @@
 //! `blobs` those that no release names yet, and `accounts` the quotas and counters of tenants from
 //! snapshot to snapshot. `asset_limits` bounds the files that plugins open. `history` has the
 //! documents of releases. `turns` lets each author of changes load one change at a time, `pace`
-//! bounds how many releases it makes, and `hash_key` checks the secret of hashes. An `error` is the
-//! reason why a change was not made. `check_store` reads a store without changing it, also beside a
-//! server.
+//! bounds how many releases it makes, `signatures` finds who signed a plugin, and `hash_key` checks
+//! the secret of hashes. An `error` is the reason why a change was not made. `check_store` reads a
+//! store without changing it, also beside a server.
 //!
 //! Several servers may share a store. The `follower` of each serves the releases of the others, and
 //! `replicas` has what they tell one another.
@@ -58,6 +58,7 @@ mod release_log;
 mod releases;
 mod replicas;
 mod samples;
+mod signatures;
 mod snapshot_builder;
 mod task;
 #[cfg(test)]

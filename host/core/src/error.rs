@@ -99,6 +99,8 @@ error_codes! {
     Unprocessable "unprocessable":
         "The request was understood, but a plugin refused it or a configuration in it is wrong."
     InvalidPlugin "invalid_plugin": "The uploaded file is not a usable plugin."
+    UnsignedPlugin "unsigned_plugin":
+        "The tenant takes only plugins that one of its keys signed, and this is not one."
     InvalidModel "invalid_model": "The uploaded file is not a usable model."
     SampleFailed "sample_failed":
         "With the change, a pipeline would not answer its samples as expected."

@@ -1,8 +1,9 @@
 //! A change that a request asks for.
 
-use gristmill_core::{KeyHash, Name};
+use gristmill_core::{Digest, KeyHash, Name};
 
 use crate::fault::Subject;
+use crate::plugin_signature::PluginSignature;
 use crate::release::candidate::CandidateSpec;
 use crate::release::change::Change;
 use crate::release::tenant::{SentKey, TenantDocument};
@@ -38,6 +39,17 @@ pub enum AskedChange {
         /// The hash of the secret of a new token.
         hash: KeyHash,
     },
+    /// Put a plugin, maybe with its signature.
+    PutPlugin {
+        /// The tenant.
+        tenant: Name,
+        /// The plugin.
+        plugin: Name,
+        /// The digest of its file.
+        digest: Digest,
+        /// Its signature.
+        signature: Option<Box<PluginSignature>>,
+    },
     /// Put a pipeline's candidate in its place.
     Promote {
         /// The tenant.
@@ -70,10 +82,22 @@ impl From<Change> for AskedChange {
 }
 
 impl AskedChange {
+    /// The uploaded file that it names.
+    pub fn blob(&self) -> Option<Digest> {
+        match self {
+            Self::Known(change) => change.blob(),
+            Self::PutPlugin { digest, .. } => Some(*digest),
+            _ => None,
+        }
+    }
+
     /// The thing that it makes, changes or deletes.
     pub fn target(&self) -> Subject {
         match self {
             Self::Known(change) => change.target(),
+            Self::PutPlugin { tenant, plugin, .. } => {
+                Subject::Plugin { tenant: tenant.clone(), plugin: plugin.clone() }
+            }
             Self::PutTenant { tenant, .. } => Subject::Tenant(tenant.clone()),
             Self::PutKey { tenant, key, .. } => {
                 Subject::Key { tenant: tenant.clone(), key: key.clone() }

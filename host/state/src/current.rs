@@ -228,6 +228,9 @@ pub fn tenant_document(spec: &TenantSpec) -> Result<Value, StateError> {
     if !spec.redirects.is_empty() {
         document["redirects"] = serde_json::to_value(&spec.redirects)?;
     }
+    if !spec.plugin_signers.is_empty() {
+        document["plugin_signers"] = serde_json::to_value(&spec.plugin_signers)?;
+    }
     if spec.try_page {
         document["try_page"] = true.into();
     }

@@ -8,6 +8,7 @@ use gristmill_core::{ClientError, DocumentFault, ErrorCode, Name};
 use crate::fault::Subject;
 use crate::in_use::InUse;
 use crate::key_conflict::KeyConflict;
+use crate::plugin_signature::SignatureFault;
 use crate::release::document::Faults;
 use crate::too_many_versions::TooManyVersions;
 
@@ -104,6 +105,19 @@ pub enum StateError {
         /// The most that it can have.
         limit: usize,
     },
+    /// A tenant takes only plugins that one of its keys signed.
+    #[error(
+        "plugin {plugin:?}: tenant {tenant:?} takes only plugins that are signed (plugin_signers): \
+         {why}"
+    )]
+    Unsigned {
+        /// The tenant.
+        tenant: String,
+        /// The plugin.
+        plugin: String,
+        /// Why this one does not count as signed.
+        why: SignatureFault,
+    },
     /// A document cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
@@ -113,6 +127,11 @@ impl StateError {
     /// The error for a name that nothing of this kind has.
     pub fn not_found(what: &'static str, name: &Name) -> Self {
         Self::NotFound { what, name: name.to_string() }
+    }
+
+    /// The error for a plugin that does not count as signed.
+    pub fn unsigned(tenant: &Name, plugin: &Name, why: SignatureFault) -> Self {
+        Self::Unsigned { tenant: tenant.to_string(), plugin: plugin.to_string(), why }
     }
 
     /// A fault of one key of a document.
@@ -137,6 +156,7 @@ impl ClientError for StateError {
             Self::NotFound { .. } | Self::NotThen { .. } => ErrorCode::NotFound,
             Self::Invalid(_) | Self::Document { .. } => ErrorCode::Unprocessable,
             Self::OutOfScope | Self::TokenChanged => ErrorCode::Forbidden,
+            Self::Unsigned { .. } => ErrorCode::UnsignedPlugin,
             Self::InUse(_)
             | Self::TooManyUsers
             | Self::Key(_)

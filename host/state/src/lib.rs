@@ -7,8 +7,9 @@
 //! - `release` defines the content of the log and the documents that people write; `desired` is the
 //!   resulting state, and `serving` that state with the snapshot that was built from it;
 //! - `plan` turns the changes that are `asked` for into those of a release, and the state into the
-//!   next one. `token_scope` is the part of the server that the author of a change may see and
-//!   change, and `change_options` what comes with a change, such as its `conditions`;
+//!   next one. `plugin_signature` is what says who signed a plugin. `token_scope` is the part of
+//!   the server that the author of a change may see and change, and `change_options` what comes
+//!   with a change, such as its `conditions`;
 //! - `current` has the documents and the tags of what serves, `description` the types of some of
 //!   them, `schema` parts of the schemas of documents, `difference` what a release changes, `power`
 //!   what may do more after it, and `verdict` whether the answer to a sample is as expected;
@@ -33,6 +34,7 @@ mod in_use;
 mod key_conflict;
 mod last_keys;
 mod plan;
+mod plugin_signature;
 mod power;
 mod release;
 mod schema;
@@ -61,8 +63,10 @@ pub use plan::needs::{NeededFile, Needs};
 pub use plan::pipeline::PutPipeline;
 pub use plan::restore::{Scope, restore};
 pub use plan::signature::check_users;
+pub use plan::signer::{check_signer, signers_of};
 pub use plan::tenant::tenant_refusal;
 pub use plan::{Plan, Refused, VERSION_MAX, check_size, plan, subjects};
+pub use plugin_signature::{PluginSignature, PluginSignatureDocument, SignatureFault};
 pub use power::{LoadedPlugin, Power, PowerKind, Powers, Trend};
 pub use release::assets::AssetNames;
 pub use release::candidate::{AbortSpec, CandidateSpec};
@@ -84,6 +88,7 @@ pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::oip::{OipDatatype, OipEncoding, OipInput, OipOutput, OipSpec};
 pub use release::origins::read_redirects;
 pub use release::pipeline::{PipelineDocument, PipelineSpec};
+pub use release::plugin_signers::{InvalidSigner, Signer, read_signers};
 pub use release::program::{ModelKey, ProgramParts, ProgramSpec};
 pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};

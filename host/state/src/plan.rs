@@ -5,9 +5,9 @@
 //! older version accepted stay. `users` finds the users of a thing. `tenant`, `token` and
 //! `pipeline` check documents against the state, `keys` changes of one key, `versions`
 //! those of the versions that stay, and `candidate` ends the trial of one. `given_keys` names the
-//! keys of a tenant's document. `restore` finds the changes that bring back an earlier state. `fit`
-//! and `signature` check loaded things against their users. `needs` lists what must be loaded for a
-//! state.
+//! keys of a tenant's document. `signer` checks the signatures of plugins. `restore` finds the
+//! changes that bring back an earlier state. `fit` and `signature` check loaded things against
+//! their users. `needs` lists what must be loaded for a state.
 //!
 //! Invariant: a release is hardly longer than what was sent for it, or than the documents that it
 //! changes. What follows from documents that are there is counted, and bounded ([`NAMES_MAX`]).
@@ -21,6 +21,7 @@ pub(crate) mod needs;
 pub(crate) mod pipeline;
 pub(crate) mod restore;
 pub(crate) mod signature;
+pub(crate) mod signer;
 pub(crate) mod tenant;
 mod token;
 mod users;
@@ -143,6 +144,10 @@ impl Plan {
                 let owner = find(&self.desired, tenant)?;
                 let digest = keys::put(&self.desired, (tenant, owner), (key, sent))?;
                 Change::PutKey { tenant: tenant.clone(), key: key.clone(), digest }
+            }
+            AskedChange::PutPlugin { tenant, plugin, digest, .. } => {
+                let (tenant, plugin) = (tenant.clone(), plugin.clone());
+                Change::PutPlugin { tenant, plugin, digest: *digest }
             }
             AskedChange::Promote { tenant, pipeline } => {
                 candidate::promote(&self.desired, tenant, pipeline)?

@@ -20,6 +20,7 @@ use crate::release::cors::CorsSpec;
 use crate::release::instance_reuse::ReuseMode;
 use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
+use crate::release::plugin_signers::Signer;
 use crate::release::quota::QuotaSpec;
 use crate::release::store_grants::StoreGrant;
 use crate::release::tenant::{BatchWith, TenantSpec};
@@ -83,6 +84,7 @@ impl Powers<'_> {
             quota: _,
             weight: _,
             batch_with: _,
+            plugin_signers: _,
             // The differences name keys. The others open nothing.
             keys: _,
             default_pipeline: _,
@@ -113,6 +115,12 @@ impl Powers<'_> {
         }
         let weights = both.map(|spec| Some(spec.weight.into()));
         found.number(PowerKind::Weight, "weight".into(), weights);
+        let unsigned = both.map(|spec| spec.plugin_signers.is_empty());
+        found.flag(PowerKind::PluginSigner, "take plugins that nobody has signed", unsigned);
+        if unsigned == [false; 2] {
+            let signers = both.map(|spec| keys_of(&spec.plugin_signers));
+            found.sets(PowerKind::PluginSigner, "take plugins signed with", signers);
+        }
         let shares = both.map(|spec| spec.batch_with == BatchWith::Any);
         found.flag(PowerKind::BatchWith, "share batches with other tenants", shares);
         Some(found)
@@ -256,6 +264,15 @@ impl Powers<'_> {
 
 fn pipeline_of<'a>(state: &'a Desired, tenant: &Name, pipeline: &Name) -> Option<&'a PipelineSpec> {
     state.tenants.get(tenant)?.pipelines.get(pipeline).map(|spec| &**spec)
+}
+
+/// The keys, each in one line.
+fn keys_of(signers: &[Signer]) -> BTreeSet<String> {
+    let key = |signer: &Signer| {
+        let pem = signer.to_string();
+        pem.lines().filter(|line| !line.starts_with('-')).collect()
+    };
+    signers.iter().map(key).collect()
 }
 
 fn texts<T: Display>(items: impl IntoIterator<Item = T>) -> BTreeSet<String> {

@@ -3,11 +3,11 @@
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `program`,
 //! `assets`, `candidate`, `capture`, `limits`, `named_version`, `instance_reuse`, `oip`, `sample`,
-//! `expectation`, `model_config`, `cors`, `store_grants`, `http_grants` and `version_policy` are
-//! their contents; `document` reads these from JSON that people write, with `origins` of web
-//! pages. `format` turns releases into the bytes of the log and back; a `log_error` is why it could
-//! not.
-//! Refuses to know the state that results from releases, and what is loaded.
+//! `expectation`, `model_config`, `cors`, `store_grants`, `http_grants`, `plugin_signers` and
+//! `version_policy` are their contents; `document` reads these from JSON that people write, with
+//! `origins` of web pages. `format` turns releases into the bytes of the log and back; a
+//! `log_error` is why it could not. Refuses to know the state that results from releases, and what
+//! is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
 
@@ -28,6 +28,7 @@ pub(crate) mod named_version;
 pub(crate) mod oip;
 pub(crate) mod origins;
 pub(crate) mod pipeline;
+pub(crate) mod plugin_signers;
 pub(crate) mod program;
 pub(crate) mod quota;
 pub(crate) mod sample;

@@ -112,6 +112,7 @@ impl TokenScope {
                 | Change::DeleteKey { tenant, .. },
             )
             | AskedChange::PutKey { tenant, .. }
+            | AskedChange::PutPlugin { tenant, .. }
             | AskedChange::Promote { tenant, .. }
             | AskedChange::Abort { tenant, .. } => Some(tenant),
             _ => None,

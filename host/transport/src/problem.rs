@@ -162,6 +162,7 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ErrorCode::Unprocessable
         | ErrorCode::InvalidPlugin
+        | ErrorCode::UnsignedPlugin
         | ErrorCode::InvalidModel
         | ErrorCode::SampleFailed => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::PluginFailed

@@ -13,7 +13,8 @@ use anyhow::{Context, Result, anyhow};
 
 use self::debian::{Package, install_missing};
 pub(crate) use self::debian::{
-    install_chromium, install_packages, install_prometheus, install_redis, install_seccomp_profile,
+    install_chromium, install_packages, install_prometheus, install_redis, install_registry,
+    install_seccomp_profile,
 };
 pub(crate) use self::models::fetch_models;
 pub(crate) use self::node::{copy_files, node_packages};
@@ -126,6 +127,7 @@ pub(crate) fn install_for_tests() -> Result<PathBuf> {
         install_schemathesis,
         install_prometheus,
         install_redis,
+        install_registry,
         install_collector,
         install_perf_analyzer,
         install_chromium,

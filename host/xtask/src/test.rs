@@ -170,6 +170,7 @@ pub(crate) fn host_tests(built: &build::Built) -> Result<Command> {
         .env("GRISTMILL_TEST_SCHEMATHESIS", setup::install_schemathesis()?)
         .env("GRISTMILL_TEST_PROMETHEUS", setup::install_prometheus()?)
         .env("GRISTMILL_TEST_REDIS", setup::install_redis()?)
+        .env("GRISTMILL_TEST_REGISTRY", setup::install_registry()?)
         .env("GRISTMILL_TEST_COLLECTOR", setup::install_collector()?)
         .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
         .env("GRISTMILL_TEST_CONSOLE", console::prepared()?)

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use gristmill_state::{
-    DigestText, ModelConfig, ModelNameText, NameText, PipelineSpec, TenantDocument, TokenDocument,
-    add_schema,
+    DigestText, ModelConfig, ModelNameText, NameText, PipelineSpec, PluginSignatureDocument,
+    TenantDocument, TokenDocument, add_schema,
 };
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
@@ -25,6 +25,8 @@ enum Content {
     None,
     /// An uploaded file.
     Digest,
+    /// An uploaded file that may be signed.
+    Signed,
     /// An uploaded file that becomes a version, whose number can be chosen.
     Version,
     /// The document with this schema.
@@ -38,7 +40,7 @@ fn parts(kind: Kind) -> (&'static [&'static str], Content) {
         Kind::DeleteTenant => (&["tenant"], Content::None),
         Kind::PutKey => (&["tenant", "key"], Content::Document(KeyDocument::name())),
         Kind::DeleteKey => (&["tenant", "key"], Content::None),
-        Kind::PutPlugin => (&["tenant", "plugin"], Content::Digest),
+        Kind::PutPlugin => (&["tenant", "plugin"], Content::Signed),
         Kind::DeletePlugin => (&["tenant", "plugin"], Content::None),
         Kind::PutAsset => (&["tenant", "asset"], Content::Digest),
         Kind::DeleteAsset => (&["tenant", "asset"], Content::None),
@@ -66,6 +68,11 @@ fn change(kind: &str, names: &[&str], content: Content) -> ObjectBuilder {
     let (key, schema) = match content {
         Content::None => return change,
         Content::Digest => ("digest", DigestText::name()),
+        Content::Signed => {
+            let signature = Ref::from_schema_name(PluginSignatureDocument::name());
+            change = change.property("signature", signature);
+            ("digest", DigestText::name())
+        }
         Content::Version => {
             change = change.property("version", integer(1, None));
             ("digest", DigestText::name())
@@ -98,6 +105,7 @@ impl ToSchema for SentChange {
         add_schema::<PipelineSpec>(schemas);
         add_schema::<ModelConfig>(schemas);
         add_schema::<KeyDocument>(schemas);
+        add_schema::<PluginSignatureDocument>(schemas);
         add_schema::<NameText>(schemas);
         add_schema::<ModelNameText>(schemas);
         add_schema::<DigestText>(schemas);
@@ -110,6 +118,8 @@ impl PartialSchema for ShownChange {
         for (name, kind) in KINDS {
             let (names, content) = match kind {
                 Kind::PutKey => (parts(kind).0, Content::None),
+                // What was signed is not kept.
+                Kind::PutPlugin => (parts(kind).0, Content::Digest),
                 _ => parts(kind),
             };
             forms = forms.item(change(name, names, content));

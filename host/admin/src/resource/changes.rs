@@ -2,7 +2,7 @@
 //! changes of a release; a `document` is what `PUT` takes for the thing alone.
 
 use gristmill_core::{Digest, Name};
-use gristmill_state::{AskedChange, Change, Document, ModelConfig, StateError};
+use gristmill_state::{AskedChange, Change, Document, ModelConfig, PluginSignature, StateError};
 use serde_json::{Map, Value};
 
 use super::tenant_document;
@@ -110,7 +110,16 @@ impl Reader<'_> {
             Kind::PutPlugin => {
                 let (tenant, plugin) = (name(document, "tenant"), name(document, "plugin"));
                 let digest = digest(document);
-                Change::PutPlugin { tenant: tenant?, plugin: plugin?, digest: digest? }
+                let signature = match document.gives("signature") {
+                    true => Some(document.nested("signature", PluginSignature::read)?.into()),
+                    false => None,
+                };
+                return Some(AskedChange::PutPlugin {
+                    tenant: tenant?,
+                    plugin: plugin?,
+                    digest: digest?,
+                    signature,
+                });
             }
             Kind::DeletePlugin => {
                 let (tenant, plugin) = (name(document, "tenant"), name(document, "plugin"));

@@ -11,6 +11,8 @@ use super::{Answering, Asked, Resource, document, is_read, name};
 use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
+use crate::plugin_signature::{self, SIGNATURE};
+use crate::receive::drop_some;
 
 pub(crate) struct Plugin {
     tenant: String,
@@ -41,6 +43,7 @@ impl Plugin {
                 .finds(),
             Operation::put(PATH, "Make a plugin, or replace its file")
                 .takes_file()
+                .optional_header(SIGNATURE, plugin_signature::MEANING)
                 .flag(SKIP_SAMPLES)
                 .changes::<Released>(),
             Operation::delete(PATH, "Delete a plugin").flag(CASCADE).changes::<Released>(),
@@ -64,9 +67,17 @@ impl Resource for Plugin {
         Box::pin(async move {
             if *method == Method::PUT {
                 let (query, mut options) = (received.query, received.options.clone());
+                let signature = match plugin_signature::of(received.headers) {
+                    Ok(signature) => signature,
+                    Err(problem) => {
+                        drop_some(received.body).await;
+                        return Err(problem);
+                    }
+                };
                 let file = received.upload(state, self.subject().ok()).await?;
                 let (tenant, plugin) = self.names()?;
                 options.skips_samples = flag(SKIP_SAMPLES, query)?;
+                let file = (file, signature);
                 let put = state.control.put_plugin(&tenant, &plugin, file, options).await;
                 let (digest, published) = put?;
                 return AdminAnswer::released(published, Some(digest));

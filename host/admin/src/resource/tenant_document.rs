@@ -7,7 +7,7 @@
 use gristmill_core::Name;
 use gristmill_state::{
     BatchWith, CorsSpec, Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec,
-    SentKey, TenantDocument, VersionPolicy, read_http, read_redirects, read_stores,
+    SentKey, TenantDocument, VersionPolicy, read_http, read_redirects, read_signers, read_stores,
 };
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
@@ -69,6 +69,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let http = read_http(&mut document);
     let cors = CorsSpec::read(&mut document);
     let redirects = read_redirects(&mut document);
+    let plugin_signers = read_signers(&mut document);
     let try_page = document.flag("try_page").unwrap_or_default();
     let mut faults = document.finish();
     quota.check(&mut faults);
@@ -117,6 +118,7 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         http,
         cors,
         redirects,
+        plugin_signers,
         try_page,
     };
     (document, faults)

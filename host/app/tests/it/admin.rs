@@ -17,6 +17,7 @@ mod read_back;
 mod roles;
 mod root_token;
 mod schemathesis;
+mod signed_plugins;
 mod slowest_requests;
 mod tokens;
 mod uploads;

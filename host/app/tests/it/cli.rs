@@ -16,6 +16,7 @@ mod plugin_dev;
 mod plugin_new;
 mod plugin_test;
 mod push_pipeline;
+mod registries;
 mod start;
 mod status_page;
 mod up;

@@ -3,7 +3,8 @@
 //!   `planes` are those of this process, for tests that need no plugin and no model;
 //! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands
 //!   between; `tls` has certificates; `s3` is an object store whose calls may fail, and `redis`
-//!   a store of values by key, `redis_cluster` one on several servers; `collector` receives traces;
+//!   a store of values by key, `redis_cluster` one on several servers; `registry` has plugins and
+//!   signs them; `collector` receives traces;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it, `stores` those with stores, `recommend` a sample with one,
 //!   `admin_api` calls its admin API; `files` has the plugins, models and images;
@@ -42,6 +43,7 @@ pub(crate) mod raw;
 pub(crate) mod recommend;
 pub(crate) mod redis;
 pub(crate) mod redis_cluster;
+pub(crate) mod registry;
 pub(crate) mod s3;
 pub(crate) mod scores;
 pub(crate) mod server;

@@ -15,6 +15,7 @@ use super::files::Files;
 use super::manifest::{ContentSource, Key, Manifest, Model, Tenant};
 use super::position::{Faults, FilePosition};
 use crate::defaults::Defaults;
+use crate::signature;
 
 /// A change, as the admin API takes it. It may have a key in clear text, so it is not shown.
 pub(crate) struct Change {
@@ -81,12 +82,8 @@ impl Planner<'_> {
         let now = current.models.get(name);
         let Model { source, config, position } = model;
         let put = json!({ "kind": "put_model", "model": name });
-        self.content(
-            format!("model {name}"),
-            put,
-            (source, position),
-            now.and_then(|now| now.digest),
-        );
+        let label = format!("model {name}");
+        self.content(label, put, (source, position), now.and_then(|now| now.digest));
         if let Some(config) = config
             && !now.is_some_and(|now| Defaults::of("model_config").are_same(config, &now.config))
         {
@@ -165,9 +162,15 @@ impl Planner<'_> {
 
     /// The plugins and the assets of a tenant.
     fn files(&mut self, name: &Name, tenant: &Tenant, now: Option<&CurrentTenant>) {
+        let document = tenant.document.as_ref().map(|document| document.keys.clone().into());
+        let document = document.or_else(|| now.map(|now| now.document.clone()));
+        let signers = signature::signers(&document.unwrap_or_default());
         for (plugin, plugin_entry) in &tenant.plugins {
             let current = now.and_then(|now| now.plugins.get(plugin).copied()).flatten();
-            let put = json!({ "kind": "put_plugin", "tenant": name, "plugin": plugin });
+            let mut put = json!({ "kind": "put_plugin", "tenant": name, "plugin": plugin });
+            if let Some(signature) = self.files.signature(plugin_entry, &signers) {
+                put["signature"] = json!(signature.document());
+            }
             let label = format!("plugin {name}/{plugin}");
             self.content(label, put, (&plugin_entry.source, &plugin_entry.position), current);
         }

@@ -16,6 +16,7 @@ use crate::change_request::{AskedChanges, ChangeRequest};
 use crate::error::ControlError;
 use crate::history::{ReleaseSummary, release_document, release_summary, unreadable_summary};
 use crate::releases::step::Published;
+use crate::signatures::{FileBytes, find_signers};
 use crate::uploads::Upload;
 
 /// Maximum changes of a release that its summary names.
@@ -98,6 +99,7 @@ impl Control {
         asked.check(&token_scope)?;
         let uploads =
             self.uploads_of(&asked, &token_scope).boxed().await.map_err(ControlError::logged)?;
+        let asked = self.with_signers(asked, &token_scope).boxed().await?;
         let files: Vec<_> = uploads.iter().map(Upload::digest).collect();
         let request = ChangeRequest::of(asked, options);
         let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
@@ -107,6 +109,25 @@ impl Control {
             self.blobs.settle(token_scope.token(), &files);
         }
         Ok(published)
+    }
+
+    /// The changes, with what is known of the signatures of plugins. Their files are there.
+    async fn with_signers(
+        &self,
+        mut asked: AskedChanges,
+        token_scope: &TokenScope,
+    ) -> Result<AskedChanges, ControlError> {
+        if let AskedChanges::List(changes) = &mut asked {
+            let _turn = self.releases.turns.turn(token_scope).await;
+            let desired = self.desired();
+            let found = find_signers(&desired, changes, FileBytes::Stored(&self.store));
+            let at = |(index, source): (usize, ControlError)| ControlError::At {
+                index,
+                source: source.into(),
+            };
+            found.await.map_err(at)?;
+        }
+        Ok(asked)
     }
 
     /// The files that the changes name, which then stay. An author whose scope is a few tenants can
@@ -128,7 +149,6 @@ impl Control {
         let desired = serving.desired.clone();
         drop(serving);
         for (index, change) in changes.iter().enumerate() {
-            let AskedChange::Known(change) = change else { continue };
             let Some(digest) = change.blob() else { continue };
             if !token_scope.has_file(&desired, digest)
                 && !self.blobs.has(token_scope.token(), digest)
@@ -142,7 +162,7 @@ impl Control {
                 StoreError::Missing(digest) => at(ControlError::NoFile(digest)),
                 error => at(error.into()),
             })?;
-            if let Change::PutAsset { tenant, asset, .. } = change
+            if let AskedChange::Known(Change::PutAsset { tenant, asset, .. }) = change
                 && let Some(new) = new_assets.get_mut(tenant)
                 && new.files.insert(digest)
             {

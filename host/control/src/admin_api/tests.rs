@@ -93,8 +93,10 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     let name: Name = "guest".parse().unwrap();
     let incoming = control.receive().await.unwrap().write(plugin.clone()).await.unwrap();
     let file = incoming.finish().await.unwrap();
-    let error =
-        control.put_plugin(&acme(), &name, file, ChangeOptions::default()).await.unwrap_err();
+    let error = control
+        .put_plugin(&acme(), &name, (file, None), ChangeOptions::default())
+        .await
+        .unwrap_err();
     assert_unconfirmed(&error, 2);
     assert!(store.blob(Digest::of(&plugin)).await.is_ok(), "the log names it");
     drop(control);
@@ -112,7 +114,10 @@ async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
     for tenant in [acme(), other.clone()] {
         let incoming = control.receive().await.unwrap().write(guest()).await.unwrap();
         let file = incoming.finish().await.unwrap();
-        control.put_plugin(&tenant, &guest_name, file, ChangeOptions::default()).await.unwrap();
+        control
+            .put_plugin(&tenant, &guest_name, (file, None), ChangeOptions::default())
+            .await
+            .unwrap();
     }
     let before = control.serving();
     control

@@ -35,6 +35,7 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         | ErrorCode::UnsupportedMediaType
         | ErrorCode::Unprocessable
         | ErrorCode::InvalidPlugin
+        | ErrorCode::UnsignedPlugin
         | ErrorCode::InvalidModel => Code::InvalidArgument,
         ErrorCode::Unauthenticated => Code::Unauthenticated,
         ErrorCode::Forbidden => Code::PermissionDenied,

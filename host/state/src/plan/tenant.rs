@@ -60,6 +60,7 @@ fn spec_of(
         http,
         cors,
         redirects,
+        plugin_signers,
         try_page,
     } = document.clone();
     TenantSpec {
@@ -75,6 +76,7 @@ fn spec_of(
         http,
         cors,
         redirects,
+        plugin_signers,
         try_page,
     }
 }

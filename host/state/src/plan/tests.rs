@@ -297,6 +297,7 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, KeyHash)>, String>
         http: Vec::new(),
         cors: None,
         redirects: Default::default(),
+        plugin_signers: Default::default(),
         try_page: false,
     };
     let spec = tenant_spec(&desired, &name("acme"), &document);

@@ -33,7 +33,8 @@ pub(super) fn check(
     change: &AskedChange,
 ) -> Result<(), StateError> {
     match change {
-        AskedChange::Known(
+        AskedChange::PutPlugin { tenant, plugin, .. }
+        | AskedChange::Known(
             Change::PutPlugin { tenant, plugin, .. }
             | Change::PutPluginVersion { tenant, plugin, .. },
         ) => after.tenants.get(tenant).map_or(Ok(()), |entry| {

@@ -73,6 +73,8 @@ pub enum PowerKind {
     Quota,
     /// A tenant's share of contended batches.
     Weight,
+    /// Who must have signed a tenant's plugins.
+    PluginSigner,
     /// Whether rows share batches with those of other tenants.
     BatchWith,
     /// A limit of a pipeline's requests.

@@ -8,7 +8,8 @@
 //!
 //! An older format lacks all that the formats after it lack, and more:
 //! - format 10: there are no assets, pipelines have no `oip`, tenants neither `cors` nor
-//!   `redirects` nor `http` nor `try_page`, configurations of models neither `pad` nor `cut`;
+//!   `redirects` nor `http` nor `try_page` nor `plugin_signers`, configurations of models neither
+//!   `pad` nor `cut`;
 //! - format 9: pipelines have no `handler`, tenants no `stores`;
 //! - format 8: tenants have no `batch_with`, configurations of models neither `batching` nor
 //!   `batch_proof_ms`, `input` nor `output`, their `max_batch_size` is not 0 and no size is "auto",

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::release::cors::CorsSpec;
 use crate::release::http_grants::HttpGrantDocument;
+use crate::release::plugin_signers::Signer;
 use crate::release::quota::QuotaSpec;
 use crate::release::store_grants::{StoreGrant, StoreGrants};
 use crate::release::version_policy::VersionPolicy;
@@ -59,6 +60,10 @@ pub struct TenantSpec {
     /// format 10 of the log.
     #[serde(skip_serializing_if = "Origins::is_empty")]
     pub redirects: Origins,
+    /// The keys of which one must have signed each plugin that is put. If there are none, no plugin
+    /// needs a signature. There are none up to format 10 of the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plugin_signers: Vec<Signer>,
     /// Whether it has a page on which anyone tries its pipelines. No tenant has up to format 10 of
     /// the log. It counts for open tenants alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -125,6 +130,11 @@ pub struct TenantDocument {
     /// The origins of the pages to which its plugins may redirect browsers, with status 303.
     #[schema(value_type = Option<Vec<String>>, max_items = 64)]
     pub redirects: Origins,
+    /// The public keys of which one must have signed each plugin that is put, in PEM: of ECDSA
+    /// P-256, as `cosign generate-key-pair` makes it, or of Ed25519. Without them, no plugin needs
+    /// a signature.
+    #[schema(value_type = Option<Vec<String>>, max_items = 8)]
+    pub plugin_signers: Vec<Signer>,
     /// Whether `/v1/{tenant}/try` is a page on which anyone tries its pipelines. Only an open
     /// tenant can have it.
     #[schema(value_type = Option<bool>)]
@@ -167,6 +177,7 @@ impl Default for TenantSpec {
             http: Vec::new(),
             cors: None,
             redirects: Origins::default(),
+            plugin_signers: Vec::new(),
             try_page: false,
         }
     }

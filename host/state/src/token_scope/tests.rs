@@ -83,6 +83,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         http: Default::default(),
         cors: None,
         redirects: Default::default(),
+        plugin_signers: Default::default(),
         try_page: true,
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };

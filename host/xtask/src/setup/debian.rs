@@ -62,6 +62,18 @@ LD_LIBRARY_PATH=$usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} e
     Ok(script)
 }
 
+/// Debian's registry of OCI artifacts, which is unpacked and not installed: installing would start
+/// a service.
+pub(crate) fn install_registry() -> Result<PathBuf> {
+    let directory = target().join("registry");
+    let registry = directory.join("usr/bin/docker-registry");
+    if !registry.exists() {
+        step("fetching Debian's registry");
+        unpack_packages(&["docker-registry"], &directory)?;
+    }
+    Ok(registry)
+}
+
 /// Podman's default profile of seccomp, which is Docker's.
 pub(crate) fn install_seccomp_profile() -> Result<PathBuf> {
     let directory = target().join("seccomp");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gristmill_core::Name;
 use serde_json::{Map, Value};
@@ -15,6 +15,7 @@ use super::parts::{ContentSource, Document, Manifest, Model, TenantFile, Variabl
 use super::text::{Text, Toml};
 use super::values::{Misfit, join, object, value};
 use crate::deploy::position::{Faults, FilePosition};
+use crate::oci::Reference;
 
 /// Reads files, and merges them.
 pub(super) struct Reader<'a> {
@@ -117,7 +118,8 @@ impl<'a> Reader<'a> {
                 "assets" => self.each(file, &below, value, |reader, file, (path, name), value| {
                     let asset = reader.file(file, path, value, &["file", "digest"]);
                     // Of a model a folder would do.
-                    if let Some(TenantFile { source: ContentSource::File(at), position }) = &asset
+                    if let Some(TenantFile { source: ContentSource::File(at), position, .. }) =
+                        &asset
                         && !at.is_file()
                     {
                         let text = format!("{path}.file: {} is not a file", at.display());
@@ -173,9 +175,27 @@ impl<'a> Reader<'a> {
         if !self.define(file, path, value) {
             return None;
         }
-        self.only(file, path, table, allowed);
+        // Only a plugin can be built, and only a plugin is signed.
+        let signed = allowed.contains(&"folder").then_some("signature");
+        let known: Vec<_> = allowed.iter().copied().chain(signed).collect();
+        self.only(file, path, table, &known);
         let source = self.source(file, path, value, allowed)?;
-        Some(TenantFile { source, position: file.position(value.span()) })
+        let signature = signed.and_then(|key| Some((key, table.get(key)?)));
+        let signature = match signature {
+            Some((key, value)) => Some(self.existing(file, &join(path, key), value)?),
+            None => None,
+        };
+        Some(TenantFile { source, signature, position: file.position(value.span()) })
+    }
+
+    /// A file that must be there.
+    fn existing(&mut self, file: &Text<'_>, path: &str, value: &Toml<'_>) -> Option<PathBuf> {
+        let target = value.get_ref().as_str().map(|text| file.folder.join(text));
+        let found = target.filter(|target| target.is_file());
+        if found.is_none() {
+            self.fault(file, value.span(), format_args!("{path} is not the path of a file"));
+        }
+        found
     }
 
     /// The source of a file, which one of the keys `known` names.
@@ -202,6 +222,17 @@ impl<'a> Reader<'a> {
             self.fault(file, value.span(), format_args!("{path} must be text"));
             return None;
         };
+        // Only plugins are in registries.
+        if *key == "file" && allowed.contains(&"folder") {
+            match Reference::of(text) {
+                Ok(Some(reference)) => return Some(ContentSource::Artifact(reference)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.fault(file, value.span(), format_args!("{path}: {error}"));
+                    return None;
+                }
+            }
+        }
         let target = file.folder.join(text);
         let (is_there, what) = match *key {
             "digest" => match text.parse() {

@@ -8,6 +8,7 @@ use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
 
 use crate::deploy::position::FilePosition;
+use crate::oci::Reference;
 
 /// All that shall be on a server.
 #[derive(Debug, Default, PartialEq)]
@@ -39,6 +40,8 @@ pub(crate) struct Tenant {
 #[derive(Debug, PartialEq)]
 pub(crate) struct TenantFile {
     pub(crate) source: ContentSource,
+    /// A file with a plugin's signature.
+    pub(crate) signature: Option<PathBuf>,
     pub(crate) position: FilePosition,
 }
 
@@ -74,6 +77,8 @@ pub(crate) enum ContentSource {
     /// A folder of a plugin, which is built.
     Folder(PathBuf),
     File(PathBuf),
+    /// A plugin in a registry.
+    Artifact(Reference),
     /// A file, a folder or an archive of a model.
     Model(PathBuf),
     /// A file that is on the server.

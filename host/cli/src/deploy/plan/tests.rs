@@ -43,8 +43,12 @@ fn manifest() -> Manifest {
         config: Some(keys(json!({ "max_batch_size": 32 }))),
         position: position(),
     };
-    let plugin = TenantFile { source: ContentSource::Digest(digest(2)), position: position() };
-    let asset = TenantFile { source: ContentSource::Digest(digest(3)), position: position() };
+    let file = |byte| TenantFile {
+        source: ContentSource::Digest(digest(byte)),
+        signature: None,
+        position: position(),
+    };
+    let (plugin, asset) = (file(2), file(3));
     let tenant = Tenant {
         document: Some(document(json!({ "models": ["m", "a", "m"] }))),
         keys: Some(vec![key("ci", None)]),

@@ -1,10 +1,9 @@
 //! A plugin and a pipeline of it, pushed in one release.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, bail, ensure};
 use clap::ArgMatches;
 use gristmill_core::Name;
+use gristmill_state::PluginSignature;
 use serde_json::{Map, Value, json};
 
 use crate::admin::{self, Admin};
@@ -31,6 +30,7 @@ pub(super) struct Pushed<'a> {
     pub(super) admin: &'a Admin,
     pub(super) tenant: &'a Name,
     pub(super) name: &'a Name,
+    pub(super) signature: Option<&'a PluginSignature>,
 }
 
 impl Pipeline {
@@ -132,16 +132,18 @@ impl Pushed<'_> {
     /// Upload the file, and make a release with it and the pipeline.
     pub(super) fn release(
         &self,
-        file: &Path,
+        file: &HashedFile,
         pipeline: &Pipeline,
         matches: &ArgMatches,
     ) -> Result<Value> {
-        let Self { admin, tenant, name } = self;
-        let file = HashedFile::read(file)?;
+        let Self { admin, tenant, name, signature } = self;
         file.upload(admin)?;
-        let put = json!({
+        let mut put = json!({
             "kind": "put_plugin", "tenant": tenant, "plugin": name, "digest": file.digest,
         });
+        if let Some(signature) = signature {
+            put["signature"] = serde_json::to_value(signature.document())?;
+        }
         let waiting = Progress::wait("the server compiles it (up to a minute)");
         let world = self.world(&put)?;
         let made = change::make(admin, matches, || {
@@ -162,7 +164,7 @@ impl Pushed<'_> {
     /// What the plugin exports: the name of its world. The server says it, which alone can load an
     /// archive of sources.
     fn world(&self, put: &Value) -> Result<String> {
-        let Self { admin, tenant, name } = self;
+        let Self { admin, tenant, name, .. } = self;
         let tried =
             admin.post("releases?dry_run=true&skip_samples=true", &json!({ "changes": [put] }))?;
         let mut differences = tried["differences"].as_array().into_iter().flatten();

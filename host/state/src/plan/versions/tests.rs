@@ -120,6 +120,7 @@ fn what_policies_keep_stays() {
         http: Vec::new(),
         cors: None,
         redirects: Default::default(),
+        plugin_signers: Default::default(),
         try_page: false,
         open: true,
         api_keys: Vec::new(),
