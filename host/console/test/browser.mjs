@@ -124,7 +124,7 @@ async function pushes(page) {
   await section.getByLabel("Only try").check();
   await section.getByRole("button", { name: "Try it" }).click();
   await section.getByText("demo/pushed can be released; nothing was changed").waitFor();
-  await section.getByText("plugin demo/pushed").waitFor();
+  await section.getByText("plugin demo/pushed", { exact: true }).waitFor();
   await section.getByLabel("Only try").uncheck();
   await section.getByRole("button", { name: "Release it" }).click();
   await section.getByText(/demo\/pushed is in release \d+/).waitFor();

@@ -316,7 +316,7 @@ mod tests {
         assert!(!get("c") && get("a") && get("c") && !get("b"));
         assert_eq!(cache.bytes(), 2 * (KEY_MEMORY + 3));
         // What has no room at all drops nothing.
-        let large = vec!["x".repeat(KEY_MEMORY * 4)];
+        let large = ["x".repeat(KEY_MEMORY * 4)];
         let keys = [large[0].as_str()];
         let found = cache.find("p:", wanted(&keys), now);
         cache.complete(found, wanted(&keys), vec![None]);

@@ -77,6 +77,14 @@ pub(crate) struct Terms {
     pub(crate) call: Arc<StoreCall>,
 }
 
+/// How a page of keys is asked for.
+pub(crate) struct PageTerms<C, R> {
+    /// The commands for a page from a server's cursor on.
+    pub(crate) commands: C,
+    /// Reads their answer.
+    pub(crate) read: R,
+}
+
 impl Cluster {
     /// A cluster that has these servers, to which no connection is made yet.
     ///
@@ -133,17 +141,16 @@ impl Cluster {
         Err(LinkError::NoServer)
     }
 
-    /// A page of the keys of one server after the other. `commands` are those for a page from a
-    /// server's cursor on, and `read` reads their answer. This is called on the runtime on which
-    /// the connections live.
+    /// A page of the keys of one server after the other. This is called on the runtime on which the
+    /// connections live.
     pub(crate) async fn keys(
         self: &Arc<Self>,
         cursor: Option<Cursor>,
         call: Arc<StoreCall>,
         until: Until,
-        commands: impl FnOnce(u64) -> Pipeline,
-        read: impl FnOnce(Vec<Value>) -> Option<KeyPage>,
+        terms: PageTerms<impl FnOnce(u64) -> Pipeline, impl FnOnce(Vec<Value>) -> Option<KeyPage>>,
     ) -> Result<KeyPage, LinkError> {
+        let PageTerms { commands, read } = terms;
         // No server says that another one has slots, too. So look whether that is so.
         let looking = self.refresh();
         let is_whole = until.is_whole && looking.peek().is_some();

@@ -12,7 +12,7 @@ use crate::answers::{
     ANSWERS_APART, filled_values, is_number, is_removed, is_set, is_swapped, is_value,
     is_value_apart, key_page, number, removed, swapped, values, values_apart,
 };
-use crate::cluster::{Cluster, Cursor, Step, Terms};
+use crate::cluster::{Cluster, Cursor, PageTerms, Step, Terms};
 use crate::commands;
 use crate::config::RedisConfig;
 use crate::endpoint::EndpointError;
@@ -197,7 +197,8 @@ impl Listing {
             Self::Cluster(cluster, prefix, cursor) => {
                 let commands = |from| commands::keys(&prefix, from);
                 let read = |answer| key_page(answer, &prefix);
-                cluster.keys(cursor, Arc::new(call), until, commands, read).await
+                let terms = PageTerms { commands, read };
+                cluster.keys(cursor, Arc::new(call), until, terms).await
             }
         }
     }

@@ -39,7 +39,8 @@ fn counted() -> u64 {
     // SAFETY: all fields are numbers, and the kernel writes to a struct that is as long as its own.
     let usage = unsafe {
         let mut usage: libc::rusage = zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        // Otherwise no page fault would be counted.
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &mut usage), 0, "no usage of a thread");
         usage
     };
     (usage.ru_minflt as u64).wrapping_add(usage.ru_majflt as u64)

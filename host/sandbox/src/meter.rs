@@ -115,7 +115,7 @@ impl Meter {
     /// The page faults of the call so far, the turn under way included. None if they are not
     /// counted.
     pub(crate) fn faults(&self) -> Option<u64> {
-        Some(self.faults.load(Ordering::Relaxed) + self.turn_faults()?)
+        Some(self.faults.load(Ordering::Relaxed).saturating_add(self.turn_faults()?))
     }
 
     /// The page faults in the turn under way, if they are counted.

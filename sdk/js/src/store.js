@@ -41,7 +41,7 @@ export const store = {
       const ids = Tensor.raw(keys);
       return wrap(answered(() => host.gatherBy(name, begin, ids, ...row)), 'float32');
     }
-    const listed = texts(keys).map((key) => begin + key);
+    const listed = texts(keys, 'neither an array nor a Tensor').map((key) => begin + key);
     return wrap(answered(() => host.gather(name, listed, ...row)), 'float32');
   },
 
@@ -65,8 +65,8 @@ export const store = {
   },
 };
 
-function texts(keys) {
-  if (!Array.isArray(keys)) throw new TypeError('keys is neither an array nor a Tensor');
+function texts(keys, wanted = 'not an array') {
+  if (!Array.isArray(keys)) throw new TypeError(`keys is ${wanted}`);
   return keys.map((key) => text('a key', key));
 }
 

@@ -76,7 +76,7 @@ test('arguments of another type are named', async () => {
   const host = new TestHost().store('s');
   for (const [ask, message] of [
     [() => store.get(1, 'k'), /bucket is not a string/],
-    [() => store.getMany('s', 'k'), /keys is neither an array nor a Tensor/],
+    [() => store.getMany('s', 'k'), /keys is not an array/],
     [() => store.getMany('s', [1]), /a key is not a string/],
     [() => store.gather('s', ['k'], 1.5), /width is 1.5, not a whole number/],
     [() => store.set('s', 'k', 7), /value is neither a string nor a Uint8Array/],

@@ -167,7 +167,14 @@ def test_records_are_lists_of_objects():
     for records, text in [
         (Records(), "has no column"),
         (Records(id=ids, more=Tensor.from_values([], Dtype.INT8, [7])), "must have one dimension"),
-        (Records(id=ids, more=Tensor.from_values([1], Dtype.INT8, [7])), 'has 1 elements, but "id" has 2'),
+        (
+            Records(id=ids, more=Tensor.from_values([1], Dtype.INT8, [7])),
+            'has 1 elements, but "id" has 2',
+        ),
+        (
+            Records(id=Tensor.from_values([1], Dtype.FLOAT32, [float("nan")])),
+            'the column "id": .* NaN',
+        ),
     ]:
         with pytest.raises(Internal, match=text):
             Response.json(records)

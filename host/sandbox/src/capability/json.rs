@@ -191,6 +191,15 @@ impl<S: Send> CallState<S> {
         Ok(Ok(Some(value.to_vec())))
     }
 
+    /// Check the number of pieces of a document.
+    fn check_pieces(&self, count: usize) -> Result<(), String> {
+        let most = self.limits.handles;
+        if count > most {
+            return Err(format!("{count} pieces are given; the limit is {most}"));
+        }
+        Ok(())
+    }
+
     fn part(&self, part: wit::Part) -> wasmtime::Result<Part> {
         Ok(match part {
             wit::Part::Text(text) => Part::Text(text),
@@ -254,7 +263,7 @@ impl Part {
             Self::Base64(bytes) => bytes.len(),
             Self::Objects(columns) => columns.iter().fold(0, |sum, (key, column)| {
                 let value = key.len().saturating_add(WRITE_WEIGHT);
-                let values = column.rows().saturating_mul(value);
+                let values = column.rows().saturating_add(1).saturating_mul(value);
                 sum.saturating_add(values).saturating_add(column.as_bytes().len())
             }),
         }
@@ -276,6 +285,9 @@ impl<S: Send> wit::Host for CallState<S> {
         &mut self,
         pieces: Vec<wit::Piece>,
     ) -> wasmtime::Result<Result<Vec<u8>, String>> {
+        if let Err(why) = self.check_pieces(pieces.len()) {
+            return Ok(Err(why));
+        }
         let part = |piece| match piece {
             wit::Piece::Text(text) => wit::Part::Text(text),
             wit::Piece::Tensor(tensor) => wit::Part::Tensor(tensor),
@@ -294,14 +306,16 @@ impl<S: Send> wit::Host for CallState<S> {
             wit::Part::Objects(columns) => columns.len().max(1),
             _ => 1,
         };
-        let (count, most) = (parts.iter().map(pieces).sum::<usize>(), self.limits.handles);
-        if count > most {
-            return Ok(Err(format!("{count} pieces are given; the limit is {most}")));
+        let count = parts.iter().map(pieces).sum();
+        if let Err(why) = self.check_pieces(count) {
+            return Ok(Err(why));
         }
         let held = count * PART_BYTES;
         self.hold(held)?;
         let parts = parts.into_iter().map(|part| self.part(part));
         let parts = parts.collect::<wasmtime::Result<Vec<_>>>()?;
+        let weight = parts.iter().map(Part::weight).fold(0, usize::saturating_add);
+        self.before_looking_at(weight).await?;
         let checked = parts.iter().try_for_each(|part| match part {
             Part::Objects(columns) => check_columns(columns),
             _ => Ok(()),
@@ -310,8 +324,6 @@ impl<S: Send> wit::Host for CallState<S> {
             self.give_back(held);
             return Ok(Err(why));
         }
-        let weight = parts.iter().map(Part::weight).fold(0, usize::saturating_add);
-        self.before_looking_at(weight).await?;
         let limit = self.limits.response_bytes;
         let mut count = |bytes| {
             self.may_go_on()?;

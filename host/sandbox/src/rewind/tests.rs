@@ -106,6 +106,7 @@ async fn a_guest_that_was_rewound_has_the_memory_of_a_new_one() {
             fixture.write(at).await;
         }
         assert!(fixture.memory().await != fixture.image.bytes);
+        fixture.rewind.note_call(None);
         assert!(fixture.rewind.rewind(&mut fixture.store).is_some());
         assert!(fixture.memory().await == fixture.image.bytes);
     }
@@ -146,6 +147,7 @@ async fn a_guest_that_has_grown_or_written_much_is_not_rewound() {
     assert!(fixture.rewind.rewind(&mut fixture.store).is_some());
     // Its pages stay written, as the kernel sees it, so one more is too much.
     fixture.write(512 * 4096).await;
+    fixture.rewind.note_call(None);
     assert!(fixture.rewind.rewind(&mut fixture.store).is_none());
 
     let mut fixture = Fixture::new(64).await;

@@ -51,6 +51,7 @@ impl ReleaseNote {
 /// One change to the desired state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[allow(clippy::large_enum_variant, reason = "a release has few changes")]
 pub enum Change {
     /// Make a tenant, or change who may call it; its plugins and pipelines stay.
     PutTenant {

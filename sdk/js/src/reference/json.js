@@ -68,8 +68,13 @@ function objects(columns) {
       throw fault(`${what} ${shape[0]} elements, but ${JSON.stringify(first.key)} has ${first.shape[0]}`);
     }
   }
-  const row = (at) => all.map(({ key, dtype, shape, elements }) =>
-    `${JSON.stringify(key)}:${element(dtype, elements[at], shape, at)}`);
+  const row = (at) => all.map(({ key, dtype, shape, elements }) => {
+    try {
+      return `${JSON.stringify(key)}:${element(dtype, elements[at], shape, at)}`;
+    } catch (error) {
+      throw error.payload === undefined ? error : fault(`the column ${JSON.stringify(key)}: ${error.payload}`);
+    }
+  });
   const rows = Array.from({ length: first.shape[0] }, (_, at) => `{${row(at).join(',')}}`);
   return `[${rows.join(',')}]`;
 }

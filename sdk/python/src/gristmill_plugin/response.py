@@ -53,8 +53,9 @@ class Response:
 
         Tensors, arrays, `Records` and blobs may stand in it, and the host writes them: a tensor as
         lists of lists of its shape, whose floats have the fewest digits that mean the same value
-        of the dtype; `Records` as a list of objects; a blob as a text in base64. `Response.json({"scores": outputs.tensor("output")})` is many
-        times faster than lists of floats.
+        of the dtype; `Records` as a list of objects; a blob as a text in base64.
+        `Response.json({"scores": outputs.tensor("output")})` is many times faster than lists of
+        floats.
 
         Raises `Internal` if `value` cannot be written as JSON. NaN and infinity cannot.
         """

@@ -303,23 +303,24 @@ pub(crate) fn outer_product(columns: i64) -> Vec<u8> {
     product.node("ReduceMax", &["square"], &["y"]).file(IR_VERSION)
 }
 
-/// `y = x` if `x` is zero; otherwise it adds a constant, the last of half a million boxes of which
-/// each is compared with all before it. Loading takes minutes and a few megabytes if a backend
-/// computes constants in advance, and no time otherwise.
+/// `y = x` if `x` is zero; otherwise it adds a constant, the largest element of products of large
+/// matrices. Loading takes minutes if a backend computes constants in advance, and no time
+/// otherwise. The matrices are so large that a fast machine reaches a limit of time before that of
+/// memory, 2 GiB.
 pub(crate) fn slow_to_optimise() -> Vec<u8> {
-    const BOXES: i64 = 500_000;
+    const SIDE: i64 = 6144;
+    const PRODUCTS: usize = 100;
     let graph = Graph::default().floats_in("x", &[-1, 1]).floats_out("y", &[-1, 1]);
     let graph = graph.node_with(node("ReduceMax", &["x"], &["most"]), "keepdims", 0);
     let graph = graph.node_with(node("Cast", &["most"], &["is_over"]), "to", BOOL);
     let mut slow = Graph::default().floats_out("sum", &[-1, 1]);
-    slow = slow.constant("shape_of_boxes", &[3], &[1, BOXES, 4]);
-    slow = slow.constant("shape_of_scores", &[3], &[1, 1, BOXES]).constant("all", &[1], &[BOXES]);
-    slow = slow.node("ConstantOfShape", &["shape_of_boxes"], &["boxes"]);
-    slow = slow.node("ConstantOfShape", &["shape_of_scores"], &["scores"]);
-    // Boxes without an area overlap with none, so all are kept.
-    slow = slow.node("NonMaxSuppression", &["boxes", "scores", "all"], &["kept"]);
-    slow = slow.node_with(node("Cast", &["kept"], &["places"]), "to", FLOAT);
-    let largest = node("ReduceMax", &["places"], &["largest"]);
+    slow = slow.constant("shape", &[2], &[SIDE, SIDE]);
+    slow = slow.node("ConstantOfShape", &["shape"], &["product0"]);
+    for index in 1..=PRODUCTS {
+        let [before, product] = [index - 1, index].map(|index| format!("product{index}"));
+        slow = slow.node("MatMul", &[&before, "product0"], &[&product]);
+    }
+    let largest = node("ReduceMax", &[&format!("product{PRODUCTS}")], &["largest"]);
     slow = slow.node_with(largest, "keepdims", 0).node("Add", &["x", "largest"], &["sum"]);
     let same = Graph::default().floats_out("same", &[-1, 1]).node("Identity", &["x"], &["same"]);
     graph.either("is_over", [slow, same]).file(IR_VERSION)

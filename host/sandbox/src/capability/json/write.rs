@@ -9,6 +9,8 @@ use gristmill_core::{Dtype, Tensor, Texts};
 use half::{bf16, f16};
 use serde::Serialize;
 
+use super::pointer::Shown;
+
 /// The values of a list that are written after one question for room.
 const VALUES_PER_PART: usize = 1024;
 
@@ -132,7 +134,12 @@ impl<'a, E> Out<'a, E> {
                 }
                 self.value(key)?;
                 self.bytes.push(b':');
-                element(self)?;
+                element(self).map_err(|fault| match fault {
+                    Fault::NotJson(why) => {
+                        Fault::NotJson(format!("the column {:?}: {why}", Shown(key)))
+                    }
+                    other => other,
+                })?;
             }
             self.bytes.push(b'}');
         }

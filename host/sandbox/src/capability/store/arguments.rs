@@ -81,10 +81,12 @@ pub(super) fn keys_bytes(prefix: &str, ids: &Tensor) -> usize {
 pub(super) fn keys_by(prefix: &str, ids: &Tensor) -> Result<Vec<String>, StoreFault> {
     let Some(texts) = ids.texts() else {
         let numbers = ids.as_bytes().as_chunks::<{ size_of::<i64>() }>().0.iter();
-        return Ok(numbers.map(|id| format!("{prefix}{}", i64::from_le_bytes(*id))).collect());
+        return Ok(numbers
+            .map(|id| [prefix, &i64::from_le_bytes(*id).to_string()].concat())
+            .collect());
     };
     let key = |text| match str::from_utf8(text) {
-        Ok(text) => Ok(format!("{prefix}{text}")),
+        Ok(text) => Ok([prefix, text].concat()),
         Err(error) => Err(StoreFault::invalid(format!("a key is not UTF-8: {error}"))),
     };
     texts.map(key).collect()
@@ -198,13 +200,13 @@ mod tests {
         check_ids("p:", &numbers).unwrap();
         let keys = keys_by("p:", &numbers).unwrap();
         assert_eq!(keys, ["p:7", "p:-9223372036854775808"]);
-        assert!(keys.iter().map(String::len).sum::<usize>() <= keys_bytes("p:", &numbers));
+        assert!(keys.iter().map(String::capacity).sum::<usize>() <= keys_bytes("p:", &numbers));
         let mut texts = Vec::new();
         ["a", "ü"].iter().for_each(|text| push_text(&mut texts, text.as_bytes()));
         assert_eq!(keys_by("", &tensor(Dtype::String, &[2], &texts)).unwrap(), ["a", "ü"]);
         let text = |prefix: &str, ids: &Tensor| check_ids(prefix, ids).unwrap_err().text;
         let floats = tensor(Dtype::Float32, &[1], &[0; 4]);
-        assert!(text("", &floats).starts_with("ids is a tensor of float32 with the shape [1]"));
+        assert!(text("", &floats).contains("with the shape [1]: must be int64 or strings"));
         assert!(text("", &tensor(Dtype::Int64, &[1, 1], &[0; 8])).contains("one dimension"));
         let many = tensor(Dtype::Int64, &[KEYS_MAX + 1], &vec![0; 8 * (KEYS_MAX + 1)]);
         assert!(text("", &many).contains("over the limit of 4096"));

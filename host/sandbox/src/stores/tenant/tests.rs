@@ -114,7 +114,7 @@ async fn a_tenant_has_the_buckets_that_are_granted() {
 
 #[tokio::test]
 async fn only_a_bucket_that_may_be_written_is_changed() {
-    let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(1 << 20));
+    let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(2 << 20));
     let within = |bucket| in_bucket(bucket, &budget);
     const VALUES: &[(&str, &[u8])] = &[("k", b"v")];
     const SWAP: Swap<'_> = Swap { key: "k", known: None, value: b"v" };
@@ -140,7 +140,7 @@ async fn only_a_bucket_that_may_be_written_is_changed() {
 
 #[tokio::test]
 async fn a_trial_changes_nothing() {
-    let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(1 << 20));
+    let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(2 << 20));
     let trial = || StoreUse { is_trial: true, ..in_bucket("sessions", &budget) };
     stores.set(trial(), &[("kept", b"v")], None).await.unwrap();
     stores.remove(trial(), &["kept"]).await.unwrap();

@@ -76,11 +76,18 @@ def _objects(columns: list[Column]) -> str:
                 f'the column "{column.key}" has {shape[0]} elements, but "{first.key}" has {length}'
             )
     keys = [json.dumps(column.key, ensure_ascii=False) for column in columns]
-    rows = zip(*(_values(column.elements) for column in columns), strict=True)
+    rows = zip(*map(_column, columns), strict=True)
     objects = (
         ",".join(f"{key}:{value}" for key, value in zip(keys, row, strict=True)) for row in rows
     )
     return "[" + ",".join(f"{{{text}}}" for text in objects) + "]"
+
+
+def _column(column: Column) -> list[str]:
+    try:
+        return _values(column.elements)
+    except Err as error:
+        raise Err(f'the column "{column.key}": {error.value}') from None
 
 
 def _lists(shape: list[int], values: Any) -> str:
