@@ -28,6 +28,7 @@ macro_rules! or_tell {
 pub(crate) mod arrays;
 pub(crate) mod assets;
 pub(crate) mod http;
+mod ids;
 pub(crate) mod image;
 pub(crate) mod json;
 pub(crate) mod keep;

@@ -1,6 +1,7 @@
 // The reference host's stores: maps that a test gives.
 
 import { ReferenceBlob } from './blob.js';
+import { idsOf } from './ids.js';
 import { refusal } from './refusal.js';
 import { ReferenceTensor } from './tensor.js';
 
@@ -42,12 +43,7 @@ export function gather(bucket, keys, width, missing) {
 }
 
 export function gatherBy(bucket, prefix, ids, width, missing) {
-  const { dtype, shape, elements } = ReferenceTensor.parts(ids);
-  if (shape.length !== 1 || !['int64', 'string'].includes(dtype)) {
-    const found = `ids is a tensor of ${dtype} with the shape [${shape.join(', ')}]`;
-    throw refusal('invalid-argument', `${found}: must be int64 or strings of one dimension`);
-  }
-  return gather(bucket, Array.from(elements, (id) => prefix + id), width, missing);
+  return gather(bucket, idsOf('ids', ids).map((id) => prefix + id), width, missing);
 }
 
 export function setValue(bucket, key, value) {

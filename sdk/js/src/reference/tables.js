@@ -1,5 +1,6 @@
 // The reference host's tables: rows that a test gives.
 
+import { idsOf } from './ids.js';
 import { refusal } from './refusal.js';
 import { ReferenceTensor } from './tensor.js';
 
@@ -41,12 +42,7 @@ function placesOf(asset, { rows, columns }, { tag, val }) {
 }
 
 function listOf({ tag, val }) {
-  if (tag === 'list') return val;
-  const { dtype, shape, elements } = ReferenceTensor.parts(val);
-  if (!['int64', 'string'].includes(dtype) || shape.length !== 1) {
-    throw invalid('keys must be a tensor of int64 or strings of one dimension');
-  }
-  return Array.from(elements, String);
+  return tag === 'list' ? val : idsOf('keys', val);
 }
 
 function tableOf(asset) {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use gristmill_core::{Dtype, Tensor};
+use gristmill_core::Tensor;
 
+use crate::capability::ids::{Id, ids_of};
 pub(super) use crate::stores::{
     STORE_KEY_BYTES_MAX as KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX as VALUE_BYTES_MAX,
 };
@@ -57,13 +58,7 @@ const NUMBER_BYTES: usize = 20;
 
 /// Check what keys are to be made of.
 pub(super) fn check_ids(prefix: &str, ids: &Tensor) -> Result<(), StoreFault> {
-    let (dtype, shape) = (ids.dtype(), ids.shape());
-    if shape.len() != 1 || !matches!(dtype, Dtype::Int64 | Dtype::String) {
-        return Err(StoreFault::invalid(format!(
-            "ids is a tensor of {dtype} with the shape {shape:?}: must be int64 or strings of one \
-             dimension"
-        )));
-    }
+    ids_of("ids", ids).map(drop).map_err(StoreFault::invalid)?;
     if prefix.len() > KEY_BYTES_MAX {
         let bytes = prefix.len();
         let text = format!("a prefix of {bytes} bytes is over the limit of {KEY_BYTES_MAX}");
@@ -79,17 +74,14 @@ pub(super) fn keys_bytes(prefix: &str, ids: &Tensor) -> usize {
 
 /// The keys that begin with `prefix` and end with the elements of `ids`.
 pub(super) fn keys_by(prefix: &str, ids: &Tensor) -> Result<Vec<String>, StoreFault> {
-    let Some(texts) = ids.texts() else {
-        let numbers = ids.as_bytes().as_chunks::<{ size_of::<i64>() }>().0.iter();
-        return Ok(numbers
-            .map(|id| [prefix, &i64::from_le_bytes(*id).to_string()].concat())
-            .collect());
+    let key = |id| match id {
+        Id::Number(number) => Ok([prefix, &number.to_string()].concat()),
+        Id::Text(text) => match str::from_utf8(text) {
+            Ok(text) => Ok([prefix, text].concat()),
+            Err(error) => Err(StoreFault::invalid(format!("a key is not UTF-8: {error}"))),
+        },
     };
-    let key = |text| match str::from_utf8(text) {
-        Ok(text) => Ok([prefix, text].concat()),
-        Err(error) => Err(StoreFault::invalid(format!("a key is not UTF-8: {error}"))),
-    };
-    texts.map(key).collect()
+    ids_of("ids", ids).map_err(StoreFault::invalid)?.map(key).collect()
 }
 
 fn check_count(keys: usize) -> Result<(), StoreFault> {
@@ -163,7 +155,7 @@ pub(super) fn check_value(value: &[u8], ttl_ms: Option<u64>) -> Result<(), Store
 
 #[cfg(test)]
 mod tests {
-    use gristmill_core::{BufferPool, push_text};
+    use gristmill_core::{BufferPool, Dtype, push_text};
 
     use super::*;
 

@@ -1,9 +1,10 @@
 //! The keys that a guest gives, and their bounds.
 
-use gristmill_core::{Dtype, Tensor};
+use gristmill_core::Tensor;
 use gristmill_tables::Key;
 
 use super::bindings::wit;
+use crate::capability::ids::{Id, ids_of};
 
 /// Maximum keys of a call, and bytes of a key.
 const KEYS_MAX: usize = 4096;
@@ -45,23 +46,15 @@ impl Source {
         }
         match self {
             Self::List(keys) => keys.iter().map(|key| text(key.as_bytes())).collect(),
-            Self::Tensor(tensor) => of_tensor(tensor),
+            Self::Tensor(tensor) => {
+                let ids = ids_of("keys", tensor).map_err(wit::TableError::InvalidArgument)?;
+                let key = |id| match id {
+                    Id::Number(number) => Ok(Key::Number(number)),
+                    Id::Text(key) => text(key),
+                };
+                ids.map(key).collect()
+            }
         }
-    }
-}
-
-fn of_tensor(tensor: &Tensor) -> Result<Vec<Key<'_>>, wit::TableError> {
-    let (dtype, shape) = (tensor.dtype(), tensor.shape());
-    match (dtype, tensor.texts()) {
-        (Dtype::Int64, _) if shape.len() == 1 => {
-            let numbers = tensor.as_bytes().as_chunks::<{ size_of::<i64>() }>().0.iter();
-            Ok(numbers.map(|number| Key::Number(i64::from_le_bytes(*number))).collect())
-        }
-        (Dtype::String, Some(texts)) if shape.len() == 1 => texts.map(text).collect(),
-        _ => Err(wit::TableError::InvalidArgument(format!(
-            "keys is a tensor of {dtype} with the shape {shape:?}: must be int64 or strings of one \
-             dimension"
-        ))),
     }
 }
 

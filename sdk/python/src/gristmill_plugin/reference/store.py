@@ -5,9 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from . import elements
 from .result import Err
-from .tensors import Dtype, Tensor
+from .tensors import Dtype, Tensor, ids_of
 from .types import Blob
 
 
@@ -77,16 +76,11 @@ def gather(bucket: str, keys: list[str], width: int, missing: float) -> Tensor:
 
 
 def gather_by(bucket: str, prefix: str, ids: Tensor, width: int, missing: float) -> Tensor:
-    dtype, shape = ids.dtype(), ids.shape()
-    if len(shape) != 1 or dtype not in (Dtype.INT64, Dtype.STRING):
-        text = f"ids is a tensor of {dtype.name.lower()} with the shape {shape}: "
-        text += "must be int64 or strings of one dimension"
+    listed = ids_of(ids)
+    if listed is None:
+        text = "ids must be int64 or strings of one dimension"
         raise Err(StoreError_InvalidArgument(text))
-    if dtype is Dtype.STRING:
-        keys = [part[4:].decode() for part in ids._parts]
-    else:
-        keys = [str(number) for number in elements.decode(dtype.name, ids._parts)]
-    return gather(bucket, [prefix + key for key in keys], width, missing)
+    return gather(bucket, [prefix + key for key in listed], width, missing)
 
 
 def set(bucket: str, key: str, value: bytes, ttl_ms: int | None) -> None:

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from .result import Err
-from .tensors import Dtype, Tensor
+from .tensors import Dtype, Tensor, ids_of
 
 
 @dataclass
@@ -104,16 +104,9 @@ def _places(asset: str, table: Table, columns: Columns) -> list[int]:
 def _list(keys: Keys) -> list[str]:
     if isinstance(keys, Keys_List):
         return keys.value
-    tensor = keys.value
-    data, listed, at = tensor.data(), [], 0
-    if len(tensor.shape()) != 1 or tensor.dtype() not in (Dtype.INT64, Dtype.STRING):
+    listed = ids_of(keys.value)
+    if listed is None:
         raise _invalid("keys must be a tensor of int64 or strings of one dimension")
-    if tensor.dtype() is Dtype.INT64:
-        return [str(key) for (key,) in struct.iter_unpack("<q", data)]
-    while at < len(data):
-        (length,) = struct.unpack_from("<I", data, at)
-        listed.append(data[at + 4 : at + 4 + length].decode())
-        at += 4 + length
     return listed
 
 

@@ -248,3 +248,13 @@ def _check_dtype(first: Tensor, other: Tensor, what: str) -> None:
 
 def _invalid(text: str) -> Err[TensorError]:
     return Err(TensorError_InvalidArgument(text))
+
+
+def ids_of(tensor: Tensor) -> list[str] | None:
+    """The elements of a tensor of int64 or of strings of one dimension, as texts. None of another."""
+    dtype = tensor.dtype()
+    if len(tensor.shape()) != 1 or dtype not in (Dtype.INT64, Dtype.STRING):
+        return None
+    if dtype is Dtype.STRING:
+        return [part[4:].decode() for part in tensor._parts]
+    return [str(number) for number in elements.decode(dtype.name, tensor._parts)]
