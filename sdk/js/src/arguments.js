@@ -1,6 +1,6 @@
 // Checks of arguments, and errors of the host as exceptions.
 
-import { Unprocessable } from './failure.js';
+import { Internal, Unprocessable } from './failure.js';
 
 const U32_MAX = 0xffff_ffff;
 
@@ -12,6 +12,23 @@ export function text(name, value) {
 export function u32(name, value) {
   if (Number.isInteger(value) && value >= 0 && value <= U32_MAX) return value;
   throw new TypeError(`${name} is ${String(value)}, not a whole number up to ${U32_MAX}`);
+}
+
+/** A class of errors with a `kind`, one of `kinds`: the plugin's own fault if nothing catches one. */
+export function errorOf(name, kinds) {
+  class ErrorOfKind extends Internal {
+    constructor(kind, message) {
+      if (!kinds.includes(kind)) {
+        throw new TypeError(`the kinds of ${name} are ${kinds.join(', ')}, not ${kind}`);
+      }
+      super(message);
+      this.kind = kind;
+    }
+  }
+  for (const named of [ErrorOfKind, ErrorOfKind.prototype]) {
+    Object.defineProperty(named, 'name', { value: name });
+  }
+  return ErrorOfKind;
 }
 
 /** What the host answers, or its error as an exception: one of `kinds` as an `ErrorOfKind`. */

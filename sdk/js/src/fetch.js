@@ -1,8 +1,8 @@
 // Requests over HTTP to other services, as the fetch standard names them.
 
 import * as host from '#host';
+import { errorOf } from './arguments.js';
 import { Body } from './body.js';
-import { Internal } from './failure.js';
 import { parse } from './json.js';
 
 const KINDS = [
@@ -19,16 +19,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** Why a service gave no answer. If nothing catches it: 500, with the text in the log only. */
-export class FetchError extends Internal {
-  constructor(kind, message) {
-    if (!KINDS.includes(kind)) {
-      throw new TypeError(`the kinds of FetchError are ${KINDS.join(', ')}, not ${kind}`);
-    }
-    super(message);
-    this.kind = kind;
-  }
-}
-Object.defineProperty(FetchError.prototype, 'name', { value: 'FetchError' });
+export const FetchError = errorOf('FetchError', KINDS);
 
 /** The headers of an answer, by names of any case. */
 class AnswerHeaders {

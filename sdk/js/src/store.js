@@ -1,9 +1,8 @@
 // Values by key, in stores that the operator binds.
 
 import * as host from '#host';
-import { asked, text, u32 } from './arguments.js';
+import { asked, errorOf, text, u32 } from './arguments.js';
 import { Body } from './body.js';
-import { Internal } from './failure.js';
 import { Tensor, wrap } from './tensor.js';
 
 const KINDS = ['not-granted', 'invalid-argument', 'unavailable', 'read-only'];
@@ -11,16 +10,7 @@ const KINDS = ['not-granted', 'invalid-argument', 'unavailable', 'read-only'];
 const encoder = new TextEncoder();
 
 /** Why a store gave no answer. If nothing catches it: 500, with the text in the log only. */
-export class StoreError extends Internal {
-  constructor(kind, message) {
-    if (!KINDS.includes(kind)) {
-      throw new TypeError(`the kinds of StoreError are ${KINDS.join(', ')}, not ${kind}`);
-    }
-    super(message);
-    this.kind = kind;
-  }
-}
-Object.defineProperty(StoreError.prototype, 'name', { value: 'StoreError' });
+export const StoreError = errorOf('StoreError', KINDS);
 
 export const store = {
   get(bucket, key) {

@@ -1,23 +1,13 @@
 // Rows of numbers by key, in files among the assets.
 
 import * as host from '#host';
-import { asked, text, u32 } from './arguments.js';
-import { Internal } from './failure.js';
+import { asked, errorOf, text, u32 } from './arguments.js';
 import { Tensor, wrap } from './tensor.js';
 
 const KINDS = ['no-asset', 'malformed', 'invalid-argument'];
 
 /** A file or an argument is wrong. If nothing catches it: 500, with the text in the log only. */
-export class TableError extends Internal {
-  constructor(kind, message) {
-    if (!KINDS.includes(kind)) {
-      throw new TypeError(`the kinds of TableError are ${KINDS.join(', ')}, not ${kind}`);
-    }
-    super(message);
-    this.kind = kind;
-  }
-}
-Object.defineProperty(TableError.prototype, 'name', { value: 'TableError' });
+export const TableError = errorOf('TableError', KINDS);
 
 export const tables = {
   gather(asset, keys, columns, missing = 0) {

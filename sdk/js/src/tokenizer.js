@@ -1,9 +1,8 @@
 // Tokens of texts, as a `tokenizer.json` of Hugging Face's tokenizers says. The host makes them.
 
 import * as host from '#host';
-import { asked, text, u32 } from './arguments.js';
+import { asked, errorOf, text, u32 } from './arguments.js';
 import { Body } from './body.js';
-import { Internal } from './failure.js';
 import { NdArray } from './numpy.js';
 import { listOf, Tensor, wrap } from './tensor.js';
 
@@ -12,16 +11,7 @@ const SIDES = ['left', 'right'];
 const UNITS = ['characters', 'bytes'];
 
 /** A file or an argument is wrong. If nothing catches it: 500, with the text in the log only. */
-export class TokenizerError extends Internal {
-  constructor(kind, message) {
-    if (!KINDS.includes(kind)) {
-      throw new TypeError(`the kinds of TokenizerError are ${KINDS.join(', ')}, not ${kind}`);
-    }
-    super(message);
-    this.kind = kind;
-  }
-}
-Object.defineProperty(TokenizerError.prototype, 'name', { value: 'TokenizerError' });
+export const TokenizerError = errorOf('TokenizerError', KINDS);
 
 /** A tokenizer by the name of its file. It holds nothing, so a module can have one. */
 export class Tokenizer {
