@@ -65,24 +65,24 @@ LD_LIBRARY_PATH=$usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} e
 /// Debian's registry of OCI artifacts, which is unpacked and not installed: installing would start
 /// a service.
 pub(crate) fn install_registry() -> Result<PathBuf> {
-    let directory = target().join("registry");
-    let registry = directory.join("usr/bin/docker-registry");
-    if !registry.exists() {
-        step("fetching Debian's registry");
-        unpack_packages(&["docker-registry"], &directory)?;
-    }
-    Ok(registry)
+    file_of("docker-registry", "registry", "usr/bin/docker-registry")
 }
 
 /// Podman's default profile of seccomp, which is Docker's.
 pub(crate) fn install_seccomp_profile() -> Result<PathBuf> {
-    let directory = target().join("seccomp");
-    let profile = directory.join("usr/share/containers/seccomp.json");
-    if !profile.exists() {
-        step("fetching Debian's profile of seccomp");
-        unpack_packages(&["golang-github-containers-common"], &directory)?;
+    let file = "usr/share/containers/seccomp.json";
+    file_of("golang-github-containers-common", "seccomp", file)
+}
+
+/// A file of a Debian package, which is unpacked into this folder of `target`.
+fn file_of(package: &str, folder: &str, file: &str) -> Result<PathBuf> {
+    let directory = target().join(folder);
+    let file = directory.join(file);
+    if !file.exists() {
+        step(&format!("fetching Debian's {package}"));
+        unpack_packages(&[package], &directory)?;
     }
-    Ok(profile)
+    Ok(file)
 }
 
 /// Unpack Debian packages into `directory`, without installing them.
