@@ -1,12 +1,12 @@
 """A transformer's encoder of two layers with seeded random weights, for benchmarks.
 
     python models/encoder/make.py target/models/encoder.onnx
-    python models/encoder/make.py target/models/encoder-texts.onnx texts
+    python models/encoder/make.py target/models/encoder-tokens.onnx texts
 
 What it computes means nothing; how much it computes is that of two layers of MiniLM: input `input`
 [N, 64, 384] (64 tokens, embedded), output `output` [N, 384], the mean over the tokens; 12 heads, 1536 inside of
-the feed-forward part, 3.5 million weights. With `texts` a row has any number of tokens, and the input `mask`
-[N, tokens] is 1 for those that count.
+the feed-forward part, 3.5 million weights. With `texts` the inputs are those of a text model: `input_ids`
+[N, tokens], int64, of 1,024 tokens, and `attention_mask` [N, tokens], int64, which is 1 for those that count.
 """
 
 import sys
@@ -17,7 +17,7 @@ from onnx import TensorProto, checker, helper, numpy_helper, save
 
 OPSET = 17
 SEED = 11
-LAYERS, TOKENS, WIDTH, HEADS, INSIDE = 2, 64, 384, 12, 1536
+LAYERS, TOKENS, WIDTH, HEADS, INSIDE, VOCABULARY = 2, 64, 384, 12, 1536, 1024
 
 
 class Graph:
@@ -84,24 +84,27 @@ class Graph:
 def main():
     path, has_mask = Path(sys.argv[1]), "texts" in sys.argv[2:]
     graph = Graph(has_mask)
+    data, mask = "input", None
     if has_mask:
-        graph.hide("mask")
-    data = "input"
+        mask = graph.node("Cast", "attention_mask", to=TensorProto.FLOAT)
+        graph.hide(mask)
+        vectors = graph.random.standard_normal((VOCABULARY, WIDTH)).astype(np.float32)
+        data = graph.node("Gather", graph.constant(vectors), "input_ids")
     for _ in range(LAYERS):
         data = graph.normalized(graph.node("Add", data, graph.attention(data)))
         inside = graph.gelu(graph.linear(data, WIDTH, INSIDE))
         data = graph.normalized(graph.node("Add", data, graph.linear(inside, INSIDE, WIDTH)))
     if has_mask:
-        mean = helper.make_node("Identity", [graph.masked_mean(data, "mask")], ["output"], name="mean")
+        mean = helper.make_node("Identity", [graph.masked_mean(data, mask)], ["output"], name="mean")
     else:
         mean = helper.make_node("ReduceMean", [data], ["output"], name="mean", axes=[1], keepdims=0)
     graph.nodes.append(mean)
 
     value = helper.make_tensor_value_info
-    tokens = "tokens" if has_mask else TOKENS
-    inputs = [value("input", TensorProto.FLOAT, ["N", tokens, WIDTH])]
+    inputs = [value("input", TensorProto.FLOAT, ["N", TOKENS, WIDTH])]
     if has_mask:
-        inputs.append(value("mask", TensorProto.FLOAT, ["N", tokens]))
+        names = ["input_ids", "attention_mask"]
+        inputs = [value(name, TensorProto.INT64, ["N", "tokens"]) for name in names]
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,

@@ -57,8 +57,8 @@ pub enum SubmitError {
     /// The lane refuses all requests, for this reason.
     #[error("the model is out of service: {0}")]
     OutOfService(#[source] Refusal),
-    /// The request ran in several batches, and batches of the model ended meanwhile.
-    #[error("the model's rows turned out to influence each other: send the request again")]
+    /// The request ran in parts, and it was found meanwhile that the model does not allow this.
+    #[error("the model turned out to answer otherwise in parts: send the request again")]
     Mixed,
     /// The lane is closed.
     #[error("the model is being unloaded")]

@@ -1,12 +1,8 @@
 //! A lane: the queue and the instances of one model version. The public interface of this crate.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use gristmill_core::{
-    BatchRecord, BufferPool, Deadline, Model, ModelInfo, ModelUse, Name, NamedTensor, Padding,
-    Receipt, rows_of,
-};
+use gristmill_core::{BufferPool, Model, ModelInfo, Name, NamedTensor, Padding, Receipt, rows_of};
 use smallvec::SmallVec;
 
 use crate::config::LaneConfig;
@@ -15,61 +11,16 @@ use crate::leader::lead;
 use crate::pending::Pending;
 use crate::policy::Size;
 use crate::queue_timeout::{answer_of, expires_at, timeout_of};
+use crate::ragged;
 use crate::served::Served;
-use crate::split::{RequestPart, RequestParts, joined, split};
+use crate::split::{RequestPart, RequestParts, joined};
 use crate::state::{Arrival, LaneShared, SharedParts};
 use crate::statistics::LaneStatistics;
+use crate::submission::{Answered, LAST_PRIORITY, Submission};
 use crate::sync::now;
 use crate::ticket::PendingReply;
 use crate::upkeep::{Refusal, Upkeep};
 use crate::{watch, worker};
-
-/// One request for a lane.
-pub struct Submission {
-    /// The sender. Requests of one tenant queue among themselves.
-    pub tenant: Name,
-    /// The tenant's share of contended batches, relative to the weights of others; at least 1.
-    pub weight: u32,
-    /// Priority level; 1 is served first. None, or a level that the lane does not have, means its
-    /// default.
-    pub priority: Option<u32>,
-    /// How long it may be queued, if the level lets requests set a timeout.
-    pub timeout: Option<Duration>,
-    /// A tensor for each of the model's inputs, in any order.
-    pub inputs: Vec<NamedTensor>,
-    /// When the request reached the host. Its duration counts from then.
-    pub arrived: Instant,
-    /// When its submitter stops waiting.
-    pub deadline: Deadline,
-    /// Whether it shares batches only with requests of its tenant.
-    pub keeps_apart: bool,
-    /// Whether its submitter submits more in the same turn, which may share its batch.
-    pub more_follow: bool,
-}
-
-/// The priority of the lane's last level, however many it has.
-pub const LAST_PRIORITY: u32 = u32::MAX;
-
-/// The answer to a request.
-#[derive(Debug)]
-pub struct Answered {
-    /// The outputs in the model's order, with the request's own rows.
-    pub outputs: Vec<NamedTensor>,
-    /// How long it was queued.
-    pub queued: Duration,
-    /// How long its batches were copied together.
-    pub staging: Duration,
-    /// The rows of its batch; of the largest if it ran in several.
-    pub batch_rows: usize,
-    /// The tenants with requests in its batch; the most if it ran in several.
-    pub batch_tenants: usize,
-    /// Its use of the model.
-    pub used: ModelUse,
-    /// The provider that ran it, if the model has several.
-    pub provider: Option<&'static str>,
-    /// Its batch, if that is traced; the last one if it ran in several.
-    pub batch: Option<Arc<BatchRecord>>,
-}
 
 /// The queue and the worker threads of one model version, with settings for the requests that are
 /// submitted through it. When the last lane over a queue is dropped, the workers finish the
@@ -297,13 +248,27 @@ impl Lane {
         // The proof of rows supposes that no dimension is empty.
         let is_empty = inputs.iter().any(|input| input.tensor.shape().contains(&0));
         let is_lone = !optional.is_empty() || is_empty;
-        let shape_key = match is_lone {
-            true => keys.lone(),
-            false if self.shared.sharing.has_filling_ended() => {
-                keys.of(&inputs, &Padding::default(), apart)
-            }
-            false => keys.of(&inputs, &self.config.padding, apart),
+        let unpadded = Padding::default();
+        let padding = match self.shared.sharing.has_filling_ended() {
+            true => &unpadded,
+            false => &self.config.padding,
         };
+        let is_whole = self.config.rows_are_declared || is_empty;
+        let cut_at = if is_whole { rows } else { self.config.max_batch_size };
+        let (whole, pool) = (RequestPart::new(inputs, optional, rows), &self.shared.stager.pool);
+        let ragged = if is_whole { None } else { ragged::by_length(&whole, padding, pool) };
+        let is_ragged = ragged.is_some();
+        // Rows of one bucket are as long as the longest of them, so each part has one shape.
+        let mut parts = ragged.unwrap_or_else(|| whole.into()).cut(cut_at)?;
+        for part in &mut parts.list {
+            part.shape_key = match is_lone {
+                true => keys.lone(),
+                false => keys.of(&part.inputs, padding, apart),
+            };
+        }
+        let RequestParts { list: parts, places } = parts;
+        let is_cut = parts.len() > 1;
+        let shape_key = parts.first().map_or(0, |part| part.shape_key);
         let arrival = Arrival {
             tenant: &submission.tenant,
             weight: submission.weight,
@@ -314,10 +279,6 @@ impl Lane {
             deadline: submission.deadline.instant(),
             receipt,
         };
-        let is_whole = self.config.rows_are_declared || is_empty;
-        let cut_at = if is_whole { rows } else { self.config.max_batch_size };
-        let parts = split(RequestPart { inputs, optional, rows }, cut_at)?;
-        let is_cut = parts.len() > 1;
         let expires_at = expires_at(policy, timeout);
         let mut queued = self.enqueue(&arrival, parts, submission.more_follow)?;
         if queued.gathers {
@@ -338,10 +299,12 @@ impl Lane {
                 Err(error) => return Err(error.with(answers)),
             }
         }
-        if is_cut && !self.forms_batches() {
+        let is_refuted =
+            is_cut && !self.forms_batches() || is_ragged && self.shared.sharing.has_filling_ended();
+        if is_refuted {
             return Err(SubmitError::Mixed);
         }
-        let whole = joined(answers, self.info.outputs.len(), &self.shared.stager.pool);
+        let whole = joined(answers, places.as_deref(), self.info.outputs.len(), pool);
         let whole = whole.map_err(|error| error.with(answers))?;
         queued.is_answered = true;
         Ok(whole)
@@ -362,7 +325,7 @@ impl Lane {
     fn enqueue<'a>(
         &'a self,
         arrival: &Arrival<'a>,
-        parts: RequestParts,
+        parts: SmallVec<[RequestPart; 1]>,
         more_follow: bool,
     ) -> Result<QueuedRequest<'a>, SubmitError> {
         let shared = &*self.shared;

@@ -5,15 +5,15 @@
 //! which backend runs the model and which protocol a request came by.
 //!
 //! Files import each other downwards only:
-//! - `lane` is the public interface; `worker`, `leader` and `watch` are the threads and tasks that
+//! - `lane` is the public interface, `submission` a request and its answer; `worker`, `leader` and `watch` are the threads and tasks that
 //!   act;
 //! - `state` is what they share, with each change of it and the wake-up that follows;
 //! - `policy` decides which requests share a batch, and knows no clock, thread or tensor;
 //!   `service_time` learns how long batches take; `running` lists the batches that run now;
 //! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `stager` copies
 //!   its inputs together, fills short rows up and cuts their outputs back; `split` cuts requests
-//!   that are larger than a batch; `job` is a request in a batch, and `ticket` carries the answer
-//!   back;
+//!   that are larger than a batch, `ragged` those whose rows have different lengths; `job` is a
+//!   request in a batch, and `ticket` carries the answer back;
 //! - `tally` counts, `statistics` are its figures, `pending` counts each request when it ends;
 //! - `rehearsal` is a lane by the same rules in which nothing runs, for predictions;
 //! - `sync` has the locks, the threads and the clock, so that tests can run the threads in many
@@ -40,6 +40,7 @@ mod leader;
 mod pending;
 mod policy;
 mod queue_timeout;
+mod ragged;
 mod rehearsal;
 mod running;
 mod served;
@@ -49,6 +50,7 @@ mod split;
 mod stager;
 mod state;
 mod statistics;
+mod submission;
 mod sync;
 mod tally;
 mod ticket;
@@ -58,10 +60,11 @@ mod worker;
 
 pub use config::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 pub use error::{RunError, SubmitError};
-pub use lane::{Answered, LAST_PRIORITY, Lane, LaneParts, Submission};
+pub use lane::{Lane, LaneParts};
 pub use leader::LED_BATCHES_MAX;
 pub use policy::Full;
 pub use rehearsal::{Lead, Rehearsal};
 pub use served::Times;
 pub use statistics::{BatchStatistics, Counters, Elements, LaneStatistics, MixedBatch};
+pub use submission::{Answered, LAST_PRIORITY, Submission};
 pub use upkeep::{LOST_RUNS_MAX, Refusal, Replace, ReplaceError, Upkeep};

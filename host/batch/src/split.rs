@@ -1,12 +1,14 @@
-//! Requests with more rows than a batch holds: split on their way in, joined on their way out.
+//! Requests that run in parts: cut on their way in, joined on their way out.
 //!
-//! Invariant: parts share the request's buffers, and are joined in the order in which they were
-//! cut.
+//! Those with more rows than a batch holds are cut here, and their parts share their buffers; those
+//! whose rows have different lengths are taken apart by `ragged`.
+//!
+//! Invariant: rows are joined in the order in which they came.
 
 use gristmill_core::{BufferPool, NamedTensor, Tensor};
 use smallvec::{SmallVec, smallvec};
 
-use crate::error::SubmitError;
+use crate::error::{RunError, SubmitError};
 use crate::served::Served;
 
 /// One request, or a part of one that is larger than a batch.
@@ -15,20 +17,72 @@ pub(crate) struct RequestPart {
     /// Those that have defaults. A request that gives some is never cut.
     pub(crate) optional: Vec<NamedTensor>,
     pub(crate) rows: usize,
+    /// The key of its shape, once it is known.
+    pub(crate) shape_key: u64,
 }
 
-pub(crate) type RequestParts = SmallVec<[RequestPart; 1]>;
+impl RequestPart {
+    pub(crate) fn new(inputs: Vec<NamedTensor>, optional: Vec<NamedTensor>, rows: usize) -> Self {
+        Self { inputs, optional, rows, shape_key: 0 }
+    }
+}
+
+/// The parts of a request.
+#[derive(Default)]
+pub(crate) struct RequestParts {
+    pub(crate) list: SmallVec<[RequestPart; 1]>,
+    /// Where each row of the request is. None if the parts have them in order.
+    pub(crate) places: Option<Vec<Place>>,
+}
+
+/// Where a row of a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The index of its part.
+    pub(crate) part: usize,
+    /// The row of the part.
+    pub(crate) row: usize,
+}
+
+impl RequestParts {
+    /// Each part that has more rows than `max` in parts of at most so many.
+    ///
+    /// # Errors
+    /// Fails if the inputs cannot be split by rows.
+    pub(crate) fn cut(self, max: usize) -> Result<Self, SubmitError> {
+        if self.list.iter().all(|part| part.rows <= max) {
+            return Ok(self);
+        }
+        let mut places = self.places;
+        let mut cut = SmallVec::<[RequestPart; 1]>::new();
+        let mut firsts = SmallVec::<[usize; 8]>::new();
+        for part in self.list {
+            firsts.push(cut.len());
+            cut.extend(split(part, max)?);
+        }
+        for Place { part, row } in places.iter_mut().flatten() {
+            (*part, *row) = (firsts[*part] + *row / max, *row % max);
+        }
+        Ok(Self { list: cut, places })
+    }
+}
+
+impl From<RequestPart> for RequestParts {
+    fn from(whole: RequestPart) -> Self {
+        Self { list: smallvec![whole], places: None }
+    }
+}
 
 /// Parts of at most `max` rows each, which share the buffers of the `whole`. A request that is not
 /// larger is returned unchanged.
 ///
 /// # Errors
 /// Fails if the inputs cannot be split by rows.
-pub(crate) fn split(whole: RequestPart, max: usize) -> Result<RequestParts, SubmitError> {
+fn split(whole: RequestPart, max: usize) -> Result<SmallVec<[RequestPart; 1]>, SubmitError> {
     if whole.rows <= max {
         return Ok(smallvec![whole]);
     }
-    let RequestPart { inputs, optional, rows } = whole;
+    let RequestPart { inputs, optional, rows, .. } = whole;
     if !optional.is_empty() {
         return Err(SubmitError::TooManyRows { rows, max });
     }
@@ -39,19 +93,20 @@ pub(crate) fn split(whole: RequestPart, max: usize) -> Result<RequestParts, Subm
             Some(NamedTensor { name: name.clone(), tensor: tensor? })
         });
         let inputs = cut.collect::<Option<_>>()?;
-        Some(RequestPart { inputs, optional: Vec::new(), rows: range.len() })
+        Some(RequestPart::new(inputs, Vec::new(), range.len()))
     };
     let parts = (0..rows).step_by(max).map(part).collect::<Option<_>>();
     parts.ok_or(SubmitError::TooManyRows { rows, max })
 }
 
-/// Join the answers to a request's parts into its answer. Each has `outputs` tensors. If this
-/// fails, `parts` keeps them.
+/// Join the answers to a request's parts into its answer. Each has `outputs` tensors. `places` says
+/// where each row is, if they are not in order. If this fails, `parts` keeps them.
 ///
 /// # Errors
 /// Fails if the tensors of the parts do not fit together.
 pub(crate) fn joined(
     parts: &mut SmallVec<[Served; 1]>,
+    places: Option<&[Place]>,
     outputs: usize,
     pool: &BufferPool,
 ) -> Result<Served, SubmitError> {
@@ -71,10 +126,17 @@ pub(crate) fn joined(
         whole.batch = part.batch.clone();
     }
     let stacked = (0..outputs).map(|index| {
-        let pieces = parts.iter().map(|part| &part.outputs[index]);
-        Tensor::stack(pool, pieces)
+        let Some(places) = places else {
+            let pieces = parts.iter().map(|part| &part.outputs[index]);
+            return Ok(Tensor::stack(pool, pieces)?);
+        };
+        let row_at = |Place { part, row }: &Place| {
+            parts.get(*part)?.outputs[index].slice_rows(*row..row + 1)
+        };
+        let rows: Option<Vec<_>> = places.iter().map(row_at).collect();
+        Ok(Tensor::stack(pool, rows.ok_or(RunError::Indivisible)?.iter())?)
     });
-    whole.outputs = stacked.collect::<Result<_, _>>()?;
+    whole.outputs = stacked.collect::<Result<_, SubmitError>>()?;
     Ok(whole)
 }
 
@@ -107,7 +169,7 @@ mod tests {
             let pool = BufferPool::new(1 << 20);
             for (rows, max) in requests {
                 let whole = inputs(&pool, rows);
-                let part = RequestPart { inputs: whole.clone(), optional: Vec::new(), rows };
+                let part = RequestPart::new(whole.clone(), Vec::new(), rows);
                 let parts = split(part, max).unwrap();
                 prop_assert_eq!(parts.len(), rows.div_ceil(max));
                 let mut left = rows;
@@ -120,7 +182,7 @@ mod tests {
                     served.push(Served { outputs, ..Served::default() });
                 }
                 prop_assert_eq!(left, 0);
-                let joined = joined(&mut served, whole.len(), &pool).unwrap();
+                let joined = joined(&mut served, None, whole.len(), &pool).unwrap();
                 for (output, input) in joined.outputs.iter().zip(&whole) {
                     prop_assert_eq!(output.shape(), input.tensor.shape());
                     prop_assert_eq!(output.as_bytes(), input.tensor.as_bytes());

@@ -47,7 +47,7 @@ const ROWS: [(&str, &str, &str, Bound); 12] = [
     (
         "padding",
         "ratio",
-        "two layers of an encoder, texts of 3 to 32 tokens: answers with buckets over without",
+        "two layers of an encoder, 8 texts of 5 to 200 tokens: answers with buckets over without",
         AtLeast(1.5),
     ),
     ("mean_batch_16", "ratio", "mean batch of 64 clients, maximum 16, over 16", AtLeast(0.9)),

@@ -1,27 +1,32 @@
-//! Texts of different lengths to an encoder, with buckets and without.
+//! Requests of several texts of different lengths to an encoder, with buckets and without.
+//!
+//! A client fills the texts of a request up to the longest of them, as tokenizers do.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use gristmill_batch::{Lane, LaneConfig};
-use gristmill_benches::harness::{Harness, submission, tenant, tensor_in};
-use gristmill_core::{BufferPool, Dtype, NamedTensor, PadSpec, PadValue, Padding, PaddingSpec};
+use gristmill_benches::harness::{Harness, submission, tenant};
+use gristmill_core::{
+    BufferPool, Dtype, NamedTensor, PadSpec, PadValue, Padding, PaddingSpec, Tensor,
+};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-const ENCODER: &str = "target/models/encoder-texts.onnx";
+const ENCODER: &str = "target/models/encoder-tokens.onnx";
 
-/// The numbers of an embedded token.
-const WIDTH: usize = 384;
+/// The tokens that the encoder knows. Number 0 fills texts up.
+const VOCABULARY: i64 = 1024;
 
 const CLIENTS: u64 = 16;
-const TOKENS_MIN: usize = 3;
-const TOKENS_MAX: usize = 32;
-const BUCKETS: [usize; 3] = [8, 16, 32];
+const TEXTS: usize = 8;
+const TOKENS_MIN: usize = 5;
+const TOKENS_MAX: usize = 200;
+const BUCKETS: [usize; 12] = [16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 200];
 const BATCH_MAX: usize = 16;
-const TIME: Duration = Duration::from_secs(4);
+const TIME: Duration = Duration::from_secs(10);
 
 /// Answers a second with buckets, as a ratio to those without.
 pub fn run(harness: &Harness) -> Result<Value> {
@@ -66,23 +71,38 @@ fn claim() -> PaddingSpec {
         value: PadValue::Whole(0),
         buckets: BUCKETS.to_vec(),
     };
-    PaddingSpec { inputs: vec![pad("input"), pad("mask")], outputs: Vec::new() }
+    PaddingSpec { inputs: vec![pad("input_ids"), pad("attention_mask")], outputs: Vec::new() }
 }
 
-/// Sends one text after the other. Returns how many were answered.
+/// Sends one request after the other. Returns how many were answered.
 async fn client(lane: Arc<Lane>, pool: BufferPool, until: Instant, seed: u64) -> Result<u64> {
     let mut random = SmallRng::seed_from_u64(seed);
     let tenant = tenant(["a", "b", "c"][seed as usize % 3]);
-    let [input, mask] = ["input", "mask"].map(Arc::<str>::from);
+    let [ids, mask] = ["input_ids", "attention_mask"].map(Arc::<str>::from);
     let mut answered = 0;
     while Instant::now() < until {
-        let tokens = random.random_range(TOKENS_MIN..=TOKENS_MAX);
-        let text = tensor_in(&pool, Dtype::Float32, &[1, tokens, WIDTH], 0.5);
-        let marks = tensor_in(&pool, Dtype::Float32, &[1, tokens], 1.0);
-        let mut request = submission(&tenant, &input, &text);
-        request.inputs.push(NamedTensor { name: mask.clone(), tensor: marks });
+        let lengths: [usize; TEXTS] =
+            std::array::from_fn(|_| random.random_range(TOKENS_MIN..=TOKENS_MAX));
+        let longest = lengths.into_iter().max().unwrap_or_default();
+        let mut tokens = vec![0; TEXTS * longest];
+        let mut marks = tokens.clone();
+        let rows = tokens.chunks_mut(longest).zip(marks.chunks_mut(longest));
+        for ((tokens, marks), length) in rows.zip(lengths) {
+            tokens[..length].fill_with(|| random.random_range(1..VOCABULARY));
+            marks[..length].fill(1);
+        }
+        let mut request = submission(&tenant, &ids, &whole_numbers(&pool, &tokens)?);
+        request
+            .inputs
+            .push(NamedTensor { name: mask.clone(), tensor: whole_numbers(&pool, &marks)? });
         lane.submit(request, None).await?;
         answered += 1;
     }
     Ok(answered)
+}
+
+/// A tensor of the texts of a request.
+fn whole_numbers(pool: &BufferPool, values: &[i64]) -> Result<Tensor> {
+    let shape = [TEXTS, values.len() / TEXTS].as_slice().into();
+    Ok(Tensor::new(Dtype::Int64, shape, pool.copy_from(bytemuck::cast_slice(values)))?)
 }

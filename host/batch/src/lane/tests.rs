@@ -18,8 +18,8 @@ use gristmill_core::{
     TensorInfo,
 };
 
-use super::{Answered, Lane, LaneParts, Submission};
-use crate::{Full, LaneConfig, QueuePolicy, SubmitError};
+use super::{Lane, LaneParts};
+use crate::{Answered, Full, LaneConfig, QueuePolicy, Submission, SubmitError};
 
 /// Computes its output from its input, but fails on -1 and panics on -2. Reports the rows of each
 /// run, and waits for permission to finish it.

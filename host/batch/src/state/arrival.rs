@@ -11,7 +11,7 @@ use super::LockedState;
 use crate::error::SubmitError;
 use crate::job::Job;
 use crate::policy::{Entry, Size};
-use crate::split::{RequestPart, RequestParts};
+use crate::split::RequestPart;
 use crate::ticket::{PendingReply, ticket};
 
 /// The least time between two searches of a full queue for dead entries.
@@ -28,7 +28,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) level: usize,
     /// How long it may be queued.
     pub(crate) timeout: Option<Duration>,
-    /// The rows of all parts.
+    /// That of all parts, with the shape of the first one.
     pub(crate) size: Size,
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
@@ -45,7 +45,7 @@ impl LockedState<'_> {
     pub(crate) fn enqueue(
         &mut self,
         arrival: &Arrival<'_>,
-        parts: RequestParts,
+        parts: SmallVec<[RequestPart; 1]>,
     ) -> Result<SmallVec<[PendingReply; 1]>, SubmitError> {
         if self.state.refused.is_some() {
             // Lost runs of another lane may have ended.
@@ -57,7 +57,7 @@ impl LockedState<'_> {
         self.check_room(arrival)?;
         let follow = arrival.receipt.map(Receipt::follow).unwrap_or_default();
         let mut waiting = SmallVec::with_capacity(parts.len());
-        for RequestPart { inputs, optional, rows } in parts {
+        for RequestPart { inputs, optional, rows, shape_key } in parts {
             let (reply, wait) = ticket();
             self.state.policy.push(Entry {
                 tenant: arrival.tenant.clone(),
@@ -65,7 +65,7 @@ impl LockedState<'_> {
                 level: arrival.level,
                 rows,
                 bytes: NamedTensor::bytes_of(&inputs) + NamedTensor::bytes_of(&optional),
-                shape_key: arrival.size.shape_key,
+                shape_key,
                 arrived: arrival.at,
                 deadline: arrival.deadline,
                 timeout: arrival.timeout.map(|timeout| arrival.at + timeout),

@@ -29,7 +29,7 @@ pub(super) fn encoder() -> Result<PathBuf> {
 
 /// The same for texts of any number of tokens.
 pub(super) fn encoder_of_texts() -> Result<PathBuf> {
-    made("encoder", "encoder-texts.onnx", &["texts"])
+    made("encoder", "encoder-tokens.onnx", &["texts"])
 }
 
 /// The `file` that the script of the folder `name` makes. It is made if it is missing.

@@ -185,3 +185,122 @@ async fn an_output_of_another_length_ends_padding_and_hurts_nobody() {
     assert!(lane.batches_ended().is_none());
     assert_eq!(lane.statistics().elements, Elements { real: 17, padding: 0 });
 }
+
+/// Adds its rows up, each place times its number. Notes the shapes that it ran.
+struct Sums {
+    pool: BufferPool,
+    shapes: Arc<Mutex<Vec<Vec<usize>>>>,
+}
+
+impl Model for Sums {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        let [ids, mask] = [0, 1].map(|at| inputs[at].as_f32().unwrap());
+        let shape = inputs[0].shape().to_vec();
+        self.shapes.lock().unwrap().push(shape.clone());
+        let rows = ids.chunks(shape[1]).zip(mask.chunks(shape[1]));
+        let of_row = |(ids, mask): (&[f32], &[f32])| -> f32 {
+            (1..).zip(ids.iter().zip(mask)).map(|(at, (id, mark))| at as f32 * (id + mark)).sum()
+        };
+        let sums: Vec<f32> = rows.map(of_row).collect();
+        let buffer = self.pool.copy_from(bytemuck::cast_slice(&sums));
+        Ok(vec![Tensor::new(Dtype::Float32, [shape[0], 1].as_slice().into(), buffer).unwrap()])
+    }
+}
+
+/// A lane of such a model, whose inputs `ids` and `mask` are filled up to 4, 8 and 16 with 0.
+fn sums(config: LaneConfig) -> PaddedLane {
+    let (pool, shapes) = (BufferPool::new(1 << 20), Arc::default());
+    let model = Sums { pool: pool.clone(), shapes: Arc::clone(&shapes) };
+    let element = PadValue::Whole(0).element(Dtype::Float32).unwrap();
+    let inputs = [0, 1].map(|input| PaddedInput { input, axis: 1, element: element.clone() });
+    let length = PaddedLength { buckets: vec![4, 8, 16], inputs: inputs.to_vec() };
+    let padding = Padding { lengths: vec![length], outputs: Vec::new() };
+    let tensor = |name: &str, size| TensorInfo {
+        name: name.into(),
+        dtype: Dtype::Float32,
+        dims: vec![None, size],
+    };
+    let parts = LaneParts {
+        name: "sums",
+        info: ModelInfo {
+            inputs: vec![tensor("ids", None), tensor("mask", None)],
+            outputs: vec![tensor("sum", Some(1))],
+            ..info()
+        },
+        instances: vec![Box::new(model)],
+        config: LaneConfig { padding, ..config },
+        pool: pool.clone(),
+    };
+    (Lane::new(parts).unwrap(), shapes, pool)
+}
+
+/// A request of rows that have so many places and are marked up to these lengths. Returns the sums
+/// that it should get, too.
+fn texts(pool: &BufferPool, places: usize, lengths: &[usize]) -> (Submission, Vec<f32>) {
+    let shape = [lengths.len(), places];
+    let place = |row: usize, at: usize| if at < lengths[row] { (row + at + 1) as f32 } else { 0.0 };
+    let mark = |row: usize, at: usize| f32::from(u8::from(at < lengths[row]));
+    let each = |value: &dyn Fn(usize, usize) -> f32| -> Vec<f32> {
+        let rows = (0..lengths.len()).flat_map(|row| (0..places).map(move |at| (row, at)));
+        rows.map(|(row, at)| value(row, at)).collect()
+    };
+    let tensor = |name: &str, values: &[f32]| {
+        let buffer = pool.copy_from(bytemuck::cast_slice(values));
+        let tensor = Tensor::new(Dtype::Float32, shape.as_slice().into(), buffer).unwrap();
+        NamedTensor { name: name.into(), tensor }
+    };
+    let inputs = vec![tensor("ids", &each(&place)), tensor("mask", &each(&mark))];
+    let sum = |row: usize| {
+        (0..lengths[row]).map(|at| (at + 1) as f32 * (place(row, at) + mark(row, at))).sum()
+    };
+    let sums = (0..lengths.len()).map(sum).collect();
+    (Submission { inputs, ..submission(pool, "a", &[], Duration::from_secs(60)) }, sums)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_their_client_filled_up_run_at_their_own_lengths() {
+    for (lengths, expected) in [
+        // Rows of one bucket run together at the length of the longest of them.
+        (&[3, 16, 2, 9][..], &[[2, 3], [2, 16]][..]),
+        (&[16, 4, 5, 1, 6], &[[1, 16], [2, 4], [2, 6]]),
+        (&[5], &[[1, 5]]),
+        // A batch holds eight rows.
+        (&[2; 10], &[[2, 2], [8, 2]]),
+        // Too little would be left out, and an empty row is no beginning of a row.
+        (&[16, 15, 16, 5], &[[4, 16]]),
+        (&[3, 0, 16], &[[3, 16]]),
+    ] {
+        let (lane, shapes, pool) = sums(LaneConfig::new(8, 64));
+        let (request, sums) = texts(&pool, 16, lengths);
+        let answer = lane.submit(request, None).await.unwrap();
+        assert_eq!(answer.outputs[0].tensor.as_f32().unwrap(), sums, "{lengths:?}");
+        assert_eq!(answer.used.rows as usize, lengths.len());
+        let mut shapes = shapes.lock().unwrap().clone();
+        shapes.sort_unstable();
+        assert_eq!(shapes, expected, "{lengths:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_a_declared_model_stay_together() {
+    let config = LaneConfig { rows_are_declared: true, ..LaneConfig::new(8, 64) };
+    let (lane, shapes, pool) = sums(config);
+    let (request, sums) = texts(&pool, 16, &[3, 16, 2]);
+    let answer = lane.submit(request, None).await.unwrap();
+    assert_eq!(answer.outputs[0].tensor.as_f32().unwrap(), sums);
+    assert_eq!(*shapes.lock().unwrap(), [[3, 16]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn outputs_as_long_as_their_rows_keep_what_the_model_makes_of_padding() {
+    let (lane, shapes, pool) = lane(0);
+    let mut places = vec![1.0_f32; 32];
+    places[3..16].fill(0.0);
+    let buffer = pool.copy_from(bytemuck::cast_slice(&places));
+    let tensor = Tensor::new(Dtype::Float32, [2, 16].as_slice().into(), buffer).unwrap();
+    let inputs = vec![NamedTensor { name: "x".into(), tensor }];
+    let request = Submission { inputs, ..submission(&pool, "a", &[], Duration::from_secs(60)) };
+    let answer = lane.submit(request, None).await.unwrap();
+    assert_eq!(answer.outputs[0].tensor.shape(), [2, 16]);
+    assert_eq!(*shapes.lock().unwrap(), [[2, 16]]);
+}
