@@ -102,6 +102,12 @@ impl LongCalls {
         let serving = Serving { calls: self, export, account };
         // Its request may have come long ago.
         account.note_request(Instant::now().into_std());
+        // Calls of one export begin in their order. If those that come now went ahead as short ones
+        // and turned out to be long, they would take all permits for long calls, and those that
+        // wait would never begin.
+        if account.queue.has_long_of(export.round(), half) {
+            return true;
+        }
         // A short call does not wait behind its owner's long ones.
         let may_wait = || self.turns.available_permits() == 0 && !account.queue.has_long(half);
         match serving.place(Duration::ZERO) {

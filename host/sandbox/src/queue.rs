@@ -10,7 +10,8 @@
 //! - among calls that need the same permits the exports take turns (`line`), and the calls of one
 //!   export begin in the order in which they came. So a pipeline does not wait for all calls of
 //!   another that are of the same precedence;
-//! - a call waits only for permits that it needs: a short one does not wait for a long one;
+//! - a call waits only for permits that it needs: a short one does not wait for a long one of
+//!   another export;
 //! - a request that waits and cannot be answered before its deadline is refused before any of its
 //!   calls begins. As many as there are permits may wait in any case, so that the estimate stays
 //!   true.
@@ -160,6 +161,13 @@ impl Queue {
         let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
         let state = self.0.lock();
         [false, true].iter().any(|rests| state.lines[line(*rests)].len() > 0)
+    }
+
+    /// Whether long calls of this export and this half of their requests wait.
+    pub(crate) fn has_long_of(&self, export: &Round, half: Half) -> bool {
+        let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
+        let state = self.0.lock();
+        [false, true].iter().any(|rests| state.lines[line(*rests)].has(export))
     }
 
     /// Wait until the call may begin.

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail};
 /// # Errors
 /// It cannot be found, or it lies outside of the folder, also where a link leads out.
 pub(crate) fn within(folder: &Path, path: impl AsRef<Path>) -> Result<PathBuf> {
+    // The parent of a mere file name.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let cannot = |path: &Path| format!("cannot find {}", path.display());
     let outer = folder.canonicalize().with_context(|| cannot(folder))?;
     let named = folder.join(path);
@@ -56,6 +58,7 @@ mod tests {
             let error = within(&folder, path).unwrap_err().to_string();
             assert!(error.contains("lies outside of"), "{path}: {error}");
         }
+        assert!(within(Path::new(""), "Cargo.toml").is_ok(), "tests run in the crate's folder");
         let error = within(&folder, "nothing").unwrap_err().to_string();
         assert!(error.contains("cannot find") && error.contains("plugin/nothing"), "{error}");
         for path in ["nothing", "data", "link"] {

@@ -5,7 +5,7 @@
 //! export that comes back to the line starts in the current round, so it has no turns to catch up
 //! on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -32,8 +32,14 @@ pub(super) struct Line<W> {
     len: usize,
     /// When the last call of it began, or the first one came.
     last: Option<Instant>,
-    /// The mean time from one call that begins to the next one, while some wait.
-    interval: Duration,
+    intervals: Intervals,
+}
+
+/// The last times from one call that begins to the next one, while some wait.
+#[derive(Debug, Default)]
+struct Intervals {
+    all: VecDeque<Duration>,
+    sum: Duration,
 }
 
 /// The calls of an export that wait in a line, by their numbers. There is one at least.
@@ -52,11 +58,35 @@ pub(super) struct Turn {
     export: usize,
 }
 
-/// A new interval counts as this part of the mean.
-const WEIGHT_OF_NEW: u32 = 16;
+/// So many intervals are kept.
+const INTERVALS_MAX: usize = 32;
+
+/// Fewer intervals say nothing. If the last ones of this number are shorter than all, they count:
+/// the first guests of a plugin take long, and a newcomer is not to pay for them.
+const INTERVALS_MIN: usize = 8;
 
 /// A newcomer has to have this much more time than the mean says, in quarters.
 const MARGIN_QUARTERS: u32 = 1;
+
+impl Intervals {
+    fn note(&mut self, interval: Duration) {
+        if self.all.len() == INTERVALS_MAX {
+            self.sum -= self.all.pop_front().unwrap_or_default();
+        }
+        self.all.push_back(interval);
+        self.sum += interval;
+    }
+
+    /// The mean. 0 while it is not known.
+    fn mean(&self) -> Duration {
+        let count = self.all.len();
+        if count < INTERVALS_MIN {
+            return Duration::ZERO;
+        }
+        let last: Duration = self.all.iter().rev().take(INTERVALS_MIN).sum();
+        (last / INTERVALS_MIN as u32).min(self.sum / count as u32)
+    }
+}
 
 impl Round {
     pub(super) fn of(&self, line: usize) -> u64 {
@@ -77,8 +107,13 @@ impl<W> Line<W> {
             firsts: BTreeSet::new(),
             len: 0,
             last: None,
-            interval: Duration::ZERO,
+            intervals: Intervals::default(),
         }
+    }
+
+    /// Whether calls of this export wait.
+    pub(super) fn has(&self, export: &Round) -> bool {
+        self.exports.contains_key(&export.key())
     }
 
     /// How many calls wait.
@@ -116,11 +151,7 @@ impl<W> Line<W> {
     /// The call with this turn, the first one of its export, begins.
     pub(super) fn begin(&mut self, turn: Turn, now: Instant) -> Option<W> {
         if let Some(last) = self.last.replace(now) {
-            let interval = now.saturating_duration_since(last);
-            self.interval = match self.interval {
-                Duration::ZERO => interval,
-                mean => (mean * (WEIGHT_OF_NEW - 1) + interval) / WEIGHT_OF_NEW,
-            };
+            self.intervals.note(now.saturating_duration_since(last));
         }
         self.round = self.round.max(turn.round);
         let export = &self.exports.get(&turn.export)?.export;
@@ -166,6 +197,6 @@ impl<W> Line<W> {
     /// The time after which the call at this position begins, with a margin.
     pub(super) fn expected(&self, position: usize) -> Duration {
         let position = u32::try_from(position).unwrap_or(u32::MAX);
-        self.interval.saturating_mul(position).saturating_mul(4 + MARGIN_QUARTERS) / 4
+        self.intervals.mean().saturating_mul(position).saturating_mul(4 + MARGIN_QUARTERS) / 4
     }
 }

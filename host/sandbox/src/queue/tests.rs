@@ -172,8 +172,8 @@ fn calls_that_leave_cost_their_export_no_turn_and_gain_none() {
 fn the_estimate_of_a_newcomer_knows_whose_turn_it_is() {
     let mut full = Full::new();
     let many = Round::default();
-    (0..12).for_each(|_| _ = full.add_of(&many, FIRST_LONG, None).unwrap());
-    for _ in 0..2 {
+    (0..18).for_each(|_| _ = full.add_of(&many, FIRST_LONG, None).unwrap());
+    for _ in 0..8 {
         full.now += SECOND;
         full.free(&[Kind::Long, Kind::Call]);
     }
@@ -185,11 +185,11 @@ fn the_estimate_of_a_newcomer_knows_whose_turn_it_is() {
 #[test]
 fn a_newcomer_that_would_begin_too_late_is_refused_at_once() {
     let mut full = Full::new();
-    for _ in 0..4 {
+    for _ in 0..10 {
         full.add(FIRST_LONG, Some(100 * SECOND)).unwrap();
     }
-    // Two calls begin, one a second.
-    for _ in 0..2 {
+    // Eight calls begin, one a second.
+    for _ in 0..8 {
         full.now += SECOND;
         assert_eq!(full.free(&[Kind::Long, Kind::Call]), [(FIRST_LONG, true)]);
     }
@@ -206,21 +206,51 @@ fn a_newcomer_that_would_begin_too_late_is_refused_at_once() {
 #[test]
 fn as_many_as_there_are_places_may_wait_whatever_the_estimate() {
     let mut full = Full::new();
-    full.add(FIRST_LONG, None).unwrap();
-    full.now += 1000 * SECOND;
-    full.free(&[Kind::Long, Kind::Call]);
+    for _ in 0..8 {
+        full.add(FIRST_LONG, None).unwrap();
+        full.now += 1000 * SECOND;
+        full.free(&[Kind::Long, Kind::Call]);
+    }
     full.add(FIRST_LONG, Some(SECOND)).unwrap();
     full.add(FIRST_LONG, Some(SECOND)).unwrap_err();
     // The estimate follows.
     full.now += SECOND;
     full.free(&[Kind::Long, Kind::Call]);
-    for _ in 0..100 {
+    for _ in 0..32 {
         full.add(FIRST_LONG, None).unwrap();
         full.now += SECOND / 100;
         full.free(&[Kind::Long, Kind::Call]);
     }
     full.add(FIRST_LONG, None).unwrap();
     full.add(FIRST_LONG, Some(10 * SECOND)).unwrap();
+}
+
+#[test]
+fn one_long_pause_refuses_nobody_for_long() {
+    let mut full = Full::new();
+    let begin = |full: &mut Full, after: Duration| {
+        full.add(FIRST_LONG, None).unwrap();
+        full.now += after;
+        assert_eq!(full.free(&[Kind::Long, Kind::Call]), [(FIRST_LONG, true)]);
+    };
+    // The first guests of a plugin take a second, and hundreds of calls wait.
+    (0..300).for_each(|_| _ = full.add(FIRST_LONG, None).unwrap());
+    begin(&mut full, SECOND);
+    (0..6).for_each(|_| begin(&mut full, SECOND / 1000));
+    full.add(FIRST_LONG, Some(10 * SECOND)).unwrap();
+    (0..2).for_each(|_| begin(&mut full, SECOND / 1000));
+    full.add(FIRST_LONG, Some(SECOND)).unwrap();
+}
+
+#[test]
+fn calls_of_an_export_that_wait_as_long_ones_are_seen() {
+    let queue = Queue(Mutex::new(Full::new().state));
+    let [waiting, other] = [(); 2].map(|()| Round::default());
+    let (sender, _receiver) = oneshot::channel();
+    let waiter = Waiter { latest: None, sender };
+    queue.0.lock().add(FIRST_LONG, waiter, &waiting, Instant::now()).unwrap();
+    assert!(queue.has_long_of(&waiting, Half::First));
+    assert!(!queue.has_long_of(&waiting, Half::Second) && !queue.has_long_of(&other, Half::First));
 }
 
 #[test]
