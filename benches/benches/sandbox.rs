@@ -340,7 +340,7 @@ fn infer(criterion: &mut Criterion) {
     let request = Request { body: Bytes::from_static(b"infer-100"), ..Request::default() };
     group.bench_function("handler", |bencher| {
         bench.measure(bencher, async || {
-            let (models, mut asked) = ModelRuns::new(RunCount::default());
+            let (models, mut asked) = ModelRuns::new(&RunCount::default());
             let grant = Grant { models: Some(&models), ..bench.grant() };
             let bytes = &bench.budgets[bench.turn.get()];
             let mut call = pin!(handler.handle(bench.context.clone(), request.clone(), grant));

@@ -140,7 +140,7 @@ impl AdminPlane {
             Ok(answered) => answered.response,
             Err(problem) => problem.into_response(&id).map(ended),
         };
-        if let Ok(id) = HeaderValue::try_from(id) {
+        if let Ok(id) = HeaderValue::try_from(&*id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
         body::finish(&head, lender.take().as_mut(), &mut answer).await;

@@ -10,9 +10,9 @@ use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_client::http::request::Parts;
 use gristmill_client::http::{HeaderName, HeaderValue, Request, Uri};
 use gristmill_core::{Charge, Deadline, ErrorCode, PluginCall, Receipt, Stages};
-use gristmill_sandbox::{CallError, Failure, Line, Response};
+use gristmill_sandbox::{CallError, Failure, Line, Response, RunCount};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
-use gristmill_serve::{InferError, PipelineAnswer, Queueing, Work};
+use gristmill_serve::{InferError, PipelineAnswer, Work};
 use gristmill_snapshot::Route;
 use gristmill_state::{SampleAnswer, SampleFailure};
 use gristmill_transport::{Problem, status_of};
@@ -144,16 +144,8 @@ impl RequestRun<'_> {
     ) -> PipelineAnswer {
         let Self { route, id, .. } = self;
         let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
-        let work = Work {
-            route: route.clone(),
-            request,
-            request_id: id.into(),
-            deadline,
-            queueing: Queueing::default(),
-            is_trial: true,
-            is_traced: false,
-        };
-        work.run(receipt).await
+        let work = Work { is_trial: true, ..Work::new(route.clone(), id.into(), deadline) };
+        work.run(request, &RunCount::default(), receipt).await
     }
 }
 

@@ -83,6 +83,14 @@ impl Record {
         }
     }
 
+    /// The code with which it failed, if it did.
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self.outcome {
+            Outcome::Failed(code) => Some(code),
+            Outcome::Answered | Outcome::Abandoned => None,
+        }
+    }
+
     /// The names of its pipeline and model, once it has ended.
     pub fn names(&self) -> SinkNames<'_> {
         self.subject.as_ref().map(Subject::names).unwrap_or_default()
@@ -340,13 +348,14 @@ impl Receipt {
         }
         self.record.outcome = outcome;
         self.record.response_bytes = response_bytes;
-        self.record.took = self.record.arrived.elapsed();
+        let now = Instant::now();
+        self.record.took = now.saturating_duration_since(self.record.arrived);
         (self.tracked, self.progress) = (None, None);
         // Also of a request without sinks: otherwise the next one would pay for it.
         self.record.host_time = host_time::take();
         let mut first = None;
         for (sink, since) in self.sinks.drain(..) {
-            sink.record(&self.record, since.elapsed());
+            sink.record(&self.record, now.saturating_duration_since(since));
             if first.is_none() && sink.names() != SinkNames::default() {
                 first = Some(sink);
             }

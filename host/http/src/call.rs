@@ -1,13 +1,15 @@
 //! A request as the edges over HTTP get it.
 
-use std::sync::Arc;
-
-use gristmill_core::Receipt;
-use gristmill_serve::{NamedTenant, QuotaError, RequestQuota};
+use bytes::Bytes;
+use gristmill_core::Name;
+use gristmill_serve::{NamedTenant, QuotaError};
 use gristmill_snapshot::Snapshot;
+use gristmill_transport::Problem;
+use gristmill_transport::body::{self, ReadPlan};
 use http::request::Parts;
 use hyper::body::Incoming;
 
+use crate::inference::Inference;
 use crate::observer::RequestContext;
 
 /// A request over HTTP.
@@ -16,13 +18,7 @@ pub(crate) struct Call<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) head: &'a Parts,
     pub(crate) body: &'a mut Incoming,
-    /// The request's id.
-    pub(crate) id: &'a Arc<str>,
-    /// Its bytes, rows and times are noted here.
-    pub(crate) receipt: &'a mut Receipt,
-    /// The quota of requests of its tenant, for the headers of its answer.
-    pub(crate) quota: &'a mut Option<RequestQuota>,
-    /// What is noted of it, for the headers of its answer and for its trace.
+    /// What is noted of it.
     pub(crate) context: &'a mut RequestContext,
 }
 
@@ -32,11 +28,27 @@ impl Call<'_> {
     /// # Errors
     /// The tenant's quota is used up.
     pub(crate) fn admitted(&mut self, caller: Option<NamedTenant<'_>>) -> Result<(), QuotaError> {
-        self.receipt.admitted();
+        let RequestContext { receipt, quota, is_observed, .. } = &mut *self.context;
+        receipt.admitted();
         let Some(tenant) = caller else { return Ok(()) };
-        if self.context.is_observed {
-            self.receipt.note().tenant = Some(tenant.name.clone());
+        if *is_observed {
+            receipt.note().tenant = Some(tenant.name.clone());
         }
-        tenant.count_request(self.receipt.record().arrived, self.quota)
+        tenant.count_request(receipt.record().arrived, quota)
+    }
+
+    /// The whole body, decoded. Large ones of this tenant are decoded off the serving threads.
+    ///
+    /// # Errors
+    /// The body cannot be read by this plan, or not be decoded.
+    pub(crate) async fn read(
+        &mut self,
+        inference: &Inference,
+        plan: ReadPlan<'_>,
+        tenant: Option<&Name>,
+    ) -> Result<Bytes, Problem> {
+        let body = body::read(self.body, plan).await?;
+        self.context.receipt.note().request_bytes = body.len();
+        inference.decoded(&self.head.headers, body, plan, tenant).await
     }
 }

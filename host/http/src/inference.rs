@@ -38,7 +38,6 @@ use crate::observer::{ObserverConfig, RequestObserver};
 pub(crate) use self::asked::{Asked, Ran};
 pub(crate) use self::brought::Brought;
 pub use self::brought::ModelFile;
-pub(crate) use self::decode::Encoded;
 pub use self::model_changes::{ModelChange, ModelRepository};
 pub(crate) use self::repository::RepositoryChange;
 
@@ -153,7 +152,7 @@ impl Inference {
     }
 
     /// The id of a request over gRPC in the log: its own, if that is safe there.
-    pub(crate) fn id_of(&self, text: &str) -> String {
+    pub(crate) fn id_of(&self, text: &str) -> Arc<str> {
         self.shared.request_ids.of_text(text)
     }
 

@@ -64,7 +64,7 @@ impl Loading {
             None => problem().into_response(&id),
         };
         let headers = answer.headers_mut();
-        if let Ok(id) = HeaderValue::try_from(id) {
+        if let Ok(id) = HeaderValue::try_from(&*id) {
             headers.insert(REQUEST_ID, id);
         }
         if !request.body().is_end_stream() {

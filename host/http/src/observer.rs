@@ -10,13 +10,14 @@
 //! Invariant: until an answer is sent, the observer keeps only what the line says.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{ErrorCode, Name, Outcome, Receipt, Requests, SinkNames, Stage};
+use gristmill_core::{Name, Outcome, Receipt, Requests, SinkNames, Stage};
 use gristmill_metrics::{Edge, EdgeFigures};
-use gristmill_otlp::{EndedRequest, LogEvent, TraceContext, Tracer};
+use gristmill_otlp::{LogEvent, TraceContext, TracedRequest, Tracer};
 use gristmill_sandbox::Line;
-use gristmill_serve::Variant;
+use gristmill_serve::{RequestQuota, Variant};
 use gristmill_transport::body::AnswerEnd;
 use gristmill_transport::{LineRate, status_of};
 use http::StatusCode;
@@ -42,9 +43,14 @@ pub struct ObserverConfig {
     pub slow: Option<Duration>,
 }
 
-/// What is noted of a request, for its answer and its trace.
-#[derive(Default)]
+/// What is noted of a request while it runs.
 pub(crate) struct RequestContext {
+    /// Its id in the log.
+    pub(crate) id: Arc<str>,
+    /// Its times, rows and bytes, and what it is charged.
+    pub(crate) receipt: Receipt,
+    /// The quota of requests of its tenant, for the headers of its answer over HTTP.
+    pub(crate) quota: Option<RequestQuota>,
     /// The variant of its pipeline that ran it, if there are several.
     pub(crate) variant: Option<Variant>,
     /// Whether it is logged or traced, so that its tenant's name is noted.
@@ -56,6 +62,11 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
+    pub(crate) fn new(id: Arc<str>, receipt: Receipt) -> Self {
+        let (quota, variant, trace) = (None, None, None);
+        Self { id, receipt, quota, variant, is_observed: false, trace, lines: Vec::new() }
+    }
+
     /// Its trace, if somebody else may know it: it came from the client, or is sampled.
     pub(crate) fn known_trace(&self) -> Option<&TraceContext> {
         self.trace.as_ref().filter(|trace| trace.is_known())
@@ -82,7 +93,6 @@ pub(crate) struct RequestNames<'a> {
     pub(crate) method: &'a str,
     /// Without the query, which may hold secrets.
     pub(crate) path: &'a str,
-    pub(crate) id: &'a str,
     pub(crate) client: Option<IpAddr>,
 }
 
@@ -90,98 +100,80 @@ pub(crate) struct RequestNames<'a> {
 pub(crate) struct UnderWay<'a> {
     observer: &'a RequestObserver,
     names: RequestNames<'a>,
-    pub(crate) receipt: Receipt,
     pub(crate) context: RequestContext,
     has_ended: bool,
 }
 
 impl<'a> UnderWay<'a> {
-    /// Begin the request of this receipt, whose headers `header` looks up.
+    /// Begin a request, whose headers `header` looks up. Until it ends, it is among those that are
+    /// under way. Its batches are traced, too.
     pub(crate) fn begin<'h>(
         observer: &'a RequestObserver,
         names: RequestNames<'a>,
-        mut receipt: Receipt,
+        mut context: RequestContext,
         header: impl Fn(&str) -> Option<&'h str> + 'h,
     ) -> Self {
-        let context = observer.begin(&mut receipt, names.id, header);
-        Self { observer, names, receipt, context, has_ended: false }
+        let ObserverConfig { requests, tracer, access_log, slow, .. } = observer.config;
+        context.receipt.track(requests, &context.id);
+        context.is_observed = tracer.is_some() || access_log || slow.is_some();
+        if let Some(tracer) = tracer {
+            context.receipt.trace_batches(tracer);
+            context.trace = Some(tracer.begin(header));
+        }
+        Self::untracked(observer, names, context)
     }
 
     /// A request that ends at once, without a trace, and is not shown among those under way.
     pub(crate) fn untracked(
         observer: &'a RequestObserver,
         names: RequestNames<'a>,
-        receipt: Receipt,
+        context: RequestContext,
     ) -> Self {
-        let context = RequestContext::default();
-        Self { observer, names, receipt, context, has_ended: false }
+        Self { observer, names, context, has_ended: false }
     }
 
-    /// The answer of this request, whose receipt is closed, is ready, with this status over HTTP.
-    /// Returns what waits until it is sent.
-    pub(crate) fn sends(mut self, status: Option<StatusCode>) -> Sending {
-        self.has_ended = true;
-        let line = self.observer.ready(&self, status);
+    /// The answer of this request, whose receipt is closed, is ready, with this status. Returns
+    /// what waits until it is sent.
+    pub(crate) fn sends(mut self, status: StatusCode) -> AnswerEnd {
         let (edges, edge) = (self.observer.edges(), self.names.edge);
-        Sending { edges, edge, line, since: Instant::now(), is_sent: false }
+        let record = self.context.receipt.record();
+        let since = record.arrived + record.took;
+        let line = self.ends(Some(status));
+        AnswerEnd::new(move |is_sent| {
+            edges.written(edge, since.elapsed());
+            if let Some(line) = line {
+                line.write(is_sent);
+            }
+        })
     }
 
-    fn code(&self) -> Option<ErrorCode> {
-        match self.receipt.record().outcome {
-            Outcome::Failed(code) => Some(code),
-            Outcome::Answered | Outcome::Abandoned => None,
+    /// The same over gRPC: tonic does not say when the answer is sent.
+    pub(crate) fn answered(mut self) {
+        if let Some(line) = self.ends(None) {
+            line.write(true);
         }
+    }
+
+    fn ends(&mut self, status: Option<StatusCode>) -> Option<AccessLine> {
+        self.has_ended = true;
+        self.observer.ready(self, status)
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.receipt.close(Outcome::Abandoned, 0);
-            if let Some(line) = self.observer.ready(self, None) {
+            self.context.receipt.close(Outcome::Abandoned, 0);
+            if let Some(line) = self.ends(None) {
                 line.write(false);
             }
         }
     }
 }
 
-/// An answer on its way to its client. If it is dropped before it is sent, the client left.
-pub(crate) struct Sending {
-    edges: &'static EdgeFigures,
-    edge: Edge,
-    line: Option<AccessLine>,
-    /// When the answer was ready.
-    since: Instant,
-    is_sent: bool,
-}
-
-impl Sending {
-    /// Note that it is sent.
-    pub(crate) fn end(mut self) {
-        self.is_sent = true;
-    }
-}
-
-impl AnswerEnd for Sending {
-    fn sent(self: Box<Self>) {
-        self.end();
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if self.edge != Edge::Grpc {
-            self.edges.written(self.edge, self.since.elapsed());
-        }
-        if let Some(line) = self.line.take() {
-            line.write(self.is_sent);
-        }
-    }
-}
-
 /// A line of the access log.
 struct AccessLine {
-    id: String,
+    id: Arc<str>,
     trace_id: Option<String>,
     client: Option<IpAddr>,
     method: String,
@@ -215,40 +207,23 @@ impl RequestObserver {
         self.config.edges
     }
 
-    /// The context of a new request with this id, whose headers `header` looks up. Until it ends,
-    /// it is among those that are under way. Its batches are traced, too.
-    fn begin<'a>(
-        &self,
-        receipt: &mut Receipt,
-        id: &str,
-        header: impl Fn(&str) -> Option<&'a str> + 'a,
-    ) -> RequestContext {
-        receipt.track(self.config.requests, id);
-        let ObserverConfig { tracer, access_log, slow, .. } = &self.config;
-        let is_observed = tracer.is_some() || *access_log || slow.is_some();
-        let context = RequestContext { is_observed, ..RequestContext::default() };
-        let Some(tracer) = tracer else { return context };
-        receipt.trace_batches(*tracer);
-        RequestContext { trace: Some(tracer.begin(header)), ..context }
-    }
-
     /// Count and trace a request whose receipt is closed, and log it if it was slow. Returns its
     /// line of the access log.
     fn ready(&self, request: &UnderWay<'_>, status: Option<StatusCode>) -> Option<AccessLine> {
-        let (names, record) = (&request.names, request.receipt.record());
+        let (context, record) = (&request.context, request.context.receipt.record());
         if record.outcome != Outcome::Abandoned {
-            self.config.edges.answered(names.edge, request.code());
+            self.config.edges.answered(request.names.edge, record.code());
         }
-        slow_request::note(record, names.id);
+        slow_request::note(record, &context.id);
         let took = record.took;
         let status = status.map(|status| status.as_u16());
         // Not of callers who were not admitted: they can be slow at will.
         if self.config.slow.is_some_and(|slow| took >= slow && record.tenant.is_some())
             && let Some(left_out) = self.slow_lines.lock().take(Instant::now())
         {
-            log_slow(request, took, left_out);
+            log_slow(request, left_out);
         }
-        if let (Some(tracer), Some(trace)) = (&self.config.tracer, &request.context.trace)
+        if let (Some(tracer), Some(trace)) = (&self.config.tracer, &context.trace)
             && tracer.keeps(trace, record, took)
         {
             tracer.end(trace, &traced(request, status));
@@ -259,11 +234,11 @@ impl RequestObserver {
 
 impl AccessLine {
     fn of(request: &UnderWay<'_>, status: Option<u16>) -> Self {
-        let UnderWay { names, context, receipt, .. } = request;
-        let record = receipt.record();
+        let UnderWay { names, context, .. } = request;
+        let record = context.receipt.record();
         let SinkNames { pipeline, model, .. } = record.names();
         Self {
-            id: names.id.to_owned(),
+            id: context.id.clone(),
             trace_id: context.trace_id(),
             client: names.client,
             method: names.method.to_owned(),
@@ -291,7 +266,7 @@ impl AccessLine {
         };
         tracing::info!(
             target: ACCESS,
-            request_id = self.id,
+            request_id = &*self.id,
             trace_id = self.trace_id,
             client = self.client.map(tracing::field::display),
             method = self.method,
@@ -316,20 +291,20 @@ fn millis(time: Option<Duration>) -> Option<f64> {
     time.map(|time| time.as_micros() as f64 / 1e3)
 }
 
-fn log_slow(request: &UnderWay<'_>, took: Duration, left_out: u64) {
-    let UnderWay { names, context, receipt, .. } = request;
-    let record = receipt.record();
+fn log_slow(request: &UnderWay<'_>, left_out: u64) {
+    let UnderWay { names, context, .. } = request;
+    let record = context.receipt.record();
     let stages = record.stages();
     let SinkNames { pipeline, model, .. } = record.names();
     tracing::warn!(
-        request_id = names.id,
+        request_id = &*context.id,
         trace_id = context.trace_id(),
         method = names.method,
         path = names.path,
         tenant = record.tenant.as_ref().map(Name::as_str),
         pipeline = pipeline.map(Name::as_str),
         model = model.map(Name::as_str),
-        duration_ms = millis(Some(took)),
+        duration_ms = millis(Some(record.took)),
         auth_ms = millis(stages.auth),
         read_ms = millis(stages.read),
         pre_ms = millis(stages.pre),
@@ -346,9 +321,9 @@ fn log_slow(request: &UnderWay<'_>, took: Duration, left_out: u64) {
     );
 }
 
-fn traced<'a>(request: &'a UnderWay<'_>, status: Option<u16>) -> EndedRequest<'a> {
-    let UnderWay { names, context, receipt, .. } = request;
-    let code = request.code();
+fn traced<'a>(request: &'a UnderWay<'_>, status: Option<u16>) -> TracedRequest<'a> {
+    let UnderWay { names, context, .. } = request;
+    let record = context.receipt.record();
     let mut protocol = match names.edge {
         Edge::Grpc => vec![
             ("rpc.system", "grpc".to_owned()),
@@ -362,13 +337,12 @@ fn traced<'a>(request: &'a UnderWay<'_>, status: Option<u16>) -> EndedRequest<'a
     };
     protocol.extend(status.map(|status| ("http.response.status_code", status.to_string())));
     protocol.extend(names.client.map(|client| ("client.address", client.to_string())));
-    EndedRequest {
+    TracedRequest {
         name: names.span,
-        record: receipt.record(),
-        id: names.id,
+        record,
+        id: &context.id,
         protocol,
-        code: code.map(ErrorCode::as_str),
-        is_fault: code.is_some_and(|code| status_of(code).is_server_error()),
+        is_fault: record.code().is_some_and(|code| status_of(code).is_server_error()),
         events: context.lines.iter().map(event).collect(),
     }
 }

@@ -1,4 +1,14 @@
 //! The data plane over HTTP: one request, from its head to its answer's headers.
+//!
+//! The forms of a request of `/v1`, by what holds its bytes: hyper's `Request`; a `Call` (`call`);
+//! `Bytes`, decoded (`Call::read`); `sandbox::Request` (`serve::edge`); the guest's parameters, and
+//! `Prepared` (`sandbox::worlds`); `batch::Submission` (`serve::pipeline`); `RequestPart`, `Entry`
+//! and a batch, `Served` and `Answered` (`batch::lane`); `Results`, and `sandbox::Response`; an
+//! `Answer` (`serve::edge`), and the `Answering` that is sent. `v2::infer` has those of `/v2`.
+//!
+//! Beside it go a `RequestContext` (`observer`), for what is noted, and a `serve::Work`, for what
+//! its calls need. The record of its receipt says how the request ended, and no other type does:
+//! `observer::UnderWay` and `transport::body::AnswerEnd` only wait for it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +25,7 @@ use hyper::body::{Body as _, Incoming};
 
 use crate::call::Call;
 use crate::inference::Inference;
-use crate::observer::{RequestNames, UnderWay};
+use crate::observer::{RequestContext, RequestNames, UnderWay};
 use crate::path::{Path, served_path};
 use crate::receipt_header::RECEIPT;
 use crate::timing::{SERVER_TIMING, server_timing};
@@ -52,74 +62,55 @@ impl DataPlane {
     pub async fn handle(self, request: Request<Incoming>, client: IpAddr) -> Answer {
         let receipt = Receipt::open(Instant::now());
         let (head, mut body) = request.into_parts();
-        let id: Arc<str> = self.shared.request_ids.of(&head.headers).into();
+        let id = self.shared.request_ids.of(&head.headers);
         let snapshot = self.shared.cell.load();
         let path = served_path(head.uri.path(), &snapshot);
-        let mut quota = None;
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let names = RequestNames {
             edge: if is_protocol { Edge::V2 } else { Edge::V1 },
             span: span_name(&head, path),
             method: head.method.as_str(),
             path: head.uri.path(),
-            id: &id,
             client: Some(client),
         };
         let header = |name: &str| head.headers.get(name)?.to_str().ok();
         let observer = self.shared.inference.observer();
-        let mut under_way = UnderWay::begin(observer, names, receipt, header);
-        let UnderWay { receipt, context, .. } = &mut under_way;
-        let call = Call {
-            snapshot: &snapshot,
-            head: &head,
-            body: &mut body,
-            id: &id,
-            receipt,
-            quota: &mut quota,
-            context,
-        };
+        let context = RequestContext::new(id, receipt);
+        let mut under_way = UnderWay::begin(observer, names, context, header);
+        let context = &mut under_way.context;
+        let call = Call { snapshot: &snapshot, head: &head, body: &mut body, context };
         let outcome = self.answer(path, call).await;
+        let context = &mut under_way.context;
         let (mut answer, outcome) = match outcome {
             Ok(answer) => (answer, Outcome::Answered),
             Err(problem) => {
-                log_internal(&problem, &id);
-                if under_way.receipt.record().auth.is_none() {
+                log_internal(&problem, &context.id);
+                if context.receipt.record().auth.is_none() {
                     self.shared.inference.log_wrong_key(&problem, &head.headers, client);
                 }
                 let code = problem.code;
                 let answer = match is_protocol {
                     true => v2::error_answer(problem),
-                    false => problem.into_response(&id).map(ResponseBody::from),
+                    false => problem.into_response(&context.id).map(ResponseBody::from),
                 };
                 (answer, Outcome::Failed(code))
             }
         };
         let bytes = answer.body().size_hint().lower() as usize;
-        let record = under_way.receipt.close(outcome, bytes);
-        add_headers(&mut answer, &id, snapshot.release, record);
-        if record.is_charged && receipt_header::is_wanted(&head.headers) {
-            add_receipt(&mut answer, record);
-        }
-        if let Some(variant) = under_way.context.variant {
-            answer.headers_mut().insert(VARIANT, HeaderValue::from_static(variant.as_str()));
-        }
-        if let Some(quota) = &quota {
-            rate_limit::add(answer.headers_mut(), quota);
-        }
-        if let Some(trace) = under_way.context.known_trace()
-            && let Ok(value) = HeaderValue::try_from(trace.traceresponse())
-        {
-            answer.headers_mut().insert(TRACERESPONSE, value);
+        context.receipt.close(outcome, bytes);
+        add_headers(&mut answer, context, snapshot.release);
+        if context.receipt.record().is_charged && receipt_header::is_wanted(&head.headers) {
+            add_receipt(&mut answer, context.receipt.record());
         }
         let policy = || cors::policy(path, &snapshot, &self.shared.cors);
         cors::add(answer.headers_mut(), &head, policy);
         // Before the rest of a body is read, for which the client can take its time.
-        let sending = under_way.sends(Some(answer.status()));
+        let end = under_way.sends(answer.status());
         body::finish(&head, Some(&mut body), &mut answer).await;
         match has_body(&head.method, answer.status()) {
-            true => answer.map(|body| body.ending(Box::new(sending))),
+            true => answer.map(|body| body.ending(end)),
             false => {
-                sending.end();
+                end.sent();
                 answer
             }
         }
@@ -140,9 +131,10 @@ impl DataPlane {
     }
 }
 
-fn add_headers(answer: &mut Answer, id: &str, release: u64, record: &Record) {
-    let headers = answer.headers_mut();
-    if let Ok(id) = HeaderValue::try_from(id) {
+/// Add what was noted of a request whose receipt is closed.
+fn add_headers(answer: &mut Answer, context: &RequestContext, release: u64) {
+    let (headers, record) = (answer.headers_mut(), context.receipt.record());
+    if let Ok(id) = HeaderValue::try_from(&*context.id) {
         headers.insert(REQUEST_ID, id);
     }
     // A caller that was not admitted must not learn when something is changed.
@@ -154,6 +146,17 @@ fn add_headers(answer: &mut Answer, id: &str, release: u64, record: &Record) {
     }
     if let Some(times) = server_timing(&record.stages()) {
         headers.insert(SERVER_TIMING, times);
+    }
+    if let Some(variant) = context.variant {
+        headers.insert(VARIANT, HeaderValue::from_static(variant.as_str()));
+    }
+    if let Some(quota) = &context.quota {
+        rate_limit::add(headers, quota);
+    }
+    if let Some(trace) = context.known_trace()
+        && let Ok(value) = HeaderValue::try_from(trace.traceresponse())
+    {
+        headers.insert(TRACERESPONSE, value);
     }
 }
 

@@ -9,18 +9,18 @@ use std::sync::Arc;
 use gristmill_core::{Deadline, Stage};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{
-    Chosen, Part, PipelineAnswer, Queueing, Variant, Work, admitted, choose, find_pipeline,
-    readiness, request_span, run_variant,
+    Chosen, Part, PipelineAnswer, Variant, Work, admitted, choose, find_pipeline, readiness,
+    request_span, run_variant,
 };
 use gristmill_snapshot::Route;
-use gristmill_transport::body::{self, Answer, ReadPlan};
+use gristmill_transport::body::{Answer, ReadPlan};
 use gristmill_transport::{Allowed, Checked, Problem};
 use serde_json::{Value, json};
 use tracing::Instrument;
 
 use crate::answers::{self, key_of};
 use crate::call::Call;
-use crate::inference::{Encoded, Inference};
+use crate::inference::Inference;
 use crate::plugin_error::problem_of;
 
 /// The resource at a path.
@@ -87,8 +87,8 @@ pub(crate) async fn answer(
             call.context.variant = part.as_ref().map(|part| part.variant);
             let (variant, trace_id) = (call.context.variant, call.context.trace_id());
             let variant = variant.map(Variant::as_str);
-            let span = request_span(&route, call.id, variant, trace_id.as_deref());
-            infer(inference, &route, part, call).instrument(span).await
+            let span = request_span(&route, &call.context.id, variant, trace_id.as_deref());
+            infer(inference, route, part, call).instrument(span).await
         }
     }
 }
@@ -96,33 +96,31 @@ pub(crate) async fn answer(
 /// Read the body, run the pipeline, and make the answer of the plugin's response.
 async fn infer(
     inference: &Inference,
-    route: &Arc<Route>,
+    route: Arc<Route>,
     part: Option<Part>,
-    call: Call<'_>,
+    mut call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { head, body, receipt, id, context, .. } = call;
-    let budget = &route.quota.bytes;
-    let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
-    let bytes = route.limits.body_bytes;
-    let pool = inference.pool();
-    let plan = ReadPlan { bytes, deadline, budget: Some(budget), aligned_at: 0, pool };
-    let body = body::read(body, plan).await?;
-    receipt.note().request_bytes = body.len();
-    let encoded = Encoded { body, limit: bytes, tenant: Some(&route.tenant), budget: Some(budget) };
-    let body = inference.decoded(&head.headers, encoded).await?;
-    let request = request_for_plugin(head, body).await?;
-    receipt.read();
-    let queueing = Queueing::default();
+    let arrived = call.context.receipt.record().arrived;
+    let deadline = Deadline::at(arrived + route.limits.timeout);
     let work = Work {
-        route: route.clone(),
-        request,
-        request_id: id.clone(),
-        deadline,
-        queueing,
-        is_trial: false,
-        is_traced: context.is_sampled(),
+        is_traced: call.context.is_sampled(),
+        ..Work::new(route, call.context.id.clone(), deadline)
     };
-    let PipelineAnswer { outcome, lines } = run_variant(work, part, receipt).await;
+    let route = &work.route;
+    let budget = &route.quota.bytes;
+    let plan = ReadPlan {
+        bytes: route.limits.body_bytes,
+        deadline,
+        budget: Some(budget),
+        aligned_at: 0,
+        pool: inference.pool(),
+    };
+    let body = call.read(inference, plan, Some(&route.tenant)).await?;
+    let Call { head, context, .. } = call;
+    let request = request_for_plugin(head, body).await?;
+    context.receipt.read();
+    let answer = run_variant(&work, request, part, &mut context.receipt).await;
+    let PipelineAnswer { outcome, lines } = answer;
     let response = outcome.map_err(|error| problem_of(error, route, &lines));
     if context.is_sampled() {
         context.lines = lines;

@@ -12,7 +12,7 @@ use gristmill_oip::document;
 use gristmill_oip::grpc::proto::{ModelMetadataResponse, ModelStatisticsResponse};
 use gristmill_serve::{Caller, NamedModel, readiness};
 use gristmill_snapshot::Snapshot;
-use gristmill_transport::body::{self, Answer, ReadPlan};
+use gristmill_transport::body::{Answer, ReadPlan};
 use gristmill_transport::{Checked, Problem, status_of};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
@@ -25,7 +25,7 @@ use self::path::{CallerPath, OpenPath, Path, SEGMENTS_MAX, path_of};
 use crate::answers::{empty, json, key_of};
 use crate::call::Call;
 use crate::inference::config::config;
-use crate::inference::{Brought, Encoded, Inference, RepositoryChange, models};
+use crate::inference::{Brought, Inference, RepositoryChange, models};
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,17 +183,16 @@ impl Asking<'_> {
     }
 
     /// The whole body of a request that is not an inference.
-    async fn read(self) -> Result<Bytes, Problem> {
-        let Self { inference, call, caller } = self;
-        let Call { head, body, receipt, .. } = call;
-        let (bytes, budget) = (inference.message_bytes_max(), caller.budget());
-        let deadline = inference.deadline(receipt.record().arrived);
-        let pool = inference.pool();
-        let plan = ReadPlan { bytes, deadline, budget, aligned_at: 0, pool };
-        let body = body::read(body, plan).await?;
-        receipt.note().request_bytes = body.len();
-        let encoded = Encoded { body, limit: bytes, tenant: caller.name(), budget };
-        inference.decoded(&head.headers, encoded).await
+    async fn read(mut self) -> Result<Bytes, Problem> {
+        let (inference, caller) = (self.inference, self.caller);
+        let plan = ReadPlan {
+            bytes: inference.message_bytes_max(),
+            deadline: inference.deadline(self.call.context.receipt.record().arrived),
+            budget: caller.budget(),
+            aligned_at: 0,
+            pool: inference.pool(),
+        };
+        self.call.read(inference, plan, caller.name()).await
     }
 }
 

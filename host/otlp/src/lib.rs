@@ -34,5 +34,5 @@ pub use self::export::{TraceConfig, TraceSetupError};
 pub use self::message::MetricSource;
 pub use self::push::push;
 pub use self::sender::{PushError, Sender};
-pub use self::spans::{EndedRequest, LogEvent};
+pub use self::spans::{LogEvent, TracedRequest};
 pub use self::tracer::Tracer;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
 use gristmill_core::{
-    BatchRecord, PluginCall, Record, SinkNames, Span as Part, SpanRef, Stage, Step,
+    BatchRecord, ErrorCode, PluginCall, Record, SinkNames, Span as Part, SpanRef, Stage, Step,
 };
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
@@ -22,18 +22,16 @@ const EVENT_BYTES_MAX: usize = 4 << 10;
 /// The longest attribute that a client can choose.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// A request that has ended.
-pub struct EndedRequest<'a> {
+/// What the trace of a request says.
+pub struct TracedRequest<'a> {
     /// The name of its span, such as `POST /v1/{tenant}/infer`.
     pub name: &'static str,
-    /// Its record.
+    /// Its record, which says how it ended.
     pub record: &'a Record,
     /// Its id, as in the log.
     pub id: &'a str,
     /// Attributes that its protocol has.
     pub protocol: Vec<(&'static str, String)>,
-    /// The error code, if it has one.
-    pub code: Option<&'static str>,
     /// Whether the error is not the client's.
     pub is_fault: bool,
     /// What its plugins logged.
@@ -91,7 +89,7 @@ impl Spans {
     pub(crate) fn of_request(
         &self,
         context: &TraceContext,
-        request: &EndedRequest<'_>,
+        request: &TracedRequest<'_>,
         runs: &[[u8; 8]],
         mut send: impl FnMut(SpanData),
     ) {
@@ -110,7 +108,7 @@ impl Spans {
             },
         );
         if request.is_fault {
-            root.status = Status::error(request.code.unwrap_or_default());
+            root.status = Status::error(record.code().map_or("", ErrorCode::as_str));
         }
         // Lines do not say of which row they are, so those of several rows belong to the request.
         let has_rows = has_rows(record);
@@ -221,7 +219,7 @@ impl Spans {
     }
 }
 
-fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
+fn attributes_of(request: &TracedRequest<'_>) -> Vec<KeyValue> {
     let record = request.record;
     let mut all = vec![KeyValue::new("gristmill.request.id", request.id.to_owned())];
     let cut = |text: &str| text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
@@ -236,7 +234,7 @@ fn attributes_of(request: &EndedRequest<'_>) -> Vec<KeyValue> {
         all.extend(name.map(|name| KeyValue::new(key, name.as_str().to_owned())));
     }
     all.extend(record.provider().map(|provider| KeyValue::new("gristmill.provider", provider)));
-    all.extend(request.code.map(|code| KeyValue::new("error.type", code)));
+    all.extend(record.code().map(|code| KeyValue::new("error.type", code.as_str())));
     all.push(KeyValue::new("http.request.body.size", record.request_bytes as i64));
     all.push(KeyValue::new("http.response.body.size", record.response_bytes as i64));
     all
@@ -266,7 +264,7 @@ fn has_rows(record: &Record) -> bool {
 }
 
 /// The lines that are events of a span.
-fn events_of(request: &EndedRequest<'_>, is_of: impl Fn(&LogEvent) -> bool) -> SpanEvents {
+fn events_of(request: &TracedRequest<'_>, is_of: impl Fn(&LogEvent) -> bool) -> SpanEvents {
     let of_span = request.events.iter().filter(|event| is_of(event));
     let mut events = SpanEvents::default();
     let all = of_span.clone().count();

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::context::TraceContext;
 use crate::export::{TraceConfig, TraceSetupError, processor};
-use crate::spans::{EndedRequest, RUNS_MAX, Spans};
+use crate::spans::{RUNS_MAX, Spans, TracedRequest};
 
 /// Maximum traces of one tenant that are kept: of requests that were slow or failed, and of those
 /// that their clients sampled. A client that provokes failures, or samples all of its requests,
@@ -100,7 +100,7 @@ impl Tracer {
     }
 
     /// Send a request that is [kept](Self::keeps).
-    pub fn end(&self, context: &TraceContext, request: &EndedRequest<'_>) {
+    pub fn end(&self, context: &TraceContext, request: &TracedRequest<'_>) {
         let runs = request.record.runs().take(RUNS_MAX).map(|run| {
             let span = self.spans.run_span(context);
             if let Some(batch) = &run.batch {

@@ -61,6 +61,7 @@ impl HandlerPlugin {
         };
         let took = Took::new(&self.takes);
         let placing = Placing {
+            grant,
             keep,
             export: &self.calls,
             half: Half::First,
@@ -68,7 +69,7 @@ impl HandlerPlugin {
             began: Some(&took.began),
             kept: None,
         };
-        let response = self.plugin.handle(context, request, grant, placing).await;
+        let response = self.plugin.handle(context, request, placing).await;
         if response.is_ok() {
             took.whole();
         }

@@ -3,8 +3,8 @@
 //! Refuses to know how models are run. A call asks for runs and waits for their outcomes, so there
 //! is at most one [`Asked`] of a call at a time.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use gristmill_core::{HeldBytes, NamedTensor};
 use tokio::sync::{mpsc, oneshot};
@@ -99,27 +99,29 @@ pub struct AskedRuns {
     pub answer: oneshot::Sender<Vec<RunOutcome>>,
 }
 
-/// The number of runs that the calls of one request have asked for so far; clones count together.
-#[derive(Clone, Debug, Default)]
-pub struct RunCount(Arc<AtomicUsize>);
+/// The number of runs that the calls of one request have asked for so far. It is made for the first
+/// call that may ask.
+#[derive(Debug, Default)]
+pub struct RunCount(OnceLock<Arc<AtomicUsize>>);
 
 /// The side of the call, which the grant of a handler has.
 #[derive(Clone, Debug)]
 pub struct ModelRuns {
     sender: mpsc::UnboundedSender<Asked>,
-    count: RunCount,
+    count: Arc<AtomicUsize>,
 }
 
 impl ModelRuns {
     /// Both sides, for one call, whose runs count in `count`.
-    pub fn new(count: RunCount) -> (Self, mpsc::UnboundedReceiver<Asked>) {
+    pub fn new(count: &RunCount) -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (sender, receiver) = mpsc::unbounded_channel();
+        let count = count.0.get_or_init(Arc::default).clone();
         (Self { sender, count }, receiver)
     }
 
     /// Count so many runs. Returns all of the request so far.
     pub(crate) fn count(&self, runs: usize) -> usize {
-        self.count.0.fetch_add(runs, Ordering::Relaxed) + runs
+        self.count.fetch_add(runs, Ordering::Relaxed) + runs
     }
 
     /// Ask for runs. The receiver gets nothing if the request is over.
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn the_calls_of_a_request_count_together() {
         let count = RunCount::default();
-        let ((one, _), (other, _)) = (ModelRuns::new(count.clone()), ModelRuns::new(count));
+        let ((one, _), (other, _)) = (ModelRuns::new(&count), ModelRuns::new(&count));
         assert_eq!([one.count(3), other.count(4), one.count(0)], [3, 7, 7]);
     }
 }

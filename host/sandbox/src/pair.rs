@@ -124,6 +124,7 @@ impl PluginPair {
         let took = Took::new(&self.takes);
         let kept = Kept::new(grant.account, self.pre.long_calls());
         let placing = Placing {
+            grant,
             keep: keep.clone(),
             export: &self.pre_calls,
             half: Half::First,
@@ -131,7 +132,7 @@ impl PluginPair {
             began: Some(&took.began),
             kept: Some(KeptAccess { kept: kept.clone(), half: Half::First }),
         };
-        let prepared = self.pre.preprocess(context, request, grant, placing).await?;
+        let prepared = self.pre.preprocess(context, request, placing).await?;
         Ok((prepared, KeptInstance { keep, kept, took }))
     }
 
@@ -154,6 +155,7 @@ impl PluginPair {
             (_, keep) => keep,
         };
         let placing = Placing {
+            grant,
             keep,
             export: &self.post_calls,
             half: Half::Second,
@@ -161,7 +163,7 @@ impl PluginPair {
             began: None,
             kept: Some(KeptAccess { kept, half: Half::Second }),
         };
-        let response = self.post.postprocess(context, results, grant, placing).await;
+        let response = self.post.postprocess(context, results, placing).await;
         took.whole();
         response
     }

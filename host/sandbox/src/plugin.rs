@@ -59,8 +59,11 @@ pub struct Plugin {
     assets: Assets,
 }
 
-/// Where a call's guest comes from, when the call begins, and on which threads.
+/// A call that is to be made, apart from its request: within what, with which guest, when it
+/// begins, and on which threads.
 pub(crate) struct Placing<'a> {
+    pub(crate) grant: Grant<'a>,
+    /// Where its guest comes from.
     pub(crate) keep: Keep,
     pub(crate) export: &'a Export,
     pub(crate) half: Half,
@@ -70,14 +73,6 @@ pub(crate) struct Placing<'a> {
     pub(crate) began: Option<&'a OnceLock<Instant>>,
     /// What its request keeps. None if it has only one call.
     pub(crate) kept: Option<KeptAccess>,
-}
-
-/// A call that is to be made.
-struct New<'a, R> {
-    context: Arc<Context>,
-    request: R,
-    grant: Grant<'a>,
-    placing: Placing<'a>,
 }
 
 impl Plugin {
@@ -99,8 +94,8 @@ impl Plugin {
         };
         let (keep, export) = (Keep::Never, &Export::default());
         let (half, latest, began, kept) = (Half::First, None, None, None);
-        let placing = Placing { keep, export, half, latest, began, kept };
-        self.run(call, grant, placing).await
+        let placing = Placing { grant, keep, export, half, latest, began, kept };
+        self.run(call, placing).await
     }
 
     /// The roles that its exports give it.
@@ -180,13 +175,14 @@ impl Plugin {
         self: &Arc<Self>,
         context: Arc<Context>,
         request: Request,
-        grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<Prepared, CallError> {
-        let new = New { context, request, grant, placing };
+        let export = self.preprocess;
         match self.contract {
-            Contract::V0_1 => self.call::<Preprocess01>(self.preprocess, new).await,
-            Contract::V0_2 | Contract::V0_3 => self.call::<Preprocess>(self.preprocess, new).await,
+            Contract::V0_1 => self.call::<Preprocess01>(export, context, request, placing).await,
+            Contract::V0_2 | Contract::V0_3 => {
+                self.call::<Preprocess>(export, context, request, placing).await
+            }
         }
     }
 
@@ -198,14 +194,13 @@ impl Plugin {
         self: &Arc<Self>,
         context: Arc<Context>,
         results: Results,
-        grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<Response, CallError> {
-        let new = New { context, request: results, grant, placing };
+        let export = self.postprocess;
         match self.contract {
-            Contract::V0_1 => self.call::<Postprocess01>(self.postprocess, new).await,
+            Contract::V0_1 => self.call::<Postprocess01>(export, context, results, placing).await,
             Contract::V0_2 | Contract::V0_3 => {
-                self.call::<Postprocess>(self.postprocess, new).await
+                self.call::<Postprocess>(export, context, results, placing).await
             }
         }
     }
@@ -218,18 +213,18 @@ impl Plugin {
         self: &Arc<Self>,
         context: Arc<Context>,
         request: Request,
-        grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<Response, CallError> {
-        self.call::<HandleRequest>(self.handle, New { context, request, grant, placing }).await
+        self.call::<HandleRequest>(self.handle, context, request, placing).await
     }
 
     async fn call<W: World>(
         self: &Arc<Self>,
         export: Option<ComponentExportIndex>,
-        new: New<'_, W::Request>,
+        context: Arc<Context>,
+        request: W::Request,
+        placing: Placing<'_>,
     ) -> Result<W::Answer, CallError> {
-        let New { context, request, grant, placing } = new;
         let index = export.ok_or(CallError::NotExported(W::EXPORT))?;
         let plugin = self.clone();
         let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
@@ -239,17 +234,16 @@ impl Plugin {
                 (guest, outcome)
             })
         };
-        self.run(call, grant, placing).await
+        self.run(call, placing).await
     }
 
     /// Run one call on the threads where it belongs.
     async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(Guest) -> CallFuture<T>,
-        grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<T, CallError> {
-        let Placing { keep, export, half, latest, began, kept } = placing;
+        let Placing { grant, keep, export, half, latest, began, kept } = placing;
         let Grant { limits, account, usage, models, .. } = grant;
         // What a call may pass beyond the default takes too long to copy on a serving thread.
         let is_long = self.engine.long_calls().begins(export, account, half)

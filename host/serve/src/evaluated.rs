@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gristmill_core::{ClientError, Receipt};
-use gristmill_sandbox::RunCount;
+use gristmill_sandbox::{Request, RunCount};
 use gristmill_snapshot::Route;
 
 use crate::pipeline::{PipelineAnswer, Work};
@@ -16,9 +16,13 @@ use crate::variant::{Counted, Part};
 /// Run a client's request. If the pipeline has a candidate, the request counts in its evaluation
 /// when its receipt is closed; and if the candidate is a shadow, it may run the request once this
 /// is answered. If the pipeline keeps requests, this may be one of them.
-pub async fn run_variant(work: Work, part: Option<Part>, receipt: &mut Receipt) -> PipelineAnswer {
-    let evaluated = Evaluated::begin(&work, part, receipt);
-    evaluated.run(work, receipt).await
+pub async fn run_variant(
+    work: &Work,
+    request: Request,
+    part: Option<Part>,
+    receipt: &mut Receipt,
+) -> PipelineAnswer {
+    Evaluated::begin(work, part, receipt).run(work, request, receipt).await
 }
 
 /// What the rows of a request share: its place in the evaluation of a candidate, if there is one,
@@ -32,7 +36,7 @@ pub(crate) struct Evaluated {
 }
 
 impl Evaluated {
-    /// Charge the request that `work` belongs to: to the evaluation, and to the pipeline.
+    /// Charge the request of this work: to the evaluation, and to the pipeline.
     pub(crate) fn begin(work: &Work, part: Option<Part>, receipt: &mut Receipt) -> Self {
         let evaluated = part.map(|part| Self::of(work, part)).unwrap_or_default();
         if let Some(counted) = &evaluated.counted {
@@ -45,7 +49,7 @@ impl Evaluated {
     fn of(work: &Work, part: Part) -> Self {
         let Part { variant, evaluation, shadowed, own_model } = part;
         let timeout = work.route.limits.timeout;
-        let given = work.deadline.instant().saturating_duration_since(Instant::now());
+        let given = work.context.deadline.instant().saturating_duration_since(Instant::now());
         let counted = Counted {
             own_model,
             is_hurried: given < timeout / 2 || work.queueing.timeout.is_some(),
@@ -58,11 +62,16 @@ impl Evaluated {
     }
 
     /// Run the request, or one of its rows.
-    pub(crate) async fn run(&self, work: Work, receipt: &mut Receipt) -> PipelineAnswer {
-        let capture = work.route.capture.as_ref();
-        let capturing = capture.and_then(|own| own.begin(&work.request, &work.request_id));
-        let shadow = self.shadowed.as_ref().and_then(|route| Shadow::of(route, &work));
-        let answer = work.run_charged(&self.runs, receipt).await;
+    pub(crate) async fn run(
+        &self,
+        work: &Work,
+        request: Request,
+        receipt: &mut Receipt,
+    ) -> PipelineAnswer {
+        let id = &work.context.request_id;
+        let capturing = work.route.capture.as_ref().and_then(|own| own.begin(&request, id));
+        let shadow = self.shadowed.as_ref().and_then(|route| Shadow::of(route, &request, id));
+        let answer = work.run(request, &self.runs, receipt).await;
         if let Some(counted) = &self.counted {
             counted.note(&answer.outcome);
         }

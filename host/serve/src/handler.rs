@@ -17,13 +17,13 @@ use gristmill_core::{
     Span, Stage,
 };
 use gristmill_sandbox::{
-    Asked, AskedModel, AskedRuns, CallError, Context, Failure, Grant, Lines, ModelRuns, Request,
-    Response, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+    Asked, AskedModel, AskedRuns, CallError, Failure, Grant, Lines, ModelRuns, Request, Response,
+    RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
 };
-use gristmill_snapshot::{Handler, HandlerModel, Route};
+use gristmill_snapshot::{Handler, HandlerModel};
 use tracing::{Instrument, debug_span};
 
-use crate::pipeline::{InferError, PipelineRun, Queueing, failed, submission};
+use crate::pipeline::{InferError, PipelineRun, Work, failed};
 use crate::quota::held_rows;
 use crate::submit::{rows_of, run_model};
 
@@ -34,7 +34,8 @@ impl PipelineRun<'_> {
         handler: &Handler,
         request: Request,
     ) -> Result<Response, InferError> {
-        let Self { route, context, queueing, systems, own, runs, receipt, .. } = self;
+        let Self { work, own, runs, receipt } = self;
+        let (route, context) = (&*work.route, &work.context);
         let began = Instant::now();
         let mut noted = HandlerNoted {
             receipt,
@@ -45,7 +46,7 @@ impl PipelineRun<'_> {
         };
         noted.receipt.enters(Stage::Handle);
         let answer = {
-            let (models, mut asked) = ModelRuns::new(runs.clone());
+            let (models, mut asked) = ModelRuns::new(runs);
             let lines = Lines {
                 source: &handler.source,
                 request_id: &context.request_id,
@@ -57,10 +58,10 @@ impl PipelineRun<'_> {
                 lines: Some(lines),
                 usage: Some(&noted.used),
                 models: Some(&models),
-                systems: Some(systems),
+                systems: Some(work.systems()),
                 assets: Some(&handler.assets),
             };
-            let runner = Runner { handler, route, context, queueing, noted: &noted };
+            let runner = Runner { handler, work, noted: &noted };
             let call = handler.plugin.handle(context.clone(), request, grant);
             let mut call = pin!(call.instrument(debug_span!("handle")));
             loop {
@@ -148,9 +149,7 @@ impl Drop for HandlerNoted<'_> {
 /// Runs the models that one call asks for.
 struct Runner<'a> {
     handler: &'a Handler,
-    route: &'a Route,
-    context: &'a Context,
-    queueing: Queueing,
+    work: &'a Work,
     noted: &'a HandlerNoted<'a>,
 }
 
@@ -208,11 +207,11 @@ impl Runner<'_> {
     ) -> Result<RunOutputs, InferError> {
         // The call holds the tensors. A backend holds more beside some of them.
         let bytes: usize = inputs.iter().map(|input| input.tensor.as_bytes().len()).sum();
-        let held = self.route.quota.bytes.hold(0);
+        let held = self.work.route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&inputs).saturating_sub(bytes))?;
-        let mut submission = submission(self.route, self.context, self.queueing, inputs);
+        let mut submission = self.work.submission(inputs);
         submission.more_follow = more_follow;
-        let _rows = held_rows(&self.route.quota, rows_of(lane, &submission))?;
+        let _rows = held_rows(&self.work.route.quota, rows_of(lane, &submission))?;
         let running = run_model(model, lane, submission, self.noted.receipt);
         let (run, outputs) = running.instrument(debug_span!("infer")).await;
         self.noted.with_runs(|runs| runs.ended.push(run));
@@ -233,7 +232,7 @@ impl Runner<'_> {
         let text = format!(
             "the pipeline {:?} has no model {model:?} under \"models\", but {}: name it in the \
              pipeline's document",
-            self.route.pipeline.as_str(),
+            self.work.route.pipeline.as_str(),
             granted.join(", "),
         );
         RunFault::new(RunFaultKind::NotGranted, text)

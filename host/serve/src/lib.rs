@@ -41,10 +41,12 @@ mod samples;
 
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
 pub use evaluated::run_variant;
-pub use model::{ModelError, ModelWork};
+pub use model::ModelError;
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
 pub use quota::{QuotaError, RequestQuota};
 pub use readiness::{NotReady, Unavailable, readiness};
 pub use rows::{FailedRow, RowResponse, RowsAnswer, run_rows};
-pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};
+pub use target::{
+    LoadedModel, ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline,
+};
 pub use variant::{Chosen, Part, Variant, choose};

@@ -1,28 +1,15 @@
 //! Running one request through a model, without plugins.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, RunError, Submission, SubmitError};
 use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, Name, NamedTensor, Receipt};
-use gristmill_snapshot::TenantQuota;
 use tokio::time::timeout_at;
 
+use crate::access::NamedTenant;
 use crate::quota::{QuotaError, held_rows};
 use crate::submit::{code_of, retry_after, rows_of, submit, time_given};
-
-/// A request for a model. It owns all that it needs.
-pub struct ModelWork {
-    /// The model.
-    pub model: Name,
-    /// Its lane.
-    pub lane: Arc<Lane>,
-    /// The request for the lane.
-    pub submission: Submission,
-    /// The quota of its tenant.
-    pub quota: Arc<TenantQuota>,
-}
 
 /// The reason why a model did not answer a client that made the tensors itself.
 #[derive(Debug, thiserror::Error)]
@@ -65,20 +52,25 @@ impl ClientError for ModelError {
     }
 }
 
-impl ModelWork {
-    /// Run the request within its deadline, and note in `receipt` what it takes. Returns the
-    /// outputs in the model's order. The caller logs a failure.
+impl NamedTenant<'_> {
+    /// Run a request of the tenant for a model within its deadline, and note in `receipt` what it
+    /// takes. Returns the outputs in the model's order. The caller logs a failure.
     ///
     /// # Errors
     /// The quota is used up, the deadline passed, or the lane did not answer.
-    pub async fn run(self, receipt: &mut Receipt) -> Result<Vec<NamedTensor>, ModelError> {
-        let Self { model, lane, submission, quota } = self;
-        let deadline = submission.deadline;
+    pub async fn run_model(
+        self,
+        model: &Name,
+        lane: &Lane,
+        submission: Submission,
+        receipt: &mut Receipt,
+    ) -> Result<Vec<NamedTensor>, ModelError> {
+        let (deadline, quota) = (submission.deadline, &self.tenant.quota);
         quota.calls.note_request(Instant::now());
-        let _rows = held_rows(&quota, rows_of(&lane, &submission))?;
+        let _rows = held_rows(quota, rows_of(lane, &submission))?;
         let submitted = {
             // Pinned here, because the timeout would move it.
-            let submitting = pin!(submit(&model, &lane, submission, receipt));
+            let submitting = pin!(submit(model, lane, submission, receipt));
             timeout_at(deadline.instant().into(), submitting).await
         };
         match submitted {

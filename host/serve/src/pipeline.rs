@@ -24,20 +24,16 @@ use tracing::{Instrument, Level, Span, debug_span, error_span};
 use crate::quota::{QuotaError, held_rows};
 use crate::submit::{code_of, retry_after, rows_of, submit, time_given};
 
-/// A request for a pipeline. It owns all that it needs.
+/// The work on a request for a pipeline, or on its rows. It owns all that they need besides.
 pub struct Work {
     /// The pipeline, resolved.
     pub route: Arc<Route>,
-    /// The request for the preprocessor.
-    pub request: Request,
-    /// Its id, as in the log.
-    pub request_id: Arc<str>,
-    /// The earlier of the route's own deadline and the client's.
-    pub deadline: Deadline,
+    /// What its plugins may ask for: its id as in the log, its deadline.
+    pub context: Arc<Context>,
     /// The client's wishes for the queue.
     pub queueing: Queueing,
-    /// Whether this is a trial of the pipeline, not a client's request: the pipeline does not count
-    /// it, its lines are collected, and its plugins change nothing elsewhere.
+    /// Whether this is a trial of the pipeline, not a client's request: its lines are collected,
+    /// and its plugins change nothing elsewhere.
     pub is_trial: bool,
     /// Whether its lines are collected for a trace.
     pub is_traced: bool,
@@ -167,46 +163,35 @@ pub fn request_span(
 }
 
 impl Work {
-    /// Run the request within its deadline, and note in `receipt` what it takes. Unless it is a
-    /// trial, the pipeline counts it from here on, even if it fails or its client leaves. Log lines
-    /// belong to the caller's span ([`request_span`]).
-    pub async fn run(self, receipt: &mut Receipt) -> PipelineAnswer {
-        if !self.is_trial {
-            receipt.charge_to(self.route.clone());
-        }
-        self.run_charged(&RunCount::default(), receipt).await
-    }
-
-    /// The same for a request that was charged to the pipeline before, or for one of its rows. They
-    /// share the count of `runs`.
-    pub(crate) async fn run_charged(
-        self,
-        runs: &RunCount,
-        receipt: &mut Receipt,
-    ) -> PipelineAnswer {
-        let Self { route, request, request_id, deadline, queueing, is_trial, is_traced } = self;
-        let mut own = None;
-        let mut lanes = route.program.lanes();
+    /// The work on a client's request with this id. `deadline` is the earlier of the route's own
+    /// and the client's.
+    pub fn new(route: Arc<Route>, request_id: Arc<str>, deadline: Deadline) -> Self {
+        let model = route.program.lanes().next().map_or(&route.pipeline, |(model, _)| model);
         let context = Arc::new(Context {
             tenant: route.tenant.clone(),
             pipeline: route.pipeline.clone(),
-            model: lanes.next().map_or(&route.pipeline, |(model, _)| model).clone(),
+            model: model.clone(),
             request_id,
             settings: route.settings.clone(),
             deadline,
         });
+        Self { route, context, queueing: Queueing::default(), is_trial: false, is_traced: false }
+    }
+
+    /// Run the request, or one of its rows, within its deadline, and note in `receipt` what it
+    /// takes. `runs` counts the runs of models, those of all rows together. Log lines belong to the
+    /// caller's span ([`request_span`]). The caller has charged the request, unless it is a trial.
+    pub async fn run(
+        &self,
+        request: Request,
+        runs: &RunCount,
+        receipt: &mut Receipt,
+    ) -> PipelineAnswer {
+        let (route, request_id) = (&*self.route, &self.context.request_id);
+        let deadline = self.context.deadline;
+        let mut own = None;
         let done = {
-            let (context, own, receipt) = (&context, &mut own, &mut *receipt);
-            let collects = match (is_trial || route.debug, is_traced) {
-                (true, _) => Collects::Always,
-                (false, true) => Collects::IfThereIsRoom,
-                (false, false) => Collects::No,
-            };
-            let (stores, outgoing) = (route.stores.as_ref(), route.outgoing.as_ref());
-            let systems = GrantedSystems { stores, outgoing, is_trial };
-            let route = &route;
-            let run =
-                PipelineRun { route, context, queueing, systems, collects, own, runs, receipt };
+            let run = PipelineRun { work: self, own: &mut own, runs, receipt: &mut *receipt };
             // Pinned here, because the timeout would move it.
             let running = pin!(run.run(request));
             timeout_at(deadline.instant().into(), running).await
@@ -215,15 +200,37 @@ impl Work {
             Ok(outcome) => outcome,
             Err(_) => {
                 let within = time_given(receipt, deadline);
-                keep_late(receipt.record(), &route, &context.request_id, within);
+                keep_late(receipt.record(), route, request_id, within);
                 Err(InferError::DeadlineExceeded(within))
             }
         };
         if let Err(error) = &outcome {
-            log(error, &route, &context.request_id);
+            log(error, route, request_id);
         }
         let lines = own.map(|own: Arc<OwnLines>| own.take()).unwrap_or_default();
         PipelineAnswer { outcome, lines }
+    }
+
+    /// The other systems that its plugins may ask.
+    pub(crate) fn systems(&self) -> GrantedSystems<'_> {
+        let (stores, outgoing) = (self.route.stores.as_ref(), self.route.outgoing.as_ref());
+        GrantedSystems { stores, outgoing, is_trial: self.is_trial }
+    }
+
+    /// A run of one of the pipeline's models for the request.
+    pub(crate) fn submission(&self, inputs: Vec<NamedTensor>) -> Submission {
+        let Self { route, context, queueing, .. } = self;
+        Submission {
+            tenant: route.tenant.clone(),
+            weight: route.weight,
+            priority: queueing.priority.or(route.priority),
+            timeout: queueing.timeout,
+            inputs,
+            arrived: Instant::now(),
+            deadline: context.deadline,
+            keeps_apart: route.keeps_apart,
+            more_follow: false,
+        }
     }
 }
 
@@ -267,24 +274,10 @@ fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
     }
 }
 
-/// Whether the request's own lines are collected, for which its tenant's budget needs room.
-#[derive(Clone, Copy)]
-enum Collects {
-    No,
-    /// For a trace: no request fails because it is traced.
-    IfThereIsRoom,
-    Always,
-}
-
 /// One run of a pipeline, apart from its request.
 pub(crate) struct PipelineRun<'a> {
-    pub(crate) route: &'a Route,
-    pub(crate) context: &'a Arc<Context>,
-    pub(crate) queueing: Queueing,
-    /// The other systems that its plugins may ask.
-    pub(crate) systems: GrantedSystems<'a>,
-    collects: Collects,
-    /// These lines.
+    pub(crate) work: &'a Work,
+    /// The request's own lines, if they are collected.
     pub(crate) own: &'a mut Option<Arc<OwnLines>>,
     pub(crate) runs: &'a RunCount,
     pub(crate) receipt: &'a mut Receipt,
@@ -313,26 +306,6 @@ fn ended(stage: Stage, started: Instant) -> PluginCall {
     PluginCall { began: Some(started), took: Some(started.elapsed()), ..PluginCall::new(stage) }
 }
 
-/// A run of one of the pipeline's models for a request.
-pub(crate) fn submission(
-    route: &Route,
-    context: &Context,
-    queueing: Queueing,
-    inputs: Vec<NamedTensor>,
-) -> Submission {
-    Submission {
-        tenant: route.tenant.clone(),
-        weight: route.weight,
-        priority: queueing.priority.or(route.priority),
-        timeout: queueing.timeout,
-        inputs,
-        arrived: Instant::now(),
-        deadline: context.deadline,
-        keeps_apart: route.keeps_apart,
-        more_follow: false,
-    }
-}
-
 /// The error of a request whose plugin call failed in this stage.
 pub(crate) fn failed(stage: Stage) -> impl FnOnce(CallError) -> InferError {
     move |error| match error {
@@ -343,11 +316,14 @@ pub(crate) fn failed(stage: Stage) -> impl FnOnce(CallError) -> InferError {
 
 impl PipelineRun<'_> {
     async fn run(self, request: Request) -> Result<Response, InferError> {
-        let (route, bytes) = (self.route, &self.route.quota.bytes);
-        match self.collects {
-            Collects::No => {}
-            Collects::IfThereIsRoom => *self.own = OwnLines::hold(bytes).ok(),
-            Collects::Always => *self.own = Some(OwnLines::hold(bytes)?),
+        let Work { route, is_trial, is_traced, .. } = self.work;
+        // The tenant's budget needs room for the lines.
+        let hold = || OwnLines::hold(&route.quota.bytes);
+        if *is_trial || route.debug {
+            *self.own = Some(hold()?);
+        } else if *is_traced {
+            // No request fails because it is traced.
+            *self.own = hold().ok();
         }
         match &route.program {
             Program::Pair(pair) => self.pair(pair, request).await,
@@ -356,14 +332,14 @@ impl PipelineRun<'_> {
     }
 
     async fn pair(self, pair: &Pair, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, systems, own, receipt, .. } = self;
-        let own = own.as_ref();
+        let Self { work, own, receipt, .. } = self;
+        let (route, context, own) = (&*work.route, &work.context, own.as_ref());
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let calls = CallsNoted { receipt, pre: OnceLock::new(), post: OnceLock::new() };
         let (receipt, pre_usage, post_usage) = (&mut *calls.receipt, &calls.pre, &calls.post);
         let grant = |source, assets, usage| {
             let lines = Some(Lines { source, request_id: &context.request_id, own_lines: own });
-            let (usage, systems, assets) = (Some(usage), Some(systems), Some(assets));
+            let (usage, systems, assets) = (Some(usage), Some(work.systems()), Some(assets));
             Grant { limits, account, lines, usage, models: None, systems, assets }
         };
 
@@ -379,7 +355,7 @@ impl PipelineRun<'_> {
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
-        let submission = submission(route, context, queueing, prepared.inputs);
+        let submission = work.submission(prepared.inputs);
         let rows = held_rows(&route.quota, rows_of(&pair.lane, &submission))?;
         let submitting = submit(&pair.model, &pair.lane, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;

@@ -15,7 +15,7 @@
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use gristmill_core::{HeldBytes, Receipt};
-use gristmill_sandbox::{Line, Response};
+use gristmill_sandbox::{Line, Request, Response};
 use tracing::{Instrument, error_span};
 
 use crate::evaluated::Evaluated;
@@ -51,20 +51,37 @@ pub struct FailedRow {
     pub error: InferError,
 }
 
-/// Run the rows of a client's request, which are all for the same pipeline.
-pub async fn run_rows(works: Vec<Work>, part: Option<Part>, receipt: &mut Receipt) -> RowsAnswer {
-    let Some(first) = works.first() else {
+/// Run the rows of a client's request.
+pub async fn run_rows(
+    work: &Work,
+    rows: Vec<Request>,
+    part: Option<Part>,
+    receipt: &mut Receipt,
+) -> RowsAnswer {
+    if rows.is_empty() {
         return RowsAnswer { outcome: Ok(Vec::new()), lines: Vec::new() };
-    };
-    let held = first.route.quota.bytes.hold(0);
-    let mut traced = first.is_traced.then(|| TracedLines { lines: Vec::new(), held });
-    let evaluated = Evaluated::begin(first, part, receipt);
-    let mut responses: Vec<Option<RowResponse>> = works.iter().map(|_| None).collect();
-    let mut receipts = RowReceipts::of(receipt, works.len());
+    }
+    let held = work.route.quota.bytes.hold(0);
+    let mut traced = work.is_traced.then(|| TracedLines { lines: Vec::new(), held });
+    let evaluated = Evaluated::begin(work, part, receipt);
+    let mut responses: Vec<Option<RowResponse>> = rows.iter().map(|_| None).collect();
+    let mut receipts = RowReceipts::of(receipt, rows.len());
     let failed = {
         let mut running = FuturesUnordered::new();
-        for (row, (work, receipt)) in works.into_iter().zip(&mut receipts.rows).enumerate() {
-            let running_row = run_row(row, work, &evaluated, receipt);
+        let evaluated = &evaluated;
+        for (row, (request, receipt)) in rows.into_iter().zip(&mut receipts.rows).enumerate() {
+            let running_row = async move {
+                let held = work.route.quota.bytes.hold(0);
+                let answer = evaluated.run(work, request, receipt).await;
+                let PipelineAnswer { outcome, lines } = answer;
+                // Its calls and its runs are kept until the request ends.
+                let spans = size_of_val(receipt.record().spans.as_slice());
+                let counted = outcome.and_then(|Response { status, body, .. }| {
+                    held.try_add(body.capacity() + spans)?;
+                    Ok(RowResponse { status, body, _held: held })
+                });
+                (row, counted, lines)
+            };
             running.push(running_row.instrument(error_span!("row", row)));
         }
         loop {
@@ -106,23 +123,6 @@ impl TracedLines {
             self.lines.push(line);
         }
     }
-}
-
-async fn run_row(
-    row: usize,
-    work: Work,
-    evaluated: &Evaluated,
-    receipt: &mut Receipt,
-) -> (usize, Result<RowResponse, InferError>, Vec<Line>) {
-    let held = work.route.quota.bytes.hold(0);
-    let PipelineAnswer { outcome, lines } = evaluated.run(work, receipt).await;
-    // Its calls and its runs are kept until the request ends.
-    let spans = size_of_val(receipt.record().spans.as_slice());
-    let counted = outcome.and_then(|Response { status, body, .. }| {
-        held.try_add(body.capacity() + spans)?;
-        Ok(RowResponse { status, body, _held: held })
-    });
-    (row, counted, lines)
 }
 
 /// The receipts of the rows, which are joined to that of their request when this is dropped.

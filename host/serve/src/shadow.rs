@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{ClientError, Deadline, ErrorCode, HeldBytes, Receipt};
-use gristmill_sandbox::{Request, Response};
+use gristmill_sandbox::{Request, Response, RunCount};
 use gristmill_snapshot::{Comparison, Evaluation, Mismatches, Route, Takes};
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
-use crate::pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
+use crate::pipeline::{InferError, PipelineAnswer, Work, request_span};
 use crate::variant::{Counted, Variant};
 
 /// The largest answer of a client that is kept for the comparison.
@@ -59,17 +59,17 @@ enum Expected {
 
 impl Shadow {
     /// The shadow of a request to `route`. None if there is no memory for it.
-    pub(crate) fn of(route: &Arc<Route>, work: &Work) -> Option<Self> {
+    pub(crate) fn of(route: &Arc<Route>, request: &Request, id: &Arc<str>) -> Option<Self> {
         let candidate = route.candidate.as_ref()?;
         let own = candidate.served.as_ref().ok()?;
         // The request's body also stays with the tenant's own memory until the shadow has ended.
         let held = own.quota.bytes.hold(0);
         let has_room = !route.quota.bytes.is_half_used();
-        if !has_room || held.try_add(work.request.bytes()).is_err() {
+        if !has_room || held.try_add(request.bytes()).is_err() {
             candidate.evaluation.note_skipped();
             return None;
         }
-        let (request, request_id) = (work.request.clone(), work.request_id.clone());
+        let (request, request_id) = (request.clone(), id.clone());
         Some(Self { of: route.clone(), request, request_id, held })
     }
 
@@ -129,16 +129,10 @@ impl Running {
         });
         let mut receipt = Receipt::open(arrived);
         receipt.charge_to(counted.clone());
-        let work = Work {
-            deadline: Deadline::at(arrived + timeout),
-            route,
-            request,
-            request_id: request_id.clone(),
-            queueing: Queueing::default(),
-            is_trial: true,
-            is_traced: false,
-        };
-        let PipelineAnswer { outcome, .. } = work.run(&mut receipt).await;
+        let deadline = Deadline::at(arrived + timeout);
+        let work = Work { is_trial: true, ..Work::new(route, request_id, deadline) };
+        let runs = RunCount::default();
+        let PipelineAnswer { outcome, .. } = work.run(request, &runs, &mut receipt).await;
         counted.note(&outcome);
         match &outcome {
             Ok(response) => receipt.answered(response.body.len()),
@@ -148,9 +142,13 @@ impl Running {
         match outcome {
             Err(error) if says_nothing(error.code()) => evaluation.note_skipped(),
             Ok(_) if held.try_add(memory).is_err() => evaluation.note_skipped(),
-            found => evaluation.note_comparison(&request_id, expected.compare(found, tolerance)),
+            found => {
+                let comparison = expected.compare(found, tolerance);
+                evaluation.note_comparison(&work.context.request_id, comparison);
+            }
         }
-        drop((held, _places));
+        // The places last: until then the shadow counts.
+        drop((work, held, _places));
     }
 }
 

@@ -48,19 +48,23 @@ pub struct NamedModel<'a> {
     pub version: &'a str,
 }
 
+/// A version of a model that is loaded.
+#[derive(Clone, Copy)]
+pub struct LoadedModel<'a> {
+    /// Its name.
+    pub name: &'a Name,
+    /// Its version.
+    pub version: u64,
+    /// The lane of this version.
+    pub served: &'a ServedModel,
+    /// What is said of its inputs and outputs.
+    pub notes: &'a Arc<TensorNotes>,
+}
+
 /// A model or pipeline that is served.
 pub enum Target<'a> {
     /// A model.
-    Model {
-        /// Its name.
-        name: &'a Name,
-        /// Its version.
-        version: u64,
-        /// The lane of this version.
-        served: &'a ServedModel,
-        /// What is said of its inputs and outputs.
-        notes: &'a Arc<TensorNotes>,
-    },
+    Model(LoadedModel<'a>),
     /// A pipeline.
     Pipeline {
         /// Its name.
@@ -303,7 +307,12 @@ impl<'a> ModelOrPipeline<'a> {
         let why = match self {
             Self::Model { name, state, version, served } => match served {
                 Ok(served) => {
-                    return Ok(Target::Model { name, version, served, notes: &state.notes });
+                    return Ok(Target::Model(LoadedModel {
+                        name,
+                        version,
+                        served,
+                        notes: &state.notes,
+                    }));
                 }
                 Err(why) => why,
             },

@@ -1,22 +1,20 @@
 //! The body of an answer while it is being written.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use http::Response;
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::requests::{Ongoing, Requests, StaysOpen, Unwritten};
+use crate::requests::{Ongoing, StaysOpen, Unwritten};
 
 /// The body of an answer of a handler, or of the listener itself. Its request is under way until
 /// the body is dropped and all of its parts are written. If the answer [stays open](StaysOpen), the
 /// request is not under way, but each part is until it is written.
 pub(crate) struct Answering<B> {
     body: Whose<B>,
-    requests: Arc<Requests>,
-    _ongoing: Option<Ongoing>,
+    request: Ongoing,
 }
 
 /// The body, by the one that made it.
@@ -33,21 +31,16 @@ pub(crate) struct AnswerPart {
 
 impl<B> Answering<B> {
     /// A handler's answer to a request.
-    pub(crate) fn of(answer: Response<B>, ongoing: Ongoing) -> Response<Self> {
-        let stays_open = answer.extensions().get::<StaysOpen>().is_some();
-        answer.map(|body| {
-            let requests = ongoing.requests().clone();
-            let ongoing = Some(ongoing).filter(|_| !stays_open);
-            Self { body: Whose::Handler(body), requests, _ongoing: ongoing }
-        })
+    pub(crate) fn of(answer: Response<B>, mut request: Ongoing) -> Response<Self> {
+        if answer.extensions().get::<StaysOpen>().is_some() {
+            request.end();
+        }
+        answer.map(|body| Self { body: Whose::Handler(body), request })
     }
 
     /// An answer that the listener itself gives.
-    pub(crate) fn of_listener(answer: Response<Bytes>, ongoing: Ongoing) -> Response<Self> {
-        answer.map(|body| {
-            let requests = ongoing.requests().clone();
-            Self { body: Whose::Listener(body), requests, _ongoing: Some(ongoing) }
-        })
+    pub(crate) fn of_listener(answer: Response<Bytes>, request: Ongoing) -> Response<Self> {
+        answer.map(|body| Self { body: Whose::Listener(body), request })
     }
 }
 
@@ -64,7 +57,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
             Whose::Listener(bytes) if bytes.is_empty() => None,
             Whose::Listener(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
         };
-        let part = |bytes| AnswerPart { bytes, unwritten: self.requests.begin_part() };
+        let part = |bytes| AnswerPart { bytes, unwritten: self.request.requests().begin_part() };
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(part))))
     }
 

@@ -1,6 +1,8 @@
 //! `X-Request-Id`: the client's own, or a new one.
 
+use std::array::from_fn;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderName};
@@ -24,24 +26,23 @@ pub struct RequestIds {
 
 impl RequestIds {
     /// The client's own id if it is safe in a log line, otherwise a new one.
-    pub fn of(&self, headers: &HeaderMap) -> String {
+    pub fn of(&self, headers: &HeaderMap) -> Arc<str> {
         let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         self.of_text(sent.unwrap_or_default())
     }
 
     /// The same for an id that came in another way than in the header.
-    pub fn of_text(&self, text: &str) -> String {
-        if is_sane(text) { text.to_owned() } else { self.new_id() }
+    pub fn of_text(&self, text: &str) -> Arc<str> {
+        if is_sane(text) { text.into() } else { self.new_id() }
     }
 
-    fn new_id(&self) -> String {
+    fn new_id(&self) -> Arc<str> {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         let [high, low] = self.keys.each_ref().map(|key| key.hash_one(next));
         // This runs for each request, and formatting would take longer than routing.
         let digits = u128::from(high) << 64 | u128::from(low);
-        let digit = |at: u32| HEX[(digits >> (124 - 4 * at)) as usize & 0xf];
-        let text: Vec<u8> = (0..20).map(digit).collect();
-        String::from_utf8(text).unwrap_or_default()
+        let text: [u8; 20] = from_fn(|at| HEX[(digits >> (124 - 4 * at)) as usize & 0xf]);
+        str::from_utf8(&text).unwrap_or_default().into()
     }
 }
 
@@ -63,7 +64,7 @@ mod tests {
     fn only_ids_that_can_stand_in_a_log_line_are_kept() {
         let ids = RequestIds::default();
         for id in ["order-66", "a/b+c=:._", "x"] {
-            assert_eq!(ids.of_text(id), id);
+            assert_eq!(&*ids.of_text(id), id);
         }
         let long = "x".repeat(129);
         for id in ["", "a b", "a} ERROR x{b=c", "a\"b", "a,b", "ä", long.as_str()] {

@@ -37,9 +37,12 @@ pub struct Requests {
     written_bytes: AtomicUsize,
 }
 
-/// A call or a part of an answer that is under way until this is dropped.
+/// A call or a part of an answer that is under way until this is dropped, or ended before.
 #[derive(Debug)]
-pub struct Ongoing(Arc<Requests>);
+pub struct Ongoing {
+    requests: Arc<Requests>,
+    has_ended: bool,
+}
 
 /// A part of an answer. It counts as unwritten until this is dropped.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl Requests {
     /// Count a call or a part as under way until the result is dropped.
     pub fn begin(self: &Arc<Self>) -> Ongoing {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        Ongoing(self.clone())
+        Ongoing { requests: self.clone(), has_ended: false }
     }
 
     pub(crate) fn begin_part(self: &Arc<Self>) -> Unwritten {
@@ -153,26 +156,33 @@ impl Taking {
 impl Ongoing {
     /// The counts of its connection.
     pub(crate) fn requests(&self) -> &Arc<Requests> {
-        &self.0
+        &self.requests
+    }
+
+    /// It is not under way any more. Dropping it does not count again.
+    pub(crate) fn end(&mut self) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.requests.ended.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Unwritten {
     /// Count `bytes` of it as written.
     pub(crate) fn advance(&self, bytes: usize) {
-        self.0.0.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.0.requests.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 impl Drop for Unwritten {
     fn drop(&mut self) {
-        self.0.0.parts_ended.fetch_add(1, Ordering::Relaxed);
+        self.0.requests.parts_ended.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Drop for Ongoing {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
+        self.end();
     }
 }
 
@@ -206,6 +216,17 @@ mod tests {
             close = &mut closes => assert_eq!(close, Close::Evicted),
             _ = connections.permit(CLIENT) => panic!("there is no permit"),
         }
+    }
+
+    #[test]
+    fn a_call_ends_once() {
+        let requests = Arc::new(Requests::default());
+        let (mut stays_open, other) = (requests.begin(), requests.begin());
+        stays_open.end();
+        drop(stays_open);
+        assert!(requests.are_under_way());
+        drop(other);
+        assert!(!requests.are_under_way());
     }
 
     #[tokio::test(start_paused = true)]

@@ -73,14 +73,6 @@ impl TraceHeaders {
     }
 }
 
-/// What is noted of a request while it runs.
-struct Noting<'a> {
-    receipt: &'a mut Receipt,
-    context: &'a mut RequestContext,
-    /// The request's id in the log.
-    id: &'a str,
-}
-
 /// A request of a call.
 pub(super) struct GrpcRequest {
     pub(super) admitted: Admitted,
@@ -197,41 +189,37 @@ impl Inference {
         record.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
         let trace = &request.admitted.trace;
-        let id = self.id_of(&message.id);
         let names = RequestNames {
             edge: Edge::Grpc,
             span: "inference.GRPCInferenceService/ModelInfer",
             method: "ModelInfer",
             path: "/inference.GRPCInferenceService/ModelInfer",
-            id: &id,
             client: None,
         };
         let header = |name: &str| trace.get(name);
-        let mut under_way = UnderWay::begin(self.observer(), names, receipt, header);
-        let UnderWay { receipt, context, .. } = &mut under_way;
-        receipt.enters(Stage::Read);
+        let context = RequestContext::new(self.id_of(&message.id), receipt);
+        let mut under_way = UnderWay::begin(self.observer(), names, context, header);
+        let context = &mut under_way.context;
+        context.receipt.enters(Stage::Read);
         if context.is_observed {
-            receipt.note().tenant = request.admitted.caller().name().cloned();
+            context.receipt.note().tenant = request.admitted.caller().name().cloned();
         }
         let wants_receipt = message.parameters.get(RECEIPT).is_some_and(is_true);
-        let noting = Noting { receipt, context, id: &id };
-        let mut outcome = self.infer_noting(request, message, noting).await;
+        let mut outcome = self.infer_noting(request, message, context).await;
         let (ends, bytes) = match &outcome {
             Ok(answer) => {
                 (Outcome::Answered, answer.raw_output_contents.iter().map(Bytes::len).sum())
             }
             Err(problem) => (Outcome::Failed(problem.code), 0),
         };
-        under_way.receipt.close(ends, bytes);
+        let record = context.receipt.close(ends, bytes);
         if let Ok(answer) = &mut outcome
             && wants_receipt
         {
-            let text = receipt_header::text(under_way.receipt.record());
-            let parameter_choice = Some(ParameterChoice::StringParam(text));
+            let parameter_choice = Some(ParameterChoice::StringParam(receipt_header::text(record)));
             answer.parameters.insert(RECEIPT.into(), InferParameter { parameter_choice });
         }
-        // tonic writes its message, and does not say when it is sent.
-        under_way.sends(None).end();
+        under_way.answered();
         outcome
     }
 
@@ -239,7 +227,7 @@ impl Inference {
         &self,
         request: &GrpcRequest,
         message: ModelInferRequest,
-        Noting { receipt, context, id: log_id }: Noting<'_>,
+        context: &mut RequestContext,
     ) -> Result<ModelInferResponse, Problem> {
         let caller = request.admitted.caller();
         let ModelInferRequest {
@@ -281,19 +269,9 @@ impl Inference {
             ParameterChoice::StringParam(text) => Some(text.as_bytes()),
             _ => None,
         };
-        receipt.read();
+        context.receipt.read();
         let deadline = request.deadline;
-        let mut asked = Asked {
-            caller,
-            target,
-            id: log_id,
-            deadline,
-            sticky: &sticky,
-            context,
-            receipt,
-            // Its answer's headers are those of its admission.
-            quota: &mut None,
-        };
+        let mut asked = Asked { caller, target, deadline, sticky: &sticky, context };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let named = |variant: Variant| {
             let choice = ParameterChoice::StringParam(variant.as_str().into());

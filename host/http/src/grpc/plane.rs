@@ -25,7 +25,7 @@ use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
 use crate::inference::Inference;
-use crate::observer::{RequestNames, UnderWay};
+use crate::observer::{RequestContext, RequestNames, UnderWay};
 use crate::rate_limit;
 
 /// The longest message of a call that needs no credentials: such messages are almost empty.
@@ -110,13 +110,12 @@ impl GrpcPlane {
             span: "grpc",
             method: path.rsplit('/').next().unwrap_or_default(),
             path,
-            // Its message, which has the id, is not read.
-            id: "",
             client: Some(client),
         };
-        let mut refused = UnderWay::untracked(self.served.observer(), names, receipt);
-        refused.receipt.close(Outcome::Failed(code), 0);
-        refused.sends(None).end();
+        // Its message, which has the id, is not read.
+        let mut context = RequestContext::new("".into(), receipt);
+        context.receipt.close(Outcome::Failed(code), 0);
+        UnderWay::untracked(self.served.observer(), names, context).answered();
     }
 
     /// Answer one call of the client with this address.

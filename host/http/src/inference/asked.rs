@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{Deadline, Receipt};
+use gristmill_core::Deadline;
 use gristmill_oip::{InferRequest, Output};
-use gristmill_sandbox::Request;
-use gristmill_serve::{Caller, Queueing, RequestQuota, Target, Work};
+use gristmill_serve::{Caller, Queueing, Target, Work};
 use gristmill_snapshot::Route;
 
 use crate::observer::RequestContext;
@@ -14,26 +13,11 @@ use crate::observer::RequestContext;
 pub(crate) struct Asked<'a> {
     pub(crate) caller: Caller<'a>,
     pub(crate) target: Target<'a>,
-    /// The request's id, for the log.
-    pub(crate) id: &'a str,
     pub(crate) deadline: Deadline,
     /// Looks up the value by which a pipeline's candidate can choose its requests.
     pub(crate) sticky: &'a (dyn Fn(&str) -> Option<&'a [u8]> + Sync),
-    /// Its context, for its answer and its trace.
+    /// What is noted of it.
     pub(crate) context: &'a mut RequestContext,
-    /// The times, rows and provider are noted here.
-    pub(crate) receipt: &'a mut Receipt,
-    /// The quota of requests of its tenant, for the headers of its answer.
-    pub(crate) quota: &'a mut Option<RequestQuota>,
-}
-
-/// What the requests of a call for a pipeline have in common.
-pub(super) struct PipelineCall {
-    pub(super) route: Arc<Route>,
-    request_id: Arc<str>,
-    pub(super) deadline: Deadline,
-    queueing: Queueing,
-    is_traced: bool,
 }
 
 /// The outputs of a model, and its version.
@@ -42,34 +26,15 @@ pub(crate) struct Ran {
     pub(crate) outputs: Vec<Output>,
 }
 
-impl PipelineCall {
-    /// A request for a pipeline, or for its candidate, whose way is `route`.
-    pub(super) fn of(
-        asked: &Asked<'_>,
-        route: Arc<Route>,
-        request: &InferRequest,
-        request_id: Arc<str>,
-    ) -> Self {
-        let own = Deadline::at(asked.receipt.record().arrived + route.limits.timeout);
-        Self {
-            request_id,
-            deadline: own.min(asked.deadline),
-            queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
-            is_traced: asked.context.is_sampled(),
-            route,
-        }
-    }
-
-    /// The work on one of the requests.
-    pub(super) fn work(&self, request: Request) -> Work {
+impl Asked<'_> {
+    /// The work on it for a pipeline, or for its candidate, whose way is `route`.
+    pub(super) fn work(&self, route: Arc<Route>, request: &InferRequest) -> Work {
+        let context = &self.context;
+        let own = Deadline::at(context.receipt.record().arrived + route.limits.timeout);
         Work {
-            route: self.route.clone(),
-            request,
-            request_id: self.request_id.clone(),
-            deadline: self.deadline,
-            queueing: self.queueing,
-            is_trial: false,
-            is_traced: self.is_traced,
+            queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
+            is_traced: context.is_sampled(),
+            ..Work::new(route, context.id.clone(), own.min(self.deadline))
         }
     }
 }

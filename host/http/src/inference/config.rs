@@ -6,7 +6,7 @@ use gristmill_oip::grpc::proto::model_input::Format as WireFormat;
 use gristmill_oip::grpc::proto::model_instance_group::Kind;
 use gristmill_oip::grpc::proto::model_queue_policy::TimeoutAction as WireAction;
 use gristmill_oip::grpc::{configured, proto};
-use gristmill_serve::{ModelOrPipeline, Target};
+use gristmill_serve::{LoadedModel, ModelOrPipeline, Target};
 use gristmill_snapshot::{Format, NamedOutput, ServedModel, Signature, TensorNotes};
 
 use super::models::{REQUEST, RESPONSE, not_scalar, platform};
@@ -23,7 +23,7 @@ pub(crate) fn config(visible: ModelOrPipeline<'_>, target: &Target<'_>) -> proto
     };
     let data_type = configured(Dtype::String).into();
     match target {
-        Target::Model { served, notes, .. } => model_config(base, served, notes),
+        Target::Model(LoadedModel { served, notes, .. }) => model_config(base, served, notes),
         Target::Pipeline { route, .. } => match &route.signature {
             Some(signature) => pipeline_config(base, signature),
             None => proto::ModelConfig {

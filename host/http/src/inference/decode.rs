@@ -1,9 +1,8 @@
 //! Decompressing a body by its Content-Encoding.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, ErrorCode, Name};
+use gristmill_core::{ErrorCode, Name};
+use gristmill_transport::body::ReadPlan;
 use gristmill_transport::{Encoding, Problem};
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderValue};
@@ -13,17 +12,8 @@ use super::Inference;
 /// The longest compressed body, in bytes, that is inflated on a serving thread.
 const INFLATED_INLINE_BYTES_MAX: usize = 4 << 10;
 
-/// A body as the client sent it.
-pub(crate) struct Encoded<'a> {
-    pub(crate) body: Bytes,
-    /// The most bytes of the decoded body.
-    pub(crate) limit: usize,
-    pub(crate) tenant: Option<&'a Name>,
-    pub(crate) budget: Option<&'a Arc<ByteBudget>>,
-}
-
 impl Inference {
-    /// The body without the encoding that `headers` name.
+    /// The body, which was read by this plan, without the encoding that `headers` name.
     ///
     /// # Errors
     /// The encoding is not supported, the body is not valid in it or too large, or the budget has
@@ -31,9 +21,11 @@ impl Inference {
     pub(crate) async fn decoded(
         &self,
         headers: &HeaderMap,
-        encoded: Encoded<'_>,
+        body: Bytes,
+        plan: ReadPlan<'_>,
+        tenant: Option<&Name>,
     ) -> Result<Bytes, Problem> {
-        let Encoded { body, limit, tenant, budget } = encoded;
+        let ReadPlan { bytes: limit, budget, .. } = plan;
         let mut given = headers.get_all(CONTENT_ENCODING).iter();
         let Some(first) = given.next() else { return Ok(body) };
         let encoding = match (given.next(), Encoding::of(first.as_bytes())) {

@@ -9,7 +9,7 @@ use gristmill_metrics::Totals;
 use gristmill_oip::grpc::proto;
 use gristmill_oip::grpc::proto::model_metadata_response::TensorMetadata;
 use gristmill_oip::grpc::proto::repository_index_response::ModelIndex;
-use gristmill_serve::{Caller, ModelOrPipeline, NotFound, Target};
+use gristmill_serve::{Caller, LoadedModel, ModelOrPipeline, NotFound, Target};
 use gristmill_snapshot::{Certified, Route, ServedModel, Snapshot};
 
 /// A pipeline's only input.
@@ -49,7 +49,7 @@ pub(crate) fn metadata(
         shape: vec![1],
     };
     let (inputs, outputs) = match target {
-        Target::Model { served, .. } => {
+        Target::Model(LoadedModel { served, .. }) => {
             let info = served.lane.info();
             let inputs = info.inputs.iter().map(|input| TensorMetadata {
                 shape: not_scalar(input.signed_dims()),
@@ -74,7 +74,7 @@ pub(crate) fn metadata(
         inputs,
         outputs,
         properties: match target {
-            Target::Model { served, .. } => properties(served),
+            Target::Model(LoadedModel { served, .. }) => properties(served),
             Target::Pipeline { .. } => BTreeMap::new(),
         },
     }
@@ -125,8 +125,10 @@ fn is_on_onnxruntime(served: &ServedModel) -> bool {
 /// The model's platform, by Triton's name if Triton knows it.
 pub(super) fn platform(target: &Target<'_>) -> &'static str {
     match target {
-        Target::Model { served, .. } if is_on_onnxruntime(served) => "onnxruntime_onnx",
-        Target::Model { served, .. } => served.lane.info().backend,
+        Target::Model(LoadedModel { served, .. }) if is_on_onnxruntime(served) => {
+            "onnxruntime_onnx"
+        }
+        Target::Model(LoadedModel { served, .. }) => served.lane.info().backend,
         Target::Pipeline { .. } => "gristmill_pipeline",
     }
 }
@@ -155,7 +157,7 @@ pub(crate) fn statistics(
         ..Default::default()
     };
     match target {
-        Target::Model { served, .. } => {
+        Target::Model(LoadedModel { served, .. }) => {
             let mut all = served.lane.statistics();
             match caller {
                 Caller::Tenant(own) => {

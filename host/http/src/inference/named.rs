@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use gristmill_core::{ErrorCode, Name, Stage};
 use gristmill_oip::InferRequest;
-use gristmill_serve::{FailedRow, PIPELINE_VERSION, Part, RowsAnswer, run_rows};
+use gristmill_serve::{FailedRow, PIPELINE_VERSION, Part, RowsAnswer, Work, run_rows};
 use gristmill_snapshot::Signature;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem};
 
@@ -24,12 +24,12 @@ use self::inputs::Rows;
 use self::row::in_row;
 use self::time::TimeLeft;
 use super::Inference;
-use super::asked::{Asked, PipelineCall, Ran};
+use super::asked::{Asked, Ran};
 use crate::plugin_error::problem_of;
 
 /// A call of a pipeline with named inputs and outputs.
 pub(super) struct NamedCall {
-    pub(super) call: PipelineCall,
+    pub(super) work: Work,
     /// Of the pipeline, also if its candidate runs the request.
     pub(super) signature: Arc<Signature>,
     pub(super) part: Option<Part>,
@@ -46,21 +46,25 @@ impl Inference {
         named: NamedCall,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
-        let NamedCall { call, signature, part } = named;
-        let (budget, tenant) = (call.route.quota.bytes.clone(), asked.caller.name());
+        let NamedCall { work, signature, part } = named;
+        let (budget, tenant) = (work.route.quota.bytes.clone(), asked.caller.name());
         let rows = Rows::of(&signature, std::mem::take(&mut request.inputs))?;
         let count = rows.count;
-        asked.caller.tenant()?.count_rows(count as u64, Instant::now(), asked.quota)?;
-        let time = TimeLeft::of(asked.receipt.record().arrived, call.deadline);
+        asked.caller.tenant()?.count_rows(
+            count as u64,
+            Instant::now(),
+            &mut asked.context.quota,
+        )?;
+        let time = TimeLeft::of(asked.context.receipt.record().arrived, work.context.deadline);
         let bytes = rows.bytes();
-        let (limit, inputs_budget) = (call.route.limits.body_bytes, budget.clone());
+        let (limit, inputs_budget) = (work.route.limits.body_bytes, budget.clone());
         let inputs_signature = signature.clone();
         let make = move || rows.requests(&inputs_signature, limit, &inputs_budget, time);
         let requests = self.inline_or_offloaded(bytes, tenant, make).await?;
-        let works = requests.into_iter().map(|request| call.work(request)).collect();
-        let RowsAnswer { outcome, lines } = run_rows(works, part, asked.receipt).await;
+        let answer = run_rows(&work, requests, part, &mut asked.context.receipt).await;
+        let RowsAnswer { outcome, lines } = answer;
         let outcome = outcome.map_err(|FailedRow { row, error }| {
-            in_row(problem_of(error, &call.route, &lines), row, count)
+            in_row(problem_of(error, &work.route, &lines), row, count)
         });
         if asked.context.is_sampled() {
             asked.context.lines = lines;
@@ -75,7 +79,7 @@ impl Inference {
         let outputs = self.inline_or_offloaded(bytes, tenant, make).await;
         let outputs = outputs.inspect_err(|problem| {
             if problem.code == ErrorCode::PluginInvalidOutput {
-                let plugin = call.route.program.source_of(Stage::Post).plugin.as_str();
+                let plugin = work.route.program.source_of(Stage::Post).plugin.as_str();
                 tracing::warn!(plugin, error = problem.detail, "request failed");
             }
         })?;

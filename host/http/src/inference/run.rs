@@ -1,33 +1,22 @@
 //! Running a model or a pipeline for a client of the protocol.
 
-use std::sync::Arc;
-
 use gristmill_batch::Submission;
-use gristmill_core::{ClientError, ErrorCode, Name, NamedTensor};
+use gristmill_core::{ClientError, ErrorCode, NamedTensor};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
-    Chosen, ModelWork, NamedTenant, PIPELINE_VERSION, Part, PipelineAnswer, Target, Variant,
-    choose, request_span, run_variant,
+    Chosen, LoadedModel, NamedTenant, PIPELINE_VERSION, Part, PipelineAnswer, Target, Variant,
+    Work, choose, request_span, run_variant,
 };
-use gristmill_snapshot::{ServedModel, TensorNotes};
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
 use super::Inference;
-use super::asked::{Asked, PipelineCall, Ran, given_priority};
+use super::asked::{Asked, Ran, given_priority};
 use super::classes::Ranking;
 use super::models::RESPONSE;
 use super::named::NamedCall;
 use super::pipeline::{output_of, plugin_request};
 use crate::plugin_error::problem_of;
-
-/// A version of a model that is loaded.
-struct Model<'a> {
-    name: &'a Name,
-    version: u64,
-    served: &'a ServedModel,
-    notes: &'a Arc<TensorNotes>,
-}
 
 impl Inference {
     /// Run a model or a pipeline.
@@ -56,12 +45,11 @@ impl Inference {
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
         match asked.target {
-            Target::Model { name, version, served, notes } => {
-                let model = Model { name, version, served, notes };
-                self.run_model(asked, model, request).await
-            }
+            Target::Model(model) => self.run_model(asked, model, request).await,
             Target::Pipeline { name, route } => {
-                let known: Vec<&str> = match &route.signature {
+                // Of the pipeline, also if its candidate runs the request.
+                let signature = route.signature.clone();
+                let known: Vec<&str> = match &signature {
                     Some(signature) => {
                         signature.outputs.iter().map(|out| &*out.info.name).collect()
                     }
@@ -72,21 +60,19 @@ impl Inference {
                     let detail = "a pipeline's output has no classes: its postprocessing does that";
                     return Err(Problem::new(ErrorCode::InvalidRequest, detail));
                 }
-                let id = self.shared.request_ids.of_text(asked.id);
-                let chosen = choose(route, asked.sticky);
-                asked.context.variant = chosen.part.as_ref().map(|part| part.variant);
+                let Chosen { route, part } = choose(route, asked.sticky);
+                asked.context.variant = part.as_ref().map(|part| part.variant);
                 let variant = asked.context.variant.map(Variant::as_str);
                 let trace_id = asked.context.trace_id();
-                let span = request_span(&chosen.route, &id, variant, trace_id.as_deref());
-                let Chosen { route: chosen, part } = chosen;
-                let call = PipelineCall::of(asked, chosen, request, id.into());
-                match route.signature.clone() {
+                let span = request_span(&route, &asked.context.id, variant, trace_id.as_deref());
+                let work = asked.work(route, request);
+                match signature {
                     Some(signature) => {
-                        let named = NamedCall { call, signature, part };
+                        let named = NamedCall { work, signature, part };
                         Box::pin(self.run_named(asked, named, request)).instrument(span).await
                     }
                     None => {
-                        let work = Box::pin(run_pipeline(asked, call, part, request));
+                        let work = Box::pin(run_pipeline(asked, work, part, request));
                         work.instrument(span).await
                     }
                 }
@@ -97,37 +83,36 @@ impl Inference {
     async fn run_model(
         &self,
         asked: &mut Asked<'_>,
-        model: Model<'_>,
+        model: LoadedModel<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
-        let Model { name, version, served, notes } = model;
-        let NamedTenant { name: tenant, tenant: own } = asked.caller.tenant()?;
+        let LoadedModel { name, version, served, notes } = model;
+        let caller = asked.caller.tenant()?;
+        let NamedTenant { name: tenant, tenant: own } = caller;
         let inputs = self.inputs(served, asked.caller, request).await?;
         let known = served.lane.info().outputs.iter().map(|info| &*info.name);
         check_outputs(name.as_str(), known, request)?;
+        let receipt = &mut asked.context.receipt;
         let submission = Submission {
             tenant: tenant.clone(),
             weight: own.weight,
             priority: given_priority(request),
             timeout: request.timeout,
             inputs,
-            arrived: asked.receipt.record().arrived,
+            arrived: receipt.record().arrived,
             deadline: asked.deadline,
             keeps_apart: own.keeps_apart,
             more_follow: false,
         };
-        let lane = served.lane.clone();
-        let quota = own.quota.clone();
         if let Some(direct) = own.models.get(name) {
-            asked.receipt.charge_to(direct.clone());
+            receipt.charge_to(direct.clone());
         }
-        let work = ModelWork { model: name.clone(), lane, submission, quota };
-        let outcome = work.run(asked.receipt).await;
+        let outcome = caller.run_model(name, &served.lane, submission, receipt).await;
         if let Err(error) = &outcome
             && error.code() == ErrorCode::ModelFailed
         {
-            let request_id = self.shared.request_ids.of_text(asked.id);
-            let (tenant, model) = (tenant.as_str(), name.as_str());
+            let (request_id, tenant) = (&*asked.context.id, tenant.as_str());
+            let model = name.as_str();
             tracing::warn!(request_id, tenant, model, %error, "request failed");
         }
         let outputs = asked_for(outcome?, request).into_iter();
@@ -145,13 +130,14 @@ impl Inference {
 
 async fn run_pipeline(
     asked: &mut Asked<'_>,
-    call: PipelineCall,
+    work: Work,
     part: Option<Part>,
     request: &InferRequest,
 ) -> Result<Ran, Problem> {
-    let work = call.work(plugin_request(&call.route, request)?);
-    let PipelineAnswer { outcome, lines } = run_variant(work, part, asked.receipt).await;
-    let response = outcome.map_err(|error| problem_of(error, &call.route, &lines));
+    let request = plugin_request(&work.route, request)?;
+    let answer = run_variant(&work, request, part, &mut asked.context.receipt).await;
+    let PipelineAnswer { outcome, lines } = answer;
+    let response = outcome.map_err(|error| problem_of(error, &work.route, &lines));
     if asked.context.is_sampled() {
         asked.context.lines = lines;
     }

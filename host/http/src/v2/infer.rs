@@ -1,9 +1,13 @@
 //! An inference over HTTP: from the request's body to the answer's body.
+//!
+//! The forms of a request for a model: those of `plane` up to the decoded `Bytes`; `InferRequest`;
+//! `batch::Submission`, and those of its lane; `Output`, in a `Ran`; `Written`; an `Answer`.
+//! Pipelines have those of `/v1` in place of the lane's.
 
 use bytes::Bytes;
 use gristmill_core::{Dtype, ErrorCode, HeldBytes};
 use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
-use gristmill_serve::{Caller, NamedModel, Target};
+use gristmill_serve::{Caller, LoadedModel, NamedModel, Target};
 use gristmill_snapshot::Signature;
 use gristmill_transport::body::{self, Answer, ReadPlan, ResponseBody};
 use gristmill_transport::{Encoding, INLINE_BYTES_MAX, Problem};
@@ -11,7 +15,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
 use crate::call::Call;
-use crate::inference::{Asked, Encoded, Inference, Ran, models};
+use crate::inference::{Asked, Inference, Ran, models};
 
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 
@@ -26,13 +30,12 @@ pub(super) async fn infer(
     inference: &Inference,
     caller: Caller<'_>,
     model: NamedModel<'_>,
-    call: Call<'_>,
+    mut call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { snapshot, head, body, id, receipt, quota, context } = call;
     let budget = &caller.tenant()?.tenant.quota.bytes;
-    let target = caller.find(snapshot, model)?.served()?;
-    let header_len = header_length(&head.headers)?;
-    let deadline = inference.deadline(receipt.record().arrived);
+    let target = caller.find(call.snapshot, model)?.served()?;
+    let header_len = header_length(&call.head.headers)?;
+    let deadline = inference.deadline(call.context.receipt.record().arrived);
     let plan = ReadPlan {
         bytes: bytes_max(inference, &target),
         deadline,
@@ -40,11 +43,8 @@ pub(super) async fn infer(
         aligned_at: header_len.unwrap_or_default(),
         pool: inference.pool(),
     };
-    let limit = plan.bytes;
-    let body = body::read(body, plan).await?;
-    receipt.note().request_bytes = body.len();
-    let encoded = Encoded { body, limit, tenant: caller.name(), budget: Some(budget) };
-    let body = inference.decoded(&head.headers, encoded).await?;
+    let body = call.read(inference, plan, caller.name()).await?;
+    let Call { head, context, .. } = call;
     let mut request = match header_len {
         Some(0) => {
             let mut request = raw_request(&target, body)?;
@@ -57,10 +57,9 @@ pub(super) async fn infer(
         }
         header_len => parsed(inference, caller, body, header_len).await?,
     };
-    receipt.read();
+    context.receipt.read();
     let sticky = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
-    let mut asked =
-        Asked { caller, target, id, deadline, sticky: &sticky, context, receipt, quota };
+    let mut asked = Asked { caller, target, deadline, sticky: &sticky, context };
     let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;
     let done = Done { model: model.name, version, outputs, request };
     let written = written(inference, caller, done).await?;
@@ -71,7 +70,7 @@ pub(super) async fn infer(
 fn bytes_max(inference: &Inference, target: &Target<'_>) -> usize {
     let most = inference.message_bytes_max();
     match target {
-        Target::Model { .. } => most,
+        Target::Model(_) => most,
         // JSON may make a text longer, and so does base64.
         Target::Pipeline { route, .. } => {
             let rows = route.signature.as_ref().map_or(1, |_| Signature::ROWS_MAX);
@@ -95,7 +94,7 @@ fn header_length(headers: &HeaderMap) -> Result<Option<usize>, Problem> {
 
 fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem> {
     Ok(match target {
-        Target::Model { served, .. } => {
+        Target::Model(LoadedModel { served, .. }) => {
             let info = served.lane.info();
             InferRequest::raw(&info.inputs, info.has_open_rows(), body)?
         }

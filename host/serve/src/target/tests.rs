@@ -167,7 +167,7 @@ fn a_target_is_found_only_if_it_is_loaded() {
     for (name, version, expected) in cases {
         let found = acme(&snapshot).find(&snapshot, NamedModel { name, version });
         let served = found.and_then(ModelOrPipeline::served).map(|target| match target {
-            Target::Model { name, version, .. } => (name.as_str(), version),
+            Target::Model(LoadedModel { name, version, .. }) => (name.as_str(), version),
             Target::Pipeline { name, .. } => (name.as_str(), PIPELINE_VERSION),
         });
         assert_eq!(served, expected, "{name:?} in version {version:?}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gristmill_core::{BufferPool, ByteBudget, Deadline};
 
 /// Bounds on reading a body, and the memory for it.
+#[derive(Clone, Copy)]
 pub struct ReadPlan<'a> {
     /// Maximum bytes of the body.
     pub bytes: usize,

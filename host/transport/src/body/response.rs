@@ -28,22 +28,39 @@ pub struct ResponseBody {
     rest: VecDeque<Bytes>,
     /// Counts the bytes of the head, if the answer has no body that could count them.
     _head: Option<HeldBytes>,
-    end: End,
+    end: Option<AnswerEnd>,
 }
 
 /// Waits for the end of an answer. If it is dropped before, the client left.
-pub trait AnswerEnd: Send {
+pub struct AnswerEnd(Option<Box<dyn FnOnce(bool) + Send>>);
+
+impl AnswerEnd {
+    /// Does `work` at the end, with whether the answer was sent.
+    pub fn new(work: impl FnOnce(bool) + Send + 'static) -> Self {
+        Self(Some(Box::new(work)))
+    }
+
     /// The connection has taken the last byte of the answer's body, but for what it sends at once.
-    fn sent(self: Box<Self>);
+    pub fn sent(mut self) {
+        self.work(true);
+    }
+
+    fn work(&mut self, is_sent: bool) {
+        if let Some(work) = self.0.take() {
+            work(is_sent);
+        }
+    }
 }
 
-/// What waits for the end of the body.
-#[derive(Default)]
-struct End(Option<Box<dyn AnswerEnd>>);
+impl Drop for AnswerEnd {
+    fn drop(&mut self) {
+        self.work(false);
+    }
+}
 
-impl fmt::Debug for End {
+impl fmt::Debug for AnswerEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("End").field(&self.0.is_some()).finish()
+        f.debug_struct("AnswerEnd").finish_non_exhaustive()
     }
 }
 
@@ -72,8 +89,8 @@ impl ResponseBody {
     }
 
     /// The same body. `end` waits for its end, which an empty body has reached.
-    pub fn ending(mut self, end: Box<dyn AnswerEnd>) -> Self {
-        self.end = End(Some(end));
+    pub fn ending(mut self, end: AnswerEnd) -> Self {
+        self.end = Some(end);
         self.note_end();
         self
     }
@@ -89,7 +106,7 @@ impl ResponseBody {
 
     fn note_end(&mut self) {
         if self.is_end_stream()
-            && let Some(end) = self.end.0.take()
+            && let Some(end) = self.end.take()
         {
             end.sent();
         }
@@ -151,27 +168,16 @@ mod tests {
     #[derive(Clone, Default)]
     struct Ends(Arc<[AtomicUsize; 2]>);
 
-    struct Waits(Ends, bool);
-
-    impl AnswerEnd for Waits {
-        fn sent(mut self: Box<Self>) {
-            self.1 = true;
-            self.0.0[0].fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    impl Drop for Waits {
-        fn drop(&mut self) {
-            if !self.1 {
-                self.0.0[1].fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
     impl Ends {
         fn body(&self, parts: &[usize]) -> ResponseBody {
             let parts: Vec<_> = parts.iter().map(|bytes| Bytes::from(vec![7; *bytes])).collect();
-            ResponseBody::from(parts).ending(Box::new(Waits(self.clone(), false)))
+            let ends = self.clone();
+            let count = move |is_sent| ends.count(is_sent);
+            ResponseBody::from(parts).ending(AnswerEnd::new(count))
+        }
+
+        fn count(&self, is_sent: bool) {
+            self.0[usize::from(!is_sent)].fetch_add(1, Ordering::Relaxed);
         }
 
         fn counts(&self) -> [usize; 2] {
