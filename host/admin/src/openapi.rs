@@ -15,7 +15,7 @@ use utoipa::openapi::{
     ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, Response, ResponseBuilder,
 };
 
-use crate::operation::{CODES, integer, problem_name, text, text_header};
+use crate::operation::{CODES, UNCHANGED, integer, problem_name, tag_header, text, text_header};
 use crate::schemas::Schemas;
 use crate::{public, routes};
 
@@ -63,10 +63,12 @@ fn described() -> OpenApi {
         .scheme(HttpAuthScheme::Bearer)
         .description(Some("An admin token"))
         .build();
+    let unchanged = ResponseBuilder::new().description("The reader has this version");
     let mut components = ComponentsBuilder::new()
         .security_scheme(TOKEN, SecurityScheme::Http(scheme))
         .schemas_from_iter(schemas.into_named())
-        .schema(PROBLEM, problem());
+        .schema(PROBLEM, problem())
+        .response(UNCHANGED, unchanged.header("ETag", tag_header()).build());
     let mut statuses: Vec<u16> = CODES.iter().map(|code| status_of(*code).as_u16()).collect();
     statuses.sort_unstable();
     statuses.dedup();

@@ -18,8 +18,8 @@ use utoipa::openapi::{
 };
 
 use self::naming::{group, id};
-use self::parts::{file, parameter, response, tag_header};
-pub(crate) use self::parts::{integer, problem_name, text, text_header};
+use self::parts::{file, parameter, response};
+pub(crate) use self::parts::{integer, problem_name, tag_header, text, text_header};
 use crate::change_options::{MESSAGE_CHARS_MAX, MESSAGE_FORM};
 use crate::schemas::Schemas;
 use crate::wait::WaitedDocument;
@@ -67,6 +67,9 @@ const JSON: &str = "application/json";
 
 /// The form of `If-Match` and `If-None-Match`: at most 64 tags.
 const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*"){0,63})$"#;
+
+/// The name of the answer to a reader who has the current version.
+pub(crate) const UNCHANGED: &str = "Unchanged";
 
 /// One operation.
 pub(crate) struct Operation {
@@ -333,8 +336,7 @@ impl Operation {
 
     /// The conditions of reading.
     fn tagged(self) -> Self {
-        let unchanged = ResponseBuilder::new().description("The reader has this version");
-        self.answer(304, unchanged.header("ETag", tag_header()).build())
+        self.answer(304, Ref::from_response_name(UNCHANGED))
             .conditions()
             .problems(&[ErrorCode::PreconditionFailed])
     }

@@ -5,8 +5,8 @@
 //! which backend runs the model and which protocol a request came by.
 //!
 //! Files import each other downwards only:
-//! - `lane` is the public interface, `submission` a request and its answer; `worker`, `leader` and `watch` are the threads and tasks that
-//!   act;
+//! - `lane` is the public interface, `submission` a request and its answer; `worker`, `leader` and
+//!   `watch` are the threads and tasks that act;
 //! - `state` is what they share, with each change of it and the wake-up that follows;
 //! - `policy` decides which requests share a batch, and knows no clock, thread or tensor;
 //!   `service_time` learns how long batches take; `running` lists the batches that run now;

@@ -1563,31 +1563,11 @@ extern bool gristmill_plugin_http_send(gristmill_plugin_http_http_request_t *req
 
 // Helper Functions
 
-void gristmill_plugin_tensors_tensor_error_free(gristmill_plugin_tensors_tensor_error_t *ptr);
-
 extern void gristmill_plugin_tensors_tensor_drop_own(gristmill_plugin_tensors_own_tensor_t handle);
 
 extern void gristmill_plugin_tensors_tensor_drop_borrow(gristmill_plugin_tensors_borrow_tensor_t handle);
 
 extern gristmill_plugin_tensors_borrow_tensor_t gristmill_plugin_tensors_borrow_tensor(gristmill_plugin_tensors_own_tensor_t handle);
-
-void gristmill_plugin_tensors_named_tensor_free(gristmill_plugin_tensors_named_tensor_t *ptr);
-
-void imports_list_u32_free(imports_list_u32_t *ptr);
-
-void imports_list_u8_free(imports_list_u8_t *ptr);
-
-void gristmill_plugin_tensors_result_own_tensor_tensor_error_free(gristmill_plugin_tensors_result_own_tensor_tensor_error_t *ptr);
-
-void gristmill_plugin_tensors_list_scored_free(gristmill_plugin_tensors_list_scored_t *ptr);
-
-void gristmill_plugin_tensors_option_own_tensor_free(gristmill_plugin_tensors_option_own_tensor_t *ptr);
-
-void gristmill_plugin_tensors_list_borrow_tensor_free(gristmill_plugin_tensors_list_borrow_tensor_t *ptr);
-
-void gristmill_plugin_types_tensor_error_free(gristmill_plugin_types_tensor_error_t *ptr);
-
-void gristmill_plugin_types_blob_error_free(gristmill_plugin_types_blob_error_t *ptr);
 
 extern void gristmill_plugin_types_blob_drop_own(gristmill_plugin_types_own_blob_t handle);
 
@@ -1595,19 +1575,11 @@ extern void gristmill_plugin_types_blob_drop_borrow(gristmill_plugin_types_borro
 
 extern gristmill_plugin_types_borrow_blob_t gristmill_plugin_types_borrow_blob(gristmill_plugin_types_own_blob_t handle);
 
-void gristmill_plugin_types_field_free(gristmill_plugin_types_field_t *ptr);
-
-void imports_option_string_free(imports_option_string_t *ptr);
-
-void gristmill_plugin_types_part_free(gristmill_plugin_types_part_t *ptr);
-
 extern void gristmill_plugin_types_context_drop_own(gristmill_plugin_types_own_context_t handle);
 
 extern void gristmill_plugin_types_context_drop_borrow(gristmill_plugin_types_borrow_context_t handle);
 
 extern gristmill_plugin_types_borrow_context_t gristmill_plugin_types_borrow_context(gristmill_plugin_types_own_context_t handle);
-
-void gristmill_plugin_types_json_error_free(gristmill_plugin_types_json_error_t *ptr);
 
 extern void gristmill_plugin_types_request_drop_own(gristmill_plugin_types_own_request_t handle);
 
@@ -1615,207 +1587,11 @@ extern void gristmill_plugin_types_request_drop_borrow(gristmill_plugin_types_bo
 
 extern gristmill_plugin_types_borrow_request_t gristmill_plugin_types_borrow_request(gristmill_plugin_types_own_request_t handle);
 
-void gristmill_plugin_types_list_field_free(gristmill_plugin_types_list_field_t *ptr);
-
-void gristmill_plugin_types_response_free(gristmill_plugin_types_response_t *ptr);
-
-void gristmill_plugin_types_failure_free(gristmill_plugin_types_failure_t *ptr);
-
-void gristmill_plugin_types_result_own_tensor_tensor_error_free(gristmill_plugin_types_result_own_tensor_tensor_error_t *ptr);
-
-void gristmill_plugin_types_result_own_blob_blob_error_free(gristmill_plugin_types_result_own_blob_blob_error_t *ptr);
-
-void gristmill_plugin_types_list_part_free(gristmill_plugin_types_list_part_t *ptr);
-
-void imports_list_string_free(imports_list_string_t *ptr);
-
-void gristmill_plugin_types_result_own_tensor_json_error_free(gristmill_plugin_types_result_own_tensor_json_error_t *ptr);
-
-void gristmill_plugin_types_result_own_blob_json_error_free(gristmill_plugin_types_result_own_blob_json_error_t *ptr);
-
-void imports_option_list_u8_free(imports_option_list_u8_t *ptr);
-
-void gristmill_plugin_types_result_option_list_u8_json_error_free(gristmill_plugin_types_result_option_list_u8_json_error_t *ptr);
-
-void gristmill_plugin_models_failure_free(gristmill_plugin_models_failure_t *ptr);
-
-void gristmill_plugin_models_named_tensor_free(gristmill_plugin_models_named_tensor_t *ptr);
-
-void gristmill_plugin_models_infer_error_free(gristmill_plugin_models_infer_error_t *ptr);
-
-void gristmill_plugin_models_tuple2_string_borrow_tensor_free(gristmill_plugin_models_tuple2_string_borrow_tensor_t *ptr);
-
-void gristmill_plugin_models_list_tuple2_string_borrow_tensor_free(gristmill_plugin_models_list_tuple2_string_borrow_tensor_t *ptr);
-
-void gristmill_plugin_models_run_free(gristmill_plugin_models_run_t *ptr);
-
-void gristmill_plugin_models_handle_error_free(gristmill_plugin_models_handle_error_t *ptr);
-
-void gristmill_plugin_models_list_named_tensor_free(gristmill_plugin_models_list_named_tensor_t *ptr);
-
-void gristmill_plugin_models_result_list_named_tensor_infer_error_free(gristmill_plugin_models_result_list_named_tensor_infer_error_t *ptr);
-
-void gristmill_plugin_models_list_run_free(gristmill_plugin_models_list_run_t *ptr);
-
-void gristmill_plugin_models_list_result_list_named_tensor_infer_error_free(gristmill_plugin_models_list_result_list_named_tensor_infer_error_t *ptr);
-
-void gristmill_plugin_image_image_error_free(gristmill_plugin_image_image_error_t *ptr);
-
-void gristmill_plugin_image_resized_size_free(gristmill_plugin_image_resized_size_t *ptr);
-
-void imports_list_f32_free(imports_list_f32_t *ptr);
-
-void gristmill_plugin_image_tensor_options_free(gristmill_plugin_image_tensor_options_t *ptr);
-
-void gristmill_plugin_image_encoding_free(gristmill_plugin_image_encoding_t *ptr);
-
-void imports_list_tuple2_s32_s32_free(imports_list_tuple2_s32_s32_t *ptr);
-
-void gristmill_plugin_image_polygon_free(gristmill_plugin_image_polygon_t *ptr);
-
-void gristmill_plugin_image_label_free(gristmill_plugin_image_label_t *ptr);
-
-void gristmill_plugin_image_shape_free(gristmill_plugin_image_shape_t *ptr);
-
 extern void gristmill_plugin_image_pixels_drop_own(gristmill_plugin_image_own_pixels_t handle);
 
 extern void gristmill_plugin_image_pixels_drop_borrow(gristmill_plugin_image_borrow_pixels_t handle);
 
 extern gristmill_plugin_image_borrow_pixels_t gristmill_plugin_image_borrow_pixels(gristmill_plugin_image_own_pixels_t handle);
-
-void gristmill_plugin_image_result_own_pixels_image_error_free(gristmill_plugin_image_result_own_pixels_image_error_t *ptr);
-
-void gristmill_plugin_image_result_letterboxed_image_error_free(gristmill_plugin_image_result_letterboxed_image_error_t *ptr);
-
-void gristmill_plugin_image_list_crop_box_free(gristmill_plugin_image_list_crop_box_t *ptr);
-
-void imports_option_tuple2_u32_u32_free(imports_option_tuple2_u32_u32_t *ptr);
-
-void gristmill_plugin_image_list_own_pixels_free(gristmill_plugin_image_list_own_pixels_t *ptr);
-
-void gristmill_plugin_image_result_list_own_pixels_image_error_free(gristmill_plugin_image_result_list_own_pixels_image_error_t *ptr);
-
-void gristmill_plugin_image_list_shape_free(gristmill_plugin_image_list_shape_t *ptr);
-
-void gristmill_plugin_image_result_own_blob_image_error_free(gristmill_plugin_image_result_own_blob_image_error_t *ptr);
-
-void gristmill_plugin_image_result_own_tensor_image_error_free(gristmill_plugin_image_result_own_tensor_image_error_t *ptr);
-
-void gristmill_plugin_image_list_channel_statistics_free(gristmill_plugin_image_list_channel_statistics_t *ptr);
-
-void gristmill_plugin_log_field_free(gristmill_plugin_log_field_t *ptr);
-
-void gristmill_plugin_log_list_field_free(gristmill_plugin_log_list_field_t *ptr);
-
-void gristmill_plugin_prepare_named_tensor_free(gristmill_plugin_prepare_named_tensor_t *ptr);
-
-void gristmill_plugin_prepare_list_named_tensor_free(gristmill_plugin_prepare_list_named_tensor_t *ptr);
-
-void gristmill_plugin_prepare_prepared_free(gristmill_plugin_prepare_prepared_t *ptr);
-
-void gristmill_plugin_json_piece_free(gristmill_plugin_json_piece_t *ptr);
-
-void gristmill_plugin_json_column_free(gristmill_plugin_json_column_t *ptr);
-
-void gristmill_plugin_json_list_column_free(gristmill_plugin_json_list_column_t *ptr);
-
-void gristmill_plugin_json_part_free(gristmill_plugin_json_part_t *ptr);
-
-void gristmill_plugin_json_list_piece_free(gristmill_plugin_json_list_piece_t *ptr);
-
-void gristmill_plugin_json_result_list_u8_string_free(gristmill_plugin_json_result_list_u8_string_t *ptr);
-
-void gristmill_plugin_json_list_part_free(gristmill_plugin_json_list_part_t *ptr);
-
-void gristmill_plugin_arrays_fault_free(gristmill_plugin_arrays_fault_t *ptr);
-
-void gristmill_plugin_arrays_made_free(gristmill_plugin_arrays_made_t *ptr);
-
-void gristmill_plugin_arrays_elements_free(gristmill_plugin_arrays_elements_t *ptr);
-
-void gristmill_plugin_arrays_list_borrow_tensor_free(gristmill_plugin_arrays_list_borrow_tensor_t *ptr);
-
-void gristmill_plugin_arrays_list_made_free(gristmill_plugin_arrays_list_made_t *ptr);
-
-void gristmill_plugin_arrays_result_list_made_fault_free(gristmill_plugin_arrays_result_list_made_fault_t *ptr);
-
-void gristmill_plugin_arrays_result_elements_fault_free(gristmill_plugin_arrays_result_elements_fault_t *ptr);
-
-void gristmill_plugin_store_store_error_free(gristmill_plugin_store_store_error_t *ptr);
-
-void gristmill_plugin_store_option_own_blob_free(gristmill_plugin_store_option_own_blob_t *ptr);
-
-void gristmill_plugin_store_result_option_own_blob_store_error_free(gristmill_plugin_store_result_option_own_blob_store_error_t *ptr);
-
-void gristmill_plugin_store_list_option_own_blob_free(gristmill_plugin_store_list_option_own_blob_t *ptr);
-
-void gristmill_plugin_store_result_list_option_own_blob_store_error_free(gristmill_plugin_store_result_list_option_own_blob_store_error_t *ptr);
-
-void gristmill_plugin_store_result_own_tensor_store_error_free(gristmill_plugin_store_result_own_tensor_store_error_t *ptr);
-
-void imports_option_u64_free(imports_option_u64_t *ptr);
-
-void gristmill_plugin_store_result_void_store_error_free(gristmill_plugin_store_result_void_store_error_t *ptr);
-
-void gristmill_plugin_store_result_s64_store_error_free(gristmill_plugin_store_result_s64_store_error_t *ptr);
-
-void gristmill_plugin_assets_asset_error_free(gristmill_plugin_assets_asset_error_t *ptr);
-
-void gristmill_plugin_assets_result_own_blob_asset_error_free(gristmill_plugin_assets_result_own_blob_asset_error_t *ptr);
-
-void gristmill_plugin_tokenizer_tokenizer_error_free(gristmill_plugin_tokenizer_tokenizer_error_t *ptr);
-
-void gristmill_plugin_tokenizer_texts_free(gristmill_plugin_tokenizer_texts_t *ptr);
-
-void gristmill_plugin_tokenizer_padding_free(gristmill_plugin_tokenizer_padding_t *ptr);
-
-void imports_option_u32_free(imports_option_u32_t *ptr);
-
-void gristmill_plugin_tokenizer_option_side_free(gristmill_plugin_tokenizer_option_side_t *ptr);
-
-void gristmill_plugin_tokenizer_option_offset_unit_free(gristmill_plugin_tokenizer_option_offset_unit_t *ptr);
-
-void gristmill_plugin_tokenizer_options_free(gristmill_plugin_tokenizer_options_t *ptr);
-
-void gristmill_plugin_tokenizer_option_own_tensor_free(gristmill_plugin_tokenizer_option_own_tensor_t *ptr);
-
-void gristmill_plugin_tokenizer_encoded_free(gristmill_plugin_tokenizer_encoded_t *ptr);
-
-void gristmill_plugin_tokenizer_option_texts_free(gristmill_plugin_tokenizer_option_texts_t *ptr);
-
-void gristmill_plugin_tokenizer_result_encoded_tokenizer_error_free(gristmill_plugin_tokenizer_result_encoded_tokenizer_error_t *ptr);
-
-void gristmill_plugin_tokenizer_result_list_string_tokenizer_error_free(gristmill_plugin_tokenizer_result_list_string_tokenizer_error_t *ptr);
-
-void gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_free(gristmill_plugin_tokenizer_result_option_u32_tokenizer_error_t *ptr);
-
-void gristmill_plugin_tables_table_error_free(gristmill_plugin_tables_table_error_t *ptr);
-
-void gristmill_plugin_tables_keys_free(gristmill_plugin_tables_keys_t *ptr);
-
-void gristmill_plugin_tables_columns_free(gristmill_plugin_tables_columns_t *ptr);
-
-void gristmill_plugin_tables_result_own_tensor_table_error_free(gristmill_plugin_tables_result_own_tensor_table_error_t *ptr);
-
-void gristmill_plugin_keep_kept_free(gristmill_plugin_keep_kept_t *ptr);
-
-void gristmill_plugin_keep_result_void_string_free(gristmill_plugin_keep_result_void_string_t *ptr);
-
-void gristmill_plugin_keep_option_kept_free(gristmill_plugin_keep_option_kept_t *ptr);
-
-void gristmill_plugin_http_field_free(gristmill_plugin_http_field_t *ptr);
-
-void gristmill_plugin_http_http_error_free(gristmill_plugin_http_http_error_t *ptr);
-
-void gristmill_plugin_http_list_field_free(gristmill_plugin_http_list_field_t *ptr);
-
-void gristmill_plugin_http_option_borrow_blob_free(gristmill_plugin_http_option_borrow_blob_t *ptr);
-
-void gristmill_plugin_http_http_request_free(gristmill_plugin_http_http_request_t *ptr);
-
-void gristmill_plugin_http_http_response_free(gristmill_plugin_http_http_response_t *ptr);
-
-void gristmill_plugin_http_result_http_response_http_error_free(gristmill_plugin_http_result_http_response_http_error_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void imports_string_set(imports_string_t *ret, const char*s);
@@ -1828,10 +1604,6 @@ void imports_string_dup(imports_string_t *ret, const char*s);
 // stores it into the component model string `ret`.
 // The length is specified in code units (bytes for UTF-8, 16-bit values for UTF-16).
 void imports_string_dup_n(imports_string_t *ret, const char*s, size_t len);
-
-// Deallocates the string pointed to by `ret`, deallocating
-// the memory behind the string.
-void imports_string_free(imports_string_t *ret);
 
 #ifdef __cplusplus
 }

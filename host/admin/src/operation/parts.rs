@@ -40,7 +40,7 @@ pub(crate) fn text_header(description: &str) -> Header {
 }
 
 /// The header of an answer with a tag.
-pub(super) fn tag_header() -> Header {
+pub(crate) fn tag_header() -> Header {
     text_header("The tag of this version")
 }
 

@@ -1,13 +1,15 @@
 //! Everything that the plugin `hostile` does, and the answers to its callers.
 //!
-//! Deeds with one certain end have a test each. Deeds that only cost the host something are done
-//! one after the other on one server. Each of these may end in several ways, because the machine
+//! Deeds with one certain end are done one after the other on one server, and so are deeds that
+//! only cost the host something. Each of the latter may end in several ways, because the machine
 //! decides which limit it reaches first.
 
 use serde_json::{Value, json};
 
 use crate::support::client::TestAnswer;
-use crate::support::deeds::{bomb_picture, ends_of, small_picture};
+use crate::support::deeds::{
+    End, FAILED, INVALID, OUT_OF_MEMORY, TIMEOUT, TRAPPED, bomb_picture, ends_of, small_picture,
+};
 use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
@@ -54,14 +56,53 @@ impl Deed {
     }
 }
 
-#[test]
-fn trap() {
-    done("trap").call_refused(500, "plugin_trapped", &["pre: plugin trapped", "unreachable"]);
-}
+/// Deeds with one certain end: the pipeline, the deed, its end and what the detail names.
+const REFUSALS: [(&str, &str, End, &[&str]); 16] = [
+    ("hostile", "trap", TRAPPED, &["pre: plugin trapped", "unreachable"]),
+    ("hostile", "post-trap", TRAPPED, &["post: plugin trapped", "unreachable"]),
+    ("hostile", "loop", TIMEOUT, &["pre", "250 ms of CPU time"]),
+    ("hostile", "post-loop", TIMEOUT, &["post", "250 ms of CPU time"]),
+    ("hostile", "recurse", TRAPPED, &["pre: plugin trapped", "the stack overflowed", "1 MiB"]),
+    ("patient", "eat-memory", OUT_OF_MEMORY, &["pre", "67108864 bytes of memory"]),
+    ("patient", "eat-handles", OUT_OF_MEMORY, &["pre", "10000 handles"]),
+    (
+        "patient",
+        "eat-host-memory",
+        OUT_OF_MEMORY,
+        &["pre", "268435456 bytes of tensors, pictures and blobs"],
+    ),
+    ("hostile", "wrong-name", INVALID, &["\"inptu\"", "[\"input\"]"]),
+    (
+        "hostile",
+        "wrong-dtype",
+        INVALID,
+        &["input \"input\" has datatype INT64, but the model needs FP32"],
+    ),
+    (
+        "hostile",
+        "wrong-shape",
+        INVALID,
+        &["input \"input\" has shape [1, 784], but the model needs [-1, 1, 28, 28]"],
+    ),
+    ("hostile", "no-rows", INVALID, &["input \"input\" has 0 rows", "at least one is needed"]),
+    ("hostile", "no-inputs", INVALID, &["input \"input\" is missing"]),
+    ("patient", "huge-response", INVALID, &["post", "20971520 bytes is over the limit of 4194304"]),
+    ("hostile", "bad-status", INVALID, &["post", "status 99 is not one of 200 to 599"]),
+    ("hostile", "nothing", (400, "invalid_request"), &["there is no deed \"nothing\""]),
+];
 
 #[test]
-fn post_trap() {
-    done("post-trap").call_refused(500, "plugin_trapped", &["post: plugin trapped", "unreachable"]);
+fn deeds_with_a_certain_end_are_refused_with_their_reason() {
+    let server = Server::start();
+    server.hostile("acme");
+    let mut deed = Deed { answer: server.data.post("/v1/acme/infer/hostile", b""), server };
+    for (pipeline, name, (status, code), named) in REFUSALS {
+        let path = format!("/v1/acme/infer/{pipeline}?do={name}");
+        deed.answer = deed.server.data.post(&path, b"");
+        // The output of a test that fails.
+        println!("{path}");
+        deed.call_refused(status, code, named);
+    }
 }
 
 #[test]
@@ -73,39 +114,6 @@ fn panic() {
     let line = log.lines().find(|line| line.contains("panicked at ")).unwrap();
     assert!(line.contains("ERROR") && line.contains("src/ends.rs:"), "{line}");
     assert!(line.contains(": as told"), "{line}");
-}
-
-#[test]
-fn endless_loop() {
-    done("loop").call_refused(504, "plugin_timeout", &["pre", "250 ms of CPU time"]);
-}
-
-#[test]
-fn endless_loop_in_postprocess() {
-    done("post-loop").call_refused(504, "plugin_timeout", &["post", "250 ms of CPU time"]);
-}
-
-#[test]
-fn recurse() {
-    let named = ["pre: plugin trapped", "the stack overflowed", "1 MiB"];
-    done("recurse").call_refused(500, "plugin_trapped", &named);
-}
-
-#[test]
-fn eat_memory() {
-    let named = ["pre", "67108864 bytes of memory"];
-    done_slowly("eat-memory").call_refused(500, "plugin_out_of_memory", &named);
-}
-
-#[test]
-fn eat_handles() {
-    done_slowly("eat-handles").call_refused(500, "plugin_out_of_memory", &["pre", "10000 handles"]);
-}
-
-#[test]
-fn eat_host_memory() {
-    let named = ["pre", "268435456 bytes of tensors, pictures and blobs"];
-    done_slowly("eat-host-memory").call_refused(500, "plugin_out_of_memory", &named);
 }
 
 #[test]
@@ -141,44 +149,10 @@ fn internal_error_stays_in_the_log() {
 }
 
 #[test]
-fn wrong_name() {
-    done("wrong-name").call_refused(500, "plugin_invalid_output", &["\"inptu\"", "[\"input\"]"]);
-}
-
-#[test]
-fn wrong_dtype() {
-    let named = ["input \"input\" has datatype INT64, but the model needs FP32"];
-    done("wrong-dtype").call_refused(500, "plugin_invalid_output", &named);
-}
-
-#[test]
-fn wrong_shape() {
-    let named = ["input \"input\" has shape [1, 784], but the model needs [-1, 1, 28, 28]"];
-    done("wrong-shape").call_refused(500, "plugin_invalid_output", &named);
-}
-
-#[test]
 fn wrong_length() {
     let mut deed = done("wrong-length");
     deed.call_refused(500, "plugin_failed", &["pre: the plugin failed"]);
     deed.server.log_with("3136 bytes long, but dtype and shape need 3248");
-}
-
-#[test]
-fn no_rows() {
-    let named = ["input \"input\" has 0 rows", "at least one is needed"];
-    done("no-rows").call_refused(500, "plugin_invalid_output", &named);
-}
-
-#[test]
-fn no_inputs() {
-    done("no-inputs").call_refused(500, "plugin_invalid_output", &["input \"input\" is missing"]);
-}
-
-#[test]
-fn huge_response() {
-    let named = ["post", "20971520 bytes is over the limit of 4194304"];
-    done_slowly("huge-response").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
@@ -195,12 +169,6 @@ fn more_text_than_one_call_passes() {
     deed.server.pipeline("acme", "patient", &processor("hostile", limits));
     let answer = deed.server.data.post("/v1/acme/infer/patient?do=blob-huge", b"");
     assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
-}
-
-#[test]
-fn bad_status() {
-    let named = ["post", "status 99 is not one of 200 to 599"];
-    done("bad-status").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
@@ -375,9 +343,4 @@ fn short_calls_are_done_and_long_ones_end() {
     let mut deeds = Deeds::new();
     deeds.ends("spin&rounds=1000");
     deeds.ends("spin&rounds=1000000000000");
-}
-
-#[test]
-fn a_deed_that_is_not_there_is_named() {
-    done("nothing").call_refused(400, "invalid_request", &["there is no deed \"nothing\""]);
 }
