@@ -87,10 +87,14 @@ pub fn failure_of(problem: Problem) -> SampleFailure {
 /// As [`failure_of`], with what only those who see the plugin's lines are told.
 fn failure_of_error(error: InferError) -> SampleFailure {
     let internal = match &error {
+        InferError::Plugin { error: error @ CallError::Failure(Failure::Internal(_)), .. } => {
+            Some(error.detail())
+        }
         InferError::Plugin {
-            error: error @ (CallError::Failure(Failure::Internal(_)) | CallError::OutOfTime { .. }),
+            error:
+                error @ (CallError::OutOfTime { functions, .. } | CallError::Trapped { functions, .. }),
             ..
-        } => Some(error.detail()),
+        } if !functions.is_empty() => Some(error.detail()),
         _ => None,
     };
     SampleFailure { internal, ..failure_of(error.into()) }

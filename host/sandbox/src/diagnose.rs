@@ -1,5 +1,7 @@
 //! Why a guest gave no answer: its own failure, a limit that it reached, or a trap.
 
+use std::fmt::{self, Write};
+
 use wasmtime::component::ResourceTableError;
 use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -8,6 +10,7 @@ use crate::call::CallState;
 use crate::capability::models::wit as models;
 use crate::capability::types::wit;
 use crate::error::{CallError, CallLimit, Failure, PASSED_KEY};
+use crate::language::Language;
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 use crate::model_runs::{RunFault, RunFaultKind};
@@ -15,6 +18,10 @@ use crate::model_runs::{RunFault, RunFaultKind};
 /// The functions that are named of a guest that took too long, and the characters of their names.
 const FUNCTIONS_MAX: usize = 5;
 const NAME_CHARS_MAX: usize = 100;
+
+/// The part of a name that is read, and that is made of it. A plugin's names may be as long as its
+/// file, and a short mangled one may stand for a text of a megabyte.
+const NAME_BYTES_MAX: usize = 1 << 10;
 
 /// The longest text of a failure or trap that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
@@ -75,18 +82,20 @@ fn overlooked(unread_parts: usize) -> &'static str {
     }
 }
 
-/// The limit that ended a guest, or its own trap. `python` gives the functions of Python in which
-/// it was, if it knows them.
+/// The limit that ended a guest, or its own trap. `language` is that of the runtime that it shares,
+/// and `python` gives the functions of Python in which it was, if it knows them.
 pub(crate) fn trap<S>(
     error: &wasmtime::Error,
     state: &CallState<S>,
+    language: Option<Language>,
     python: impl FnOnce() -> Vec<String>,
 ) -> CallError {
     if error.is::<CpuExhausted>() {
         let limit_ms = state.meter.limit().as_millis();
         let mut functions = python();
         functions.truncate(FUNCTIONS_MAX);
-        if functions.is_empty() {
+        // Those of the engine of JavaScript have no names, and say nothing of the plugin.
+        if functions.is_empty() && language != Some(Language::JavaScript) {
             // The interpreter's, or those of a language without one.
             functions = functions_of(error);
         }
@@ -104,8 +113,13 @@ pub(crate) fn trap<S>(
     if let Some(refused) = state.limiter.refused() {
         return over(refused);
     }
-    CallError::Trapped(match error.downcast_ref::<Trap>() {
+    let why = match error.downcast_ref::<Trap>() {
         Some(Trap::MemoryOutOfBounds) => out_of_bounds(error),
+        Some(trap @ Trap::StackOverflow) => format!("{trap}: {NESTED}"),
+        Some(Trap::UnreachableCodeReached) if language == Some(Language::JavaScript) => {
+            GAVE_UP.to_owned()
+        }
+        Some(trap @ Trap::UnreachableCodeReached) => format!("{trap}: {ABORTED}"),
         Some(trap) => trap.to_string(),
         None => match error.root_cause().to_string() {
             text if text.contains(TOO_MUCH) => across(state.limits.hostcall_bytes),
@@ -114,7 +128,12 @@ pub(crate) fn trap<S>(
             }
             text => cut(text),
         },
-    })
+    };
+    // An interpreter's functions say nothing of the plugin, nor do those that make a panic.
+    let say_nothing = language.is_some()
+        || matches!(error.downcast_ref(), None | Some(Trap::UnreachableCodeReached));
+    let functions = if say_nothing { Vec::new() } else { functions_of(error) };
+    CallError::Trapped { why, functions }
 }
 
 /// Where the guest read or wrote. The stack of Rust and C begins at address 0 and grows towards it,
@@ -122,7 +141,8 @@ pub(crate) fn trap<S>(
 fn out_of_bounds(error: &wasmtime::Error) -> String {
     let trap = Trap::MemoryOutOfBounds;
     let address = error.chain().find_map(|cause| {
-        let text = cause.to_string();
+        // One of the causes is told with the names of all functions.
+        let text = start_of(format_args!("{cause}"), FAULT.len() + ADDRESS_CHARS_MAX);
         let (address, _) = text.strip_prefix(FAULT)?.split_once(' ')?;
         u64::from_str_radix(address, 16).ok()
     });
@@ -136,11 +156,24 @@ fn out_of_bounds(error: &wasmtime::Error) -> String {
     }
 }
 
+/// What the guest has done if its calls were nested too deeply, and if it ended itself.
+const NESTED: &str = "calls are nested too deeply, mostly by a recursion without an end";
+const ABORTED: &str =
+    "the plugin panicked or aborted: if it said where, that is its last line in the log";
+
+/// The engine of JavaScript ends itself where it cannot go on.
+const GAVE_UP: &str = "the engine of JavaScript gave up, and its last line in the log says why: \
+                       mostly the function waits for a promise that nothing resolves, such as one \
+                       whose resolve is never called";
+
 /// What to do about a stack that overflows.
 const STACK: &str = "the SDKs for Rust and C give it 1 MiB, and their pages say how to give more";
 
 /// The words of wasmtime's fault, before its address. The error's type is private.
 const FAULT: &str = "memory fault at wasm address 0x";
+
+/// The digits of an address, and the space behind them.
+const ADDRESS_CHARS_MAX: usize = 17;
 
 /// The addresses of a 32-bit guest, and how far below 0 an overflow is looked for: further than any
 /// function's own part of the stack.
@@ -174,7 +207,9 @@ fn functions_of(error: &wasmtime::Error) -> Vec<String> {
 
 /// A function's name in short, without the hash that Rust puts at its end.
 fn shown(name: &str) -> String {
-    let name = &*format!("{:#}", rustc_demangle::demangle(name));
+    let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+    let name = format_args!("{:#}", rustc_demangle::demangle(name));
+    let name = &*start_of(name, NAME_BYTES_MAX);
     let is_hash =
         |end: &str| end.len() == 17 && end[1..].bytes().all(|byte| byte.is_ascii_hexdigit());
     let name = match name.rsplit_once("::") {
@@ -184,6 +219,29 @@ fn shown(name: &str) -> String {
     match name.char_indices().nth(NAME_CHARS_MAX) {
         Some((at, _)) => format!("{}...", &name[..at]),
         None => name.to_owned(),
+    }
+}
+
+/// The first bytes of a text, of which no more is made.
+fn start_of(text: fmt::Arguments<'_>, bytes: usize) -> String {
+    let mut start = Start { text: String::new(), left: bytes };
+    // Its only error is that the text is longer.
+    let _ = start.write_fmt(text);
+    start.text
+}
+
+/// The start of a text that is written into it. To write more is an error.
+struct Start {
+    text: String,
+    left: usize,
+}
+
+impl Write for Start {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let fits = &part[..part.floor_char_boundary(self.left)];
+        self.text.push_str(fits);
+        self.left -= fits.len();
+        if fits.len() == part.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
 
@@ -230,7 +288,7 @@ mod tests {
     }
 
     fn limits_are_told(state: &CallState<()>) {
-        let text = |error: wasmtime::Error| trap(&error, state, Vec::new).to_string();
+        let text = |error: wasmtime::Error| trap(&error, state, None, Vec::new).to_string();
         let late = "plugin used up its 250 ms of CPU time (limits.cpu_ms of the pipeline)";
         assert_eq!(text(CpuExhausted.into()), late);
         state.meter.raise_limit(state.limits.cpu_decoding);
@@ -242,9 +300,14 @@ mod tests {
         let handles = "plugin went over its limit of 10000 handles";
         assert_eq!(text(ResourceTableError::Full.into()), handles);
         assert!(matches!(
-            trap(&Trap::UnreachableCodeReached.into(), state, Vec::new),
-            CallError::Trapped(_)
+            trap(&Trap::UnreachableCodeReached.into(), state, None, Vec::new),
+            CallError::Trapped { .. }
         ));
+        let nested = text(Trap::StackOverflow.into());
+        assert!(nested.contains("a recursion without an end"), "{nested}");
+        let javascript = Some(Language::JavaScript);
+        let gave_up = trap(&Trap::UnreachableCodeReached.into(), state, javascript, Vec::new);
+        assert!(gave_up.to_string().contains("a promise that nothing resolves"), "{gave_up}");
         let out_of_bounds = |address: Option<u64>| {
             let trap = wasmtime::Error::from(Trap::MemoryOutOfBounds);
             text(match address {
@@ -282,5 +345,20 @@ mod tests {
         }
         let long = shown(&"ä".repeat(NAME_CHARS_MAX + 1));
         assert_eq!(long, format!("{}...", "ä".repeat(NAME_CHARS_MAX)));
+        assert_eq!(shown(&"n".repeat(1 << 20)), format!("{}...", "n".repeat(NAME_CHARS_MAX)));
+    }
+
+    #[test]
+    fn no_more_of_a_text_is_made_than_is_wanted() {
+        struct Endless;
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("xä")?;
+                }
+            }
+        }
+        assert_eq!(start_of(format_args!("{Endless}"), 5), "xäx");
+        assert_eq!(start_of(format_args!("short"), 5), "short");
     }
 }

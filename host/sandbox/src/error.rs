@@ -41,8 +41,13 @@ pub enum CallError {
     #[error("plugin failed: {0:?}")]
     Failure(Failure),
     /// The plugin trapped.
-    #[error("plugin trapped: {0}")]
-    Trapped(String),
+    #[error("plugin trapped: {why}")]
+    Trapped {
+        /// Why.
+        why: String,
+        /// The functions in which it was, the innermost one first. Empty if they say nothing.
+        functions: Vec<String>,
+    },
     /// The plugin ended itself, through WASI, with this status.
     #[error("plugin called exit with status {0}: a plugin has to return from its call")]
     Exited(i32),
@@ -226,7 +231,9 @@ impl CallError {
     pub fn detail(&self) -> String {
         match self {
             Self::Failure(failure) => failure.text().to_owned(),
-            Self::OutOfTime { functions, .. } if !functions.is_empty() => {
+            Self::OutOfTime { functions, .. } | Self::Trapped { functions, .. }
+                if !functions.is_empty() =>
+            {
                 format!("{self}, in {}", functions.join(", called by "))
             }
             other => other.to_string(),
@@ -240,7 +247,7 @@ impl CallError {
             Self::Failure(Failure::UnsupportedMediaType(_)) => ErrorCode::UnsupportedMediaType,
             Self::Failure(Failure::Unprocessable(_)) => ErrorCode::Unprocessable,
             Self::Failure(Failure::Internal(_)) => ErrorCode::PluginFailed,
-            Self::Trapped(_) | Self::Exited(_) => ErrorCode::PluginTrapped,
+            Self::Trapped { .. } | Self::Exited(_) => ErrorCode::PluginTrapped,
             Self::OutOfMemory(_) => ErrorCode::PluginOutOfMemory,
             Self::OutOfTime { .. } => ErrorCode::PluginTimeout,
             Self::Busy(_) | Self::TooManyWait(_) => ErrorCode::TenantBusy,

@@ -147,7 +147,14 @@ impl Lines {
             self.0.pop_front();
         }
         let message = &message[..message.floor_char_boundary(LINE_BYTES_MAX)];
-        self.0.push_back(format!("{level:?}: {message:?}"));
+        let level = match level {
+            Level::Trace => "trace",
+            Level::Debug => "debug",
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        };
+        self.0.push_back(format!("{level}: {message:?}"));
     }
 }
 

@@ -86,9 +86,10 @@ impl Plugin {
         let call = |mut guest: Guest| -> CallFuture<()> {
             Box::pin(async move {
                 let instance = plugin.instance.instantiate_async(&mut guest.store).await;
-                let outcome = instance
-                    .map(drop)
-                    .map_err(|error| diagnose::trap(&error, guest.store.data(), Vec::new));
+                let language = plugin.language();
+                let outcome = instance.map(drop).map_err(|error| {
+                    diagnose::trap(&error, guest.store.data(), language, Vec::new)
+                });
                 (guest, outcome)
             })
         };
@@ -306,7 +307,8 @@ impl Plugin {
         match outcome.await {
             Ok(results) => W::lift(results, guest.store.data_mut()),
             Err(error) => {
-                Err(diagnose::trap(&error, guest.store.data(), || guest.python_functions()))
+                let python = || guest.python_functions();
+                Err(diagnose::trap(&error, guest.store.data(), self.language(), python))
             }
         }
     }

@@ -1,7 +1,8 @@
 // What esbuild makes of the author's files: one module with the SDK, for a component, or a script for
 // the server's runtime, which has the SDK.
 
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { dirname, relative, resolve, sep } from 'node:path';
 import { BuildError } from './build-error.mjs';
 import { originalLines } from './source-map.mjs';
@@ -15,9 +16,10 @@ export const HOST = ['gristmill:*', 'wasi:*'];
 export const BUNDLING = {
   bundle: true,
   charset: 'utf8',
-  conditions: ['gristmill'],
-  // The engine ends without a message where a module asks for it.
-  define: { 'import.meta.url': 'undefined' },
+  // What packages have for places without Node: ids and random numbers by the global `crypto`.
+  conditions: ['gristmill', 'worker', 'browser'],
+  // The engine ends without a message where a module asks for it. There is no `process`.
+  define: { 'import.meta.url': 'undefined', 'process.env.NODE_ENV': '"production"' },
   loader: { '.csv': 'text', '.tsv': 'text', '.txt': 'text' },
   logLevel: 'silent',
   mainFields: ['module', 'main'],
@@ -38,6 +40,25 @@ const ALL_CALLS = [...CALLS.processor, ...CALLS.handler];
 
 /** The module by which plugins import the SDK. */
 const PACKAGE = 'gristmill-plugin';
+
+/** The errors of a build that are shown; one package can make a hundred. */
+const ERRORS_SHOWN = 5;
+
+/** What stands in for a part of Node. */
+const CURES = {
+  buffer: 'use Uint8Array, TextEncoder and Body.fromBase64, or install the package: npm install buffer',
+  crypto: 'use the global crypto',
+  fs: `import a file of the folder (.txt, .csv, .tsv, .json), or read assets.open of ${PACKAGE}`,
+  'fs/promises': `import a file of the folder (.txt, .csv, .tsv, .json), or read assets.open of ${PACKAGE}`,
+  http: `use fetch of ${PACKAGE}`,
+  https: `use fetch of ${PACKAGE}`,
+  timers: 'use the global setTimeout',
+  url: 'use the global URL',
+  util: 'use the globals TextEncoder, TextDecoder and structuredClone',
+};
+
+/** The packages by which others find their compiled code. */
+const LOADERS = ['bindings', 'node-addon-api', 'node-gyp-build', '@mapbox/node-pre-gyp', 'prebuild-install'];
 
 /** The module that exports the calls. No file has this name. */
 const ENTRY = '<entry>';
@@ -200,23 +221,84 @@ async function build(esbuild, folder, options) {
     });
   } catch (error) {
     if (!Array.isArray(error.errors)) throw error;
-    const texts = await esbuild.formatMessages(error.errors, { kind: 'error' });
-    const cures = error.errors.map(({ text }) => cureOf(text)).filter((cure) => cure !== undefined);
+    const compiled = await compiledPackages(folder, error.errors);
+    // A compiled package asks for parts of Node, too, and so do those that find its code.
+    const told = compiled.size > 0 ? [...compiled.values()] : error.errors;
+    const shown = told.slice(0, ERRORS_SHOWN).map((one) => ({ ...one, notes: one.notes.filter(isOfUse) }));
+    const texts = await esbuild.formatMessages(shown, { kind: 'error' });
+    if (told.length > shown.length) texts.push(`and ${told.length - shown.length} more`);
+    const cures = compiled.size > 0
+      ? [...compiled.keys()].map((name) =>
+        `${name} has compiled code, which plugins cannot load: use a package that is JavaScript ` +
+        `alone, or what ${PACKAGE} has (np, Pixels, store, fetch, Tokenizer, tables)`)
+      : error.errors.map((one) => cureOf(folder, one)).filter((cure) => cure !== undefined);
     throw new BuildError(
       ["the plugin's files cannot be bundled:", texts.join('').trimEnd(), ...new Set(cures)].join('\n'),
     );
   }
 }
 
+/** Some notes say what a caller of esbuild could do, such as bundling for Node. */
+function isOfUse({ text }) {
+  return !/ as external |"platform: 'node'"/.test(text);
+}
+
+/** The packages that are compiled for Node and cannot be bundled, each with its first error. */
+async function compiledPackages(folder, errors) {
+  const found = new Map();
+  for (const error of errors) {
+    const [, file] = /^No loader is configured for ".node" files: (.*)/.exec(error.text) ?? [];
+    const asked = packageOf(folder, file ?? error.location?.file ?? '');
+    if (asked && !found.has(asked.name) && (await isCompiled(asked.folder))) found.set(asked.name, error);
+  }
+  return found;
+}
+
 /** What can be done about an error of esbuild. */
-function cureOf(text) {
+function cureOf(folder, { text, location, notes }) {
   if (text.startsWith('Top-level await')) {
     return 'await in the functions, or put "gristmill": { "component": true } into package.json';
   }
   const [, name] = /^Could not resolve "([^"]*)"/.exec(text) ?? [];
-  if (name?.startsWith('node:')) return `${name} is a part of Node, which plugins do not have`;
-  if (name && !/^[./]/.test(name)) return `install it in the plugin's folder: npm install ${name}`;
-  return undefined;
+  if (name === undefined || /^[./#]/.test(name)) return undefined;
+  if (!isBuiltin(name)) {
+    // A package that is installed may not export the file, as a note says.
+    if (notes.some(isOfUse)) return undefined;
+    // npm takes `lodash/get` for a repository.
+    return `install it in the plugin's folder: npm install ${packageName(name.split('/'))}`;
+  }
+  const cure = CURES[name.replace(/^node:/, '')];
+  const asked = packageOf(folder, location?.file ?? '');
+  const needed = asked ? `, and the package ${asked.name} needs it` : '';
+  return `${name} is a part of Node, which plugins do not have${needed}${cure ? `: ${cure}` : ''}`;
+}
+
+/** The name and the folder of the package that a file belongs to; none for the author's own. */
+function packageOf(folder, file) {
+  const path = resolve(folder, file);
+  const modules = `${sep}node_modules${sep}`;
+  const at = path.lastIndexOf(modules);
+  if (at < 0) return undefined;
+  const name = packageName(path.slice(at + modules.length).split(sep));
+  return { name, folder: path.slice(0, at) + modules + name.split('/').join(sep) };
+}
+
+/** The package's name, of the parts of a path that begins with it. */
+function packageName(parts) {
+  return parts.slice(0, parts[0].startsWith('@') ? 2 : 1).join('/');
+}
+
+/** Whether a package is built for Node by a compiler, or finds what was built. */
+async function isCompiled(folder) {
+  const files = await readdir(folder).catch(() => []);
+  if (files.some((file) => file === 'binding.gyp' || file.endsWith('.node'))) return true;
+  const text = await readFile(resolve(folder, 'package.json'), 'utf8').catch(() => '{}');
+  try {
+    const { dependencies, gypfile, binary, napi } = JSON.parse(text);
+    return [gypfile, binary, napi].some(Boolean) || LOADERS.some((name) => name in (dependencies ?? {}));
+  } catch {
+    return false;
+  }
 }
 
 /** Of each line of the bundle the file's index and the line there; -1 for lines of no file. */

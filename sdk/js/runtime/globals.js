@@ -1,8 +1,11 @@
-// What is another while a plugin is loaded: the memory that this leaves is that of each instance.
+// Globals that are not the engine's own. Some are another while a plugin is loaded: the memory that
+// this leaves is that of each instance. Others say what the engine would end the instance for.
 //
 // Loading ends with the first call, and not with `load`: the engine runs promises after it.
 
 import * as host from '#host';
+import { fail } from '../src/call.js';
+import { brief } from '../src/fault.js';
 
 const LEVELS = { debug: 'debug', error: 'error', trace: 'trace', warn: 'warn' };
 
@@ -13,9 +16,11 @@ export function beginCall() {
   isLoading = false;
 }
 
-/** Replace the globals that a call has and loading has not, before any code of the author runs. */
-export function useLoadingGlobals() {
+/** Replace the globals, before any code of the author runs. */
+export function replaceGlobals() {
   isLoading = true;
+  globalThis.fetch = refuseFetch;
+  for (const name of ['queueMicrotask', 'setInterval', 'setTimeout']) guard(name);
   replace(Math, 'random', sameNumbers());
   // The object's own methods could be left out, those of its class not.
   const { prototype } = crypto.constructor;
@@ -26,7 +31,31 @@ export function useLoadingGlobals() {
     replace(console, name, (...values) => {
       host.write(LEVELS[name] ?? 'info', values.map(shown).join(' '), []);
     });
+    const write = console[name];
+    // The engine shows where an error is in the bundle, and not in the author's files.
+    console[name] = (...values) =>
+      write.apply(console, values.map((value) => (value instanceof Error ? brief(value) : value)));
   }
+}
+
+/** An exception that a callback lets out fails the call. The engine would end the instance. */
+function guard(name) {
+  const real = globalThis[name];
+  globalThis[name] = (work, ...rest) => {
+    if (typeof work !== 'function') return real(work, ...rest);
+    const guarded = (...args) => {
+      try {
+        work(...args);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    return real(guarded, ...rest);
+  };
+}
+
+async function refuseFetch() {
+  throw new TypeError("the global fetch asks nobody: import { fetch } from 'gristmill-plugin'");
 }
 
 function replace(object, name, whileLoading) {
@@ -54,7 +83,6 @@ function refuseRandom() {
 function shown(value) {
   if (typeof value === 'string') return value;
   try {
-    if (value instanceof Error) return `${value.name}: ${value.message}`;
     return JSON.stringify(value) ?? String(value);
   } catch {
     return Object.prototype.toString.call(value);

@@ -8,7 +8,7 @@ import { exportPostprocess, exportPreprocess } from '../src/component.js';
 import { describe, PLACES } from '../src/fault.js';
 import { exportHandle } from '../src/handler.js';
 import * as sdk from '../src/index.js';
-import { beginCall, useLoadingGlobals } from './globals.js';
+import { beginCall, replaceGlobals } from './globals.js';
 
 const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess, handle: exportHandle };
 
@@ -39,13 +39,11 @@ export function handle(context, request) {
 
 /** Load the bundle `app`. Returns the names of the functions that it exports. */
 export function load(app) {
-  useLoadingGlobals();
+  replaceGlobals();
   try {
     globalThis[PLACES] = JSON.parse(text(app.replace(/js$/, 'json')));
     const module = { exports: {} };
-    // In the global scope, and not in this module's. The first line stays the first.
-    const run = (0, eval)(`(function (module, exports, require) {${WHOLE}${text(app)}\n})\n//# sourceURL=${app}`);
-    run.call(undefined, module, module.exports, require);
+    compiled(app).call(undefined, module, module.exports, require);
     const { exports } = module;
     const exported = Object.keys(CALLS).filter((name) => typeof exports[name] === 'function');
     for (const name of exported) plugin[name] = CALLS[name](exports[name]);
@@ -53,6 +51,18 @@ export function load(app) {
   } catch (error) {
     // The component's bindings return a text that is thrown.
     throw describe(error, sourceLine);
+  }
+}
+
+/** The script as a function. */
+function compiled(app) {
+  try {
+    // In the global scope, and not in this module's. The first line stays the first.
+    return (0, eval)(`(function (module, exports, require) {${WHOLE}${text(app)}\n})\n//# sourceURL=${app}`);
+  } catch (error) {
+    // The stack of an error of syntax is that of this module.
+    if (error instanceof SyntaxError) error.stack = `@${app}:${error.lineNumber}:0`;
+    throw error;
   }
 }
 

@@ -37,6 +37,23 @@ export function exportHandle(handle) {
   };
 }
 
+/** Ends the call under way, if it waits for a promise. */
+let reject;
+
+/** Code of the call under way threw where nothing catches it, such as in a timer. */
+export function fail(error) {
+  if (reject === undefined) logFault(error);
+  else reject(error);
+}
+
+/** What a promise gives, unless the call fails before. */
+function unlessFailed(value) {
+  return new Promise((resolve, refuse) => {
+    reject = refuse;
+    value.then(resolve, refuse);
+  }).finally(() => { reject = undefined; });
+}
+
 /**
  * Run the author's function. If it is asynchronous, the result is a promise. `toError` makes the
  * contract's form of what it threw; the bindings return that to the host.
@@ -50,7 +67,7 @@ function call(context, request, run, toResult, toError = failure) {
     const value = run();
     if (typeof value?.then !== 'function') return toResult(value);
     pending = true;
-    return value.then(toResult).catch((error) => { throw toError(error); }).finally(giveBackAll);
+    return unlessFailed(value).then(toResult).catch((error) => { throw toError(error); }).finally(giveBackAll);
   } catch (error) {
     throw toError(error);
   } finally {

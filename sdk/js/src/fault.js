@@ -10,10 +10,12 @@ import { Internal } from './failure.js';
  */
 export const PLACES = Symbol.for('gristmill.sources');
 
+/** The errors of a chain of causes that are told. */
+const CAUSES_MAX = 4;
+
 /** Log `error` and return the internal failure that stands for it. */
 export function logFault(error) {
-  const { text, frames, place } = parts(error);
-  const message = place === undefined ? text : `${text}, at ${place.file}:${place.line}`;
+  const { message, frames, place } = parts(error);
   // With the field `uncaught` the host does not log the failure once more.
   const fields = [{ name: 'uncaught', value: 'true' }];
   if (place !== undefined) {
@@ -39,17 +41,36 @@ export function describe(error, sourceLine) {
   return [text, ...lines].join('\n');
 }
 
-function parts(error) {
-  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${shown(error)}`;
-  const stack = error?.stack;
-  const frames = framesOf(typeof stack === 'string' ? stack : '');
-  return { text, frames, place: frames.find((frame) => !frame.internal) };
+/** An error on one line, with the place where it was made. */
+export function brief(error) {
+  return parts(error).message;
 }
 
-/** Also of a value that has no text. */
+function parts(error) {
+  const stack = error?.stack;
+  const frames = framesOf(typeof stack === 'string' ? stack : '');
+  const place = frames.find((frame) => !frame.internal);
+  const text = textOf(error);
+  const message = place === undefined ? text : `${text}, at ${place.file}:${place.line}`;
+  return { text, message, frames, place };
+}
+
+/** What an error says, and what caused it. */
+function textOf(error) {
+  const texts = [];
+  let one = error;
+  do {
+    texts.push(isError(one) ? `${one.name}: ${one.message}` : `thrown: ${shown(one)}`);
+    one = one?.cause;
+  } while (one !== undefined && texts.length < CAUSES_MAX);
+  return texts.join('; caused by ');
+}
+
+/** Also of a value that has no text. An object without a text of its own is shown as JSON. */
 function shown(value) {
   try {
-    return String(value);
+    const text = String(value);
+    return text === '[object Object]' ? JSON.stringify(value) ?? text : text;
   } catch {
     return Object.prototype.toString.call(value);
   }

@@ -60,6 +60,15 @@ export class NdArray {
     return product(this.shape);
   }
 
+  /** Who writes `a[0]` as in NumPy, or loops up to a length, would get undefined and no error. */
+  get 0() {
+    throw new ArrayError('index', 'a[0] is no element of an array: write a.at(0) or a.toArray()[0]');
+  }
+
+  get length() {
+    throw new ArrayError('value', 'an array has no length: write a.shape[0] or a.size');
+  }
+
   get T() {
     return make('permute_dims', [this], null);
   }
@@ -114,7 +123,8 @@ export class NdArray {
         throw new ArrayError('index', `${part} is no index: use ${those}`);
       }
       // An empty list has no integers, and is one of indices.
-      args.push(part.length === 0 ? asarray(part, 'int64') : asarray(part));
+      const isEmpty = !(part instanceof NdArray) && part.length === 0;
+      args.push(isEmpty ? asarray(part, 'int64') : asarray(part));
       return 'array';
     });
     return make('index', args, parts);

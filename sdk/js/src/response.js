@@ -24,7 +24,10 @@ export class PluginResponse {
 
   static json(value, options) {
     const body = written(value);
-    if (body === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`);
+    if (body === undefined) {
+      const what = value === undefined ? 'undefined' : `a ${typeof value}`;
+      throw new TypeError(`${what} cannot be written as JSON`);
+    }
     return new PluginResponse(body, { contentType: 'application/json', ...options });
   }
 

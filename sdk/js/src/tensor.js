@@ -51,6 +51,15 @@ export class Tensor {
     return made(() => host.Tensor.stack(tensors.map(rawOf), axis));
   }
 
+  /** Who writes `tensor[0]` would get undefined and no error. */
+  get 0() {
+    throw new TensorError('tensor[0] is no element: write tensor.data()[0], tensor.row(0) or np.asarray(tensor).at(0)');
+  }
+
+  get length() {
+    throw new TensorError('a tensor has no length: write tensor.shape[0] or tensor.data().length');
+  }
+
   get dtype() {
     return (this.#dtype ??= this.#raw.dtype());
   }
@@ -134,6 +143,9 @@ export function wrap(raw, dtype, shape) {
 }
 
 function create(dtype, shape, elements) {
+  if (typeof shape !== 'object' || shape === null) {
+    throw new TensorError(`the shape is ${quote(shape)} and not a list such as [2, 3]`);
+  }
   const dims = new Uint32Array(shape);
   for (let axis = 0; axis < dims.length; axis++) {
     if (dims[axis] !== shape[axis]) {

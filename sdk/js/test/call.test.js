@@ -86,7 +86,7 @@ test('responses', async () => {
   });
   assert.equal((await answer(PluginResponse.text('ä'))).text(), 'ä');
   assert.throws(() => new PluginResponse('', { status: 99 }), { message: 'status is 99: must be 200 to 599' });
-  assert.throws(() => PluginResponse.json(undefined), TypeError);
+  assert.throws(() => PluginResponse.json(undefined), { message: 'undefined cannot be written as JSON' });
 });
 
 for (const [kind, status] of [['InvalidInput', 400], ['UnsupportedMediaType', 415], ['Unprocessable', 422], ['Internal', 500]]) {
@@ -110,6 +110,20 @@ test('any other exception is a line with its place, and an internal failure', as
   assert.match(fields.line, /^\d+$/);
   assert.match(fields.stack, /preprocess \(.*call\.test\.js:\d+\)/);
 });
+
+for (const [thrown, text] of [
+  [{ code: 7 }, 'thrown: {"code":7}'],
+  [null, 'thrown: null'],
+  [undefined, 'thrown: undefined'],
+  [new Error('outer', { cause: new TypeError('inner') }), 'Error: outer; caused by TypeError: inner'],
+  [new Error('outer', { cause: 'why' }), 'Error: outer; caused by thrown: why'],
+]) {
+  test(`what is thrown is told: ${text}`, async () => {
+    const host = new TestHost();
+    await assert.rejects(host.preprocess({ preprocess: () => { throw thrown; } }), { name: 'Internal' });
+    assert.ok(host.log[0].message.startsWith(`uncaught ${text}`), host.log[0].message);
+  });
+}
 
 test('asynchronous functions', async () => {
   const host = new TestHost();

@@ -33,7 +33,7 @@ test('the expressions of the table are noted', () => {
 test('all functions have types', () => {
   const types = readFileSync(new URL('../types/index.d.ts', import.meta.url), 'utf8');
   const methods = Object.getOwnPropertyNames(NdArray.prototype);
-  const own = ['constructor', 'toJSON', 'toString'];
+  const own = ['0', 'constructor', 'length', 'toJSON', 'toString'];
   const all = [...Object.keys(np), ...methods].filter((name) => !own.includes(name));
   const missing = all.filter((name) => np[name] !== name && !new RegExp(`^  (readonly )?${name}\\b`, 'm').test(types));
   assert.deepEqual(missing, []);
@@ -120,4 +120,13 @@ test('an array of an earlier call stands on a tensor that is gone', async () => 
   const host = new TestHost();
   await host.preprocess({ preprocess: first });
   await assert.rejects(host.preprocess({ preprocess: first }), { message: /the array is of an earlier call/ });
+});
+
+test('an index or a length as of a list is refused, not undefined', () => {
+  const array = np.array([1, 2]);
+  assert.throws(() => array[0], { name: 'ArrayError', message: /a\.at\(0\)/ });
+  assert.throws(() => array.length, { name: 'ArrayError', message: /a\.shape\[0\]/ });
+  const tensor = Tensor.from([1, 2]);
+  assert.throws(() => tensor[0], { name: 'TensorError', message: /tensor\.data\(\)\[0\]/ });
+  assert.throws(() => tensor.length, { name: 'TensorError', message: /tensor\.shape\[0\]/ });
 });

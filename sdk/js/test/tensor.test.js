@@ -107,3 +107,8 @@ const faults = [
 for (const [run, message] of faults) {
   test(`refused: ${message}`, () => assert.throws(run, { name: 'TensorError', message }));
 }
+
+test('a shape that is no list is refused', () => {
+  assert.throws(() => Tensor.from([1], 'x'), { message: 'the shape is "x" and not a list such as [2, 3]' });
+  assert.throws(() => Tensor.from([1], 1), { name: 'TensorError' });
+});

@@ -1,6 +1,7 @@
 //! Plugins in JavaScript that are archives of sources, in the shared runtime of the language.
 
 mod capabilities;
+mod faults;
 
 use gristmill_sandbox::{Archive, Language, Manifest};
 use serde_json::{Value, json};
@@ -239,8 +240,17 @@ fn what_people_write_is_bundled() {
     cli.write("real/labels.json", r#"["cat", "dog"]"#);
     cli.write("real/node_modules/words/package.json", r#"{ "name": "words", "main": "i.js" }"#);
     cli.write("real/node_modules/words/i.js", "exports.upper = (text) => text.toUpperCase();");
+    cli.write("real/node_modules/fast/binding.gyp", "{}");
+    cli.write("real/node_modules/fast/index.js", "require('fs');");
+    cli.write("real/node_modules/sure/index.js", "require('path');");
+    // A package with a file for places without Node, as nanoid is.
+    let ids = r#"{ "name": "ids", "exports": { "browser": "./b.js", "default": "./node.js" } }"#;
+    cli.write("real/node_modules/ids/package.json", ids);
+    cli.write("real/node_modules/ids/b.js", "export const mode = process.env.NODE_ENV;");
+    cli.write("real/node_modules/ids/node.js", "import 'node:crypto';");
     let source = "\
 import labels from './labels.json';
+import { mode } from 'ids';
 import { upper } from 'words';
 const later = import('gristmill-plugin');
 type Label = string;
@@ -248,7 +258,7 @@ export async function preprocess(context: unknown, request: { body: { text(): st
   const { Tensor } = await later;
   const input = Tensor.from(new Float32Array(784), [1, 1, 28, 28]);
   const label: Label = labels[Number(request.body.text())];
-  return { inputs: { input }, state: upper(label) };
+  return { inputs: { input }, state: `${upper(label)} ${mode}` };
 }
 export async function postprocess(context: unknown, outputs: unknown, state: { text(): string }) {
   const { PluginResponse } = await later;
@@ -264,12 +274,19 @@ export async function postprocess(context: unknown, outputs: unknown, state: { t
     let server = server();
     put(&server, &file);
     serve(&server, "none");
-    assert_eq!(sends(&server, "1"), json!("DOG"));
+    assert_eq!(sends(&server, "1"), json!("DOG production"));
     for (line, named) in [
         ("import 'gristmill:plugin/log@0.3.0';", "\"component\": true"),
         ("await 1;", "await in the functions"),
         ("import 'node:fs';", "node:fs is a part of Node"),
-        ("import 'lodash';", "npm install lodash"),
+        ("import 'crypto';", "crypto is a part of Node, which plugins do not have: use the global"),
+        ("import 'lodash/get';", "npm install lodash\n"),
+        ("import 'ids/none';", "\"./none\" is not exported by package \"ids\""),
+        ("import 'fast';", "fast has compiled code, which plugins cannot load"),
+        (
+            "import 'sure';",
+            "path is a part of Node, which plugins do not have, and the package sure",
+        ),
     ] {
         cli.write("real/entry.ts", format!("{line}\n{source}"));
         assert!(cli.refused(&build).contains(named), "{line}");
@@ -321,12 +338,18 @@ exports.postprocess = async (context, outputs, state) => PluginResponse.json(awa
 fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
     let server = server();
     for (script, named) in [
-        ("let x = 1;\nlet y = = 2;\n", &["SyntaxError"][..]),
+        (
+            "let x = 1;\nlet y = = 2;\n",
+            &["SyntaxError: expected expression", "at plugin.js:2", "let y = = 2;"][..],
+        ),
         (
             "function f() {\n  throw new TypeError('no labels');\n}\nf();\n",
             &["TypeError: no labels", "at f (plugin.js:2)", "throw new TypeError(", "plugin.js:4"],
         ),
-        ("console.warn('almost', 1);\nnone();\n", &["ReferenceError", "almost 1", "plugin.js:2"]),
+        (
+            "console.warn('almost', 1);\nnone();\n",
+            &["ReferenceError", "logged: warn: \"almost 1\"", "plugin.js:2"],
+        ),
         ("let x = 1;\n", &["the sources export no plugin"]),
         ("require('fs');\n", &["there is no module fs", "plugin.js:1"]),
         ("crypto.getRandomValues(new Uint8Array(4));\n", &["no random bytes", "plugin.js:1"]),
