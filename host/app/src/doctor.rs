@@ -22,10 +22,10 @@ pub(crate) fn command() -> Command {
              gristmill doctor --config /etc/gristmill.toml\n  \
              gristmill doctor --context production --output json\n\n\
              With the flags, the variables and the file of `gristmill serve` it looks at the \
-             settings, the library of ONNX Runtime, the runtimes of languages, the addresses, open \
-             files, memory, the data directory and the store; with those of other commands at their \
-             server, the token, the clock and the version. Each line begins with ok, warning or \
-             fault, and says what to do. Nothing is changed.\n\n\
+             settings, the library of ONNX Runtime, the runtimes of languages, the addresses, the \
+             limits of `ulimit`, memory, the data directory and the store; with those of other \
+             commands at their server, the token, the clock and the version. Each line begins with \
+             ok, warning or fault, and says what to do. Nothing is changed.\n\n\
              The exit code is 1 if something is a fault: a server would not start, or a command \
              would not work.",
         )
@@ -59,6 +59,7 @@ fn of_server(config: &Config) -> Vec<Finding> {
     findings.extend(machine::addresses(config));
     findings.extend([
         machine::open_files(),
+        machine::address_space(),
         machine::memory(config),
         machine::data_dir(config),
         settings::store(config),

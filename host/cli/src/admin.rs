@@ -23,7 +23,7 @@ use crate::access::{self, Access, Choice};
 use crate::ask::ask;
 use crate::contexts::Contexts;
 use crate::output::{self, escaped};
-use crate::trust;
+use crate::{release_flags, trust};
 
 /// The items of one page of a list.
 const PAGE: usize = 1000;
@@ -281,7 +281,9 @@ impl Admin {
                      address, by default 127.0.0.1:8081"
                 )
             }
-            AdminError::Refused { status, detail, .. } => anyhow!("{status}: {detail}"),
+            AdminError::Refused { status, detail, .. } => {
+                anyhow!("{status}: {}", release_flags::in_flags(&detail))
+            }
         }
     }
 

@@ -65,7 +65,13 @@ fn create(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::to_change(matches)?;
     let secret = new_key(PREFIX).context("cannot read randomness for the key")?;
     let made = change::make(&admin, matches, || {
-        names::tenant(&admin, &tenant)?;
+        let document = names::tenant(&admin, &tenant)?;
+        ensure!(
+            document["open"] != true,
+            "tenant {tenant} is open to everyone, so it has no keys: `gristmill put tenant \
+             {tenant} open=false 'api_keys=[{{\"name\": \"{key}\", \"key\": \"...\"}}]'` closes \
+             it with a key of yours"
+        );
         ensure!(
             admin.find(&format!("tenants/{tenant}/keys/{key}"))?.is_none(),
             "it is there already: take another name, and revoke the old key when nobody uses it"

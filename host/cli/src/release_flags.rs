@@ -32,16 +32,26 @@ fn flag(name: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue)
 }
 
+/// The flags, and what each is in a query.
+const PARAMETERS: [(&str, &str); 4] = [
+    (CASCADE, "cascade=true"),
+    (FORCE, "force=true"),
+    (SKIP_SAMPLES, "skip_samples=true"),
+    (WAIT_ALL, "wait=all"),
+];
+
 /// The parameters for the flags that are given, each with `&` behind it.
 pub(crate) fn query(matches: &ArgMatches) -> String {
-    let parameters = [
-        (CASCADE, "cascade=true&"),
-        (FORCE, "force=true&"),
-        (SKIP_SAMPLES, "skip_samples=true&"),
-        (WAIT_ALL, "wait=all&"),
-    ];
     let is_given = |flag| matches!(matches.try_get_one(flag), Ok(Some(true)));
-    parameters.iter().filter(|(flag, _)| is_given(flag)).map(|(_, parameter)| *parameter).collect()
+    let given = PARAMETERS.iter().filter(|(flag, _)| is_given(flag));
+    given.map(|(_, parameter)| format!("{parameter}&")).collect()
+}
+
+/// A text of the admin API for who types commands: with flags in place of parameters.
+pub(crate) fn in_flags(text: &str) -> String {
+    PARAMETERS.iter().fold(text.to_owned(), |text, (flag, parameter)| {
+        text.replace(&format!("?{parameter}"), &format!("--{flag}"))
+    })
 }
 
 #[cfg(test)]

@@ -24,6 +24,11 @@ NONSENSE = [
     ({"settings": {"listen": "0.0.0.0:1"}}, "settings"),
     ({"settings": {"admin_token": "in plain text"}}, "settings"),
     ({"settings": {"cors_origins": {"a": 1}}}, "settings/cors_origins"),
+    ({"stores": {"Features": {"redis": "redis://cache"}}}, "stores"),
+    ({"stores": {"items": {"redis": "redis://mill:in-plain-text@cache"}}}, "stores/items/redis"),
+    ({"stores": {"items": {"redis": ["redis://a", "redis://b"]}}}, "stores/items"),
+    ({"stores": {"items": {"redis": "redis://cache", "embedded": True}}}, "stores/items"),
+    ({"stores": {"items": {"redis": "redis://cache", "timeout_ms": 0}}}, "stores/items/timeout_ms"),
     ({"image": {"digest": "sha256:short"}}, "image/digest"),
     ({"podDisruptionBudget": {"maxUnavailable": 0}}, "podDisruptionBudget/maxUnavailable"),
     ({"autoscaling": {"kind": "gpu"}}, "autoscaling/kind"),
@@ -56,6 +61,7 @@ class Chart:
     def __init__(self, options):
         self.deploy, self.helm = options.root / "host/deploy", options.helm
         self.chart = self.deploy / "helm/gristmill"
+        self.gristmill, self.work = options.gristmill, options.work
         self.metrics = (options.root / "host/docs/reference/metrics.md").read_text()
 
     def render(self, *flags):
@@ -142,5 +148,34 @@ class Chart:
             assert one["kind"] != "Secret", "a secret in plain text"
         return "the rules between objects"
 
+    def check_stores(self):
+        """The server reads the stores of the values, and their passwords are in the pod."""
+        full = objects(self.rendered("cpu"))
+        settings = of_kind(full, "ConfigMap")["data"]["gristmill.toml"]
+        stores = re.search(r"^\[stores\..*", settings, re.M | re.S)[0]
+        pod = of_kind(full, "Deployment")["spec"]["template"]["spec"]
+        sources = {one["name"]: one for one in pod["volumes"]}["passwords"]["projected"]["sources"]
+        files = [item["path"] for one in sources for item in one["secret"]["items"]]
+        mounts = {one["name"]: one["mountPath"] for one in pod["containers"][0]["volumeMounts"]}
+        named = re.findall(r'^password_file = "(.*)"$', stores, re.M)
+        assert named == [f"{mounts['passwords']}/{name}" for name in files] and named, named
+        password, file = self.work / "password", self.work / "stores.toml"
+        password.write_text("secret\n")
+        for path in named:
+            stores = stores.replace(path, str(password))
+
+        def fault_with(stores):
+            file.write_text(stores)
+            command = [self.gristmill, "doctor", "--config", file, "--output", "json"]
+            command += ["--data-dir", self.work / "none"]
+            made = subprocess.run(command, capture_output=True, text=True)
+            found = [one for one in json.loads(made.stdout) if one["subject"] == "settings"]
+            return found[0]["text"] if found else ""
+
+        assert fault_with(stores) == "", fault_with(stores)
+        assert "timeout_s" in fault_with(stores.replace("timeout_ms", "timeout_s"))
+        return f"{stores.count('[stores.')} stores with {len(named)} passwords"
+
     def checks(self):
-        return [self.check_objects, self.check_base, self.check_nonsense, self.check_rules]
+        checks = [self.check_objects, self.check_base, self.check_nonsense, self.check_rules]
+        return [*checks, self.check_stores]

@@ -29,6 +29,9 @@ const ANSWERS: &[(&str, Answer)] = &[
     ("huge-headers", || headers(100, 250_000)),
     ("large-headers", || headers(3, 7 << 10)),
     ("redirect-headers", redirect_headers),
+    ("page", || page("text/html; charset=utf-8")),
+    ("page-by-comma", || page("text/plain; a=b, text/html")),
+    ("picture-with-script", || Response::new("image/svg+xml", SVG)),
     ("see-page", || see_other("https://app.example.com/thanks?label=7")),
     ("see-elsewhere", || see_other("https://app.example.com@evil.example/")),
     ("remember", || Response::new("text/plain", remember())),
@@ -63,6 +66,18 @@ fn redirect_headers() -> Response {
         .header("Access-Control-Allow-Credentials", "true")
         .header("vary", "*")
         .header("x-plugin-own", "1")
+}
+
+/// A picture that would run a script at the server's address, if a browser opened it.
+const SVG: &str =
+    "<svg xmlns='http://www.w3.org/2000/svg'><script>fetch('/v1/demo')</script></svg>";
+
+/// A page that would read what other tenants answer, with a policy that would let it.
+fn page(content_type: &str) -> Response {
+    let content = "<title>waits</title><script>fetch('/v1/demo').then(() => document.title = 'read', \
+                   () => document.title = 'kept apart')</script>";
+    Response::new(content_type, content)
+        .header("content-security-policy", "sandbox allow-same-origin")
 }
 
 /// A redirect, which leads a browser to this page.

@@ -16,6 +16,13 @@ use crate::data_dir;
 /// Fewer open files are too few for a server: each connection is one.
 const FILES_MIN: u64 = 4096;
 
+/// The pool of plugins' memories reserves at least so many addresses, before any of it is memory,
+/// and more for many `concurrent_plugin_calls`.
+const ADDRESS_SPACE_MIN: u64 = 4 << 40;
+
+const ADDRESS_SPACE_CURE: &str = "set it to unlimited, or LimitAS=infinity in the unit, and bound \
+                                  memory by a control group (MemoryMax, --memory)";
+
 /// The time for the answer of whoever listens at an address.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
@@ -88,6 +95,26 @@ pub(super) fn open_files() -> Finding {
         Ok((_, most)) => {
             let text = format!("only {most} may be open, and each connection is one");
             Finding::warning(SUBJECT, text, "raise `ulimit -Hn`, or LimitNOFILE of the unit")
+        }
+        Err(error) => Finding::warning(SUBJECT, error.to_string(), ""),
+    }
+}
+
+/// The limit on the addresses of a process, which is no limit on its memory.
+pub(super) fn address_space() -> Finding {
+    const SUBJECT: &str = "ulimit -v";
+    match rlimit::Resource::AS.get() {
+        Ok((limit, _)) if limit == rlimit::INFINITY => Finding::ok(SUBJECT, "unlimited"),
+        Ok((limit, _)) => {
+            let text = format!(
+                "only {} MiB of addresses, and a server reserves terabytes of them for the \
+                 memories of plugins",
+                limit / MIB
+            );
+            match limit < ADDRESS_SPACE_MIN {
+                true => Finding::fault(SUBJECT, text, ADDRESS_SPACE_CURE),
+                false => Finding::warning(SUBJECT, text, ADDRESS_SPACE_CURE),
+            }
         }
         Err(error) => Finding::warning(SUBJECT, error.to_string(), ""),
     }

@@ -91,7 +91,8 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         compiler: Compiler::Child { runner: children.compilers.clone(), limits },
         ..usual
     };
-    let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
+    let sandbox = Sandbox::new(&sandbox, pool)
+        .context("cannot set up the sandbox: `gristmill doctor` looks at the machine's limits")?;
     if plugins.prepare_runtimes {
         tokio::spawn(prepare_runtimes(sandbox.clone()));
     }

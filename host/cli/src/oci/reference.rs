@@ -62,7 +62,11 @@ impl Reference {
         let is_repository = repository.len() <= REPOSITORY_CHARS_MAX
             && repository.split('/').all(is_part)
             && !repository.bytes().any(|byte| byte.is_ascii_uppercase());
-        ensure!(is_repository, "{text:?}: {repository:?} is not a repository");
+        ensure!(
+            is_repository,
+            "{text:?}: {repository:?} is not a repository: it has parts of a-z, 0-9, '.', '_' and \
+             '-' between slashes"
+        );
         let version = match (digest, tag) {
             (Some(digest), _) => Version::Digest(digest.parse()?),
             (None, Some(tag)) => {

@@ -3,8 +3,9 @@
 //! A plugin may set headers, but only a few names pass. Proxies act upon `x-accel-redirect`,
 //! `x-sendfile` and others, and no list of those is complete. A plugin's own headers begin with
 //! `x-plugin-`. A `location` passes with 303 alone, to pages that the tenant's document allows: it
-//! leads a browser from a form to the next page. All of a response is bounded, and counts against
-//! its tenant's budget until it is sent.
+//! leads a browser from a form to the next page. A page of a plugin runs apart from the origin that
+//! it came from, which is that of all tenants. All of a response is bounded, and counts against its
+//! tenant's budget until it is sent.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use gristmill_core::{ByteBudget, ErrorCode, Origins};
 use gristmill_sandbox::Response as PluginResponse;
 use gristmill_transport::Problem;
 use gristmill_transport::body::{Answer, ResponseBody};
-use http::header::{CONTENT_TYPE, LOCATION};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 /// The most headers of a response. Those that do not pass count, too.
@@ -37,6 +38,14 @@ const PASSED: [&str; 7] = [
     "last-modified",
     "retry-after",
 ];
+
+/// Parts of the media types that browsers run: HTML, XML with SVG, and documents of several parts.
+const OF_PAGES: [&str; 4] = ["html", "xml", "xsl", "multipart"];
+
+/// What a plugin's page may do: all that a page of another site may. It lacks `allow-same-origin`,
+/// so its origin is no server's. Links out of it lead to usual pages.
+const PAGE_POLICY: &str = "sandbox allow-downloads allow-forms allow-modals allow-popups \
+     allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
 
 /// The prefix of a plugin's own headers.
 const OWN_PREFIX: &str = "x-plugin-";
@@ -84,6 +93,13 @@ fn checked(
     let mut answer = Response::new(body);
     *answer.status_mut() = StatusCode::from_u16(status)
         .map_err(|_| format!("status {status} is not an HTTP status"))?;
+    if is_page(&content_type) {
+        let policy = HeaderValue::from_static(PAGE_POLICY);
+        answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    // Otherwise a browser could take a type that it does not know for HTML.
+    let nosniff = HeaderValue::from_static("nosniff");
+    answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, nosniff);
     answer.headers_mut().extend(media_type.map(|value| (CONTENT_TYPE, value)));
     for (name, value) in headers {
         let is_redirect = answer.status() == StatusCode::SEE_OTHER
@@ -146,6 +162,13 @@ fn media_type(text: &str) -> Result<HeaderValue, String> {
     let parts = essence.split_once('/').filter(|(kind, sub)| is_token(kind) && is_token(sub));
     let value = parts.and_then(|_| HeaderValue::from_str(text).ok());
     value.ok_or_else(|| format!("content type {:?} is not a media type", shown(text)))
+}
+
+/// Whether a browser may run a body of this content type. The whole text counts: some browsers take
+/// what follows a comma for the type.
+fn is_page(content_type: &str) -> bool {
+    let text = content_type.to_ascii_lowercase();
+    OF_PAGES.iter().any(|part| text.contains(part))
 }
 
 fn is_token(text: &str) -> bool {

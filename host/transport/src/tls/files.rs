@@ -87,7 +87,10 @@ pub enum TlsError {
     #[error("it has no private key: a file with -----BEGIN PRIVATE KEY----- is needed")]
     NoKey,
     /// Its key needs a passphrase.
-    #[error("its key is encrypted: a key without a passphrase is needed")]
+    #[error(
+        "its key is encrypted: a key without a passphrase is needed, as `openssl pkey -in KEY -out \
+         PLAIN` writes it, or `openssl req` with -nodes"
+    )]
     EncryptedKey,
     /// A certificate is not one.
     #[error("its certificate cannot be used: {0}")]
@@ -96,11 +99,20 @@ pub enum TlsError {
     #[error("its certificates cannot be used to check others: {0}")]
     BadAuthorities(#[source] VerifierBuilderError),
     /// The key is of a kind that is not supported.
-    #[error("its key cannot be used: {0}")]
+    #[error(
+        "its key cannot be used: it must be RSA of 2048 to 4096 bits, ECDSA on P-256 or P-384, or \
+         Ed25519, as `openssl req -newkey rsa:2048` makes it: {0}"
+    )]
     BadKey(#[source] Error),
     /// Certificate and key do not belong together.
     #[error("it is not the key of the certificate")]
     OtherKey,
+    /// The certificates stand in another order.
+    #[error(
+        "the key is that of its certificate {0}: the server's own certificate must be the first, \
+         and that of the authority that signed it the next"
+    )]
+    LaterCertificate(usize),
 }
 
 /// What the files had.
@@ -188,8 +200,10 @@ impl TlsFiles {
     fn key(&self) -> Result<(PrivateKeyDer<'static>, bool), TlsFault> {
         let read = || {
             let (text, metadata) = read(&self.key)?;
+            // An older form of encrypted keys begins as other keys do, and has lines that are no
+            // base64.
             let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| match error {
-                pem::Error::NoItemsFound if is_encrypted(&text) => TlsError::EncryptedKey,
+                _ if is_encrypted(&text) => TlsError::EncryptedKey,
                 pem::Error::NoItemsFound => TlsError::NoKey,
                 error => TlsError::Pem(error),
             })?;
@@ -224,9 +238,16 @@ impl TlsFiles {
     ) -> Result<(), TlsFault> {
         let signing = provider.key_provider.load_private_key(key.clone_key());
         let signing = signing.map_err(|error| self.fault(TlsFile::Key, TlsError::BadKey(error)))?;
-        let (file, error) = match CertifiedKey::new(chain.to_vec(), signing).keys_match() {
+        let checked =
+            |at: usize| CertifiedKey::new(chain[at..].to_vec(), signing.clone()).keys_match();
+        let (file, error) = match checked(0) {
             Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => return Ok(()),
-            Err(Error::InconsistentKeys(_)) => (TlsFile::Key, TlsError::OtherKey),
+            Err(Error::InconsistentKeys(_)) => {
+                match (1..chain.len()).find(|at| checked(*at).is_ok()) {
+                    Some(at) => (TlsFile::Certificate, TlsError::LaterCertificate(at + 1)),
+                    None => (TlsFile::Key, TlsError::OtherKey),
+                }
+            }
             Err(error) => (TlsFile::Certificate, TlsError::BadCertificate(error)),
         };
         Err(self.fault(file, error))

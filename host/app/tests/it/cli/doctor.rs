@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::thread;
 
 use serde_json::Value;
@@ -11,7 +12,7 @@ use crate::support::cli::Cli;
 use crate::support::files;
 use crate::support::s3::SECRET;
 use crate::support::server::Server;
-use crate::support::setup::ADMIN_TOKEN;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 use crate::support::words::assert_names;
 
 const FREE: [&str; 6] =
@@ -92,6 +93,30 @@ fn each_fault_has_a_cure_and_the_exit_code_says_that_there_are_some() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert_names(&ended.out, &["fault    settings", "listen is \"nowhere\"", "warning  server"]);
     assert_eq!(ended.stderr, "error: 1 fault\n");
+}
+
+#[test]
+fn a_limit_on_addresses_with_which_no_server_starts_is_a_fault_with_a_cure() {
+    let cli = Cli::new();
+    let gristmill = cli.command(&[&["doctor"][..], &FREE].concat());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 1073741824 && exec \"$0\" \"$@\""]).current_dir(cli.folder());
+    shell.arg(gristmill.get_program()).args(gristmill.get_args());
+    for (name, value) in gristmill.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let ended = shell.output().unwrap();
+    let out = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{out}");
+    assert_names(
+        &out,
+        &["fault    ulimit -v    only 1048576 MiB of addresses", "LimitAS=infinity"],
+    );
+    let setup = Setup::new().address_space_kib(1 << 30);
+    assert_names(&setup.start_refused(), &["cannot set up the sandbox: `gristmill doctor`"]);
 }
 
 #[test]

@@ -48,6 +48,24 @@ fn tenants_are_made_listed_shown_and_deleted() {
 }
 
 #[test]
+fn what_a_refusal_says_to_do_is_a_command() {
+    let server = Server::start();
+    let cli = Cli::of(&server);
+    server.digits("acme");
+    let refused = cli.refused(&["tenant", "delete", "acme"]);
+    assert_names(&refused, &["delete these first, or all of it with --cascade"]);
+    let refused = cli.refused(&["key", "create", "web", "--tenant", "acme"]);
+    assert_names(&refused, &["tenant acme is open", "gristmill put tenant acme open=false"]);
+    let key = "0123456789abcdef";
+    let keys = format!(r#"api_keys=[{{"name": "web", "key": "{key}"}}]"#);
+    assert!(refused.contains(&keys.replace(key, "...")), "{refused}");
+    cli.ok(&["put", "tenant", "acme", "open=false", &keys]);
+    assert_eq!(server.data.get("/v1/acme").status, 401);
+    assert_eq!(server.data.with_token(key).get("/v1/acme").status, 200);
+    assert_names(&cli.ok(&["tenant", "delete", "acme", "--cascade"]), &["- tenant acme"]);
+}
+
+#[test]
 fn keys_are_printed_once_and_revoked() {
     let server = Server::start();
     let cli = Cli::of(&server);

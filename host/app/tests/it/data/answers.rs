@@ -31,12 +31,30 @@ fn headers_that_proxies_obey_do_not_pass() {
         "gristmill-release",
         "server-timing",
         "vary",
+        "x-content-type-options",
         "x-plugin-own",
         "x-request-id",
     ];
     assert_eq!(names, expected);
     assert_ne!(answer.header("x-request-id"), "/etc/passwd");
     assert_eq!(answer.header("vary"), "origin");
+}
+
+#[test]
+fn a_page_of_a_plugin_does_not_run_with_the_origin_of_the_server() {
+    let server = Server::start();
+    server.hostile("acme");
+    for deed in ["page", "page-by-comma", "picture-with-script"] {
+        let answer = server.data.post(&format!("/v1/acme/infer/patient?do={deed}"), b"");
+        assert_eq!(answer.status, 200, "{deed}: {}", answer.text());
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{deed}");
+        let policies = answer.headers.get_all("content-security-policy");
+        let policies: Vec<_> = policies.iter().map(|policy| policy.to_str().unwrap()).collect();
+        assert_eq!(policies.len(), 1, "{deed}: {policies:?}");
+        let mut words = policies[0].split(' ');
+        assert_eq!(words.next(), Some("sandbox"), "{deed}");
+        assert!(words.all(|word| word != "allow-same-origin"), "{deed}: {policies:?}");
+    }
 }
 
 #[test]

@@ -118,6 +118,12 @@ impl Setup {
         self
     }
 
+    /// With so many KiB of addresses.
+    pub(crate) fn address_space_kib(mut self, max: usize) -> Self {
+        self.limits.push(("-v", max));
+        self
+    }
+
     /// Without the flags given so far.
     pub(crate) fn without_flags(self) -> Self {
         Self { flags: Vec::new(), ..self }

@@ -37,13 +37,23 @@ fn faults_at_the_start_name_the_setting_the_file_and_what_is_wrong() {
     let (pair, other) = (authority.pair(), authority.pair());
     let encrypted =
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let older = pair.key.replace("PRIVATE", "RSA PRIVATE").replacen(
+        "-----\n",
+        "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n",
+        1,
+    );
+    let of_no_kind = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n".to_owned();
+    let reversed = format!("{}{}", other.certificate, pair.certificate);
     let damaged = pair.certificate.replacen("MII", "!!!", 1);
     let no_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let wrong = [
         (&pair.certificate, &other.key, "tls_key", "it is not the key of the certificate"),
         (&pair.key, &pair.key, "tls_certificate", "it has no certificate"),
         (&pair.certificate, &pair.certificate, "tls_key", "it has no private key"),
-        (&pair.certificate, &encrypted.to_owned(), "tls_key", "its key is encrypted"),
+        (&pair.certificate, &encrypted.to_owned(), "tls_key", "openssl pkey -in"),
+        (&pair.certificate, &older, "tls_key", "its key is encrypted"),
+        (&pair.certificate, &of_no_kind, "tls_key", "openssl req -newkey rsa:2048"),
+        (&reversed, &pair.key, "tls_certificate", "its certificate 2: the server's own"),
         (&damaged, &pair.key, "tls_certificate", "its PEM is damaged"),
         (&no_certificate.to_owned(), &pair.key, "tls_certificate", "cannot be used"),
         (&String::new(), &pair.key, "tls_certificate", "it has no certificate"),

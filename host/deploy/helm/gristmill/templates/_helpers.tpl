@@ -29,6 +29,25 @@ drain_timeout_s = {{ $root.Values.shutdown.drainSeconds }}
 {{- range $key, $value := mergeOverwrite (dict "log_format" "json") $root.Values.settings .settings }}
 {{ $key }} = {{ $value | toJson }}
 {{- end }}
+{{- range $name, $store := $root.Values.stores }}
+
+[stores.{{ $name | toJson }}]
+{{- with $store.passwordSecret }}
+password_file = {{ printf "/run/gristmill/stores/%s" $name | toJson }}
+{{- end }}
+{{- range $key, $value := omit $store "passwordSecret" }}
+{{ $key }} = {{ $value | toJson }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The passwords of stores, each a file with the store's name. */ -}}
+{{- define "gristmill.passwords" -}}
+{{- range $name, $store := .Values.stores }}
+{{- with $store.passwordSecret }}
+- secret: { name: {{ . | quote }}, items: [{ key: password, path: {{ $name | quote }} }] }
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "gristmill.image" -}}
@@ -175,6 +194,9 @@ spec:
             {{- if $values.tls.secret }}
             - { name: tls, mountPath: /run/gristmill/tls, readOnly: true }
             {{- end }}
+            {{- if include "gristmill.passwords" $root }}
+            - { name: passwords, mountPath: /run/gristmill/stores, readOnly: true }
+            {{- end }}
             - { name: data, mountPath: /data }
             - { name: tmp, mountPath: /tmp }
       volumes:
@@ -185,6 +207,13 @@ spec:
         {{- with $values.tls.secret }}
         - name: tls
           secret: { secretName: {{ . }}, defaultMode: 0440 }
+        {{- end }}
+        {{- with include "gristmill.passwords" $root }}
+        - name: passwords
+          projected:
+            defaultMode: 0440
+            sources:
+              {{- trim . | nindent 14 }}
         {{- end }}
         # Copies of the store and compiled code: a new pod makes them again.
         - name: data

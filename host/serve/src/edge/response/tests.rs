@@ -53,8 +53,46 @@ fn headers_that_proxies_and_browsers_act_upon_do_not_pass() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["cache-control", "content-type", "etag", "x-plugin-model", "x-plugin-model"]
+        [
+            "cache-control",
+            "content-type",
+            "etag",
+            "x-content-type-options",
+            "x-plugin-model",
+            "x-plugin-model"
+        ]
     );
+}
+
+#[test]
+fn a_page_of_a_plugin_has_an_origin_of_its_own() {
+    for (content_type, is_page) in [
+        ("text/html", true),
+        ("TEXT/HTML; charset=utf-8", true),
+        ("application/xhtml+xml", true),
+        ("image/svg+xml", true),
+        ("text/xsl", true),
+        ("multipart/x-mixed-replace; boundary=a", true),
+        ("text/plain; a=b, text/html", true),
+        ("application/json", false),
+        ("text/plain", false),
+        ("image/png", false),
+        ("application/pdf", false),
+        ("unknown/unknown", false),
+    ] {
+        let policy = ("content-security-policy", "sandbox allow-same-origin");
+        let page = PluginResponse { content_type: content_type.into(), ..response(&[policy]) };
+        let answer =
+            answer_from_plugin(page, 1 << 20, &ByteBudget::new(1 << 20), &Origins::default());
+        let answer = answer.unwrap_or_else(|_| panic!("{content_type}"));
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff", "{content_type}");
+        let policies = answer.headers().get_all("content-security-policy");
+        let policies: Vec<_> = policies.iter().map(|policy| policy.to_str().unwrap()).collect();
+        assert_eq!(policies.len(), usize::from(is_page), "{content_type}: {policies:?}");
+        for policy in policies {
+            assert!(policy.starts_with("sandbox ") && !policy.contains("same-origin"), "{policy}");
+        }
+    }
 }
 
 #[test]
@@ -113,7 +151,7 @@ fn an_answer_without_body_needs_no_type() {
     let Ok(answer) = answer_from_plugin(none, 0, &ByteBudget::new(0), &Origins::default()) else {
         panic!("refused")
     };
-    assert!(answer.headers().is_empty());
+    assert!(!answer.headers().contains_key(CONTENT_TYPE));
 }
 
 #[test]
