@@ -73,8 +73,9 @@ pub(crate) fn command() -> Command {
                     "FILE.csv has a key and then float32 numbers in each line, and maybe a heading:\n  \
                      item,f1,f2\n  \
                      item:7,0.5,-1\n\
-                     The first line is taken as a heading if it has no number after the key. A note \
-                     says so; --heading and --no-heading decide it.\n\
+                     Cells may be in quotation marks: \"a, b\",0.5,-1. The first line is taken as a \
+                     heading if it has no number after the key. A note says so; --heading and \
+                     --no-heading decide it.\n\
                      FILE.ndjson has an object in each line. A list of numbers is float32:\n  \
                      {\"key\": \"item:7\", \"value\": [0.5, -1]}\n  \
                      {\"key\": \"greeting\", \"value\": \"hello\"}\n  \

@@ -15,6 +15,7 @@ use tonic::Status;
 use crate::cors;
 use crate::grpc::MeteredAnswer;
 use crate::path::{Path, path_of};
+use crate::v1;
 
 /// Answers in place of the planes until the state is loaded; clones share everything.
 #[derive(Clone)]
@@ -46,21 +47,22 @@ impl Loading {
         let id = self.request_ids.of(request.headers());
         let path = request.uri().path();
         let problem = || Problem::new(ErrorCode::Unavailable, self.said());
-        let v2_path = match path_of(path) {
-            Some(Path::V2(v2)) => Some(v2.path),
-            _ => None,
-        };
-        let mut answer = match v2_path {
-            Some("/health/live") => json(StatusCode::OK, r#"{"live":true}"#.into()),
-            Some("/health/ready") => json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into()),
-            Some(_) => {
+        let mut answer = match path_of(path) {
+            Some(Path::V2(v2)) if v2.path == "/health/live" => {
+                json(StatusCode::OK, r#"{"live":true}"#.into())
+            }
+            Some(Path::V2(v2)) if v2.path == "/health/ready" => {
+                json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into())
+            }
+            Some(Path::V2(_)) => {
                 let problem = problem();
                 let document = serde_json::json!({ "error": problem.detail });
                 let mut answer = json(StatusCode::SERVICE_UNAVAILABLE, document.to_string());
                 problem.add_headers(StatusCode::SERVICE_UNAVAILABLE, answer.headers_mut());
                 answer
             }
-            None if path == "/livez" => said(StatusCode::OK, "text/plain", "live".into()),
+            Some(Path::V1(v1::Path::Live)) => said(StatusCode::OK, "text/plain", "live".into()),
+            Some(Path::V1(_)) => v1::error_answer(problem(), &id),
             None => problem().into_response(&id),
         };
         let headers = answer.headers_mut();

@@ -91,7 +91,7 @@ impl DataPlane {
                 let code = problem.code;
                 let answer = match is_protocol {
                     true => v2::error_answer(problem),
-                    false => problem.into_response(&context.id).map(ResponseBody::from),
+                    false => v1::error_answer(problem, &context.id).map(ResponseBody::from),
                 };
                 (answer, Outcome::Failed(code))
             }

@@ -6,6 +6,7 @@ mod try_page;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gristmill_core::{Deadline, Stage};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{
@@ -15,6 +16,7 @@ use gristmill_serve::{
 use gristmill_snapshot::Route;
 use gristmill_transport::body::{Answer, ReadPlan};
 use gristmill_transport::{Allowed, Checked, Problem};
+use http::Response;
 use serde_json::{Value, json};
 use tracing::Instrument;
 
@@ -132,4 +134,13 @@ async fn infer(
         let plugin = route.program.source_of(Stage::Post).plugin.as_str();
         tracing::warn!(plugin, error = problem.detail, "request failed");
     })
+}
+
+/// An error as a problem document. Its member `error` is for clients that are made for OpenAI's
+/// API: they look for the message there, and some show nothing else.
+pub(crate) fn error_answer(mut problem: Problem, request_id: &str) -> Response<Bytes> {
+    let code = problem.code.as_str();
+    let error = json!({ "message": problem.detail, "type": code, "param": null, "code": code });
+    problem.members.insert("error".into(), error);
+    problem.into_response(request_id)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use gristmill_sandbox::{KeyPage, STORE_KEY_BYTES_MAX, Swapped};
-use redis::{RedisError, ServerError, Value};
+use redis::{ErrorKind, RedisError, ServerError, Value};
 
 /// The answers about one key that has a transaction of its own.
 pub(crate) const ANSWERS_APART: usize = 4;
@@ -49,6 +49,17 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.code, self.text)
     }
+}
+
+/// Why a connection failed, and where the operator of this store mends it. It names no address.
+pub(crate) fn failure(error: &RedisError, store: &str) -> String {
+    let why = match error.kind() {
+        _ if error.is_connection_refusal() => "nothing listens at the address of redis",
+        _ if error.is_timeout() => "nothing answers at the address of redis",
+        ErrorKind::AuthenticationFailed => "the user of redis or the password_file is wrong",
+        _ => error.category(),
+    };
+    format!("{why} ([stores.{store}] in gristmill.toml)")
 }
 
 /// The beginning of a server's text, without control characters.
@@ -307,5 +318,20 @@ mod tests {
         }
         let broken = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert_eq!(Refusal::of(&broken), None);
+    }
+
+    #[test]
+    fn a_failed_connection_says_where_to_look() {
+        let text = |kind: std::io::ErrorKind| {
+            failure(&RedisError::from(std::io::Error::from(kind)), "features")
+        };
+        let place = "([stores.features] in gristmill.toml)";
+        for (kind, why) in [
+            (std::io::ErrorKind::ConnectionRefused, "nothing listens at the address of redis"),
+            (std::io::ErrorKind::TimedOut, "nothing answers at the address of redis"),
+            (std::io::ErrorKind::BrokenPipe, "I/O error"),
+        ] {
+            assert_eq!(text(kind), format!("{why} {place}"));
+        }
     }
 }

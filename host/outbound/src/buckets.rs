@@ -19,7 +19,7 @@ use gristmill_sandbox::{
 };
 use tokio::time::sleep;
 
-use crate::answers::Refusal;
+use crate::answers::{Refusal, failure};
 use crate::cache::Cache;
 use crate::config::{BucketConfig, BucketsError, Place};
 use crate::embedded::{Change, Embedded, Key, OwnedSwap, TooLate, WantedKeys};
@@ -222,7 +222,7 @@ impl Bucket {
             }
             LinkError::Broken(error) => match Refusal::of(error) {
                 Some(refusal) => format!("the connection is refused: {refusal}"),
-                None => format!("the connection failed: {}", error.category()),
+                None => format!("the connection failed: {}", failure(error, name)),
             },
         };
         StoreFault::unavailable(format!("store {name:?}: {why}"))

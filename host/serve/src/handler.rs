@@ -231,7 +231,7 @@ impl Runner<'_> {
         let granted: Vec<_> = granted.collect();
         let text = format!(
             "the pipeline {:?} has no model {model:?} under \"models\", but {}: name it in the \
-             pipeline's document",
+             pipeline's document, or in gristmill plugin test with --model NAME=MODEL",
             self.work.route.pipeline.as_str(),
             granted.join(", "),
         );

@@ -1,7 +1,6 @@
 //! Reading CSV: a heading that names the columns, then a key and its numbers in each line.
 //!
-//! Cells are between commas. There are no quotes: a key has neither a comma nor a line's end, as in
-//! the files of `gristmill kv load`.
+//! The keys stay in the file, so none has a quotation mark, which would stand there twice.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,13 +8,14 @@ use std::collections::btree_map::Entry;
 use bytes::Bytes;
 use memchr::{memchr, memchr_iter};
 
+use crate::cells::{Cell, CellError, Cells, QUOTE};
 use crate::error::{Check, TableError, Work, shown};
 use crate::index::Index;
 use crate::table::{
     COLUMN_BYTES, COLUMNS_MAX, KEY_BYTES_MAX, Keys, Parsed, ROWS_MAX, Source, Table,
 };
 
-/// What stands behind a key.
+/// What stands behind a key that is not quoted.
 const END: u8 = b',';
 
 /// Maximum bytes of a line.
@@ -57,7 +57,7 @@ pub(crate) fn read(file: Bytes, work: &mut Work<'_>) -> Result<Table, TableError
                 line.wrong(format_args!("an earlier line has the key {:?}, too", shown(key)))
             );
         }
-        starts.push(line.start as u32);
+        starts.push(line.key_start() as u32);
     }
     // The lines may be fewer than their bytes allowed.
     values.shrink_to_fit();
@@ -92,7 +92,11 @@ fn count_rows(file: &[u8], width: usize, work: &Work<'_>) -> Result<usize, Table
 /// The columns of the heading, without that of the keys, with their places.
 fn columns_of(heading: &Line<'_>) -> Result<BTreeMap<Box<str>, usize>, TableError> {
     let mut columns = BTreeMap::new();
-    for (place, name) in heading.text.split(',').skip(1).map(str::trim).enumerate() {
+    let mut cells = Cells::of(heading.text);
+    cells.next().transpose().map_err(|error| heading.wrong_cell(error))?;
+    for (place, cell) in cells.enumerate() {
+        let name = cell.map_err(|error| heading.wrong_cell(error))?.text();
+        let name = name.trim();
         if place == COLUMNS_MAX {
             return Err(heading
                 .wrong(format_args!("a table has at most {COLUMNS_MAX} columns besides the key")));
@@ -174,6 +178,11 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Where its key begins in the file.
+    fn key_start(&self) -> usize {
+        self.start + usize::from(self.text.as_bytes().first() == Some(&QUOTE))
+    }
+
     /// Add the numbers of the row that it is to `values`. Returns the key.
     fn read_row(
         &self,
@@ -181,14 +190,14 @@ impl<'a> Line<'a> {
         width: usize,
         values: &mut Vec<f32>,
     ) -> Result<&'a str, TableError> {
-        let mut cells = self.text.split(',');
-        let key = cells.next().unwrap_or_default();
-        if key.contains('"') {
-            return Err(self.wrong(format_args!(
-                "the key {} has a quotation mark: keys stand without them, and have no comma",
-                shown(key)
-            )));
-        }
+        let mut cells = Cells::of(self.text);
+        let key = cells.next().transpose().map_err(|error| self.wrong_cell(error))?;
+        let key = key.map_or(Some(""), Cell::plain).ok_or_else(|| {
+            self.wrong(format_args!(
+                "its key has a quotation mark, which a key of CSV cannot have: write the table as \
+                 Parquet"
+            ))
+        })?;
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
             return Err(self.wrong(format_args!(
                 "its key has {} bytes: must be 1 to {KEY_BYTES_MAX}",
@@ -197,13 +206,14 @@ impl<'a> Line<'a> {
         }
         let before = values.len();
         for cell in cells {
+            let cell = cell.map_err(|error| self.wrong_cell(error))?.written().trim();
             let place = values.len() - before;
             if place == width {
                 return Err(self.wrong(format_args!("it has more than {width} numbers")));
             }
-            let number = match cell.trim().parse::<f32>() {
+            let number = match cell.parse::<f32>() {
                 Ok(number) if !number.is_infinite() => number,
-                _ => return Err(self.wrong_number(columns, place, cell.trim())),
+                _ => return Err(self.wrong_number(columns, place, cell)),
             };
             values.push(number);
         }
@@ -228,6 +238,10 @@ impl<'a> Line<'a> {
             "column {name:?} has {cell:?}, which is not a finite number of float32: write one as \
              9.5, or nan where there is none"
         ))
+    }
+
+    fn wrong_cell(&self, error: CellError) -> TableError {
+        self.wrong(format_args!("{error}"))
     }
 
     fn wrong(&self, why: std::fmt::Arguments<'_>) -> TableError {

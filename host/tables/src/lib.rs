@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod cells;
 mod csv;
 mod error;
 mod index;
@@ -22,5 +23,6 @@ mod parquet;
 mod read;
 mod table;
 
+pub use cells::{Cell, CellError, Cells};
 pub use error::{Stopped, TableError, Work};
 pub use table::{Key, Table};

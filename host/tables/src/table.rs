@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use memchr::memchr;
 
+use crate::cells::QUOTE;
 use crate::error::{TableError, shown};
 use crate::index::Index;
 
@@ -26,7 +27,7 @@ const ELEMENT_BYTES: usize = size_of::<f32>();
 /// What a row is found by.
 #[derive(Clone, Copy, Debug)]
 pub enum Key<'a> {
-    /// As it stands in the file.
+    /// As it stands in the file, without quotation marks around it.
     Text(&'a str),
     /// The same as its decimal text.
     Number(i64),
@@ -69,7 +70,7 @@ pub(crate) struct Parsed {
 pub(crate) struct Keys {
     /// The file, if they can be read there.
     pub(crate) text: Bytes,
-    /// What stands behind each key.
+    /// What stands behind each key that has no quotation mark before it.
     pub(crate) end: u8,
     /// Where the key of each row begins.
     pub(crate) starts: Vec<u32>,
@@ -181,9 +182,10 @@ impl Parsed {
 }
 
 impl Keys {
-    /// The key that begins here, up to this byte.
+    /// The key that begins here, up to this byte, or to a quotation mark if one stands before it.
     pub(crate) fn key_at(text: &[u8], start: u32, end: u8) -> &[u8] {
-        let rest = &text[start as usize..];
+        let (before, rest) = text.split_at(start as usize);
+        let end = if before.last() == Some(&QUOTE) { QUOTE } else { end };
         &rest[..memchr(end, rest).unwrap_or(rest.len())]
     }
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gristmill_sandbox::{STORE_KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX};
+use gristmill_tables::{Cell, CellError, Cells};
 use serde_json::{Map, Value};
 
 /// Maximum bytes of a line: a value of 1 MiB as text, with room.
@@ -135,21 +136,26 @@ impl<R: Read> Rows<R> {
 
 /// What the first line of a CSV file is taken for.
 fn heading_of(text: &str) -> Heading {
-    let Some((_, numbers)) = text.split_once(',') else { return Heading::NotThere };
-    match numbers.split(',').any(|number| number.trim().parse::<f32>().is_ok()) {
+    let is_number = |cell: Result<Cell<'_>, CellError>| {
+        cell.is_ok_and(|cell| cell.text().trim().parse::<f32>().is_ok())
+    };
+    let mut numbers = Cells::of(text).skip(1).peekable();
+    match numbers.peek().is_none() || numbers.any(is_number) {
         true => Heading::NotThere,
         false => Heading::There,
     }
 }
 
 fn csv_row(text: &str, width: &mut Option<usize>) -> Result<(String, Vec<u8>)> {
-    ensure!(!text.contains('"'), "it has a quote: use a file .ndjson for keys with commas");
-    let (key, numbers) = text.split_once(',').context("it has no comma after the key")?;
-    let numbers: Vec<_> = numbers.split(',').map(str::trim).collect();
+    let cells = Cells::of(text).map(|cell| cell.map(Cell::text));
+    let cells = cells.collect::<Result<Vec<_>, _>>()?;
+    let Some((key, numbers @ [_, ..])) = cells.split_first() else {
+        bail!("it has no comma after the key")
+    };
     let wanted = *width.get_or_insert(numbers.len());
     let count = numbers.len();
     ensure!(count == wanted, "it has {count} numbers, but those before have {wanted}");
-    Ok((key.to_owned(), float_bytes(numbers)?))
+    Ok((key.to_string(), float_bytes(numbers.iter().map(|number| number.trim()))?))
 }
 
 fn json_row(text: &str) -> Result<(String, Vec<u8>)> {
@@ -237,11 +243,22 @@ mod tests {
             ("a,1\n,2", "line 2: the key is empty"),
             ("a,1e300", "line 1: 1e300 is not a finite number of float32"),
             ("a,1\nb,nan", "line 2: nan is not a finite number of float32"),
-            ("\"a,b\",1", "line 1: it has a quote"),
+            ("a,1\n\"b,1", "line 2: a cell begins with a quotation mark, and no other one ends it"),
+            ("a,1\n\"b\"c,1", "line 2: a cell goes on behind its second quotation mark"),
+            ("a,1\nb\"c,1", "line 2: a quotation mark stands within a cell"),
         ] {
             let error = format!("{:#}", csv(text).unwrap_err());
             assert!(error.starts_with(wrong), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn cells_may_be_quoted() {
+        let read = csv("\"item\",\"f1\"\r\n\"a, \"\"b\"\"\",\"1\"\r\n\"c\", 2").unwrap();
+        assert_eq!(read[0], (2, "a, \"b\"".to_owned(), floats(&[1.0])));
+        assert_eq!(read[1], (3, "c".to_owned(), floats(&[2.0])));
+        let read = csv("\"a\",\"1\"\n").unwrap();
+        assert_eq!(read[0], (1, "a".to_owned(), floats(&[1.0])));
     }
 
     #[test]

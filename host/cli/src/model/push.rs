@@ -157,7 +157,9 @@ fn tensors(list: &Value) -> Option<String> {
 fn config(path: &Path) -> Result<Map<String, Value>> {
     let failed = || path.display().to_string();
     let text = fs::read_to_string(path).with_context(failed)?;
-    let is_json = path.extension().is_some_and(|ending| ending == "json");
+    // No TOML begins like an object.
+    let is_json = path.extension().is_some_and(|ending| ending == "json")
+        || text.trim_start().starts_with('{');
     let value: Value = match is_json {
         true => serde_json::from_str(&text).with_context(failed)?,
         false => toml::from_str(&text).with_context(failed)?,
@@ -203,6 +205,7 @@ mod tests {
         let toml = "max_batch_size = 8\n[priority_queue_policies.2]";
         assert_eq!(read("a.toml", toml).unwrap(), expected);
         assert_eq!(read("a.json", &expected.to_string()).unwrap(), expected);
+        assert_eq!(read("a.conf", &format!("\n{expected}")).unwrap(), expected);
         assert!(format!("{:#}", read("b.json", "[]").unwrap_err()).contains("b.json is not"));
         assert!(format!("{:#}", read("b.toml", "[").unwrap_err()).contains("b.toml: "));
     }

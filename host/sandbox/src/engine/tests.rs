@@ -42,7 +42,7 @@ async fn thread_of_export(
     engine.long_calls().run(new).await.unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_owner_with_many_exports_has_no_more_of_the_serving_threads() {
     let config = SandboxConfig::new(std::env::temp_dir());
     let engine = PluginEngine::new(&config, BufferPool::new(0)).unwrap();

@@ -38,6 +38,20 @@ fn columns_are_chosen_by_their_names() {
 }
 
 #[test]
+fn cells_may_be_quoted() {
+    let table =
+        read("\"id\",\"price, net\",\"6\"\"\"\r\n\"7\",\"9.5\",4\r\n\"a, b\",1,\" 2\"\r\nc,3,4");
+    assert_eq!(row(&table, Key::Number(7)), Some(vec![9.5, 4.0]));
+    assert_eq!(row(&table, Key::Text("a, b")), Some(vec![1.0, 2.0]));
+    assert_eq!(row(&table, Key::Text("c")), Some(vec![3.0, 4.0]));
+    for missing in ["a", "\"7\"", "7\"", " b", "c\""] {
+        assert_eq!(table.row(Key::Text(missing)), None, "{missing:?}");
+    }
+    let columns = ["6\"", "price, net"].map(str::to_owned);
+    assert_eq!(table.columns(&columns), Ok(vec![1, 0]));
+}
+
+#[test]
 fn many_rows_are_found_and_their_memory_is_reserved() {
     let file: String = (0..30_000).map(|id| format!("item:{id},{id}.5,{}\n", id * 2)).collect();
     let file = format!("id,a,b\n{file}");
@@ -86,7 +100,15 @@ fn what_is_wrong_is_named_with_its_line() {
         ("id,a\n,1\n", "line 2: its key has 0 bytes: must be 1 to 1024"),
         (&long_key, "line 2: its key has 1025 bytes"),
         ("id,a\n7,1\n\n7,2\n", "line 4: an earlier line has the key \"7\", too"),
-        ("id,a\n\"7\",1\n", "line 2: the key \"7\" has a quotation mark"),
+        ("id,a\n\"6\"\" pipe\",1\n", "line 2: its key has a quotation mark, which a key of CSV"),
+        ("id,a\n\"7,1\n8\",1\n", "line 2: a cell begins with a quotation mark, and no other one"),
+        ("id,a\n\"7\" ,1\n", "line 2: a cell goes on behind its second quotation mark"),
+        ("id,a\n7\",1\n", "line 2: a quotation mark stands within a cell that does not begin"),
+        ("id,a\n7,\"1\"\"\"\n", "line 2: column \"a\" has "),
+        ("id,\"a\n7,1\n", "line 1: a cell begins with a quotation mark"),
+        ("\"id,a\n7,1\n", "line 1: a cell begins with a quotation mark"),
+        ("id,a\n7,1\n\"7\",2\n", "line 3: an earlier line has the key \"7\", too"),
+        ("id,a\n\"\",1\n", "line 2: its key has 0 bytes"),
         (&long_line, "line 2 is longer than 1048576 bytes: the first line names the columns"),
         (&columns, "line 1: a table has at most 16384 columns besides the key"),
     ] {

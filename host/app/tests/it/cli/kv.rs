@@ -31,6 +31,7 @@ fn a_file_is_loaded_and_its_values_are_found() {
     let server = start(&redis);
     let cli = Cli::of(&server);
     cli.write("items.csv", "item,f1,f2\na,1,2.5\nb,3,4\n");
+    cli.write("quoted.csv", "\"item\",\"f1\",\"f2\"\r\n\"c, d\",\"5\",6\r\n");
     let more: String =
         (0..2500).map(|at| format!("{{\"key\":\"k{at}\",\"value\":{at}}}\n")).collect();
     cli.write("more.ndjson", more);
@@ -45,6 +46,8 @@ fn a_file_is_loaded_and_its_values_are_found() {
         let rows = asked(&server, "acme", &gather);
         assert_eq!(rows, "[3, 2] [3.0, 4.0, -1.0, -1.0, 1.0, 2.5]");
         assert_eq!(done(&run("get", &["a", "--floats"])), "1,2.5");
+        assert_eq!(done(&run("load", &["quoted.csv"])), "1 values set");
+        assert_eq!(done(&run("get", &["c, d", "--floats"])), "5,6");
         assert_eq!(done(&run("load", &["more.ndjson"])), "2500 values set");
         assert_eq!(asked(&server, "acme", &format!("op=get&bucket={store}&keys=k2499")), "2499");
 

@@ -115,6 +115,20 @@ fn a_request_keeps_its_id_or_gets_one() {
 }
 
 #[test]
+fn an_error_has_the_form_that_clients_of_openai_read() {
+    let server = Server::start();
+    server.digits("acme");
+    for path in [DIGITS, "/v1/acme/infer/nothing", "/v1/nobody/infer", "/nothing"] {
+        let refused = server.data.send("POST", path, &[], Some(b"no picture"));
+        let problem: Value = serde_json::from_slice(&refused.body).unwrap();
+        let (message, code) = (&problem["detail"], &problem["code"]);
+        let error = json!({ "message": message, "type": code, "param": null, "code": code });
+        assert_eq!(problem["error"], error, "{path}");
+        assert!(message.is_string() && code.is_string(), "{path}: {problem}");
+    }
+}
+
+#[test]
 fn answers_name_their_release_to_those_who_may_call() {
     let server = Server::start();
     server.keyed_tenant("keyed", "the-key-of-keyed-1");

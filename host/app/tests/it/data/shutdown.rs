@@ -10,7 +10,7 @@ use crate::support::eventually::eventually;
 use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_server_that_is_to_end_says_so_and_serves_on_for_a_while() {
@@ -91,6 +91,10 @@ fn a_server_that_loads_lives_is_not_ready_and_can_be_ended() {
         answer.refused(503, "unavailable", &["loading: 0 releases replayed"]);
         assert!(!answer.header("x-request-id").is_empty());
     }
+    let refused = server.data.post("/v1/acme/infer", b"x");
+    let document: Value = serde_json::from_slice(&refused.body).unwrap();
+    assert_eq!(document["error"]["message"], document["detail"]);
+    assert_eq!(document["error"]["code"], "unavailable");
     let of_tenant = server.data.get("/v1/acme/v2/health/live");
     assert_eq!(of_tenant.ok(), json!({ "live": true }));
     for path in ["/v2/models/digits", "/v1/acme/v2/models/digits"] {

@@ -270,7 +270,7 @@ fn without_debug_no_client_sees_it() {
             let document: Value = serde_json::from_slice(&answer.body).unwrap();
             let mut keys: Vec<_> = document.as_object().unwrap().keys().collect();
             keys.sort();
-            let documented = ["code", "detail", "request_id", "status", "title", "type"];
+            let documented = ["code", "detail", "error", "request_id", "status", "title", "type"];
             assert_eq!(keys, documented, "{deed}");
             let text = answer.text();
             let hidden = ["as told", "ends.rs", "a secret of the plugin"];

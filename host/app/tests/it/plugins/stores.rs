@@ -361,12 +361,19 @@ fn a_password_is_in_a_file_and_nowhere_else() {
     let file = directory.path().join("password");
     fs::write(&file, format!("{WORD}\n")).unwrap();
     let with = format!("password_file = {:?}", file.to_str().unwrap());
-    let tables = bound("with", &redis, &with) + &bound("without", &redis, "");
+    let wrong = directory.path().join("wrong");
+    fs::write(&wrong, "another").unwrap();
+    let wrong = format!("password_file = {:?}", wrong.to_str().unwrap());
+    let tables = bound("with", &redis, &with)
+        + &bound("without", &redis, "")
+        + &bound("wrong", &redis, &wrong);
     let server = configured(&tables).start();
-    granted(&server, "acme", json!({ "with": "write", "without": "read" }));
+    granted(&server, "acme", json!({ "with": "write", "without": "read", "wrong": "read" }));
     assert_eq!(asked(&server, "acme", "op=set&bucket=with&keys=k&value=v"), "set");
     let refused = asked(&server, "acme", "op=get&bucket=without&keys=k");
     assert!(refused.starts_with("unavailable: ") && refused.contains("NOAUTH"), "{refused}");
+    let failed = asked(&server, "acme", "op=get&bucket=wrong&keys=k");
+    assert!(failed.contains("password_file is wrong ([stores.wrong] in gristmill"), "{failed}");
     assert!(!server.status().to_string().contains(WORD));
     assert!(!server.log().contains(WORD));
 
