@@ -6,7 +6,7 @@ use gristmill_state::{AskedChange, Change, KeyDescription, StateError, Subject};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::query::CASCADE;
+use super::query::{CASCADE, none};
 use super::tenant_document::{KeyDocument, read_key};
 use super::{Answering, Asked, Resource, document, is_read, name};
 use crate::answer::{AdminAnswer, Released};
@@ -57,8 +57,10 @@ impl Resource for Key {
     fn answer<'a>(&'a self, Asked { state, method, received }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
             if *method == Method::PUT {
-                let (options, caller) = (received.options.clone(), received.caller);
+                let (query, options) = (received.query, received.options.clone());
+                let caller = received.caller;
                 let keys = received.document(&state.limits).await?;
+                none(query)?;
                 let (tenant, key) = self.names()?;
                 let sent = read_key(keys, &**state).map_err(StateError::Invalid)?;
                 let change = AskedChange::PutKey { tenant, key, sent };

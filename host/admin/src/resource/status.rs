@@ -22,6 +22,7 @@ pub(super) use self::model::ServedDocument;
 use self::model::{ConfigDocument, ModelDocument};
 use self::server::{JobDocument, LogDocument, ProcessDocument, RequestsSummary, ServerDocument};
 use self::tenant::TenantDocument;
+use super::query::none;
 use super::replicas::{self, ReplicasDocument};
 use super::{Answering, Asked, Resource};
 use crate::answer::AdminAnswer;
@@ -43,6 +44,7 @@ impl Resource for Status {
 
     fn answer<'a>(&'a self, Asked { state, received, .. }: Asked<'a>) -> Answering<'a> {
         Box::pin(async move {
+            none(received.query)?;
             let token_scope = received.caller.token_scope();
             Self::with_document(state, &token_scope, |document| AdminAnswer::of(document)).await
         })

@@ -4,7 +4,7 @@ use gristmill_state::{Change, Subject, TenantDocument};
 use gristmill_transport::Allowed;
 use http::Method;
 
-use super::query::CASCADE;
+use super::query::{CASCADE, none};
 use super::{Answering, Asked, Resource, document, is_read, name, tenant_document};
 use crate::answer::{AdminAnswer, Released};
 use crate::operation::Operation;
@@ -56,8 +56,9 @@ impl Resource for Tenant {
                 let subject = Subject::Tenant(name("tenant", tenant)?);
                 return document::get(state, &subject, &received);
             }
-            let options = received.options.clone();
+            let (query, options) = (received.query, received.options.clone());
             let document = received.document(&state.limits).await?;
+            none(query)?;
             let tenant = name("tenant", tenant)?;
             let (document, faults) = tenant_document::read(document, &**state);
             let put = state.control.put_tenant(&tenant, document, faults, options).await;

@@ -50,6 +50,26 @@ fn an_unknown_path_or_method() {
     assert!(answer.header("allow").contains("GET"), "{:?}", answer.headers);
 }
 
+/// A change that ignored `dry_run` would be made.
+#[test]
+fn parameters_that_a_call_does_not_have() {
+    let planes = Planes::open();
+    planes.open_tenant("acme");
+    let before = planes.release();
+    let tenant = json!({ "open": true, "weight": 3 });
+    let key = json!({ "key": "the-key-of-acme-1" });
+    for (path, body) in [("tenants/acme", &tenant), ("tenants/acme/keys/ci", &key)] {
+        for parameter in ["dry_run=true", "cascade=true", "a"] {
+            let path = format!("/admin/v1/{path}?{parameter}&wait=all");
+            let answer = planes.admin.put_json(&path, body);
+            answer.refused(400, "invalid_request", &["unknown parameter", "this call has none"]);
+        }
+    }
+    assert_eq!(planes.release(), before);
+    let answer = planes.admin.get("/admin/v1/status?a=1");
+    answer.refused(400, "invalid_request", &["unknown parameter \"a\""]);
+}
+
 #[test]
 fn names_that_are_none() {
     let planes = Planes::open();
