@@ -1,6 +1,7 @@
-//! Hostile bytes, made by code: pictures, protocol messages, uploads and models that cost far more
-//! than their size suggests. `plugins/hostile` has the hostile guests.
+//! Hostile bytes, made by code: pictures, protocol messages, assets, plugins and models that cost
+//! far more than their size suggests. `plugins/hostile` has the hostile guests.
 
+pub mod assets;
 pub mod messages;
 pub mod models;
 pub mod pictures;

@@ -57,6 +57,13 @@ pub fn many_nodes() -> Vec<u8> {
     model(&(0..NODES).map(step).collect::<Vec<_>>(), &[], FLOAT)
 }
 
+/// The shares of each of `[rows, places]` floats in the sum of its row. So no row may be padded.
+pub fn shares() -> Vec<u8> {
+    let node = node("Softmax", &["x"], "y");
+    let dims = [Dim::Any, Dim::Other];
+    graph(&[node], &[], value("x", FLOAT, &dims), value("y", FLOAT, &dims))
+}
+
 /// Adds `number` to each of `[rows, 1]` floats: an honest model, whose answers show which one it
 /// is.
 pub fn add(number: f32) -> Vec<u8> {
@@ -73,16 +80,21 @@ pub fn distinct(onnx: &[u8], number: u64) -> Vec<u8> {
 
 enum Dim {
     Any,
+    /// Any size that need not be that of [`Dim::Any`].
+    Other,
     Is(i64),
 }
 
 fn model(nodes: &[Message], initializers: &[Message], input: i64) -> Vec<u8> {
+    let input = value("x", input, &[Dim::Any, Dim::Is(1)]);
+    graph(nodes, initializers, input, value("y", FLOAT, &[Dim::Any, Dim::Any]))
+}
+
+fn graph(nodes: &[Message], initializers: &[Message], input: Message, output: Message) -> Vec<u8> {
     let graph = nodes.iter().fold(Message::new(), |graph, node| graph.message(1, node.clone()));
     let graph = graph.text(2, "graph");
     let graph = initializers.iter().fold(graph, |graph, own| graph.message(5, own.clone()));
-    let graph = graph
-        .message(11, value("x", input, &[Dim::Any, Dim::Is(1)]))
-        .message(12, value("y", FLOAT, &[Dim::Any, Dim::Any]));
+    let graph = graph.message(11, input).message(12, output);
     let opset = Message::new().text(1, "").int(2, OPSET);
     Message::new().int(1, IR_VERSION).message(7, graph).message(8, opset).into_bytes()
 }
@@ -102,6 +114,7 @@ fn value(name: &str, dtype: i64, dims: &[Dim]) -> Message {
     let shape = dims.iter().fold(Message::new(), |shape, dim| {
         let dim = match dim {
             Dim::Any => Message::new().text(2, "n"),
+            Dim::Other => Message::new().text(2, "m"),
             Dim::Is(size) => Message::new().int(1, *size),
         };
         shape.message(1, dim)

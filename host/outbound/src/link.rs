@@ -12,11 +12,12 @@
 //! - after an answer that cannot be read, no call that is under way on the same connection takes
 //!   its own for right, and the connection is not used again: answers may belong to other calls;
 //! - a connection that gives no answers for a while is not used again, however short the deadlines
-//!   of its calls are.
+//!   of its calls are. It and what its commands keep are given back then, also if no further call
+//!   comes: they may be what further calls wait for.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -27,7 +28,7 @@ use parking_lot::Mutex;
 use redis::{ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::watch;
 use tokio::task::yield_now;
-use tokio::time::timeout_at;
+use tokio::time::{self, sleep_until, timeout_at};
 
 use crate::answers::Refusal;
 use crate::breaker::Breaker;
@@ -77,6 +78,13 @@ pub(crate) struct Until {
     pub(crate) is_whole: bool,
 }
 
+impl Until {
+    /// How long a connection may give no answers.
+    fn silence_max(&self) -> Duration {
+        self.timeout.max(SILENCE_MIN)
+    }
+}
+
 /// A connection that is being made, or was made.
 type Connecting = Shared<BoxFuture<'static, RedisResult<Made>>>;
 
@@ -100,9 +108,8 @@ struct Connection {
     flow: Arc<Flow>,
     /// Whether it gave an answer that cannot be read.
     is_poisoned: AtomicBool,
-    /// When the first call was sent that had no answer yet, if there is none since.
-    silent_since: Mutex<Option<Instant>>,
-    /// Whether the link has dropped this connection. Calls stop waiting for answers then.
+    last_answer: Mutex<Option<time::Instant>>,
+    /// Whether this connection is used no more. Calls stop waiting for answers then.
     is_ended: watch::Sender<bool>,
 }
 
@@ -130,7 +137,7 @@ impl Link {
     /// Send commands together, and read their answers with `read`, which gives none for those that
     /// cannot be. This is called on the runtime on which the connection lives.
     pub(crate) async fn ask<T>(
-        &self,
+        self: &Arc<Self>,
         commands: &Arc<Commands>,
         until: Until,
         read: impl FnOnce(Vec<Value>) -> Option<T>,
@@ -143,12 +150,12 @@ impl Link {
         }
         let mut connection = self.connection();
         let was_made = connection.is_made();
-        let mut answer = connection.ask(commands, until).await;
+        let mut answer = connection.ask(commands, until, self).await;
         if was_made && commands.only_read && matches!(answer, Err(LinkError::Broken(_))) {
             // What is between both may have lost it while nobody used it.
             self.drop_connection(&connection);
             connection = self.connection();
-            answer = connection.ask(commands, until).await;
+            answer = connection.ask(commands, until, self).await;
         }
         let answer = match answer.and_then(|answer| read(answer).ok_or(LinkError::Garbage)) {
             Ok(_) | Err(LinkError::Refused(_)) if connection.is_poisoned() => {
@@ -189,10 +196,19 @@ impl Link {
         current.connection.take_if(|known| Arc::ptr_eq(known, connection)).is_some()
     }
 
+    /// Use this connection no more, which was silent for so long.
+    fn drop_silent(&self, connection: &Arc<Connection>, silent: Duration) {
+        if self.drop_connection(connection) {
+            let (server, tenant) =
+                (self.endpoint.url.as_str(), self.owner.as_ref().map(Name::as_str));
+            let silent_ms = silent.as_millis();
+            tracing::warn!(server, tenant, silent_ms, "a silent connection is dropped");
+        }
+    }
+
     /// Note the outcome of a call.
     fn note(&self, connection: &Arc<Connection>, error: Option<&LinkError>, until: Until) {
         let (server, tenant) = (self.endpoint.url.as_str(), self.owner.as_ref().map(Name::as_str));
-        let now = Instant::now();
         let error = match error {
             Some(error) if !matches!(error, LinkError::Refused(_)) => error,
             _ => {
@@ -204,17 +220,8 @@ impl Link {
             }
         };
         match error {
-            LinkError::TooLate => {
-                let silent = connection.silent(now);
-                let is_dead = silent >= until.timeout.max(SILENCE_MIN);
-                if is_dead && self.drop_connection(connection) {
-                    let silent_ms = silent.as_millis();
-                    tracing::warn!(server, tenant, silent_ms, "a silent connection is dropped");
-                }
-                if !until.is_whole {
-                    return;
-                }
-            }
+            LinkError::TooLate if !until.is_whole => return,
+            LinkError::TooLate => {}
             LinkError::Garbage => {
                 connection.is_poisoned.store(true, Ordering::Relaxed);
                 self.drop_connection(connection);
@@ -223,7 +230,7 @@ impl Link {
                 self.drop_connection(connection);
             }
         }
-        if self.breaker.failed(now) {
+        if self.breaker.failed(Instant::now()) {
             let error = reason(error);
             tracing::warn!(server, tenant, error, "a store does not answer");
         }
@@ -232,8 +239,8 @@ impl Link {
 
 impl Connection {
     fn new(connecting: Connecting, flow: Arc<Flow>) -> Self {
-        let (is_poisoned, silent_since) = (AtomicBool::new(false), Mutex::default());
-        Self { connecting, flow, is_poisoned, silent_since, is_ended: watch::Sender::new(false) }
+        let (is_poisoned, last_answer) = (AtomicBool::new(false), Mutex::default());
+        Self { connecting, flow, is_poisoned, last_answer, is_ended: watch::Sender::new(false) }
     }
 
     fn is_made(&self) -> bool {
@@ -258,31 +265,36 @@ impl Connection {
 
     fn answered(&self) {
         self.flow.answered();
-        *self.silent_since.lock() = None;
+        *self.last_answer.lock() = Some(time::Instant::now());
     }
 
-    /// How long there have been calls without any answer. None of them may wait just now.
-    fn silent(&self, now: Instant) -> Duration {
-        let since = *self.silent_since.lock();
-        since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
-    }
-
-    fn asked(&self, now: Instant) {
-        self.silent_since.lock().get_or_insert(now);
+    /// Wait until the connection gives no answers for too long, beginning with the commands that
+    /// are sent now. Returns for how long. That is not before their call has ended.
+    async fn silence(&self, until: Until) -> Duration {
+        let mut since = time::Instant::now();
+        loop {
+            sleep_until((since + until.silence_max()).max(until.at.into())).await;
+            let last_answer = *self.last_answer.lock();
+            match last_answer {
+                Some(at) if at > since => since = at,
+                _ => return since.elapsed(),
+            }
+        }
     }
 
     /// The answers to these commands. If they come too late, the commands and what counts for them
-    /// stay until the answers are here.
+    /// stay until the answers are here, or the connection is silent for too long.
     async fn ask(
         self: &Arc<Self>,
         commands: &Arc<Commands>,
         until: Until,
+        link: &Arc<Link>,
     ) -> Result<Vec<Value>, LinkError> {
-        let (connection, commands) = (self.clone(), commands.clone());
+        let (connection, commands, link) = (self.clone(), commands.clone(), Arc::downgrade(link));
         let asking = tokio::spawn(async move {
             let mut is_ended = connection.is_ended.subscribe();
             let answer = tokio::select! {
-                answer = connection.send(&commands.pipeline, until) => answer,
+                answer = connection.send(&commands.pipeline, until, &link) => answer,
                 _ = is_ended.wait_for(|is_ended| *is_ended) => Err(LinkError::TooLate),
             };
             if let Some(call) = &commands.call {
@@ -298,15 +310,27 @@ impl Connection {
         }
     }
 
-    async fn send(&self, commands: &Pipeline, until: Until) -> Result<Vec<Value>, LinkError> {
+    async fn send(
+        self: &Arc<Self>,
+        commands: &Pipeline,
+        until: Until,
+        link: &Weak<Link>,
+    ) -> Result<Vec<Value>, LinkError> {
         let mut made = self.connecting.clone().await.map_err(LinkError::Broken)?;
-        let now = Instant::now();
         // A connection that is being made may take longer than a call.
-        if now >= until.at {
+        if Instant::now() >= until.at {
             return Err(LinkError::TooLate);
         }
-        self.asked(now);
-        let answer = commands.query_async::<Vec<Value>>(&mut made.connection).await;
+        let answer = tokio::select! {
+            biased;
+            answer = commands.query_async::<Vec<Value>>(&mut made.connection) => answer,
+            silent = self.silence(until) => {
+                if let Some(link) = link.upgrade() {
+                    link.drop_silent(self, silent);
+                }
+                return Err(LinkError::TooLate);
+            }
+        };
         let answer = answer.map_err(|error| match Refusal::of(&error) {
             Some(refusal) => LinkError::Refused(refusal),
             None => LinkError::Broken(error),

@@ -59,7 +59,7 @@ const ALL: [Benchmark; 18] = [
     ("flames", &[], "Write flame graphs of four loads", flames::run),
     ("receipts", &[], "Compare what requests are charged with the CPU time", receipts::run),
     ("generator", &[], "Compare gristmill bench, as a client, with wrk", generator::run),
-    ("neighbour", &["only"], "Measure a tenant beside attacks (20 min)", programs::neighbour),
+    ("neighbour", &["only"], "Measure a tenant beside attacks (28 min)", programs::neighbour),
     ("pace", &["only", "before"], "Measure a busy tenant's plugin calls (10 min)", programs::pace),
     ("sizes", &["only"], "Compare sizes that the server chooses with a grid", sizes::run),
     ("control", &["only"], "Measure releases under load, many tenants (15 min)", programs::control),

@@ -6,6 +6,7 @@
 //! part of the host.
 
 mod answers;
+mod arrays;
 mod assets;
 mod blobs;
 mod context;
@@ -27,8 +28,9 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 15] = [
+const DEEDS: [&[(&str, Deed)]; 16] = [
     answers::STATES,
+    arrays::DEEDS,
     assets::DEEDS,
     blobs::DEEDS,
     ends::DEEDS,

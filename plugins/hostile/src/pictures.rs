@@ -20,6 +20,9 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("crop-loop", crop_loop),
     ("draw-loop", draw_loop),
     ("encode-loop", encode_loop),
+    ("crop-huge", crop_huge),
+    ("draw-huge", draw_huge),
+    ("encode-huge", encode_huge),
 ];
 
 /// The beginning of a state whose rest `postprocess` answers as it is.
@@ -102,6 +105,37 @@ fn encode_loop(request: &Request) -> Result<Prepared, Failure> {
     loop {
         for format in [Encoding::Jpeg(100), Encoding::Png, Encoding::WebpLossless] {
             black_box(small.encode(format)?);
+        }
+    }
+}
+
+/// A picture of 12 million pixels.
+fn huge(request: &Request) -> Result<Pixels, Failure> {
+    Ok(decoded(request)?.resize(4_000, 3_000, Filter::Nearest)?)
+}
+
+/// Asks for a thousand copies of a huge picture at once.
+fn crop_huge(request: &Request) -> Result<Prepared, Failure> {
+    let whole = CropBox { x: 0, y: 0, width: 4_000, height: 3_000 };
+    black_box(huge(request)?.crop_many(&[whole; 1024], None, Filter::Nearest)?);
+    harmless()
+}
+
+/// Makes the host draw on a huge picture without end. Each time it is copied.
+fn draw_huge(request: &Request) -> Result<Prepared, Failure> {
+    let huge = huge(request)?;
+    let shapes = vec![image::rectangle([0.0, 0.0, 4_000.0, 3_000.0], [9; 3], 64); 100];
+    loop {
+        black_box(huge.draw(&shapes)?);
+    }
+}
+
+/// Makes the host write a huge picture as a file without end.
+fn encode_huge(request: &Request) -> Result<Prepared, Failure> {
+    let huge = huge(request)?;
+    loop {
+        for format in [Encoding::WebpLossless, Encoding::Png, Encoding::Jpeg(100)] {
+            black_box(huge.encode(format)?);
         }
     }
 }

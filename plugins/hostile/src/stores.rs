@@ -14,6 +14,8 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("store-for-ever", |_| for_ever()),
     ("store-keys", |_| many_keys()),
     ("store-hold", |request| hold(request)),
+    ("store-read-loop", read_loop),
+    ("store-write-loop", write_loop),
 ];
 
 /// Not hostile: what the query names as `op`, with `bucket`, `keys` (comma between), `value`,
@@ -93,4 +95,23 @@ fn hold(request: &Request) -> Result<Prepared, Failure> {
     loop {
         held.push(black_box(store::get_many(&bucket, &keys)?));
     }
+}
+
+/// Asks the query's `bucket` for many values without end, whatever it answers.
+fn read_loop(request: &Request) -> Result<Prepared, Failure> {
+    let bucket = request.query_value("bucket").unwrap_or_default();
+    let keys: Vec<_> = (0..1_000).map(|key| key.to_string()).collect();
+    loop {
+        let _ = black_box(store::get_many(&bucket, &keys));
+    }
+}
+
+/// Sets large values in the query's `bucket` without end, whatever it answers.
+fn write_loop(request: &Request) -> Result<Prepared, Failure> {
+    let bucket = request.query_value("bucket").unwrap_or_default();
+    let value = vec![7; 1 << 20];
+    for key in 0_u64.. {
+        let _ = black_box(store::set(&bucket, &key.to_string(), &value, None));
+    }
+    harmless()
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use bytes::{BufMut, Bytes, BytesMut};
-use gristmill_benches::corpus::{messages, models, plugins};
+use gristmill_benches::corpus::{models, plugins};
 use gristmill_benches::server::ADMIN_TOKEN;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::cases::ModelInput;
-use crate::stage::{KEY, OCTETS, evil};
+use crate::stage::{JSON, KEY, MODELS_KEY, OCTETS};
 
 /// A leaving client closes its connection after this time. The server has read the request then.
 const LEAVES_AFTER: Duration = Duration::from_millis(30);
@@ -47,13 +47,17 @@ pub(crate) enum Attack {
         path: String,
         body: Bytes,
     },
-    /// All attackers together send one request to each path, and begin again.
+    /// All attackers together send each request, with its path and body, and begin again.
     PostInTurn {
-        paths: Vec<String>,
-        body: Bytes,
+        requests: Vec<(String, Bytes)>,
         /// The number of requests sent.
         sent: AtomicUsize,
     },
+    Get {
+        path: &'static str,
+    },
+    /// A stream of the admin plane's events is read until the attack ends.
+    Follow,
     /// One request of [`RARE`] goes to `path`, the others to the harmless one.
     RarePost {
         path: String,
@@ -77,10 +81,22 @@ pub(crate) enum Attack {
         /// Whether all attackers upload the same bytes in a round.
         same: bool,
     },
+    /// An upload of an asset, and a request that makes a plugin read it.
+    Asset {
+        name: &'static str,
+        make: fn(u64) -> Vec<u8>,
+        path: String,
+        body: Bytes,
+    },
     /// An upload of a model, and a request that runs it.
     Model {
         onnx: Vec<u8>,
         input: ModelInput,
+    },
+    /// An upload of a model, and then of its configuration.
+    ConfiguredModel {
+        onnx: Vec<u8>,
+        config: Value,
     },
 }
 
@@ -94,12 +110,23 @@ pub(crate) struct Turn {
     pub(crate) until: Instant,
 }
 
+impl Turn {
+    /// A number that no other turn of the attack has.
+    fn number(self) -> u64 {
+        self.round * 1_000 + self.attacker as u64
+    }
+}
+
 impl Attack {
     /// Whether the tenant's deadline bounds the time of a request.
     pub(crate) fn has_deadline(&self) -> bool {
         matches!(
             self,
-            Self::Post { .. } | Self::PostInTurn { .. } | Self::RarePost { .. } | Self::Grpc { .. }
+            Self::Post { .. }
+                | Self::PostInTurn { .. }
+                | Self::Get { .. }
+                | Self::RarePost { .. }
+                | Self::Grpc { .. }
         )
     }
 
@@ -107,10 +134,13 @@ impl Attack {
     pub(crate) async fn run(&self, to: &Addresses, turn: Turn) -> Result<String> {
         match self {
             Self::Post { path, body } => post(to, path, body.clone()).await,
-            Self::PostInTurn { paths, body, sent } => {
-                let path = &paths[sent.fetch_add(1, Ordering::Relaxed) % paths.len()];
+            Self::PostInTurn { requests, sent } => {
+                let turn = sent.fetch_add(1, Ordering::Relaxed) % requests.len();
+                let (path, body) = &requests[turn];
                 post(to, path, body.clone()).await
             }
+            Self::Get { path } => send(&to.data, Request::get(*path).body(Full::default())?).await,
+            Self::Follow => follow(&to.admin, turn.until).await,
             Self::RarePost { path, harmless } => {
                 let is_harmless = !turn.round.is_multiple_of(RARE);
                 post(to, if is_harmless { harmless } else { path }, Bytes::new()).await
@@ -133,12 +163,30 @@ impl Attack {
             }
             Self::Grpc { message } => call(&to.grpc, message).await,
             Self::Plugin { file, same } => {
-                let number = turn.round * 1_000 + if *same { 0 } else { turn.attacker as u64 };
+                let number = if *same { turn.round * 1_000 } else { turn.number() };
                 let file = plugins::distinct(file, number);
                 let path = format!("tenants/evil/plugins/upload-{}", turn.attacker);
                 put(&to.admin, &path, OCTETS, file).await
             }
+            Self::Asset { name, make, path, body } => {
+                let file = make(turn.number());
+                let uploaded =
+                    put(&to.admin, &format!("tenants/evil/assets/{name}"), OCTETS, file).await?;
+                if uploaded != "200" {
+                    return Ok(format!("upload {uploaded}"));
+                }
+                Ok(format!("read {}", post(to, path, body.clone()).await?))
+            }
             Self::Model { onnx, input } => upload_and_run(to, onnx, *input, turn).await,
+            Self::ConfiguredModel { onnx, config } => {
+                let path = match upload(to, onnx, turn).await? {
+                    (path, uploaded) if uploaded == "200" => path,
+                    (_, refused) => return Ok(format!("upload {refused}")),
+                };
+                let config = config.to_string().into_bytes();
+                let configured = put(&to.admin, &format!("{path}/config"), JSON, config).await?;
+                Ok(format!("configure {configured}"))
+            }
         }
     }
 }
@@ -226,25 +274,48 @@ async fn put(address: &str, path: &str, content_type: &str, body: Vec<u8>) -> Re
     send(address, request.body(Full::from(Bytes::from(body)))?).await
 }
 
-/// Upload the model. If the server accepts it, let the tenant run it, and run it.
+/// Read events until `until`, or until the stream ends.
+async fn follow(address: &str, until: Instant) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let head = format!(
+        "GET /admin/v1/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {ADMIN_TOKEN}\r\n\
+         accept: text/event-stream\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await?;
+    let mut buffer = vec![0; 64 << 10];
+    let read = stream.read(&mut buffer).await?;
+    let answer = first_line(&buffer[..read]);
+    while let Ok(read) = tokio::time::timeout_at(until.into(), stream.read(&mut buffer)).await
+        && read? > 0
+    {}
+    Ok(answer)
+}
+
+/// Upload the model. Returns its path and the outcome.
+async fn upload(to: &Addresses, onnx: &[u8], turn: Turn) -> Result<(String, String)> {
+    let path = format!("models/upload-{}", turn.attacker);
+    let uploaded = put(&to.admin, &path, OCTETS, models::distinct(onnx, turn.number())).await?;
+    Ok((path, uploaded))
+}
+
+/// Upload the model. If the server accepts it, let a tenant run it, and run it.
 async fn upload_and_run(
     to: &Addresses,
     onnx: &[u8],
     input: ModelInput,
     turn: Turn,
 ) -> Result<String> {
-    let name = format!("upload-{}", turn.attacker);
-    let onnx = models::distinct(onnx, turn.round * 1_000 + turn.attacker as u64);
-    let uploaded = put(&to.admin, &format!("models/{name}"), OCTETS, onnx).await?;
+    let (path, uploaded) = upload(to, onnx, turn).await?;
     if uploaded != "200" {
         return Ok(format!("upload {uploaded}"));
     }
-    let tenant = evil(&[messages::MODEL, &name]).to_string().into_bytes();
-    put(&to.admin, "tenants/evil", "application/json", tenant).await?;
+    let name = path.trim_start_matches("models/");
+    let tenant = json!({ "api_keys": [MODELS_KEY], "models": [name] }).to_string().into_bytes();
+    put(&to.admin, "tenants/models", JSON, tenant).await?;
     let ModelInput { datatype, value } = input;
     let input = json!({ "name": "x", "datatype": datatype, "shape": [1, 1], "data": [value] });
     let body = json!({ "inputs": [input] }).to_string();
     let request = Request::post(format!("/v2/models/{name}/infer"))
-        .header(AUTHORIZATION, format!("Bearer {KEY}"));
+        .header(AUTHORIZATION, format!("Bearer {MODELS_KEY}"));
     Ok(format!("run {}", send(&to.data, request.body(Full::from(body))?).await?))
 }

@@ -1,8 +1,11 @@
 //! The attacks on the server: one line for each.
 
 use anyhow::Result;
+use bytes::Bytes;
 use gristmill_benches::corpus::pictures::PngColor;
-use gristmill_benches::corpus::{messages, models, pictures, plugins};
+use gristmill_benches::corpus::{assets, messages, models, pictures, plugins};
+
+use crate::peers::{Peer, Peers};
 
 /// An attack, and the numbers of attackers with which it is measured.
 pub(crate) struct Case {
@@ -21,6 +24,10 @@ pub(crate) enum Kind {
     Guest(&'static str),
     /// Like `Guest`, by the plugin of the pipeline with the first name.
     GuestIn(&'static str, &'static str),
+    /// A hostile plugin does what this text says, at this path below the tenant's pipelines.
+    Told(&'static str, &'static str),
+    /// The hostile plugin `services` asks this service until it may no more.
+    Asks(Peer),
     /// The hostile plugin computes for nearly the whole CPU budget of a call.
     ShortCalls,
     /// Like `Guest`, in one request of 500. The others are harmless.
@@ -37,24 +44,41 @@ pub(crate) enum Kind {
     Grpc(Make),
     /// Uploads of plugins that are made from an honest one. Each upload differs.
     Plugin(fn(&[u8]) -> Vec<u8>),
+    /// Uploads of the asset of this name, and a request like `Told` that reads it. Each upload
+    /// differs.
+    Asset(&'static str, fn(u64) -> Vec<u8>, (&'static str, &'static str)),
     /// All attackers upload the same new plugin at once.
     SamePlugin,
     /// One upload of the plugin in JavaScript. The case ends when it is compiled.
     JavaScript,
     /// Uploads of models, and a request that runs each accepted one. Each upload differs.
     Model(fn() -> Vec<u8>, ModelInput),
-    /// The deeds of all cases with `Guest` and `GuestIn` in turn: each request does the next one.
+    /// Uploads of a model, with a false claim that its rows may be padded.
+    PaddedModel,
+    /// The page on which visitors try the pipelines of an open tenant.
+    TryPage,
+    /// Streams of events, as consoles have them.
+    Events,
+    /// The deeds of all hostile plugins in turn: each request does the next one.
     Corpus,
 }
 
 impl Kind {
-    /// The pipeline and the deed, if a hostile plugin does one.
-    pub(crate) fn deed(&self) -> Option<(&'static str, &'static str)> {
-        match *self {
-            Self::Guest(deed) => Some(("hostile", deed)),
-            Self::GuestIn(pipeline, deed) => Some((pipeline, deed)),
+    /// Path and body of a request that lets a hostile plugin do a deed, if this kind is one deed.
+    pub(crate) fn deed(&self, peers: &Peers) -> Result<Option<(String, Bytes)>> {
+        let path = |path: &str| format!("/v1/evil/infer/{path}");
+        let deed = |pipeline: &str, deed: &str| {
+            Some((path(&format!("{pipeline}?do={deed}")), pictures::bmp_1x1().into()))
+        };
+        Ok(match *self {
+            Self::Guest(name) => deed("hostile", name),
+            Self::GuestIn(pipeline, name) => deed(pipeline, name),
+            Self::Told(to, text) => Some((path(to), text.into())),
+            Self::Asks(service) => {
+                Some((path("services"), peers.asking(service)?.to_string().into()))
+            }
             _ => None,
-        }
+        })
     }
 }
 
@@ -76,13 +100,30 @@ const THUMBNAIL: &str = "hostile?do=thumbnail";
 /// A pipeline with so much CPU time that the deadline ends the call.
 pub(crate) const PATIENT: &str = "patient";
 
+/// The names of assets, which all pipelines of the plugin `hostile` have.
+pub(crate) const TOKENIZER: &str = "words";
+pub(crate) const TABLE: &str = "rows";
+
+/// Requests that read these.
+const A_TOKEN: (&str, &str) = ("hostile?do=tokens-rounds&rounds=1", "a");
+const A_ROW: (&str, &str) = ("hostile?do=table&asset=products.csv&keys=1&width=1", "");
+const A_WIDE_ROW: (&str, &str) = ("hostile?do=table&asset=products.csv&keys=1&width=256", "");
+
+const JSON: &str = r#"{"x":[0.125,0.25,0.5,1,2,4,8,16,32,64,128,256,512,1024,2048,4096]}"#;
+
+/// Steps of the plugin `keyvalue`.
+const HOLDS: &str = r#"{"bucket":"features","steps":[["set","k","v"],["hold","k"]]}"#;
+const READS_OFTEN: &str = r#"{"bucket":"features","steps":[["set-long","k","1000000"],["get-often","k","1000"],["get-often","k","1000"],["list"]]}"#;
+const WRITES_OFTEN: &str = r#"{"bucket":"sessions","steps":[["set-numbered","1000"],["list"],["increment","n","1"],["delete-numbered","1000"],["set-numbered","1000"],["delete-numbered","1000"]]}"#;
+const NOT_GRANTED: &str = r#"{"bucket":"secrets","steps":[["get","k"]]}"#;
+
 const fn case(name: &'static str, attackers: &'static [usize], kind: Kind) -> Case {
     Case { name, attackers, kind }
 }
 
 use Kind::{
-    Corpus, Grpc, Guest, GuestIn, JavaScript, Json, LeavingClients, Model, Picture, Plugin,
-    RareGuest, SamePlugin, ShortCalls, SlowReaders,
+    Asks, Asset, Corpus, Events, Grpc, Guest, GuestIn, JavaScript, Json, LeavingClients, Model,
+    PaddedModel, Picture, Plugin, RareGuest, SamePlugin, ShortCalls, SlowReaders, Told, TryPage,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -118,6 +159,61 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/resize-sides", &[4], Guest("resize-sides")),
     case("guest/resize-long", &[1, 4], Guest("resize-long")),
     case("guest/resize-loop", &[8], Guest("resize-loop")),
+    case("guest/crop-loop", &[4], Guest("crop-loop")),
+    case("guest/crop-huge", &[4], Guest("crop-huge")),
+    case("guest/draw-loop", &[4], Guest("draw-loop")),
+    case("guest/draw-huge", &[4], Guest("draw-huge")),
+    case("guest/encode-loop", &[4], Guest("encode-loop")),
+    case("guest/encode-huge", &[1, 4], Guest("encode-huge")),
+    // Arrays.
+    case("arrays/products", &[4], Guest("arrays-products")),
+    case("arrays/sort", &[4], Guest("arrays-sort")),
+    case("arrays/boxes", &[4], Guest("arrays-boxes")),
+    case("arrays/steps", &[8], Guest("arrays-steps")),
+    case("arrays/huge", &[8], Guest("arrays-huge")),
+    case("arrays/hold", &[8], GuestIn(PATIENT, "arrays-hold")),
+    // Assets: tokenizers and tables.
+    case("asset/for-ever", &[8], Guest("asset-for-ever")),
+    case("asset/hold", &[8], Guest("asset-hold&name=products.csv")),
+    case("asset/names", &[], Guest("asset-names")),
+    case("asset/tokens", &[8], Told("hostile?do=tokens-for-ever", "aaaaaaaaaaaaaaaaaaaaaaaa")),
+    case("asset/tokens-many", &[4], Told("hostile?do=tokens-many", "a b c")),
+    case("asset/table-for-ever", &[8], Guest("table-for-ever")),
+    case("asset/table-keys", &[4], Guest("table-keys")),
+    // Runs of models by a handler.
+    case("handler/infer-forever", &[8], Told("handler", "infer-forever")),
+    case("handler/infer-many", &[8], Told("handler", "infer-many")),
+    case("handler/infer-waves", &[8], Told("handler", "infer-waves")),
+    case("handler/keep-tensors", &[8], Told("handler", "keep-tensors")),
+    case("handler/keep-graphs", &[8], Told("handler", "keep-graphs")),
+    case("handler/spin", &[8], Told("handler", "spin")),
+    case("handler/not-granted", &[8], Told("handler", "not-granted")),
+    case("handler/long-names", &[4], Told("handler", "long-names")),
+    case("handler/wrong-input", &[], Told("handler", "wrong-input")),
+    case("handler/wrong-shape", &[], Told("handler", "wrong-shape")),
+    case("handler/long-name", &[], Told("handler", "long-name")),
+    case("handler/trap", &[], Told("handler", "trap")),
+    // Stores: one that works, and such as hang, are gone or answer garbage.
+    case("store/for-ever", &[8], Guest("store-for-ever")),
+    case("store/keys", &[], Guest("store-keys")),
+    case("store/hold", &[8], Told("keyvalue", HOLDS)),
+    case("store/read", &[8], Guest("store-read-loop&bucket=features")),
+    case("store/write", &[8], Guest("store-write-loop&bucket=features")),
+    case("store/stopped", &[20], Guest("store-read-loop&bucket=stopped")),
+    case("store/gone", &[20], Guest("store-read-loop&bucket=gone")),
+    case("store/garbage", &[20], Guest("store-read-loop&bucket=garbage")),
+    case("store/in-a-file, read", &[8], Guest("store-read-loop&bucket=sessions")),
+    case("store/in-a-file, write", &[8], Guest("store-write-loop&bucket=sessions")),
+    case("keyvalue/read", &[8], Told("keyvalue", READS_OFTEN)),
+    case("keyvalue/write", &[8], Told("keyvalue", WRITES_OFTEN)),
+    case("keyvalue/not-granted", &[8], Told("keyvalue", NOT_GRANTED)),
+    // Services.
+    case("service/prompt", &[8], Asks(Peer::Prompt)),
+    case("service/silent", &[20], Asks(Peer::Silent)),
+    case("service/slow", &[20], Asks(Peer::Slow)),
+    case("service/endless", &[8], Asks(Peer::Endless)),
+    case("service/redirecting", &[8], Asks(Peer::Redirecting)),
+    case("service/forbidden", &[8], Asks(Peer::Forbidden)),
     // The log.
     case("guest/flood-log", &[8], Guest("flood-log")),
     case("guest/log-empty", &[8], Guest("log-empty")),
@@ -162,11 +258,12 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/blob-bytes", &[], Guest("blob-bytes")),
     case("guest/blob-base64", &[], Guest("blob-base64")),
     case("guest/blob-slices", &[], Guest("blob-slices")),
-    case("guest/store-for-ever", &[], Guest("store-for-ever")),
-    case("guest/asset-for-ever", &[], Guest("asset-for-ever")),
-    case("guest/table-for-ever", &[], Guest("table-for-ever")),
     case("guest/blob-huge", &[], Guest("blob-huge")),
+    case("guest/json-read", &[4], Told("hostile?do=json-read", JSON)),
     case("guest/json-write", &[], Guest("json-write")),
+    case("guest/keep-many", &[], Guest("keep-many")),
+    case("guest/keep-much", &[4], Guest("keep-much")),
+    case("guest/keep-a-long-name", &[], Guest("keep-a-long-name")),
     case("guest/thumbnail", &[], Guest("thumbnail")),
     case("guest/log-line", &[], Guest("log-line")),
     case("guest/log-and-panic", &[], Guest("log-and-panic&bytes=1000")),
@@ -319,6 +416,9 @@ pub(crate) const CASES: &[Case] = &[
     // Uploads.
     case("upload/nested-loops", &[2], Plugin(plugins::nested_loops)),
     case("upload/many-locals", &[2], Plugin(plugins::many_locals)),
+    case("upload/tokenizer", &[2], Asset(TOKENIZER, assets::tokenizer, A_TOKEN)),
+    case("upload/csv", &[2], Asset(TABLE, assets::csv, A_ROW)),
+    case("upload/parquet", &[2], Asset(TABLE, assets::parquet, A_WIDE_ROW)),
     case("upload/same-plugin", &[16], SamePlugin),
     case("upload/javascript", &[1], JavaScript),
     // Models.
@@ -326,6 +426,10 @@ pub(crate) const CASES: &[Case] = &[
     case("model/expand", &[1], Model(models::expand, ONE_FLOAT)),
     case("model/constant-of-shape", &[1], Model(models::constant_of_shape, MANY_FLOATS)),
     case("model/many-nodes", &[1], Model(models::many_nodes, ONE_FLOAT)),
+    case("model/padded", &[2], PaddedModel),
+    // Pages and consoles.
+    case("page/try", &[20], TryPage),
+    case("page/events", &[40], Events),
 ];
 
 fn png_3_000_000() -> Result<Vec<u8>> {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_benches::corpus::{messages, pictures};
+use gristmill_benches::corpus::{messages, models, pictures};
 use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question, Report};
 use gristmill_benches::server::resident_bytes;
@@ -22,14 +22,15 @@ use tokio::runtime::Runtime;
 use crate::attack::{Addresses, Attack, Turn};
 use crate::attackers::{Outcomes, Plan};
 use crate::cases::{CASES, Case, Kind, PATIENT};
-use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES};
+use crate::peers::Peers;
+use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES, TRY_PAGE};
 use crate::watch::{Watch, cpu_at_rest};
 
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
 /// Long enough for all deeds, and for a p99 of 2,000 requests.
-const CORPUS_ATTACK: Duration = Duration::from_secs(20);
+const CORPUS_ATTACK: Duration = Duration::from_secs(30);
 /// The neighbour's load continues for this time after the attack, because work of the attack may
 /// still run.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -45,6 +46,7 @@ const RECOVERED_BYTES: u64 = 256 << 20;
 pub(crate) struct Bench {
     gristmill: PathBuf,
     components: PathBuf,
+    peers: Peers,
     runtime: Runtime,
     stage: Option<(Stage, Question)>,
     /// The number of the next upload. Each upload gets another one, so that no two are the same.
@@ -52,15 +54,15 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(gristmill: PathBuf, components: PathBuf) -> Result<Self> {
+    pub(crate) fn new(gristmill: PathBuf, components: PathBuf, peers: Peers) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { gristmill, components, runtime, stage: None, rounds: 0 })
+        Ok(Self { gristmill, components, peers, runtime, stage: None, rounds: 0 })
     }
 
     /// The server and the neighbour's request. A server is started if none runs.
     fn stage(&mut self) -> Result<(&mut Stage, Question)> {
         if self.stage.is_none() {
-            let stage = Stage::set(&self.runtime, &self.gristmill, &self.components)?;
+            let stage = Stage::set(&self.runtime, &self.gristmill, &self.components, &self.peers)?;
             let question = self.runtime.block_on(stage.question()?.answered())?;
             let warm = Load::start(question.clone())?;
             thread::sleep(WARM_UP);
@@ -178,19 +180,16 @@ impl Bench {
     }
 
     fn attack(&mut self, kind: &Kind) -> Result<Attack> {
-        let path = |pipeline: &str, deed: &str| format!("/v1/evil/infer/{pipeline}?do={deed}");
-        let guest = |pipeline: &str, deed: &str| Attack::Post {
-            path: path(pipeline, deed),
-            body: pictures::bmp_1x1().into(),
-        };
+        if let Some((path, body)) = kind.deed(&self.peers)? {
+            return Ok(Attack::Post { path, body });
+        }
         let honest_plugin = || read(&self.components.join("ranker-pre.wasm"));
         Ok(match kind {
-            Kind::Guest(deed) => guest("hostile", deed),
             Kind::ShortCalls => {
                 let rounds = self.rounds_of_a_short_call()?;
-                guest("hostile", &format!("spin&rounds={rounds}"))
+                let path = format!("/v1/evil/infer/hostile?do=spin&rounds={rounds}");
+                Attack::Post { path, body: pictures::bmp_1x1().into() }
             }
-            Kind::GuestIn(pipeline, deed) => guest(pipeline, deed),
             Kind::RareGuest(deed) => Attack::RarePost {
                 path: format!("/v1/evil/infer/hostile?do={deed}"),
                 harmless: "/v1/evil/infer/hostile".into(),
@@ -220,11 +219,27 @@ impl Bench {
                 Attack::Plugin { file, same: false }
             }
             Kind::Model(make, input) => Attack::Model { onnx: make(), input: *input },
+            Kind::Asset(name, make, (path, text)) => Attack::Asset {
+                name,
+                make: *make,
+                path: format!("/v1/evil/infer/{path}"),
+                body: text.as_bytes().into(),
+            },
+            Kind::PaddedModel => {
+                let pad = json!({ "x": { "axis": 1, "value": 0, "buckets": [16, 65_536] } });
+                let cut = json!({ "y": { "axis": 1, "as": "x" } });
+                let config = json!({ "pad": pad, "cut": cut, "max_batch_size": 8 });
+                Attack::ConfiguredModel { onnx: models::shares(), config }
+            }
+            Kind::TryPage => Attack::Get { path: TRY_PAGE },
+            Kind::Events => Attack::Follow,
             Kind::Corpus => {
-                let deeds = CASES.iter().filter_map(|case| case.kind.deed());
-                let paths = deeds.map(|(pipeline, deed)| path(pipeline, deed)).collect();
-                let body = pictures::bmp_1x1().into();
-                Attack::PostInTurn { paths, body, sent: AtomicUsize::new(0) }
+                let deeds = CASES.iter().map(|case| case.kind.deed(&self.peers));
+                let requests = deeds.filter_map(Result::transpose).collect::<Result<_>>()?;
+                Attack::PostInTurn { requests, sent: AtomicUsize::new(0) }
+            }
+            Kind::Guest(_) | Kind::GuestIn(..) | Kind::Told(..) | Kind::Asks(_) => {
+                unreachable!("a deed of a plugin")
             }
         })
     }
@@ -255,6 +270,7 @@ impl Kind {
     fn has_cpu_budget(&self) -> bool {
         match *self {
             Self::GuestIn(pipeline, _) => pipeline != PATIENT,
+            Self::Told(to, _) => to.starts_with("hostile?"),
             _ => matches!(self, Self::Guest(_) | Self::Picture(..)),
         }
     }

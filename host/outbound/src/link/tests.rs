@@ -1,3 +1,5 @@
+use std::pin::pin;
+
 use futures_util::future::ready;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +16,7 @@ async fn serve(mut client: TcpStream, answers: &[&[u8]]) {
 }
 
 /// The link to a server that gives these answers on each connection.
-async fn link_to(answers: &'static [&'static [u8]]) -> Link {
+async fn link_to(answers: &'static [&'static [u8]]) -> Arc<Link> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis://{}/0", listener.local_addr().unwrap());
     drop(tokio::spawn(async move {
@@ -25,12 +27,12 @@ async fn link_to(answers: &'static [&'static [u8]]) -> Link {
     link(&url)
 }
 
-fn link(url: &str) -> Link {
+fn link(url: &str) -> Arc<Link> {
     let endpoint = Endpoint::new(&url.parse().unwrap(), None).unwrap();
-    Link::new(Arc::new(endpoint), Some("acme".parse().unwrap()))
+    Arc::new(Link::new(Arc::new(endpoint), Some("acme".parse().unwrap())))
 }
 
-async fn ask(link: &Link, only_read: bool) -> Result<i64, LinkError> {
+async fn ask(link: &Arc<Link>, only_read: bool) -> Result<i64, LinkError> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("STRLEN").arg("k");
     let timeout = Duration::from_secs(60);
@@ -83,27 +85,66 @@ async fn a_refusal_is_an_answer() {
     assert_eq!(ask(&link, false).await.unwrap(), 7);
 }
 
-#[test]
-fn a_silent_connection_is_dropped_whatever_the_deadlines_are() {
-    let link = link("redis://127.0.0.1:1");
+#[tokio::test]
+async fn a_silent_connection_lets_go_of_its_commands_without_a_further_call() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let link = link(&format!("redis://{}/0", listener.local_addr().unwrap()));
+    drop(tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut received = [0; 4096];
+        client.read(&mut received).await.unwrap();
+        client.write_all(b"+OK\r\n+OK\r\n").await.unwrap();
+        while let Ok(1..) = client.read(&mut received).await {}
+    }));
+    let connection = link.connection();
+    assert!(connection.connecting.clone().await.is_ok());
+    // No machine is too slow for times that do not pass.
+    time::pause();
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("STRLEN").arg("k");
+    let commands = Arc::new(Commands { pipeline, only_read: true, call: None });
+    let timeout = Duration::from_secs(60);
+    let until = Until { at: Instant::now() + timeout / 2, timeout, is_whole: false };
+    let late = link.ask(&commands, until, |answer| crate::answers::number(&answer)).await;
+    assert!(matches!(late, Err(LinkError::TooLate)), "{late:?}");
+    assert!(connection.is_usable() && Arc::strong_count(&commands) > 1);
+    let mut is_ended = connection.is_ended.subscribe();
+    time::timeout(timeout, is_ended.wait_for(|is_ended| *is_ended)).await.unwrap().unwrap();
+    assert!(link.current.lock().connection.is_none());
+    while Arc::strong_count(&commands) > 1 {
+        yield_now().await;
+    }
+    // What was to be written is gone with it.
+    assert_eq!(Arc::strong_count(&connection), 1);
+}
+
+/// How long a connection may be silent after these commands, which are sent now.
+async fn silence_of(until: Until) -> Duration {
     let failed = ready(Err(RedisError::from((ErrorKind::Io, "not made")))).boxed().shared();
-    let connection = Arc::new(Connection::new(failed, Arc::default()));
-    link.current.lock().connection = Some(connection.clone());
-    let now = Instant::now();
-    let timeout = Duration::from_millis(50);
-    let until = Until { at: now, timeout, is_whole: false };
-    let is_kept = || link.current.lock().connection.is_some();
-    link.note(&connection, Some(&LinkError::TooLate), until);
-    connection.asked(now);
-    link.note(&connection, Some(&LinkError::TooLate), until);
-    assert!(is_kept());
-    connection.answered();
-    let Some(earlier) = now.checked_sub(SILENCE_MIN) else { return };
-    connection.asked(earlier);
-    assert!(connection.silent(now) >= SILENCE_MIN);
-    let patient = Until { timeout: Duration::from_secs(60), ..until };
-    link.note(&connection, Some(&LinkError::TooLate), patient);
-    assert!(is_kept());
-    link.note(&connection, Some(&LinkError::TooLate), until);
-    assert!(!is_kept());
+    Connection::new(failed, Arc::default()).silence(until).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_may_be_silent_for_a_second_or_the_time_that_its_calls_have() {
+    const SECOND: Duration = Duration::from_secs(1);
+    let at = time::Instant::now().into_std();
+    let until = Until { at, timeout: SECOND / 20, is_whole: false };
+    assert_eq!(silence_of(until).await, SILENCE_MIN);
+    assert_eq!(silence_of(Until { timeout: 30 * SECOND, ..until }).await, 30 * SECOND);
+    // As the operator's calls, which have longer than the timeout.
+    let at = time::Instant::now().into_std() + 60 * SECOND;
+    assert_eq!(silence_of(Until { at, ..until }).await, 60 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_with_answers_to_other_calls_is_not_silent() {
+    let failed = ready(Err(RedisError::from((ErrorKind::Io, "not made")))).boxed().shared();
+    let connection = Connection::new(failed, Arc::default());
+    let (at, timeout) = (time::Instant::now().into_std(), Duration::from_millis(50));
+    let mut silence = pin!(connection.silence(Until { at, timeout, is_whole: true }));
+    for _ in 0..5 {
+        timeout_at(time::Instant::now() + SILENCE_MIN * 9 / 10, &mut silence).await.unwrap_err();
+        connection.answered();
+    }
+    assert_eq!(silence.await, SILENCE_MIN);
 }

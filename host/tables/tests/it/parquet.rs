@@ -1,5 +1,6 @@
 //! Tables in Parquet: files of pandas, Polars and pyarrow, and such as no program writes.
 
+#[path = "../../../../benches/src/corpus/assets/parquet.rs"]
 mod writer;
 
 use bytes::Bytes;

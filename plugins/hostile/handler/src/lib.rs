@@ -23,6 +23,8 @@ const MODEL: &str = "digits";
 const SECRET: &str = "secret";
 /// The number of runs that one call asks for at a time.
 const RUNS: usize = 1_000;
+/// As many as it may ask for at a time.
+const WAVE: usize = 256;
 
 /// What the handler does before it answers. A deed without an end returns only with an error.
 type Deed = fn() -> Result<Response, HandleError>;
@@ -31,6 +33,7 @@ const DEEDS: &[(&str, Deed)] = &[
     ("", || text(&format!("{} outputs", run()?.names().len()))),
     ("infer-forever", infer_forever),
     ("infer-many", infer_many),
+    ("infer-waves", infer_waves),
     ("not-granted", || outputs_of(models::infer(SECRET, &[("input", &blank()?)])?)),
     ("not-granted-caught", not_granted_caught),
     ("wrong-input", || outputs_of(models::infer(MODEL, &[("inptu", &blank()?)])?)),
@@ -73,6 +76,15 @@ fn infer_many() -> Result<Response, HandleError> {
     let outcomes = models::infer_all(&runs);
     let answered = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     text(&format!("{answered} of {RUNS} runs gave outputs"))
+}
+
+/// Asks for as many runs as it may in one call, again and again.
+fn infer_waves() -> Result<Response, HandleError> {
+    let blank = blank()?;
+    let runs: Vec<_> = (0..WAVE).map(|_| Run::new(MODEL).input("input", &blank)).collect();
+    loop {
+        drop(black_box(models::infer_all(&runs)));
+    }
 }
 
 /// Asks for models whose names take long to print.

@@ -256,7 +256,10 @@ fn what_the_host_computes_for_a_guest_is_charged() {
     for deed in ["empty-strings", "huge-shape-text", "resize-loop"] {
         deeds.ends(deed);
     }
-    for deed in ["crop-loop", "draw-loop", "encode-loop"] {
+    for deed in ["crop-loop", "draw-loop", "encode-loop", "draw-huge", "encode-huge"] {
+        deeds.ends(deed);
+    }
+    for deed in ["arrays-products", "arrays-sort", "arrays-boxes", "arrays-steps"] {
         deeds.ends(deed);
     }
     for deed in ["blob-bytes", "blob-base64", "blob-slices", "blob-huge"] {
@@ -278,6 +281,9 @@ fn what_the_host_computes_for_a_guest_is_charged() {
 fn memory_that_a_guest_takes_is_bounded() {
     let mut deeds = Deeds::new();
     for deed in ["touch-memory", "fill-memory", "hold-tensors", "large-tensors"] {
+        deeds.ends(deed);
+    }
+    for deed in ["arrays-huge", "arrays-hold", "crop-huge"] {
         deeds.ends(deed);
     }
     for deed in ["many-dims", "many-dims-held"] {

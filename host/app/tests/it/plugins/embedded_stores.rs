@@ -74,6 +74,31 @@ fn increments_of_many_clients_sum_up() {
 }
 
 #[test]
+fn a_tenant_that_asks_without_end_is_charged_and_others_have_their_turn() {
+    const DEEDS: [&str; 2] = ["store-read-loop", "store-write-loop"];
+    let server = server(&["acme", "beta"]);
+    // CPU time ends the calls, however slow the machine is.
+    let patient = processor("hostile", json!({ "timeout_ms": 100_000 }));
+    server.put_json("tenants/acme/pipelines/hostile", &patient);
+    thread::scope(|scope| {
+        let endless = DEEDS.iter().cycle().take(4).map(|deed| {
+            let path = format!("/v1/acme/infer/hostile?do={deed}&bucket=sessions");
+            let server = &server;
+            scope.spawn(move || server.data.post(&path, b""))
+        });
+        let endless: Vec<_> = endless.collect();
+        for value in ["one", "two"] {
+            let set = format!("op=set&bucket=sessions&keys=k&value={value}");
+            assert_eq!(asked(&server, "beta", &set), "set");
+            assert_eq!(asked(&server, "beta", "op=get&bucket=sessions&keys=k"), value);
+        }
+        for call in endless {
+            call.join().unwrap().refused(504, "plugin_timeout", &["250 ms of CPU time"]);
+        }
+    });
+}
+
+#[test]
 fn samples_change_nothing() {
     let server = server(&["acme"]);
     let add = "op=increment&bucket=sessions&keys=n&delta=5";

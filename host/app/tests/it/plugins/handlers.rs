@@ -253,6 +253,21 @@ fn runs_without_end_reach_a_limit() {
 }
 
 #[test]
+fn a_tenant_that_floods_a_model_leaves_others_their_turn() {
+    let server = hostile(json!({ "cpu_ms": 60_000, "timeout_ms": 100_000 }));
+    server.digits("beta");
+    thread::scope(|scope| {
+        let flood = || server.data.post("/v1/acme/infer/hostile", b"infer-waves");
+        let floods = [scope.spawn(flood), scope.spawn(flood)];
+        server.assert_reads_digits("beta");
+        for flood in floods {
+            let answer = flood.join().unwrap();
+            answer.refused(500, "plugin_out_of_memory", &["4096 runs of models in one request"]);
+        }
+    });
+}
+
+#[test]
 fn a_handler_that_ends_badly_after_a_run_fails_alone() {
     let server = hostile(json!({}));
     told(&server, "trap").refused(500, "plugin_trapped", &["handle: plugin trapped"]);

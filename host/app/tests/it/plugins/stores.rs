@@ -246,6 +246,24 @@ fn a_store_that_hangs_holds_up_nobody_else() {
     eventually("the store answers again", || asked(&server, "acme", get) == "none");
 }
 
+#[test]
+fn a_store_that_hangs_leaves_the_tenants_other_stores_alone() {
+    let redis = Redis::start();
+    // More would have to come.
+    let fake = FakeRedis::that_answers(b"*1000000000\r\n");
+    let hangs = format!("[stores.hangs]\nredis = '{}'\ntimeout_ms = 100\n", fake.url);
+    let server = configured(&(bound("features", &redis, "") + &hangs)).start();
+    granted(&server, "acme", json!({ "features": "read", "hangs": "read" }));
+    // Each counts for 16 MiB. Together they count for more than the tenant's calls may take.
+    let keys: Vec<_> = (0..16).map(|key| key.to_string()).collect();
+    let many = format!("op=get-many&bucket=hangs&keys={}", keys.join(","));
+    for _ in 0..5 {
+        let late = asked(&server, "acme", &many);
+        assert!(late.starts_with("unavailable: store \"hangs\": no answer within"), "{late}");
+    }
+    assert_eq!(asked(&server, "acme", "op=get&bucket=features&keys=a"), "none");
+}
+
 /// What a server answers that looks like Redis, to a call with two keys, and what the plugin gets.
 struct Garbage {
     op: &'static str,

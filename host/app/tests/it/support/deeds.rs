@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 48] = [
+const ALONE: [(&str, &[End]); 57] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -84,6 +84,15 @@ const ALONE: [(&str, &[End]); 48] = [
     ("crop-loop", &[TIMEOUT, OUT_OF_MEMORY, REFUSED]),
     ("draw-loop", &[TIMEOUT, OUT_OF_MEMORY]),
     ("encode-loop", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("crop-huge", &[REFUSED, FAILED, TIMEOUT, OUT_OF_MEMORY]),
+    ("draw-huge", &[REFUSED, TIMEOUT, OUT_OF_MEMORY]),
+    ("encode-huge", &[REFUSED, TIMEOUT, LATE, OUT_OF_MEMORY]),
+    ("arrays-products", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("arrays-sort", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("arrays-boxes", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("arrays-steps", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("arrays-huge", &[FAILED]),
+    ("arrays-hold", &[TIMEOUT, OUT_OF_MEMORY]),
     ("touch-memory", &[TIMEOUT, OUT_OF_MEMORY]),
     ("hold-tensors", &[TIMEOUT, OUT_OF_MEMORY]),
     ("many-dims-held", &[FAILED, TIMEOUT, OUT_OF_MEMORY, TRAPPED]),

@@ -1,5 +1,5 @@
 //! Writes Parquet files as writers do, and as none does: everything that a file says of itself can
-//! be a lie.
+//! be a lie. The tests of tables include this file.
 
 /// A struct of Thrift's compact protocol.
 #[derive(Default)]
