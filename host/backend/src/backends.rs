@@ -16,9 +16,9 @@ use crate::loaded::{Loaded, LoadedModel};
 use crate::onnxruntime::Runtime;
 use crate::options::{Batching, LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
 use crate::source::{ModelFile, ModelSource};
-use crate::tract;
 use crate::trial::Trial;
 use crate::warm_up::WarmUp;
+use crate::{open_rows, tract};
 
 /// By how much more a GPU rounds numbers of 32 bits: it multiplies them with 10 bits of fraction
 /// (TF32), and in another order for each size of batches.
@@ -137,7 +137,7 @@ impl Backends {
         options: &LoadOptions,
         proof: &RowProof,
     ) -> Result<LoadedModel, LoadError> {
-        let source = ModelSource::open(file.into())?;
+        let source = open_rows::open(file.into())?;
         let inspected = inspect(&source)?;
         let Candidates { loaded, failures } = self.candidates(&source, options, &inspected);
         let mut loaded = loaded.into_iter();
@@ -297,7 +297,7 @@ impl Backends {
         options: &LoadOptions,
         providers: &Arc<[ProviderHealth]>,
     ) -> Result<Box<dyn Model>, LoadError> {
-        let source = ModelSource::open(file.into())?;
+        let source = open_rows::open(file.into())?;
         let inspected = inspect(&source)?;
         let kinds = providers.iter().map(|health| health.kind);
         let options = LoadOptions { providers: kinds.collect(), instances: 1, ..options.clone() };

@@ -10,8 +10,8 @@ use crate::inspect::{decode, inspect};
 use crate::options::{Batching, LoadOptions, ProviderKind};
 use crate::rows::Beliefs;
 use crate::sizing::{FixedSizes, Sizing, Subject, resident_bytes};
-use crate::source::{ModelFile, ModelSource};
-use crate::{probe, rows};
+use crate::source::ModelFile;
+use crate::{open_rows, probe, rows};
 
 /// The outcome of a [proof](Backends::prove).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,7 +43,7 @@ impl Backends {
         options: &LoadOptions,
         sizes: Option<&FixedSizes>,
     ) -> Result<Proven, LoadError> {
-        let source = ModelSource::open(file.into())?;
+        let source = open_rows::open(file.into())?;
         let inspected = inspect(&source)?;
         let mut providers = self.wanted(&options.providers);
         let on_gpu = providers.contains(&ProviderKind::Cuda);

@@ -102,7 +102,7 @@ struct PaddingSubject {
 }
 
 /// Raised when the trial or the rules for graphs change, so that all proofs are made again.
-const ROW_PROOF_VERSION: u32 = 3;
+const ROW_PROOF_VERSION: u32 = 4;
 
 /// The same for the trial of padding.
 const PADDING_PROOF_VERSION: u32 = 4;

@@ -311,6 +311,10 @@ fn a_classifier_that_ends_in_maps_serves_its_probabilities() {
         for named in [output, "(0, 1, 2)", "ZipMap", "{'zipmap': False}"] {
             assert!(warnings.contains(named), "{warnings}");
         }
+        // LightGBM's converter writes that there is one label, for any number of rows.
+        let model = server.status()["models"]["m"].clone();
+        assert_eq!(model["batching"]["is_on"], true, "{model}");
+        assert_eq!(model["outputs"][0]["shape"], json!([-1]), "{model}");
         let rows = json!([5.1, 3.5, 1.4, 0.2, 6.3, 3.3, 6.0, 2.5]);
         let x = json!({ "name": input, "datatype": "FP32", "shape": [2, 4], "data": rows });
         let outputs = infer(&server, &x)["outputs"].clone();
