@@ -9,9 +9,9 @@
 //! has the parts of a model of several files, `source` and `open_rows` make its file ready
 //! (`onnx`), `inspect` reads it; [`Backends`] loads it on each provider, `onnxruntime` or `tract`,
 //! and `warm_up` runs it a first time, on inputs of `probe`; `fallback` runs each batch on the best
-//! provider that works, `breaker` says which may be tried. `prove` does the same in a child process.
-//! There it also finds out whether rows may share batches: `rows` follows them through the graph,
-//! and `trial` runs made-up ones, also padded if the configuration says that they may be. A
+//! provider that works, `breaker` says which may be tried. `prove` does the same in a child
+//! process. There it also finds out whether rows may share batches: `rows` follows them through the
+//! graph, and `trial` runs made-up ones, also padded if the configuration says that they may be. A
 //! `certificate` is the outcome.
 //!
 //! Invariant: an `ort` value is never cloned, and never bound as an input, because binding may

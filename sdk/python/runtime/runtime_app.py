@@ -12,6 +12,7 @@ import importlib
 import io
 import os
 import random
+import select
 import sys
 from array import array
 from collections.abc import Callable, Sequence
@@ -19,9 +20,10 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+import componentize_py_runtime
 from componentize_py_types import Err
-from gristmill_plugin import plugin, snapshot, tracebacks
-from runtime_missing import explained
+from gristmill_plugin import host, plugin, snapshot, tracebacks
+from runtime_missing import explained, missing_in_call
 from wit_world.imports import loading, objects
 
 #: The files of the standard library have paths that begin so. The others are the plugin's own.
@@ -42,6 +44,14 @@ NOT_FILES = ("pyproject.toml", "requirements.lock", "requirements.txt")
 FUNCTIONS = ("preprocess", "postprocess", "handle")
 
 
+#: What Python imports only when a function is called, by the function's name. If the plugin's
+#: sources have the name, the module is imported with them: a call has no files.
+IMPORTED_BY_CALLS = {b"strptime": "_strptime"}
+
+#: The modules of the host's interfaces that work while the plugin is loaded. A call of another
+#: interface would end the loading without a line.
+WHILE_LOADING = (host.log.__name__, loading.__name__, objects.__name__)
+
 #: The addresses that are told at once.
 ADDRESSES = 8 << 10
 
@@ -51,9 +61,13 @@ _code: list[CodeType] = []
 #: The files that calls can read.
 _files: dict[str, bytes] = {}
 
+#: Modules of `IMPORTED_BY_CALLS` that calls may need.
+_imported_by_calls: set[str] = set()
+
 _is_loading = True
 _source_bytes = 0
 _urandom = os.urandom
+_call_import = componentize_py_runtime.call_import
 
 
 class WitWorld:
@@ -77,14 +91,23 @@ class WitWorld:
         os.urandom = urandom
         # The build has imported it. A plugin that imports it gets its own.
         del sys.modules["random"]
+        # `selectors`, which asyncio and subprocess import, tries whether `poll` works by waiting,
+        # which ends the loading.
+        vars(select).pop("poll", None)
+        # The functions and classes of the interfaces stay as they are: Python forgets what it has
+        # learnt about a class if one of its attributes changes.
+        componentize_py_runtime.call_import = call_while_loading
         try:
             module = importlib.import_module(app)
+            for name in sorted(_imported_by_calls):
+                importlib.import_module(name)
             world = getattr(module, "WitWorld", None)
             if world is None:
                 raise TypeError(f"{app}.py exports no plugin: put @export before its class")
         except BaseException as error:
             error.__traceback__ = after_import(error.__traceback__)
             raise Err(explained(error) or tracebacks.format_exception(error)) from None
+        componentize_py_runtime.call_import = _call_import
         exported = [name for name in FUNCTIONS if hasattr(world, name)]
         seeds = "random" in sys.modules
         for name in exported:
@@ -97,6 +120,16 @@ class WitWorld:
         return exported
 
 
+def call_while_loading(index: int, arguments: Any) -> Any:
+    """In place of the function by which the module of an interface calls the host."""
+    if sys._getframe(1).f_globals["__name__"] not in WHILE_LOADING:
+        raise RuntimeError(
+            "the host works in calls only, and the module is loaded before: make and read tensors, "
+            "arrays, pictures and assets within the call, or compute it with Python's own numbers"
+        )
+    return _call_import(index, arguments)
+
+
 class Sources:
     """Imports modules from the sources and from the standard library."""
 
@@ -104,6 +137,11 @@ class Sources:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if not _is_loading:
+            # `importlib.util.find_spec` only asks. Between it and this there is one more function.
+            if sys._getframe(2).f_code.co_name == "find_spec":
+                return None
+            raise missing_in_call(name)
         base = name.replace(".", "/")
         for root in ("", LIBRARY):
             for file, is_package in ((f"{base}/__init__.py", True), (f"{base}.py", False)):
@@ -132,13 +170,21 @@ class Sources:
         source, spec.loader_state = spec.loader_state, None
         if not str(spec.origin).startswith("/"):
             keep_source(str(spec.origin), source)
-        code: CodeType = compile(source, str(spec.origin), "exec", dont_inherit=True)
+        try:
+            code: CodeType = compile(source, str(spec.origin), "exec", dont_inherit=True)
+        except SyntaxError as error:
+            # Python does not name it if it has null bytes.
+            error.filename = error.filename or str(spec.origin)
+            raise
         exec(code, module.__dict__)
 
 
 def keep_source(name: str, source: bytes) -> None:
-    """Keep the text of a file for tracebacks."""
+    """Keep the text of a file for tracebacks, and what calls of its functions import."""
     global _source_bytes
+    _imported_by_calls.update(
+        module for function, module in IMPORTED_BY_CALLS.items() if function in source
+    )
     _source_bytes += len(source)
     if _source_bytes <= SOURCES_BYTES_MAX:
         tracebacks.sources[name] = source.decode(errors="replace")
@@ -192,7 +238,7 @@ def after_import(traceback: TracebackType | None) -> TracebackType | None:
     own = traceback
     while own is not None and own.tb_frame.f_code.co_filename.startswith(("/", "<frozen")):
         own = own.tb_next
-    return own or traceback
+    return own
 
 
 def open_source(

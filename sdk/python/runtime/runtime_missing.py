@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from gristmill_plugin import tracebacks
 
 _TENSORS = (
@@ -51,20 +53,44 @@ def explained(error: BaseException) -> str | None:
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
     file, line = tracebacks.place(error)
+    missing = f"{file}:{line}: no module named {error.name!r}"
+    replaced = _replaced(error.name)
+    if replaced is not None:
+        why, instead, where = replaced
+        return f"{missing}: {why}\nin its place: {instead}\nread {where}"
     package = error.name.partition(".")[0]
+    if package in sys.stdlib_module_names:
+        return f"{missing}: the sandbox's Python does not have this part of the standard library"
+    return (
+        f"{missing}\n"
+        f"name its package in requirements.txt in the plugin's folder, for example {package}"
+    )
+
+
+def missing_in_call(name: str) -> ModuleNotFoundError:
+    """The error of an import within a call, with the place in the plugin that asks for it."""
+    replaced = _replaced(name)
+    if replaced is not None:
+        why, instead, where = replaced
+        text = f"{why}; in its place: {instead}; read {where}"
+    else:
+        text = f"a call has no files: import {name} at the top of the plugin's module, too"
+    error = ModuleNotFoundError(f"no module named {name!r}: {text}", name=name)
+    frame = sys._getframe(1)
+    # The frames of this runtime, of Python's import and of the library have such names.
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(("/", "<frozen")):
+        frame = frame.f_back
+    error.operation_place = (frame.f_code.co_filename, frame.f_lineno)  # type: ignore[attr-defined]
+    return error
+
+
+def _replaced(name: str) -> tuple[str, str, str] | None:
+    """Why no plugin has the package, what is in its place, and where to read about that."""
+    package = name.partition(".")[0]
     for packages, why in (
         (_COMPILED, "plugins have no packages with compiled parts"),
         (_CONNECTING, "plugins open no connections"),
     ):
-        if package not in packages:
-            continue
-        instead, where = packages[package]
-        return (
-            f"{file}:{line}: no module named {error.name!r}: {why}\n"
-            f"in its place: {instead}\n"
-            f"read {where}"
-        )
-    return (
-        f"{file}:{line}: no module named {error.name!r}\n"
-        f"name its package in requirements.txt in the plugin's folder, for example {package}"
-    )
+        if package in packages:
+            return (why, *packages[package])
+    return None

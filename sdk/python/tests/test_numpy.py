@@ -1,3 +1,5 @@
+import copy
+
 import array_table
 import numpy
 import pytest
@@ -115,7 +117,7 @@ def test_single_elements_are_numbers_where_python_wants_them():
     [
         (lambda: array().__setitem__(0, 1), TypeError, r"np.where\(mask, value, a\)"),
         (lambda: array().sort(), TypeError, r"a = np.sort\(a\)"),
-        (lambda: array().astype("float"), TypeError, "'float' is not a dtype: one of bool"),
+        (lambda: array().astype("complex"), TypeError, "'complex' is not a dtype: one of bool"),
         (lambda: np.array([[1], 2]), ValueError, "different depths"),
         (lambda: np.array([[1], [2, 3]]), ValueError, "different lengths: 2 after 1"),
         (lambda: np.array([1, "a"]), TypeError, "an array of str: numbers only, got 'a'"),
@@ -130,6 +132,53 @@ def test_single_elements_are_numbers_where_python_wants_them():
 def test_faults_name_the_cure(make, kind, why):
     with pytest.raises(kind, match=why):
         make()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "a = np.ones(3, np.float32); a -= [0.5, 0.25, 0.1]; a /= np.array([2.0])",
+        "a = np.ones(3, np.float32); a *= np.float64(0.1)",
+        "a = np.ones(3, np.int8); a += np.array([1, 2, 3], np.int16)",
+        "a = np.ones((2, 2)); a += 1; a **= 2",
+        "a = np.ones((2, 2), np.float32); a @= np.ones((2, 2))",
+        "a = np.ones(3, np.int64); a *= np.ones(3)",
+        "a = np.ones(3, np.uint8); a += np.array([1, 2, 3])",
+        "a = np.array([True, False]); a |= True",
+        "a = np.zeros(2).astype('float', copy=False).astype('<f4')",
+        "a = np.array([1, 2], np.dtype('int16'), ndmin=2, copy=True)",
+        "a = np.expand_dims(np.ones((2, 3)), (0, -1))",
+        "a = {2: np.ones(2), 1: np.zeros(1)}[np.array([1, 2, 9]).argmax()]",
+        "a = np.array([round(np.float64(2.675), 2), round(np.float64(2.5))])",
+        "a = np.full(2, np.ones((2, 3), np.float32).nbytes)",
+        "a = np.swapaxes(np.ones((1, 2)), 0, 5)",
+    ],
+)
+def test_statements_mean_what_they_mean_in_numpy(statements):
+    def outcome(module):
+        found = {"np": module}
+        try:
+            exec(statements, found)
+            array = found["a"]
+            return str(array.dtype), array.shape, array.tolist()
+        except (TypeError, ValueError):
+            return "refused"
+
+    assert outcome(np) == outcome(numpy)
+
+
+def test_a_dtype_is_one_object():
+    assert np.dtype("<f4") is np.float32
+    assert copy.deepcopy(np.float32) is np.float32
+
+
+def test_an_array_is_no_key_and_what_is_absent_has_a_cure():
+    with pytest.raises(TypeError, match=r"a single element is one, as a\[0\]"):
+        hash(array())
+    with pytest.raises(AttributeError, match=r"has no random: Python's module random .*numpy\.md"):
+        _ = np.random
+    with pytest.raises(AttributeError, match=r"linalg has no inv; sdk/guides/numpy\.md lists"):
+        _ = np.linalg.inv
 
 
 def test_long_chains_are_run_in_between():

@@ -1,6 +1,7 @@
 import logging
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from gristmill_plugin import (
     Dtype,
     Internal,
     InvalidInput,
+    Outputs,
     Postprocessor,
     Prepared,
     Preprocessor,
@@ -63,6 +65,25 @@ def test_both_calls_pass_tensors_and_state():
     outputs = {"output": prepared.inputs["input"]}
     response = testing.postprocess(Both(), testing.context(), outputs, prepared.state)
     assert (response.status, response.body) == (200, b'["state",1.0,2.0]')
+
+
+def test_what_the_sdk_refuses_has_the_line_of_the_plugin():
+    def line_of(text):
+        return Path(__file__).read_text().split("\n").index(text) + 1
+
+    texts = {of_a_set: "return Response.json({1})", missing: 'return outputs["no"]'}
+    for function, text in texts.items():
+        failed = postprocess_with(lambda function=function: function(Outputs({})))
+        assert failed.status == 500
+        assert failed.text.endswith(f"test_plugin.py:{line_of('    ' + text)})"), failed.text
+
+
+def of_a_set(_):
+    return Response.json({1})
+
+
+def missing(outputs):
+    return outputs["no"]
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,21 @@ _encode = encoder_with(None)
 
 
 class dtype:
-    """The type of an array's elements, as `np.float32`. Called, it converts a value."""
+    """The type of an array's elements, as `np.float32`. Called, it converts a value.
+
+    `np.dtype("float32")` is `np.float32`.
+    """
 
     __slots__ = ("_host", "itemsize", "kind", "name")
 
-    def __init__(self, name: str, kind: str, itemsize: int, host: Dtype) -> None:
+    def __new__(cls, name: Any, *given: Any) -> dtype:
+        return super().__new__(cls) if given else _dtype(name)
+
+    def __init__(self, name: Any, *given: Any) -> None:
+        if given:
+            self._fill(name, *given)
+
+    def _fill(self, name: str, kind: str, itemsize: int, host: Dtype) -> None:
         self.name, self.kind, self.itemsize, self._host = name, kind, itemsize, host
 
     def __call__(self, value: Any) -> ndarray:
@@ -69,6 +79,10 @@ class dtype:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def __reduce__(self) -> tuple[type[dtype], tuple[str]]:
+        # For `copy.deepcopy`: there is one of each.
+        return dtype, (self.name,)
 
     def __str__(self) -> str:
         return self.name
@@ -102,6 +116,10 @@ _BY_NAME = {
         *(float16, float32, float64, _bfloat16, _string),
     )
 }
+_ALIASES = {
+    **{f"{found.kind}{found.itemsize}": found for found in list(_BY_NAME.values())[:12]},
+    **{"float": float64, "double": float64, "single": float32, "half": float16, "int": int64},
+}
 _BY_HOST = {found._host: found for found in _BY_NAME.values()}
 _BY_PLAIN = {plain: _BY_NAME[name] for name, plain in _PLAIN.items()}
 
@@ -116,8 +134,11 @@ _ERRORS: dict[Any, type[Exception]] = {
 def _dtype(found: Any) -> dtype:
     if isinstance(found, dtype):
         return found
-    known = _BY_NAME.get(found) if isinstance(found, str) else _BY_PLAIN.get(found)
-    known = known or (_BY_HOST.get(found) if isinstance(found, Dtype) else None)
+    if isinstance(found, str):
+        # Elements are little-endian.
+        known = _BY_NAME.get(found) or _ALIASES.get(found.lstrip("<=|"))
+    else:
+        known = _BY_HOST.get(found) if isinstance(found, Dtype) else _BY_PLAIN.get(found)
     if known is None:
         raise TypeError(f"{found!r} is not a dtype: one of {', '.join(_BY_NAME)}")
     return known
@@ -133,8 +154,6 @@ class ndarray(Elements):
     __slots__ = (
         *("_args", "_call", "_depth", "_known", "_line", "_number", "_op", "_params", "_tensor"),
     )
-
-    __hash__ = None  # type: ignore[assignment]
 
     _op: str | None
     _args: tuple[ndarray, ...]
@@ -153,6 +172,11 @@ class ndarray(Elements):
     _line: tuple[CodeType, int] | None
 
     # Reading.
+
+    def __hash__(self) -> int:
+        if self.shape:
+            raise TypeError("an array is no key: a single element is one, as a[0] or a.argmax()")
+        return hash(self.item())
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -173,6 +197,16 @@ class ndarray(Elements):
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.itemsize
 
     @property
     def T(self) -> ndarray:
@@ -220,6 +254,9 @@ class ndarray(Elements):
 
     def __int__(self) -> int:
         return int(self.item())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return int(self.round()) if ndigits is None else self.round(ndigits)
 
     def __index__(self) -> int:
         value = self.item()
@@ -283,8 +320,8 @@ class ndarray(Elements):
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError("arrays are immutable: use np.where(mask, value, a), or np.concatenate")
 
-    def astype(self, dtype: Any) -> ndarray:
-        """The same values in another dtype, as `Tensor.cast`."""
+    def astype(self, dtype: Any, *, copy: builtins.bool = True) -> ndarray:
+        """The same values in another dtype, as `Tensor.cast`. `copy` means nothing here."""
         return _make("astype", (self,), (_name(dtype),))
 
     def reshape(self, *shape: Any) -> ndarray:
@@ -373,6 +410,7 @@ class ndarray(Elements):
         def __rrshift__(self, other: Any) -> ndarray: ...
         def __matmul__(self, other: Any) -> ndarray: ...
         def __rmatmul__(self, other: Any) -> ndarray: ...
+        def __imatmul__(self, other: Any) -> ndarray: ...
         def __lt__(self, other: Any) -> ndarray: ...
         def __le__(self, other: Any) -> ndarray: ...
         def __gt__(self, other: Any) -> ndarray: ...
@@ -701,9 +739,14 @@ def asarray(value: Any, dtype: Any = None) -> ndarray:
     return found if dtype is None else found.astype(dtype)
 
 
-def array(value: Any, dtype: Any = None) -> ndarray:
-    """As `asarray`."""
-    return asarray(value, dtype)
+def array(value: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0) -> ndarray:
+    """As `asarray`, with so many dimensions at least. `copy` means nothing here."""
+    found = asarray(value, dtype)
+    # To know its dimensions, the host has to make it.
+    return found[(None,) * (ndmin - found.ndim)] if ndmin and ndmin > found.ndim else found
+
+
+ascontiguousarray = asarray
 
 
 def _of_values(value: Any, dtype: Any) -> ndarray:
@@ -902,6 +945,30 @@ left_shift = bitwise_left_shift = _binary("left_shift")
 right_shift = bitwise_right_shift = _binary("right_shift")
 
 
+#: The kinds of dtypes. One takes those before it in place.
+_KINDS = "buif"
+
+
+def _in_place(function: Callable[[Any, Any], ndarray]) -> Callable[[ndarray, Any], ndarray]:
+    """`a += b`: another array, which has the dtype of `a` if `b` is an array, as in NumPy."""
+
+    def operate(a: ndarray, b: Any) -> ndarray:
+        made = function(a, b)
+        # To know the dtypes, the host has to make both. A number leaves the usual array's as it is.
+        if isinstance(b, (builtins.bool, int, float)):
+            return made
+        given, own = made.dtype, a.dtype
+        if given == own:
+            return made
+        if _KINDS.index(given.kind) > _KINDS.index(own.kind):
+            raise TypeError(
+                f"an array of {own} cannot take {given} in place: use astype, or a = a + b"
+            )
+        return made.astype(own)
+
+    return operate
+
+
 def _operators() -> None:
     both = {
         **{"add": add, "sub": subtract, "mul": multiply, "truediv": divide},
@@ -916,6 +983,7 @@ def _operators() -> None:
     for name, function in both.items():
         setattr(ndarray, f"__{name}__", lambda a, b, f=function: f(a, b))
         setattr(ndarray, f"__r{name}__", lambda a, b, f=function: f(b, a))
+        setattr(ndarray, f"__i{name}__", _in_place(function))
     for name, function in compared.items():
         # Anything else is not equal.
         setattr(
@@ -928,6 +996,7 @@ def _operators() -> None:
     ndarray.__pos__ = lambda a: a
     ndarray.__matmul__ = lambda a, b: matmul(a, b)
     ndarray.__rmatmul__ = lambda a, b: matmul(b, a)
+    ndarray.__imatmul__ = _in_place(ndarray.__matmul__)
 
 
 _operators()
@@ -1171,8 +1240,13 @@ def atleast_2d(a: Any) -> ndarray:
     return found.reshape(1, -1) if found.ndim < 2 else found
 
 
-def expand_dims(a: Any, axis: int) -> ndarray:
-    """With one more dimension of length 1."""
+def expand_dims(a: Any, axis: Any) -> ndarray:
+    """With one more dimension of length 1, or one for each of several axes."""
+    if not hasattr(axis, "__index__"):
+        found, axes = asarray(a), list(axis)
+        for one in sorted(_axes_of(axes, found.ndim + len(axes))):
+            found = expand_dims(found, one)
+        return found
     around = [slice(None)] * (axis if axis >= 0 else -axis - 1)
     index = (*around, None) if axis >= 0 else (Ellipsis, None, *around)
     return asarray(a)[index]
@@ -1218,6 +1292,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> ndarray:
     """Two dimensions in place of each other."""
     found = asarray(a)
     order = list(range(found.ndim))
+    axis1, axis2 = _axes_of([axis1, axis2], found.ndim)
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return permute_dims(found, order)
 
@@ -1289,7 +1364,33 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: builtins.bool = F
     return sqrt(sum(found * found, axis=axis, keepdims=keepdims))
 
 
-linalg = SimpleNamespace(norm=_norm, matmul=matmul)
+#: What some users of NumPy look for, and what is in its place.
+_INSTEAD = {
+    "apply_along_axis": "functions take an axis, as np.sum(a, axis=0)",
+    "errstate": "no operation warns",
+    "load": "gristmill_plugin.tables reads files .npy",
+    "random": "Python's module random has random numbers",
+    "vectorize": "functions work on whole arrays",
+}
+
+
+def _absent(module: str, name: str) -> AttributeError:
+    instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+    return AttributeError(
+        f"{module} has no {name}{instead}; sdk/guides/numpy.md lists what it has"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    raise _absent(__name__, name)
+
+
+class _Linalg(SimpleNamespace):
+    def __getattr__(self, name: str) -> Any:
+        raise _absent(f"{__name__}.linalg", name)
+
+
+linalg = _Linalg(norm=_norm, matmul=matmul)
 
 
 def one_hot(indices: Any, num_classes: int, dtype: Any = float32) -> ndarray:

@@ -15,7 +15,7 @@ from .outputs import Outputs, Prepared
 from .request import Context, Request
 from .response import Response
 from .tensor import Elements, Tensor
-from .tracebacks import describe, format_exception, place
+from .tracebacks import describe, format_exception, is_of_sdk, place
 
 
 class Preprocessor(ABC):
@@ -221,7 +221,12 @@ def _lower_error(error: BaseException, call: object) -> types.Failure:
     """A failure as the host knows it. Any other exception of `call` is logged first."""
     if isinstance(error, Failure):
         try:
-            lowered: types.Failure = error._case(text_of(error))
+            text = text_of(error)
+            # What the SDK refuses is a fault at a line of the plugin. Clients do not see this text.
+            if isinstance(error, Internal) and is_of_sdk(error):
+                file, line = place(error, call)
+                text = f"{text} ({file}:{line})"
+            lowered: types.Failure = error._case(text)
             return lowered
         except BaseException as other:
             # A subclass of the plugin has raised it.

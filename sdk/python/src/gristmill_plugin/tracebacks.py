@@ -73,9 +73,15 @@ def place(error: BaseException, call: object = None) -> tuple[str, int]:
     return frames[-1][:2] if frames else ("", 0)
 
 
-def _format_one(error: BaseException) -> str:
-    lines = ["Traceback (most recent call last):"]
+def is_of_sdk(error: BaseException) -> bool:
+    """Whether the SDK raised `error`."""
     frames = _frames(error.__traceback__)
+    return bool(frames) and frames[-1][0].startswith(_SDK)
+
+
+def _format_one(error: BaseException) -> str:
+    frames = _frames(error.__traceback__)
+    lines = ["Traceback (most recent call last):"] if frames else []
     shown = _lines(frames)
     # A recursion over several functions has hundreds of frames.
     if len(shown) > 40:
@@ -83,6 +89,12 @@ def _format_one(error: BaseException) -> str:
     described = describe(error)
     if len(described) > _TEXT_MAX:
         described = f"{described[:_TEXT_MAX]} [cut]"
+    if isinstance(error, SyntaxError):
+        file, line, text = error.filename, error.lineno, error.text
+        # A plugin may have raised it, with anything in it.
+        if isinstance(file, str) and isinstance(line, int):
+            source = _source_line(file, line) or str(text or "").strip()
+            shown += [f'  File "{file}", line {line}', f"    {source}"]
     return "\n".join([*lines, *shown, described])
 
 

@@ -215,7 +215,7 @@ fn a_fault_names_the_operation_and_the_line() {
         ("np.one_hot([3], 3)", ["one_hot: class 3 is not one of 3", "line 1"]),
         ("np.nms(m, m)", ["nms: boxes have shape", "[n, 4]"]),
         ("np.top_k(m, 4)[0]", ["argtopk: 4 elements of 3 are wanted", "line 1"]),
-        ("m.astype('float')", ["'float' is not a dtype", "float32"]),
+        ("m.astype('complex')", ["'complex' is not a dtype", "float32"]),
         ("m.__setitem__(0, 1)", ["arrays are immutable", "np.where"]),
     ] {
         let message = ask(&server, &json!(expression));

@@ -278,6 +278,35 @@ def call(rows):
 }
 
 #[test]
+fn a_failure_of_the_sdk_has_the_authors_line() {
+    let server = server();
+    let sets = "def call(body):\n    return Response.json({body})";
+    serve(&server, &twice(sets));
+    server.data.post("/v1/acme/infer/it", b"x").refused(500, "plugin_failed", &[]);
+    let lines = server.admin.get("/admin/v1/tenants/acme/plugins/it/logs").ok();
+    let message = lines["lines"][0]["message"].as_str().unwrap();
+    assert!(message.ends_with("set is not JSON serializable (app.py:3)"), "{message}");
+}
+
+#[test]
+fn a_call_imports_nothing_new_but_what_python_itself_imports_then() {
+    let server = server();
+    // Both wait for nothing, but `selectors` tries whether it could.
+    let top = "import datetime, selectors, subprocess";
+    let day = "datetime.datetime.strptime('2020-01-02', '%Y-%m-%d').day";
+    serve(&server, &answering(top, day));
+    assert_eq!(said(&server), "2");
+    for (import, why) in [
+        ("__import__('gzip')", "import gzip at the top of the plugin's module, too (app.py:7)"),
+        ("__import__('numpy')", "read sdk/guides/numpy.md (app.py:7)"),
+    ] {
+        serve(&server, &answering("", import));
+        let message = problem(&server)["plugin_error"]["message"].to_string();
+        assert!(message.contains(why), "{message}");
+    }
+}
+
+#[test]
 fn a_call_reads_the_files_of_its_folder_and_no_others() {
     let server = server();
     let attempt = "from pathlib import Path\ndef attempt(read):\n    try:\n        return read()\n    \
@@ -420,6 +449,15 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
                 "from gristmill_plugin import numpy as np",
                 "read sdk/guides/numpy",
             ],
+        ),
+        (
+            "import tkinter\n",
+            &["no module named", "does not have this part of the standard library"],
+        ),
+        ("import json\ndef f(:\n", &["File \"app.py\", line 2\n    def f(:\nSyntaxError"]),
+        (
+            "from gristmill_plugin import numpy as np\nX = float(np.zeros(3).mean())\n",
+            &["File \"app.py\", line 2", "the host works in calls only"],
         ),
         ("from six import PY3\n", &["app.py:1: no module named 'six'", "requirements.txt"]),
         (

@@ -41,6 +41,9 @@ const WHEELS: [&str; 9] = [
     "3.14",
 ];
 
+/// The same with compiled parts, which are those of this machine.
+const ANY_WHEELS: [&str; 3] = ["--only-binary=:all:", "--python-version", "3.14"];
+
 /// The folder with the packages of the plugin in `folder`, if it needs some. Writes the lock file
 /// as [`lock`] does.
 pub(super) fn packages(folder: &Path, project: &Table) -> Result<Option<PathBuf>> {
@@ -137,23 +140,28 @@ fn pip() -> Command {
 
 /// The lines of the lock file.
 fn resolve(wanted: &[String]) -> Result<String> {
-    let report_of_wheels = match report(wanted, &WHEELS) {
-        Ok(report) => report,
-        Err(Failed { text, error }) => {
-            // Which of them have wheels for this machine, but none without compiled parts?
-            let all = report(wanted, &WHEELS[..1]).map_err(|_| ());
-            if let Some(compiled) = all.ok().and_then(|all| compiled_of(&all)) {
-                bail!(
-                    "{compiled}: plugins have no packages with compiled parts. In their place: \
-                     sdk/guides/numpy.md (NumPy, pandas, Pillow, torch), sdk/python/README.md"
-                );
-            }
-            eprint!("{}", crate::output::escaped(&text));
-            return Err(error.context("pip cannot find the packages"));
-        }
-    };
+    // With compiled parts first. Without them, pip tries each older version of a package that needs
+    // some, which takes minutes.
+    let mut found = report(wanted, &ANY_WHEELS).map_err(|Failed { text, error }| {
+        eprint!("{}", crate::output::escaped(&text));
+        error.context("pip cannot find the packages")
+    })?;
+    if let Some(compiled) = compiled_of(&found) {
+        // These versions may have wheels without compiled parts, too.
+        let packages = packages_of(&found)?;
+        let pinned = packages.iter().map(|(name, package)| format!("{name}=={}", package.version));
+        let all: Vec<_> = wanted.iter().cloned().chain(pinned).collect();
+        let Ok(without) = report(&all, &WHEELS) else {
+            bail!(
+                "{compiled}: plugins have no packages with compiled parts. In their place: \
+                 sdk/guides/numpy.md (NumPy, pandas, Pillow, torch), sdk/python/README.md; or name \
+                 an older version that has none in {REQUIREMENTS}"
+            );
+        };
+        found = without;
+    }
     let mut lock = String::new();
-    for (name, Package { version, sha256, .. }) in packages_of(&report_of_wheels)? {
+    for (name, Package { version, sha256, .. }) in packages_of(&found)? {
         let _ = writeln!(lock, "{name}=={version} --hash=sha256:{sha256}");
     }
     Ok(lock)
