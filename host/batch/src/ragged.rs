@@ -39,10 +39,9 @@ pub(crate) fn by_length(
     let before: usize = padding.lengths_of(&whole.inputs)?.iter().sum();
     let lengths = |row| lengths_of_row(&whole.inputs, padding, row);
     let rows: Vec<Lengths> = (0..whole.rows).map(lengths).collect::<Option<_>>()?;
-    let buckets = rows.iter().map(|lengths| padding.buckets_of(lengths));
+    let buckets = rows.iter().map(|lengths| padding.padded(lengths));
     let buckets: Vec<Lengths> = buckets.collect::<Option<_>>()?;
-    let after = rows.iter().filter_map(|lengths| padding.padded(lengths));
-    let after: usize = after.flatten().sum();
+    let after: usize = buckets.iter().flatten().sum();
     let before = before.saturating_mul(whole.rows);
     if before.saturating_sub(after) < before.div_ceil(SAVED_SHARE) {
         return None;

@@ -133,6 +133,11 @@ impl Wanted {
     }
 }
 
+/// The lines in which long calls of this half of their requests wait.
+fn long_lines(half: Half) -> [usize; 2] {
+    [false, true].map(|rests| Wanted { half, is_long: true, rests, latest: None }.line())
+}
+
 /// The permits that the calls of a line need, by [`Kind`].
 fn needs(line: usize) -> [bool; KINDS] {
     match line {
@@ -158,16 +163,14 @@ impl Queue {
 
     /// Whether long calls of this half of their requests wait.
     pub(crate) fn has_long(&self, half: Half) -> bool {
-        let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
         let state = self.0.lock();
-        [false, true].iter().any(|rests| state.lines[line(*rests)].len() > 0)
+        long_lines(half).into_iter().any(|line| state.lines[line].len() > 0)
     }
 
     /// Whether long calls of this export and this half of their requests wait.
     pub(crate) fn has_long_of(&self, export: &Round, half: Half) -> bool {
-        let line = |rests| Wanted { half, is_long: true, rests, latest: None }.line();
         let state = self.0.lock();
-        [false, true].iter().any(|rests| state.lines[line(*rests)].has(export))
+        long_lines(half).into_iter().any(|line| state.lines[line].has(export))
     }
 
     /// Wait until the call may begin.

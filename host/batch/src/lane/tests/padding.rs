@@ -22,12 +22,19 @@ impl Model for Doubling {
         let kept = if length == 16 { length - self.lacks } else { length };
         let places = values.chunks(length).flat_map(|row| row[..kept].iter().map(|one| one * 2.0));
         let places: Vec<f32> = places.collect();
-        let tensor = |values: &[f32], columns: usize| {
-            let buffer = self.pool.copy_from(bytemuck::cast_slice(values));
-            Tensor::new(Dtype::Float32, [rows, columns].as_slice().into(), buffer).unwrap()
-        };
-        Ok(vec![tensor(&places, kept), tensor(&sums, 1)])
+        Ok(vec![floats(&self.pool, [rows, kept], &places), floats(&self.pool, [rows, 1], &sums)])
     }
+}
+
+/// A tensor with these numbers.
+fn floats(pool: &BufferPool, shape: [usize; 2], values: &[f32]) -> Tensor {
+    let buffer = pool.copy_from(bytemuck::cast_slice(values));
+    Tensor::new(Dtype::Float32, shape.as_slice().into(), buffer).unwrap()
+}
+
+/// An input or output of any number of rows.
+fn described(name: &str, size: Option<usize>) -> TensorInfo {
+    TensorInfo { name: name.into(), dtype: Dtype::Float32, dims: vec![None, size] }
 }
 
 /// A lane of such a model, the shapes that it ran, and the pool of its tensors.
@@ -50,14 +57,12 @@ fn lane_with(lacks: usize, value: i128, buckets: [usize; 2], config: LaneConfig)
     };
     let config =
         LaneConfig { padding, max_queue_delay: BOUND, preferred_batch_sizes: vec![2], ..config };
-    let output = |name: &str, size| TensorInfo {
-        name: name.into(),
-        dtype: Dtype::Float32,
-        dims: vec![None, size],
-    };
     let parts = LaneParts {
         name: "doubling",
-        info: ModelInfo { outputs: vec![output("places", None), output("sum", Some(1))], ..info() },
+        info: ModelInfo {
+            outputs: vec![described("places", None), described("sum", Some(1))],
+            ..info()
+        },
         instances: vec![Box::new(model)],
         config,
         pool: pool.clone(),
@@ -67,8 +72,7 @@ fn lane_with(lacks: usize, value: i128, buckets: [usize; 2], config: LaneConfig)
 
 /// A row of so many ones.
 fn row(pool: &BufferPool, tenant: &str, length: usize) -> Submission {
-    let buffer = pool.copy_from(bytemuck::cast_slice(&vec![1.0_f32; length]));
-    let tensor = Tensor::new(Dtype::Float32, [1, length].as_slice().into(), buffer).unwrap();
+    let tensor = floats(pool, [1, length], &vec![1.0; length]);
     let inputs = vec![NamedTensor { name: "x".into(), tensor }];
     Submission { inputs, ..submission(pool, tenant, &[], Duration::from_secs(60)) }
 }
@@ -202,8 +206,7 @@ impl Model for Sums {
             (1..).zip(ids.iter().zip(mask)).map(|(at, (id, mark))| at as f32 * (id + mark)).sum()
         };
         let sums: Vec<f32> = rows.map(of_row).collect();
-        let buffer = self.pool.copy_from(bytemuck::cast_slice(&sums));
-        Ok(vec![Tensor::new(Dtype::Float32, [shape[0], 1].as_slice().into(), buffer).unwrap()])
+        Ok(vec![floats(&self.pool, [shape[0], 1], &sums)])
     }
 }
 
@@ -215,16 +218,11 @@ fn sums(config: LaneConfig) -> PaddedLane {
     let inputs = [0, 1].map(|input| PaddedInput { input, axis: 1, element: element.clone() });
     let length = PaddedLength { buckets: vec![4, 8, 16], inputs: inputs.to_vec() };
     let padding = Padding { lengths: vec![length], outputs: Vec::new() };
-    let tensor = |name: &str, size| TensorInfo {
-        name: name.into(),
-        dtype: Dtype::Float32,
-        dims: vec![None, size],
-    };
     let parts = LaneParts {
         name: "sums",
         info: ModelInfo {
-            inputs: vec![tensor("ids", None), tensor("mask", None)],
-            outputs: vec![tensor("sum", Some(1))],
+            inputs: vec![described("ids", None), described("mask", None)],
+            outputs: vec![described("sum", Some(1))],
             ..info()
         },
         instances: vec![Box::new(model)],
@@ -244,10 +242,9 @@ fn texts(pool: &BufferPool, places: usize, lengths: &[usize]) -> (Submission, Ve
         let rows = (0..lengths.len()).flat_map(|row| (0..places).map(move |at| (row, at)));
         rows.map(|(row, at)| value(row, at)).collect()
     };
-    let tensor = |name: &str, values: &[f32]| {
-        let buffer = pool.copy_from(bytemuck::cast_slice(values));
-        let tensor = Tensor::new(Dtype::Float32, shape.as_slice().into(), buffer).unwrap();
-        NamedTensor { name: name.into(), tensor }
+    let tensor = |name: &str, values: &[f32]| NamedTensor {
+        name: name.into(),
+        tensor: floats(pool, shape, values),
     };
     let inputs = vec![tensor("ids", &each(&place)), tensor("mask", &each(&mark))];
     let sum = |row: usize| {
@@ -296,9 +293,7 @@ async fn outputs_as_long_as_their_rows_keep_what_the_model_makes_of_padding() {
     let (lane, shapes, pool) = lane(0);
     let mut places = vec![1.0_f32; 32];
     places[3..16].fill(0.0);
-    let buffer = pool.copy_from(bytemuck::cast_slice(&places));
-    let tensor = Tensor::new(Dtype::Float32, [2, 16].as_slice().into(), buffer).unwrap();
-    let inputs = vec![NamedTensor { name: "x".into(), tensor }];
+    let inputs = vec![NamedTensor { name: "x".into(), tensor: floats(&pool, [2, 16], &places) }];
     let request = Submission { inputs, ..submission(&pool, "a", &[], Duration::from_secs(60)) };
     let answer = lane.submit(request, None).await.unwrap();
     assert_eq!(answer.outputs[0].tensor.shape(), [2, 16]);
