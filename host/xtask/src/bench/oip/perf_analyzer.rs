@@ -29,6 +29,13 @@ const REPLAY: &str = "127.0.0.1:18096";
 /// The maximum of runs for one figure: perf_analyzer gives up if its figures vary too much.
 const ATTEMPTS: usize = 3;
 
+/// The seconds of one run. On a machine without a free core perf_analyzer was seen to go on for
+/// 15 minutes, until it held 22 GB.
+const RUN_SECONDS: &str = "120";
+
+/// What `timeout` exits with when the time is over.
+const TIMED_OUT: &str = "124";
+
 /// A model with the protocol, the numbers of clients, and whether a server that replays an answer
 /// is measured as well.
 type Run = (Load, &'static str, [(u32, bool); 3]);
@@ -81,16 +88,15 @@ pub(super) fn measure(bench: &mut Bench<'_>, server: &Server) -> Result<()> {
 /// Let perf_analyzer measure the server at `address`.
 fn inferences_per_second(perf_analyzer: &Path, address: &str, flags: &[&str]) -> Result<f64> {
     let report = target().join("oip-perf-analyzer.csv");
-    let mut command = program(perf_analyzer);
+    let mut command = program("timeout");
+    command.arg(RUN_SECONDS).arg(perf_analyzer);
     command.args(["-u", address, "-b", "1", "--measurement-interval", "3000", "--max-trials", "5"]);
     command.args(["-s", "30"]).args(flags).arg("-f").arg(&report);
     for attempt in 1.. {
         match output(&mut command) {
             Ok(_) => break,
-            Err(error)
-                if attempt < ATTEMPTS && error.to_string().contains("stable measurement") =>
-            {
-                step("the figures vary too much: measuring again");
+            Err(error) if attempt < ATTEMPTS && may_succeed(&error.to_string()) => {
+                step("no stable figures: measuring again");
             }
             Err(error) => return Err(error),
         }
@@ -101,6 +107,11 @@ fn inferences_per_second(perf_analyzer: &Path, address: &str, flags: &[&str]) ->
     let at = header.iter().position(|name| *name == "Inferences/Second");
     let value = at.and_then(|at| values.get(at));
     Ok(value.with_context(|| format!("perf_analyzer reported:\n{text}"))?.parse()?)
+}
+
+/// Say whether another run may succeed: the figures varied too much, or the run did not end.
+fn may_succeed(error: &str) -> bool {
+    error.contains("stable measurement") || error.contains(&format!("exit status: {TIMED_OUT}"))
 }
 
 /// Add a row with the time that the server adds to the model's, for the requests between two
