@@ -1,6 +1,6 @@
 //! Building all that tests, or the demo, need.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Result, anyhow};
@@ -10,6 +10,7 @@ use crate::setup::{
     install_onnxruntime, install_wasm_toolchain,
 };
 use crate::shell::{cargo_with_clippy, run, step, target};
+use crate::stages::Stages;
 use crate::{runtimes, stock};
 
 /// The paths of what was built, in the profile that demo and tests share.
@@ -21,7 +22,7 @@ pub(crate) struct Built {
 
 /// Install missing tools and build everything, tests included, so that demo and test share one set
 /// of compiled dependencies.
-pub(crate) fn build_all() -> Result<Built> {
+pub(crate) fn build_all(stages: &mut Stages) -> Result<Built> {
     let onnxruntime = thread::scope(|scope| {
         // Installing waits for the network, building for the processor.
         let installing = scope.spawn(install_for_tests);
@@ -30,12 +31,24 @@ pub(crate) fn build_all() -> Result<Built> {
         run(cargo_with_clippy().args(["test", "--workspace", "--no-run"]))?;
         installing.join().map_err(|_| anyhow!("installing panicked"))?
     })?;
+    stages.ended("building the server and the tests");
     let gristmill = target().join("debug/gristmill");
-    build_components(&gristmill)?;
-    runtimes::build()?;
-    let components = build_all_languages(&gristmill)?;
-    stock::build(&gristmill, &target().join(PLUGIN_TOOLS), &components)?;
+    let components = build_plugins(&gristmill)?;
+    stages.ended("building the runtimes and the plugins");
     Ok(Built { gristmill, components, onnxruntime })
+}
+
+/// Build the plugins in Rust beside those in other languages; returns their folder. The compiler
+/// optimises a plugin on one core, and cargo builds one after the other.
+fn build_plugins(gristmill: &Path) -> Result<PathBuf> {
+    thread::scope(|scope| {
+        let in_rust = scope.spawn(|| build_components(gristmill));
+        runtimes::build()?;
+        let components = build_all_languages(gristmill)?;
+        stock::build(gristmill, &target().join(PLUGIN_TOOLS), &components)?;
+        in_rust.join().map_err(|_| anyhow!("the build of plugins panicked"))??;
+        Ok(components)
+    })
 }
 
 /// Install missing tools and build the server for the demo, without plugins, tests and benches.

@@ -22,6 +22,7 @@ mod runtimes;
 mod server;
 mod setup;
 mod shell;
+mod stages;
 mod stock;
 mod table;
 mod test;
@@ -44,8 +45,9 @@ const TASKS: [Task; 10] = [
     (
         "soak",
         "Kill servers in the middle of 500 deploys, let two replicas race for 1,000 releases, let \
-         a tenth of the calls to a store fail, try the admin API with 10,000 calls that are made \
-         from its description, and send 100,000 requests to models whose rows influence each other",
+         a tenth of the calls to a store fail, put each of 200 files 16 times at once, try the \
+         admin API with 10,000 calls that are made from its description, and send 100,000 requests \
+         to models whose rows influence each other",
         test::run_soak,
     ),
     (

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::build::{self, Built};
 use crate::server::Server;
 use crate::shell::{json_lines, program, root, step, target};
+use crate::stages::Stages;
 use crate::table::print_aligned;
 use crate::test::{self, Tally};
 use crate::{books, deny, deploy, fuzz, setup};
@@ -44,7 +45,7 @@ struct Score {
 }
 
 pub(crate) fn run() -> Result<()> {
-    let built = build::build_all()?;
+    let built = build::build_all(&mut Stages::begin())?;
     let mut scores = Vec::new();
     for (name, part) in PARTS {
         match part(&built) {

@@ -3,20 +3,25 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::runtimes::javascript::install_packages;
 use crate::setup;
 use crate::shell::{program, root, run, step};
 
-/// Build them into the folder `components`. `tools` is where `gristmill plugin build` has put the
-/// tools, so plugins in C must have been built before.
+/// Build them into the folder `components`, two at a time: the tools use one core each. `tools` is
+/// where `gristmill plugin build` has put the tools, so plugins in C must have been built before.
 pub(crate) fn build(gristmill: &Path, tools: &Path, components: &Path) -> Result<()> {
     step("building plugins with the stock tools");
-    with_componentize_py(&components.join("digits-python-stub-wasi.wasm"))?;
-    with_componentize_js(&components.join("digits-js-stock.wasm"))?;
-    with_wasi_libc(gristmill, tools, &components.join("digits-c-wasi.wasm"))
+    thread::scope(|scope| {
+        let python = components.join("digits-python-stub-wasi.wasm");
+        let in_python = scope.spawn(move || with_componentize_py(&python));
+        with_componentize_js(&components.join("digits-js-stock.wasm"))?;
+        with_wasi_libc(gristmill, tools, &components.join("digits-c-wasi.wasm"))?;
+        in_python.join().map_err(|_| anyhow!("the build of a plugin panicked"))?
+    })
 }
 
 /// componentize-py without WASI. With WASI it is what `gristmill plugin build` runs.

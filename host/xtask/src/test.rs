@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 pub(crate) use self::tally::Tally;
 use self::tally::{Printer, run_tests};
 use crate::shell::{self, cargo, cargo_with_clippy, step};
+use crate::stages::Stages;
 use crate::{books, build, console, deny, deploy, docs, layers, notice, setup, wheel};
 
 pub(crate) fn command() -> clap::Command {
@@ -32,34 +33,52 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if matches.get_flag("busy") { run_busy() } else { run_all() }
 }
 
+/// Run every check. Says how long each stage took, also when one cannot run.
 fn run_all() -> Result<()> {
+    let mut stages = Stages::begin();
+    let tally = check_all(&mut stages);
+    stages.print();
+    conclude(&tally?)
+}
+
+fn check_all(stages: &mut Stages) -> Result<Tally> {
     step("layers");
     layers::check()?;
     step("format");
     check_format()?;
     step("dependencies");
     deny::check()?;
+    stages.ended("layers, format and dependencies");
     step("the console");
     console::check()?;
-    let built = build::build_all()?;
+    stages.ended("the console");
+    let built = build::build_all(stages)?;
     step("the reference tables, the OpenAPI document and the links");
     docs::check(&built.gristmill)?;
     step("NOTICE");
     notice::check()?;
     let mut tests = host_tests(&built)?;
+    stages.ended("documents and NOTICE");
     step("the benchmarks");
-    let benches = ["build", "--workspace", "--bins", "--benches"];
+    // The programs that are no tests are not built as benchmarks either.
+    let benches = ["build", "--workspace", "--bins", "--bench", "*"];
     shell::run(cargo_with_clippy().args(benches))?;
+    stages.ended("building the benchmarks");
     let mut tally = languages::run_all()?;
+    stages.ended("tests of the SDKs, the plugins and the console");
     step("tests");
     tally += run_cargo(&mut tests)?;
+    stages.ended("tests of the host");
     step("the wheel");
     tally += counted(wheel::check(&built));
+    stages.ended("the wheel");
     step("the chart and the Debian package");
     tally += counted(deploy::check(&built));
+    stages.ended("the chart and the Debian package");
     // Each pasted block counts as a test.
     tally += counted(books::check(&built));
-    conclude(&tally)
+    stages.ended("the commands of the books");
+    Ok(tally)
 }
 
 /// The tally of a check that says how many of its parts passed, and ends with the first that fails.
@@ -75,7 +94,7 @@ fn counted(checked: Result<u64>) -> Tally {
 
 /// Run the tests several times beside a full load: a busy machine could make them fail.
 fn run_busy() -> Result<()> {
-    conclude(&busy(&build::build_all()?)?)
+    conclude(&busy(&build::build_all(&mut Stages::begin())?)?)
 }
 
 /// The same. Ends with the first round in which a test fails.
@@ -95,10 +114,10 @@ pub(crate) fn busy(built: &build::Built) -> Result<Tally> {
 }
 
 /// Repeat what only many repetitions prove: kills in the middle of deploys, races of replicas,
-/// calls to the store that fail, rows that influence each other, and calls that are made from the
-/// descriptions of the server's interfaces.
+/// calls to the store that fail, rows that influence each other, uploads of one file at once, and
+/// calls that are made from the descriptions of the server's interfaces.
 pub(crate) fn run_soak() -> Result<()> {
-    conclude(&soak(&build::build_all()?, &[], |_| ())?)
+    conclude(&soak(&build::build_all(&mut Stages::begin())?, &[], |_| ())?)
 }
 
 /// The same, with other tests that repeat what they do. `change` may change the command.
@@ -110,7 +129,8 @@ pub(crate) fn soak(
     let mut tests = host_tests(built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
     tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "replicas::store_faults"]);
-    tests.args(["releases::durability", "admin::schemathesis", "models::mixed_rows"]).args(others);
+    tests.args(["releases::durability", "admin::schemathesis", "models::mixed_rows"]);
+    tests.arg("the_same_new_file_put_many_times_at_once").args(others);
     change(&mut tests);
     step(
         "kills, races, failing stores, rows that meet, and the APIs' descriptions (about an hour)",

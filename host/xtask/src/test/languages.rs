@@ -39,6 +39,8 @@ fn rust() -> Result<Tally> {
         let mut tests = cargo();
         tests.args(["test", "--no-fail-fast", "--manifest-path", manifest]).args(features);
         tests.env("CARGO_TARGET_DIR", target().join("sdk"));
+        // As in the host's workspace: a backtrace has lines, and no debugger is asked for more.
+        tests.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
         tally += run_tests(&mut tests, Printer::Cargo)?;
     }
     Ok(tally)

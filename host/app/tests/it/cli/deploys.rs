@@ -11,6 +11,7 @@ use crate::support::cli::Cli;
 use crate::support::files;
 use crate::support::proxy::Proxy;
 use crate::support::server::Server;
+use crate::support::setup::Setup;
 use crate::support::words::assert_names;
 
 const KEY: &str = "the-key-of-acme-for-ci";
@@ -374,7 +375,7 @@ fn a_folder_is_built_once_for_all_tenants_that_have_it() {
 
 #[test]
 fn a_folder_whose_sources_are_the_same_changes_nothing() {
-    let server = Server::start();
+    let server = Setup::new().with_runtimes().start();
     server.model("digits");
     // In Python nothing is built, JavaScript is bundled, and a component is not built again.
     for (tenant, folder, plugin, file, is_built) in [

@@ -13,7 +13,7 @@ use crate::support::cli::Cli;
 use crate::support::client::Client;
 use crate::support::eventually::eventually;
 use crate::support::files;
-use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 /// A command that runs, and is told to end when this is dropped.
 struct Running {
@@ -207,7 +207,7 @@ fn a_handler_is_served_with_its_models() {
 
 #[test]
 fn each_save_goes_to_a_server_that_runs() {
-    let server = Server::start();
+    let server = Setup::new().with_runtimes().start();
     server.open_tenant("acme");
     server.model("ranker");
     server.plugin("acme", "ranker", "ranker-python");
