@@ -26,7 +26,7 @@ fn endless_upload(server: &Server) -> Raw {
 
 #[test]
 fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
-    let server = Setup::new().flag("--model-proof-timeout-s", "10").start();
+    let server = Setup::new().flag("--model-proof-timeout-s", "4").start();
     server.put("models/m", &onnx::doubling(1));
     server.put_json("models/m/config", &json!({ "graph_optimization": "disable" }));
     let first = server.status()["models"]["m"]["digest"].as_str().unwrap().to_owned();
