@@ -22,7 +22,7 @@ use gristmill_imaging::{
     Channels, DecodeOptions, Encoded, Filter, Layout, Limits, Size, TensorOptions, Workspace,
 };
 use gristmill_sandbox::{
-    Account, Asked, AskedRuns, Asset, Assets, Context, Grant, HandlerPlugin, ModelRuns, Plugin,
+    Account, AskedRuns, Asset, Assets, Context, Grant, HandlerPlugin, ModelCall, ModelRuns, Plugin,
     PluginPair, Request, Results, Reuse, RunCount, RunOutputs, Sandbox, SandboxConfig, TenantReuse,
     WantedRun,
 };
@@ -348,7 +348,7 @@ fn infer(criterion: &mut Criterion) {
                 tokio::select! {
                     biased;
                     answer = &mut call => break or_panic(answer.map(drop)),
-                    Some(Asked::Runs(AskedRuns { runs, answer })) = asked.recv() => {
+                    Some(ModelCall::Runs(AskedRuns { runs, answer })) = asked.recv() => {
                         let mut outcomes = Vec::with_capacity(runs.len());
                         for WantedRun { inputs, .. } in runs {
                             let outputs = run(Some(inputs)).await;

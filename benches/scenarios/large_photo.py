@@ -3,7 +3,7 @@
     python benches/scenarios/large_photo.py      # with the packages of benches/peers/fastapi
 
 It writes target/bench-data/large.jpg, which `cargo bench --bench sandbox -- large_photo` decodes, and
-prints the milliseconds of processor time of Pillow: with a full decode, and with `draft`, which decodes at an eighth,
+prints the milliseconds of CPU time of Pillow: with a full decode, and with `draft`, which decodes at an eighth,
 and at the quarter that keeps two pixels for each of the result. `cargo xtask bench jobs` runs both.
 """
 

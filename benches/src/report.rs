@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 
 /// A target for the figures of a row, and whether they reach it.
-pub struct Target {
+pub struct Goal {
     words: String,
     is_reached: bool,
 }
 
-impl Target {
+impl Goal {
     /// A target in words.
     pub fn new(words: impl Into<String>, is_reached: bool) -> Self {
         Self { words: words.into(), is_reached }
@@ -27,9 +27,9 @@ impl Target {
 }
 
 /// Print a row: what was measured, its figures, and their target, if there is one.
-pub fn row(what: &str, figures: &Value, target: Option<Target>) {
+pub fn row(what: &str, figures: &Value, target: Option<Goal>) {
     let mut row = json!({ "what": what, "figures": figures });
-    if let Some(Target { words, is_reached }) = target {
+    if let Some(Goal { words, is_reached }) = target {
         row["to_reach"] = words.into();
         row["is_reached"] = is_reached.into();
     }

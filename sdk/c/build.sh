@@ -29,6 +29,10 @@ processor) exports="$sdk/src/export_preprocess.c $sdk/src/export_postprocess.c" 
 handler) exports=$sdk/src/export_handle.c ;;
 *) echo "build.sh: WORLD is \"$world\", not preprocessor, postprocessor, processor or handler" >&2; exit 2 ;;
 esac
+[ -e "$sdk/bindings" ] || {
+    echo "build.sh: $sdk has no bindings: run \`gristmill plugin build\` in its place, or first $sdk/bindings.sh" >&2
+    exit 2
+}
 [ -z "${VERBOSE:-}" ] || set -x
 library="arrays.c call.c failure.c handle.c http.c image.c json_read.c json_value.c json_write.c keep.c log.c \
     memory.c models.c number_read.c number_write.c outputs.c panic.c powers_of_ten.c request.c response.c \

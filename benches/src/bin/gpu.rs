@@ -19,7 +19,7 @@ use gristmill_batch::{Lane, LaneConfig};
 use gristmill_benches::compare::{Comparison, ROUNDS, median_ratio};
 use gristmill_benches::end_to_end;
 use gristmill_benches::harness::{Harness, closed_loop, on, shape_of, tensor_from};
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use gristmill_core::{Dtype, Tensor, TensorInfo};
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
         let comparison_row = |what: &str, figures: &Value| {
             let what = format!("ResNet-50 {precision} {what}: rows a second over the bare loop");
             let ratio = figures["ratio"].as_f64().unwrap_or(f64::NAN);
-            report::row(&what, figures, Some(Target::at_least(ratio, RATIO_MIN, "")));
+            report::row(&what, figures, Some(Goal::at_least(ratio, RATIO_MIN, "")));
         };
         row("outputs: largest difference", &figures);
         let rows = (0..PICTURES).map(|seed| pictures(&harness, &input, 1, seed));

@@ -93,7 +93,8 @@ fn model(nodes: &[Message], initializers: &[Message], input: i64) -> Vec<u8> {
 fn graph(nodes: &[Message], initializers: &[Message], input: Message, output: Message) -> Vec<u8> {
     let graph = nodes.iter().fold(Message::new(), |graph, node| graph.message(1, node.clone()));
     let graph = graph.text(2, "graph");
-    let graph = initializers.iter().fold(graph, |graph, own| graph.message(5, own.clone()));
+    let graph =
+        initializers.iter().fold(graph, |graph, initializer| graph.message(5, initializer.clone()));
     let graph = graph.message(11, input).message(12, output);
     let opset = Message::new().text(1, "").int(2, OPSET);
     Message::new().int(1, IR_VERSION).message(7, graph).message(8, opset).into_bytes()

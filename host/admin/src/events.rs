@@ -119,8 +119,8 @@ impl Feeds {
         let mut listening = self.listening.lock();
         listening.check(guest)?;
         listening.feeds.retain(|_, feed| feed.strong_count() > 0);
-        let known = listening.feeds.get(&tenants).and_then(Weak::upgrade);
-        let feed = known.unwrap_or_else(|| {
+        let open_feed = listening.feeds.get(&tenants).and_then(Weak::upgrade);
+        let feed = open_feed.unwrap_or_else(|| {
             let feed = Arc::new(Feed { began: self.began, last: tokio::sync::Mutex::default() });
             listening.feeds.insert(tenants, Arc::downgrade(&feed));
             feed

@@ -42,12 +42,12 @@ pub(crate) fn nms(call: &mut Call<'_>) -> Result<Tensor, Stop> {
         if kept.len() >= most {
             break;
         }
-        let (one, own) = (boxes[at], area(&boxes[at]));
+        let (one, own_area) = (boxes[at], area(&boxes[at]));
         let overlaps = |(other, area): &([f32; 4], f32)| {
             let width = one[2].min(other[2]) - one[0].max(other[0]);
             let height = one[3].min(other[3]) - one[1].max(other[1]);
             let shared = width.max(0.0) * height.max(0.0);
-            shared > threshold * (own + area - shared)
+            shared > threshold * (own_area + area - shared)
         };
         since_asked += kept.len() + 1;
         if since_asked > 16 << 10 {
@@ -59,7 +59,7 @@ pub(crate) fn nms(call: &mut Call<'_>) -> Result<Tensor, Stop> {
         }
         if !kept_boxes.iter().any(overlaps) {
             kept.push(at);
-            kept_boxes.push((one, own));
+            kept_boxes.push((one, own_area));
         }
     }
     fill(room, Dtype::Int64, &[kept.len()], |out: &mut [i64], _| {

@@ -11,7 +11,7 @@ use crate::runs::Runs;
 use crate::shapes::{gather, steps_of, strided};
 
 /// One part of an index.
-enum Part {
+enum IndexItem {
     Int(i64),
     Slice([Option<i64>; 3]),
     NewAxis,
@@ -33,19 +33,19 @@ const PARTS_MAX: usize = 32;
 pub(crate) fn index(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     let array = call.array(0)?;
     let mut parts = read(call)?;
-    if parts.iter().any(|part| matches!(part, Part::Array(_))) {
+    if parts.iter().any(|part| matches!(part, IndexItem::Array(_))) {
         // Beside arrays, an integer is one, too.
         for part in &mut parts {
-            if let Part::Int(at) = part {
-                *part = Part::Array(Number::Int((*at).into()).array(Dtype::Int64, call.room)?);
+            if let IndexItem::Int(at) = part {
+                *part = IndexItem::Array(Number::Int((*at).into()).array(Dtype::Int64, call.room)?);
             }
         }
     }
-    let taken = |part: &Part| match part {
-        Part::Int(_) | Part::Slice(_) => 1,
-        Part::Array(flags) if flags.dtype() == Dtype::Bool => flags.shape().len(),
-        Part::Array(_) => 1,
-        Part::NewAxis | Part::Ellipsis => 0,
+    let taken = |part: &IndexItem| match part {
+        IndexItem::Int(_) | IndexItem::Slice(_) => 1,
+        IndexItem::Array(flags) if flags.dtype() == Dtype::Bool => flags.shape().len(),
+        IndexItem::Array(_) => 1,
+        IndexItem::NewAxis | IndexItem::Ellipsis => 0,
     };
     let rank = array.shape().len();
     let named: usize = parts.iter().map(taken).sum();
@@ -53,7 +53,7 @@ pub(crate) fn index(call: &mut Call<'_>) -> Result<Tensor, Stop> {
         let why = format!("too many indices: the array has {rank} dimensions, {named} are indexed");
         return Err(out_of_range(why));
     }
-    if parts.iter().filter(|part| matches!(part, Part::Ellipsis)).count() > 1 {
+    if parts.iter().filter(|part| matches!(part, IndexItem::Ellipsis)).count() > 1 {
         return Err(out_of_range("an index can only have a single ellipsis ('...')"));
     }
     let steps = steps_of(array.shape());
@@ -69,30 +69,31 @@ pub(crate) fn index(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     };
     for part in &parts {
         match part {
-            Part::Ellipsis => keep(&mut dims, &mut axis, rank - named),
-            Part::NewAxis => dims.push((1, 0)),
-            Part::Int(at) => {
+            IndexItem::Ellipsis => keep(&mut dims, &mut axis, rank - named),
+            IndexItem::NewAxis => dims.push((1, 0)),
+            IndexItem::Int(at) => {
                 let place = in_range(std::slice::from_ref(at), array.shape()[axis], axis)?(0);
                 first += place * steps[axis];
                 axis += 1;
             }
-            Part::Slice(slice) => {
+            IndexItem::Slice(slice) => {
                 let (start, len, step) = slice_of(*slice, array.shape()[axis])?;
                 first += start * steps[axis];
                 dims.push((len, step * steps[axis] as isize));
                 axis += 1;
             }
-            Part::Array(flag) if flag.dtype() == Dtype::Bool && flag.shape().is_empty() => {
+            IndexItem::Array(flag) if flag.dtype() == Dtype::Bool && flag.shape().is_empty() => {
                 // A new axis, of all or of nothing.
                 let found = places(&reshaped(flag, &[1])?, call.room)?;
                 let count = found.shape()[1];
                 along.push(Along { axis: dims.len(), indices: reshaped(&found, &[count])? });
                 dims.push((1, 0));
             }
-            Part::Array(flags) if flags.dtype() == Dtype::Bool => {
-                let (own, wanted) = (&array.shape()[axis..], flags.shape());
-                if !own.starts_with(wanted) {
-                    let why = format!("boolean index of shape {wanted:?} does not fit {own:?}");
+            IndexItem::Array(flags) if flags.dtype() == Dtype::Bool => {
+                let (own_dims, wanted) = (&array.shape()[axis..], flags.shape());
+                if !own_dims.starts_with(wanted) {
+                    let why =
+                        format!("boolean index of shape {wanted:?} does not fit {own_dims:?}");
                     return Err(out_of_range(why));
                 }
                 let found = places(flags, call.room)?;
@@ -104,7 +105,7 @@ pub(crate) fn index(call: &mut Call<'_>) -> Result<Tensor, Stop> {
                     keep(&mut dims, &mut axis, 1);
                 }
             }
-            Part::Array(indices) => {
+            IndexItem::Array(indices) => {
                 check_indices(indices)?;
                 let indices = cast(indices, Dtype::Int64, call.room)?;
                 along.push(Along { axis: dims.len(), indices });
@@ -131,8 +132,8 @@ pub(crate) fn index(call: &mut Call<'_>) -> Result<Tensor, Stop> {
 
 /// Rows that follow one another share the array's memory.
 fn rows(array: &Tensor, first: usize, dims: &[(usize, isize)], shape: &[usize]) -> Option<Tensor> {
-    let own = array.shape();
-    let row: usize = own.get(1..)?.iter().product();
+    let own_shape = array.shape();
+    let row: usize = own_shape.get(1..)?.iter().product();
     let dense = dims
         .iter()
         .zip(steps_of(shape))
@@ -146,7 +147,7 @@ fn rows(array: &Tensor, first: usize, dims: &[(usize, isize)], shape: &[usize]) 
     reshaped(&rows, shape).ok()
 }
 
-fn read(call: &mut Call<'_>) -> Result<Vec<Part>, Stop> {
+fn read(call: &mut Call<'_>) -> Result<Vec<IndexItem>, Stop> {
     let Some(parts) = call.params.first().and_then(Param::list) else {
         return Err(value("the index is not a list"));
     };
@@ -158,19 +159,21 @@ fn read(call: &mut Call<'_>) -> Result<Vec<Part>, Stop> {
         .iter()
         .map(|part| {
             Ok(match part {
-                Param::Null => Part::NewAxis,
-                Param::Number(_) => Part::Int(part.int().ok_or_else(|| value("not an index"))?),
-                Param::Text(text) if text == "..." => Part::Ellipsis,
+                Param::Null => IndexItem::NewAxis,
+                Param::Number(_) => {
+                    IndexItem::Int(part.int().ok_or_else(|| value("not an index"))?)
+                }
+                Param::Text(text) if text == "..." => IndexItem::Ellipsis,
                 Param::Text(text) if text == "array" => {
                     arrays += 1;
-                    Part::Array(call.array(arrays)?)
+                    IndexItem::Array(call.array(arrays)?)
                 }
                 Param::List(ends) => {
                     let mut slice = [None; 3];
-                    for (end, given) in slice.iter_mut().zip(ends) {
-                        *end = given.int();
+                    for (end, given_end) in slice.iter_mut().zip(ends) {
+                        *end = given_end.int();
                     }
-                    Part::Slice(slice)
+                    IndexItem::Slice(slice)
                 }
                 other => return Err(value(format!("{other:?} is not an index"))),
             })

@@ -310,15 +310,15 @@ pub(crate) fn take_along_axis(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     check_integer(indices.dtype())?;
     let (array, axis) = call.axis_or_flat(0, array)?;
     let indices = cast(&indices, Dtype::Int64, call.room)?;
-    let (own, wanted) = (array.shape(), indices.shape());
-    let fits = own.len() == wanted.len()
-        && own.iter().zip(wanted).enumerate().all(|(at, (a, b))| at == axis || a == b);
+    let (own_shape, wanted) = (array.shape(), indices.shape());
+    let fits = own_shape.len() == wanted.len()
+        && own_shape.iter().zip(wanted).enumerate().all(|(at, (a, b))| at == axis || a == b);
     if !fits {
-        return Err(value(format!("indices of shape {wanted:?} do not fit shape {own:?}")));
+        return Err(value(format!("indices of shape {wanted:?} do not fit shape {own_shape:?}")));
     }
-    let places = in_range(elements::<i64>(&indices)?, own[axis], axis)?;
+    let places = in_range(elements::<i64>(&indices)?, own_shape[axis], axis)?;
     let steps = steps_of(wanted);
-    let own_steps = steps_of(own);
+    let own_steps = steps_of(own_shape);
     let mut at = 0;
     let shape = wanted.to_vec();
     crate::shapes::gather(&array, &shape, call.room, || {

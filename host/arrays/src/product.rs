@@ -64,7 +64,7 @@ fn matrices(
     let shape: Vec<_> = before.iter().copied().chain([rows, columns]).collect();
     let products = [count, rows, depth, columns].iter().fold(1_usize, |a, b| a.saturating_mul(*b));
     room.touch(products.saturating_add(count.saturating_mul(MATRIX_WORK)))?;
-    let place = |own: &[usize], at: usize| place_of(&before, own, at);
+    let place = |own_shape: &[usize], at: usize| place_of(&before, own_shape, at);
     let (size_left, size_right) = (rows * depth, depth * columns);
     let bits = if dtype == Dtype::Bool { Dtype::Uint8 } else { dtype };
     match bits {
@@ -118,11 +118,11 @@ fn split(shape: &[usize]) -> (&[usize], [usize; 2]) {
 }
 
 /// The number of an array's matrix that is matrix `at` of the result.
-fn place_of(common: &[usize], own: &[usize], at: usize) -> usize {
-    let (steps, own_steps) = (steps_of(common), steps_of(own));
-    let ahead = common.len() - own.len();
-    (0..own.len())
-        .filter(|axis| own[*axis] != 1)
+fn place_of(common: &[usize], own_shape: &[usize], at: usize) -> usize {
+    let (steps, own_steps) = (steps_of(common), steps_of(own_shape));
+    let ahead = common.len() - own_shape.len();
+    (0..own_shape.len())
+        .filter(|axis| own_shape[*axis] != 1)
         .map(|axis| at / steps[axis + ahead] % common[axis + ahead] * own_steps[axis])
         .sum()
 }

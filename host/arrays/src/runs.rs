@@ -24,10 +24,10 @@ impl<const N: usize> Runs<N> {
         for (back, dim) in common.iter().rev().enumerate() {
             let mut steps = [0; N];
             for ((step, dense), shape) in steps.iter_mut().zip(&mut dense).zip(shapes) {
-                let own = shape.len().checked_sub(back + 1).map_or(1, |at| shape[at]);
-                if own != 1 {
+                let own_dim = shape.len().checked_sub(back + 1).map_or(1, |at| shape[at]);
+                if own_dim != 1 {
                     *step = *dense;
-                    *dense *= own;
+                    *dense *= own_dim;
                 }
             }
             if *dim == 1 {

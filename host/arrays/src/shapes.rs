@@ -120,15 +120,16 @@ pub(crate) fn reshape(call: &mut Call<'_>) -> Result<Tensor, Stop> {
         let have = array.shape();
         value(format!("cannot reshape an array of shape {have:?} into {wanted:?}"))
     };
-    let known = wanted
+    let known_count = wanted
         .iter()
         .filter(|dim| **dim != -1)
         .try_fold(1_usize, |product, dim| product.checked_mul(usize::try_from(*dim).ok()?));
-    let known = known.ok_or_else(unfit)?;
+    let known_count = known_count.ok_or_else(unfit)?;
     if wanted.iter().filter(|dim| **dim == -1).count() > 1 {
         return Err(value("can only specify one unknown dimension"));
     }
-    let rest = if known > 0 && count.is_multiple_of(known) { count / known } else { 0 };
+    let rest =
+        if known_count > 0 && count.is_multiple_of(known_count) { count / known_count } else { 0 };
     let shape: Vec<_> =
         wanted.iter().map(|dim| if *dim == -1 { rest } else { *dim as usize }).collect();
     if shape.iter().product::<usize>() != count {
@@ -144,10 +145,10 @@ pub(crate) fn broadcast_to(call: &mut Call<'_>) -> Result<Tensor, Stop> {
     if broadcast(&[array.shape(), &shape])? != shape {
         return Err(value(format!("cannot broadcast {:?} to {shape:?}", array.shape())));
     }
-    let (own, steps) = (array.shape(), steps_of(array.shape()));
-    let ahead = shape.len() - own.len();
+    let (own_shape, steps) = (array.shape(), steps_of(array.shape()));
+    let ahead = shape.len() - own_shape.len();
     let dims = shape.iter().enumerate().map(|(axis, len)| {
-        let step = axis.checked_sub(ahead).filter(|axis| own[*axis] != 1);
+        let step = axis.checked_sub(ahead).filter(|axis| own_shape[*axis] != 1);
         (*len, step.map_or(0, |axis| steps[axis] as isize))
     });
     gather(&array, &shape, call.room, strided(0, &dims.collect::<Vec<_>>()))

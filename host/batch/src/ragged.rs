@@ -11,7 +11,7 @@
 
 use gristmill_core::{BufferPool, Lengths, NamedTensor, PaddedInput, Padding, Tensor};
 
-use crate::split::{Place, RequestPart, RequestParts};
+use crate::split::{PartRow, RequestPart, RequestParts};
 
 /// Maximum bytes of a request that is looked at: it is read and copied by the task that submits it.
 const BYTES_MAX: usize = 1 << 20;
@@ -48,12 +48,12 @@ pub(crate) fn by_length(
     }
     let mut order: Vec<usize> = (0..whole.rows).collect();
     order.sort_by(|a, b| buckets[*a].cmp(&buckets[*b]));
-    let mut places = vec![Place::default(); whole.rows];
+    let mut places = vec![PartRow::default(); whole.rows];
     let mut parts = RequestParts::default();
     for rows_alike in order.chunk_by(|a, b| buckets[*a] == buckets[*b]) {
         let mut longest = rows[rows_alike[0]].clone();
         for (at, row) in rows_alike.iter().enumerate() {
-            places[*row] = Place { part: parts.list.len(), row: at };
+            places[*row] = PartRow { part: parts.list.len(), row: at };
             longest.iter_mut().zip(&rows[*row]).for_each(|(all, one)| *all = (*all).max(*one));
         }
         let inputs = (0..whole.inputs.len()).map(|index| {

@@ -32,12 +32,12 @@ impl RequestPart {
 pub(crate) struct RequestParts {
     pub(crate) list: SmallVec<[RequestPart; 1]>,
     /// Where each row of the request is. None if the parts have them in order.
-    pub(crate) places: Option<Vec<Place>>,
+    pub(crate) places: Option<Vec<PartRow>>,
 }
 
 /// Where a row of a request is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PartRow {
     /// The index of its part.
     pub(crate) part: usize,
     /// The row of the part.
@@ -60,7 +60,7 @@ impl RequestParts {
             firsts.push(cut.len());
             cut.extend(split(part, max)?);
         }
-        for Place { part, row } in places.iter_mut().flatten() {
+        for PartRow { part, row } in places.iter_mut().flatten() {
             (*part, *row) = (firsts[*part] + *row / max, *row % max);
         }
         Ok(Self { list: cut, places })
@@ -106,7 +106,7 @@ fn split(whole: RequestPart, max: usize) -> Result<SmallVec<[RequestPart; 1]>, S
 /// Fails if the tensors of the parts do not fit together.
 pub(crate) fn joined(
     parts: &mut SmallVec<[Served; 1]>,
-    places: Option<&[Place]>,
+    places: Option<&[PartRow]>,
     outputs: usize,
     pool: &BufferPool,
 ) -> Result<Served, SubmitError> {
@@ -130,7 +130,7 @@ pub(crate) fn joined(
             let pieces = parts.iter().map(|part| &part.outputs[index]);
             return Ok(Tensor::stack(pool, pieces)?);
         };
-        let row_at = |Place { part, row }: &Place| {
+        let row_at = |PartRow { part, row }: &PartRow| {
             parts.get(*part)?.outputs[index].slice_rows(*row..row + 1)
         };
         let rows: Option<Vec<_>> = places.iter().map(row_at).collect();

@@ -61,7 +61,7 @@ pub(crate) fn command() -> Command {
              that receives the key; without URL no request of the file has the key.\n\n\
              https:// uses --ca-file. grpc:// and grpcs:// are calls of gRPC: grpc://HOST:8082/MODEL \
              with --rows, or the path of a method with a --body that is the encoded message. These \
-             three take more of the client's processor time than http://, gRPC about three times.",
+             three take more of the client's CPU time than http://, gRPC about three times.",
         )
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true)

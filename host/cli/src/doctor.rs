@@ -19,20 +19,20 @@ const CLOCK_SLACK: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct Finding {
     subject: &'static str,
-    state: State,
+    state: Severity,
     text: String,
     /// What to do. Empty if nothing has to be done.
     cure: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Severity {
     Ok,
     Warning,
     Fault,
 }
 
-impl State {
+impl Severity {
     fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -45,7 +45,7 @@ impl State {
 impl Finding {
     /// It is as it should be.
     pub fn ok(subject: &'static str, text: impl Into<String>) -> Self {
-        Self { subject, state: State::Ok, text: text.into(), cure: String::new() }
+        Self { subject, state: Severity::Ok, text: text.into(), cure: String::new() }
     }
 
     /// A server works, but not as well as it could.
@@ -54,17 +54,17 @@ impl Finding {
         text: impl Into<String>,
         cure: impl Into<String>,
     ) -> Self {
-        Self { subject, state: State::Warning, text: text.into(), cure: cure.into() }
+        Self { subject, state: Severity::Warning, text: text.into(), cure: cure.into() }
     }
 
     /// A server does not start, or a command does not work.
     pub fn fault(subject: &'static str, text: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { subject, state: State::Fault, text: text.into(), cure: cure.into() }
+        Self { subject, state: Severity::Fault, text: text.into(), cure: cure.into() }
     }
 
     /// Whether something does not work.
     pub fn is_fault(&self) -> bool {
-        self.state == State::Fault
+        self.state == Severity::Fault
     }
 
     fn line(&self) -> String {
@@ -171,13 +171,13 @@ fn clock(date: &str, now: SystemTime) -> Finding {
     Finding::warning(SUBJECT, text, "set both by NTP: tokens and certificates end by the clock")
 }
 
-fn versions(of_server: &str, own: &str) -> Finding {
+fn versions(of_server: &str, own_version: &str) -> Finding {
     const SUBJECT: &str = "version";
-    match of_server == own {
-        true => Finding::ok(SUBJECT, format!("the server and this program are {own}")),
+    match of_server == own_version {
+        true => Finding::ok(SUBJECT, format!("the server and this program are {own_version}")),
         false => Finding::warning(
             SUBJECT,
-            format!("the server is {of_server}, this program {own}"),
+            format!("the server is {of_server}, this program {own_version}"),
             "take the program of the server: newer commands may not be known there",
         ),
     }
@@ -191,13 +191,13 @@ mod tests {
     fn clocks_agree_within_half_a_minute() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         let then = httpdate::parse_http_date(date).unwrap();
-        assert_eq!(clock(date, then + Duration::from_secs(30)).state, State::Ok);
+        assert_eq!(clock(date, then + Duration::from_secs(30)).state, Severity::Ok);
         let behind = clock(date, then + Duration::from_secs(95));
-        assert_eq!(behind.state, State::Warning);
+        assert_eq!(behind.state, Severity::Warning);
         assert_eq!(behind.text, "the server is 95 s behind this machine");
         let ahead = clock(date, then - Duration::from_secs(40));
         assert_eq!(ahead.text, "the server is 40 s ahead of this machine");
-        assert_eq!(clock("", then).state, State::Warning);
+        assert_eq!(clock("", then).state, Severity::Warning);
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(line, "fault    ports        a b \\u{1b}; do c");
         let document = Finding::ok("ports", "free").document();
         assert_eq!(document, json!({ "subject": "ports", "state": "ok", "text": "free" }));
-        assert_eq!(versions("1", "2").state, State::Warning);
-        assert_eq!(versions("1", "1").state, State::Ok);
+        assert_eq!(versions("1", "2").state, Severity::Warning);
+        assert_eq!(versions("1", "1").state, Severity::Ok);
     }
 }

@@ -164,9 +164,9 @@ fn grant_models(admin: &Admin, document: &mut Value, models: &[Name]) -> Result<
 
 /// A store and what may be done in it, as in `features:read`.
 fn store_and_right(text: &str) -> Result<(Name, &'static str)> {
-    let split = text
-        .split_once(':')
-        .and_then(|(store, right)| Some((store, *RIGHTS.iter().find(|known| **known == right)?)));
+    let split = text.split_once(':').and_then(|(store, right)| {
+        Some((store, *RIGHTS.iter().find(|known_right| **known_right == right)?))
+    });
     let (store, right) = split.with_context(|| {
         format!("{text:?} must be STORE:read or STORE:write: a store and a right")
     })?;

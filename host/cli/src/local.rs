@@ -38,9 +38,10 @@ impl LocalServer {
         };
         let (url, token) = (Some(url), Some(token));
         // Addresses and token may be others than at the last start. The rest is the user's.
-        let known = contexts.all.remove(&name);
-        let ca_file = known.as_ref().and_then(|known| known.ca_file.clone());
-        let confirm = known.is_some_and(|known| known.confirm);
+        let known_context = contexts.all.remove(&name);
+        let ca_file =
+            known_context.as_ref().and_then(|known_context| known_context.ca_file.clone());
+        let confirm = known_context.is_some_and(|known_context| known_context.confirm);
         let server = KnownServer { admin_url, url, token, ca_file, confirm };
         contexts.all.insert(name.clone(), server);
         let before = contexts.current.replace(name.clone()).filter(|before| *before != name);

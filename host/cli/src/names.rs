@@ -58,17 +58,17 @@ fn existing(admin: &Admin, what: &str, list: &str, name: &Name) -> Result<Value>
         return Ok(document);
     }
     // Another plane answers 404, too: then the list fails, and says so.
-    let known = admin.items(list).with_context(|| format!("no {what} \"{name}\""))?;
-    let known = known.iter().filter_map(|item| item["name"].as_str());
-    match closest(name.as_str(), known) {
+    let known_names = admin.items(list).with_context(|| format!("no {what} \"{name}\""))?;
+    let known_names = known_names.iter().filter_map(|item| item["name"].as_str());
+    match closest(name.as_str(), known_names) {
         Some(other) => bail!("no {what} \"{name}\": did you mean {other:?}?"),
         None => bail!("no {what} \"{name}\""),
     }
 }
 
 /// The most similar name, if one is similar enough.
-fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.map(|other| (strsim::jaro(name, other), other));
+fn closest<'a>(name: &str, known_names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known_names.map(|other| (strsim::jaro(name, other), other));
     let similar = scored.filter(|(score, _)| *score > SIMILAR);
     similar.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, other)| other)
 }
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn a_slip_finds_its_name_and_another_word_does_not() {
-        let known = ["acme", "globex", "acme-test"];
-        let closest = |name| closest(name, known.into_iter());
+        let known_names = ["acme", "globex", "acme-test"];
+        let closest = |name| closest(name, known_names.into_iter());
         assert_eq!(closest("acne"), Some("acme"));
         assert_eq!(closest("acme-tset"), Some("acme-test"));
         assert_eq!(closest("globx"), Some("globex"));

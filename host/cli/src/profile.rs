@@ -10,13 +10,13 @@ use crate::admin::{self, Admin};
 
 pub(crate) fn command() -> Command {
     Command::new("profile")
-        .about("Record where a server spends its processor time")
+        .about("Record where a server spends its CPU time")
         .after_help(
             "Examples:\n  \
              gristmill profile --seconds 30 --file cpu.svg\n  \
              gristmill profile --file cpu.pb.gz && go tool pprof -http : cpu.pb.gz\n\n\
              A file that ends in .svg is a flame graph, which a browser shows: threads at the \
-             bottom, and above them the functions that they called, as wide as the processor time \
+             bottom, and above them the functions that they called, as wide as the CPU time \
              that they took. One that ends in .pb.gz is for pprof. Functions of plugins have their \
              names, unless these were stripped from the component. The token needs the role admin.",
         )

@@ -43,8 +43,8 @@ const PARAMETERS: [(&str, &str); 4] = [
 /// The parameters for the flags that are given, each with `&` behind it.
 pub(crate) fn query(matches: &ArgMatches) -> String {
     let is_given = |flag| matches!(matches.try_get_one(flag), Ok(Some(true)));
-    let given = PARAMETERS.iter().filter(|(flag, _)| is_given(flag));
-    given.map(|(_, parameter)| format!("{parameter}&")).collect()
+    let given_flags = PARAMETERS.iter().filter(|(flag, _)| is_given(flag));
+    given_flags.map(|(_, parameter)| format!("{parameter}&")).collect()
 }
 
 /// A text of the admin API for who types commands: with flags in place of parameters.

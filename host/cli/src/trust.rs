@@ -33,7 +33,7 @@ pub(crate) fn tls(matches: &ArgMatches, ca: Option<PathBuf>) -> Result<Tls> {
     let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
     let identity = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
     let identity = identity.map(|(certificate, key)| OwnFiles { certificate, key });
-    Ok(Tls::open(&TlsFiles { ca, own: identity })?)
+    Ok(Tls::open(&TlsFiles { ca, identity })?)
 }
 
 /// The same for an address. The files are read only if the address has TLS.

@@ -35,8 +35,8 @@ pub(crate) fn command() -> Command {
              gristmill usage --tenant acme --hours\n\n\
              The sums are those of the receipts of requests (header Gristmill-Receipt), by tenant, \
              pipeline and model; a request to a model itself has no pipeline. PLUGIN CPU is the \
-             processor time of plugin calls, MODEL TIME the share of the time of batches, by rows, \
-             HOST CPU the server's own processor time for requests; all in seconds. BYTES are those of requests and answers. Each server of a store \
+             CPU time of plugin calls, MODEL TIME the share of the time of batches, by rows, \
+             HOST CPU the server's own CPU time for requests; all in seconds. BYTES are those of requests and answers. Each server of a store \
              counts its own requests.",
         )
         .arg(hour("from", "The first hour in UTC, such as 2026-11-25T14; a day ago by default"))

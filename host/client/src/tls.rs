@@ -24,7 +24,7 @@ pub struct TlsFiles {
     /// The authorities that are trusted in place of the system's.
     pub ca: Option<PathBuf>,
     /// The client's own certificate chain and its key, for a server that demands them.
-    pub own: Option<OwnFiles>,
+    pub identity: Option<OwnFiles>,
 }
 
 /// A client's own certificate chain, and the key of its first certificate.
@@ -73,7 +73,7 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().map_err(TlsError::Library)?;
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(trusted));
-        let mut config = match &files.own {
+        let mut config = match &files.identity {
             None => builder.with_no_client_auth(),
             Some(OwnFiles { certificate, key }) => {
                 let (chain, key) = (certificates(certificate)?, private_key(key)?);

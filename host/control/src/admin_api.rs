@@ -146,9 +146,9 @@ impl Control {
         });
         let uploads = Arc::new(Uploads::new(store.clone()));
         let blobs = Blobs::new(store.clone(), uploads.clone(), parts.waiting_bytes_max);
-        let kept = (parts.keep_releases, parts.hash_key);
+        let (keep, hash_key) = (parts.keep_releases, parts.hash_key);
         let releases = Arc::new(Releases {
-            log: ReleaseLog::new(store.clone(), uploads.clone(), progress, kept),
+            log: ReleaseLog::new(store.clone(), uploads.clone(), progress, keep, hash_key),
             loader: loader.clone(),
             accounts,
             limits,

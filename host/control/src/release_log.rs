@@ -70,7 +70,8 @@ impl ReleaseLog {
         store: Arc<Store>,
         uploads: Arc<Uploads>,
         progress: Progress,
-        (keep, hash_key): (u64, Option<HashKeyId>),
+        keep: u64,
+        hash_key: Option<HashKeyId>,
     ) -> Self {
         let (base, collecting) = (Mutex::default(), AsyncMutex::default());
         Self { store, uploads, progress, keep, hash_key, base, collecting }
@@ -176,7 +177,7 @@ impl ReleaseLog {
                     }
                 }
                 Err(error) => {
-                    self.goes_beyond(given_up, error, (&mut head, &mut desired)).await?;
+                    self.goes_beyond(given_up, error, &mut head, &mut desired).await?;
                     given_up = head.number;
                 }
             }

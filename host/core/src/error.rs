@@ -123,7 +123,7 @@ error_codes! {
         "The tenant's requests and answers in flight have reached their limit of bytes, or too many \
          of its plugin calls sleep."
     QuotaExceeded "quota_exceeded":
-        "The tenant has used up its quota of requests or of plugins' processor time, or has as many \
+        "The tenant has used up its quota of requests or of plugins' CPU time, or has as many \
          rows under way, or in the queue of a model, as it may."
     Overloaded "overloaded":
         "The model, or the tenant's plugin calls, are too busy to answer in time."

@@ -143,10 +143,13 @@ impl Cached {
         if let Err(error) = loaded {
             assert_eq!(error.code(), ErrorCode::InvalidPlugin, "{}", error.in_full());
         }
-        let told: Value = serde_json::from_slice(&document).unwrap_or_default();
-        let (told, own) = (&told["Compiled"], self.document());
+        let believed: Value = serde_json::from_slice(&document).unwrap_or_default();
+        let (believed, own_document) = (&believed["Compiled"], self.document());
         for name in ["digest", "engine"] {
-            assert_eq!(told[name], own["Compiled"][name], "a file of another {name} was believed");
+            assert_eq!(
+                believed[name], own_document["Compiled"][name],
+                "a file of another {name} was believed"
+            );
         }
     }
 
@@ -165,9 +168,10 @@ impl Cached {
 
     /// The bytes, with the names of this component and this engine in place of the words for them.
     fn with_own_names(&self, document: &[u8]) -> Vec<u8> {
-        let own = self.document();
+        let own_document = self.document();
         let Ok(text) = std::str::from_utf8(document) else { return document.to_vec() };
-        let name = |name: &str| own["Compiled"][name].as_str().unwrap_or_default().to_owned();
+        let name =
+            |name: &str| own_document["Compiled"][name].as_str().unwrap_or_default().to_owned();
         let text = text.replace(DIGEST_WORD, &name("digest"));
         text.replace(ENGINE_WORD, &name("engine")).into_bytes()
     }

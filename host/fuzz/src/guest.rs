@@ -180,13 +180,13 @@ fn module(imports: &[Import], preprocess: Code<'_>) -> Module {
         types.ty().function(import.params.iter().copied(), import.results.iter().copied());
         section.import(&import.module, &import.name, EntityType::Function(index as u32));
     }
-    let own: [Own<'_>; 3] = [
+    let own_functions: [Own<'_>; 3] = [
         (vec![I; 2], vec![I], 4, preprocess),
         (vec![I; 4], vec![I], 1, &bump),
         (vec![I], vec![I], 1, &argument),
     ];
     let (mut functions, mut codes) = (FunctionSection::new(), CodeSection::new());
-    for (index, (params, results, locals, code)) in own.into_iter().enumerate() {
+    for (index, (params, results, locals, code)) in own_functions.into_iter().enumerate() {
         types.ty().function(params, results);
         functions.function(imported + index as u32);
         let mut body = Function::new([(locals, I)]);

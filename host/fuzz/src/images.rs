@@ -138,8 +138,8 @@ fn within<T>(
     operation: impl FnOnce() -> Result<T, ImageError>,
 ) -> Option<T> {
     let (result, peak) = peak_during(operation);
-    let said = cost.bytes;
-    assert!(peak <= said + SLACK_BYTES, "{what} took {peak} bytes, and said {said}");
+    let said_bytes = cost.bytes;
+    assert!(peak <= said_bytes + SLACK_BYTES, "{what} took {peak} bytes, and said {said_bytes}");
     result.ok()
 }
 

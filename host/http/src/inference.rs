@@ -35,7 +35,7 @@ use parking_lot::Mutex;
 
 use crate::observer::{ObserverConfig, RequestObserver};
 
-pub(crate) use self::asked::{Asked, Ran};
+pub(crate) use self::asked::{InferenceCall, Ran};
 pub(crate) use self::brought::Brought;
 pub use self::brought::ModelFile;
 pub use self::model_changes::{ModelChange, ModelRepository};

@@ -53,8 +53,8 @@ fn last_lines<'a>(call: &str, lines: &'a [Line]) -> Vec<&'a Line> {
         bytes += line.bytes();
         bytes <= BYTES_MAX
     };
-    let own = lines.iter().rev().filter(|line| line.call == call);
-    let mut last: Vec<_> = own.take(LINES_MAX).take_while(fits).collect();
+    let own_lines = lines.iter().rev().filter(|line| line.call == call);
+    let mut last: Vec<_> = own_lines.take(LINES_MAX).take_while(fits).collect();
     last.reverse();
     last
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use gristmill_core::{Deadline, Stage};
 use gristmill_serve::edge::{answer_from_plugin, request_for_plugin};
 use gristmill_serve::{
-    Chosen, Part, PipelineAnswer, Variant, Work, admitted, choose, find_pipeline, readiness,
+    Chosen, PipelineAnswer, TrialPart, Variant, Work, admitted, choose, find_pipeline, readiness,
     request_span, run_variant,
 };
 use gristmill_snapshot::Route;
@@ -99,7 +99,7 @@ pub(crate) async fn answer(
 async fn infer(
     inference: &Inference,
     route: Arc<Route>,
-    part: Option<Part>,
+    part: Option<TrialPart>,
     mut call: Call<'_>,
 ) -> Result<Answer, Problem> {
     let arrived = call.context.receipt.record().arrived;

@@ -95,9 +95,9 @@ families! {
     REQUEST_IO Counter "gristmill.request.io" ["By"] (tenant, pipeline, model, direction)
         "Bytes of the bodies of requests (receive) and of answers (transmit).";
     REQUEST_MODEL_TIME Counter "gristmill.request.model.time" ["s"] (tenant, pipeline, model)
-        "The requests' share of their batches, by rows: of the processor time if one thread ran the model, else of the time that it took.";
+        "The requests' share of their batches, by rows: of the CPU time if one thread ran the model, else of the time that it took.";
     PLUGIN_CPU_TIME Counter "gristmill.plugin.cpu.time" ["s"] (tenant, pipeline, stage)
-        "Processor time of plugin calls, native work for them included.";
+        "CPU time of plugin calls, native work for them included.";
     PLUGIN_MEMORY_PEAK Gauge "gristmill.plugin.memory.peak" ["By"] (tenant, pipeline, stage)
         "The most memory that one plugin call had: its linear memory with the tensors and pictures that it held.";
     RESPONSES Counter "gristmill.responses" ["{response}"] (protocol, code)
@@ -179,7 +179,7 @@ families! {
     LOG_DROPPED Counter "gristmill.log.dropped" ["{line}"] ()
         "Log lines that were dropped because they came faster than they were read.";
     PROCESS_CPU Counter "process.cpu.time" ["s"] (mode)
-        "Processor time of the server's process, user and system; children are not included.";
+        "CPU time of the server's process, user and system; children are not included.";
     PROCESS_MEMORY Gauge "process.memory.usage" ["By"] ()
         "Resident memory of the server's process.";
     MEMORY Gauge "gristmill.memory.usage" ["By"] (part)

@@ -211,8 +211,8 @@ mod tests {
             ("fec0::1", "private"),
             ("ff02::1", "multicast"),
         ] {
-            let told = told(address, &[]);
-            assert!(told.is_some_and(|told| told.contains(kind)), "{address}: {told:?}");
+            let answer = told(address, &[]);
+            assert!(answer.is_some_and(|text| text.contains(kind)), "{address}: {answer:?}");
         }
     }
 

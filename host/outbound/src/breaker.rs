@@ -13,10 +13,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Decides which calls may go on.
 #[derive(Debug, Default)]
-pub(crate) struct Breaker(Mutex<State>);
+pub(crate) struct Breaker(Mutex<BreakerState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct BreakerState {
     /// Failures in a row.
     failures: u32,
     /// Until when calls fail at once; none if they go on.
@@ -43,7 +43,7 @@ impl Breaker {
 
     /// A call was answered. Returns whether calls failed at once before.
     pub(crate) fn succeeded(&self) -> bool {
-        let State { pause_ends, .. } = std::mem::take(&mut *self.0.lock());
+        let BreakerState { pause_ends, .. } = std::mem::take(&mut *self.0.lock());
         pause_ends.is_some()
     }
 

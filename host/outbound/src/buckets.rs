@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use crate::answers::{Refusal, failure};
 use crate::cache::Cache;
-use crate::config::{BucketConfig, BucketsError, Place};
+use crate::config::{BucketConfig, BucketKind, BucketsError};
 use crate::embedded::{Change, Embedded, Key, OwnedSwap, TooLate, WantedKeys};
 use crate::endpoint::EndpointError;
 use crate::link::{LinkError, Until};
@@ -62,12 +62,12 @@ impl Buckets {
         let mut buckets = HashMap::new();
         for (name, BucketConfig { place, prefix, timeout, cache }) in configs {
             let client = match place {
-                Place::Embedded { max_bytes } => {
+                BucketKind::Embedded { max_bytes } => {
                     let path = directory.join(format!("{}.redb", name.as_str()));
                     let embedded = Embedded::start(&name, path, max_bytes);
                     Client::Embedded(embedded.map_err(BucketsError::Thread)?)
                 }
-                Place::Redis(config) => {
+                BucketKind::Redis(config) => {
                     let remote = match remotes.entry(config) {
                         Entry::Occupied(remote) => remote.get().clone(),
                         Entry::Vacant(place) => {
@@ -350,7 +350,7 @@ impl Stores for Buckets {
                 let until = bucket.until(call.owner(), call.deadline);
                 let swap = OwnedSwap {
                     key: bucket.key(&call.tenant, swap.key),
-                    known: swap.known.map(Bytes::copy_from_slice),
+                    expected: swap.expected.map(Bytes::copy_from_slice),
                     value: Bytes::copy_from_slice(swap.value),
                 };
                 return bucket.answer(until, embedded.swap(call, until.at, swap).await);

@@ -29,7 +29,7 @@ use tokio::time::timeout_at;
 
 pub(crate) use self::cursor::Cursor;
 pub(crate) use self::map::Step;
-use self::map::{Map, Node, Part, Pending};
+use self::map::{Map, Node, NodeSteps, Pending};
 pub(crate) use self::slots::slot_of;
 use self::slots::{Address, Redirect, ranges};
 use crate::answers::{Refusal, error_in};
@@ -187,7 +187,7 @@ impl Cluster {
         pending: Vec<Pending>,
         terms: &Terms,
         until: Until,
-    ) -> Result<(Vec<Part>, bool), LinkError> {
+    ) -> Result<(Vec<NodeSteps>, bool), LinkError> {
         let has_servers = self.map.lock().has_servers(&pending);
         if !has_servers {
             let refreshed = timeout_at(until.at.into(), self.refresh()).await;
@@ -202,7 +202,7 @@ impl Cluster {
     /// Send steps to their server.
     async fn send(
         self: &Arc<Self>,
-        Part { node, steps }: Part,
+        NodeSteps { node, steps }: NodeSteps,
         terms: &Terms,
         until: Until,
     ) -> Result<Outcome, LinkError> {
@@ -256,11 +256,12 @@ impl Cluster {
         let (mut answers, mut pending) = (Vec::with_capacity(sent.len()), Vec::new());
         let (mut answer, mut read) = (answer.into_iter(), 0);
         for Sent { place, slot, begin, end } in sent {
-            let own: Vec<_> = answer.by_ref().take(end - read).skip(begin - read).collect();
+            let own_answers: Vec<_> = answer.by_ref().take(end - read).skip(begin - read).collect();
             read = end;
-            let redirect = error_in(&own).and_then(|error| Redirect::of(error, &node.address));
+            let redirect =
+                error_in(&own_answers).and_then(|error| Redirect::of(error, &node.address));
             let Some(redirect) = redirect else {
-                answers.push((place, own));
+                answers.push((place, own_answers));
                 continue;
             };
             let commands = pipeline.cmd_iter().skip(begin).take(end - begin).cloned().collect();
@@ -347,8 +348,9 @@ impl Sent {
     /// Whether `answer`, that of the server to all commands, has one to this step: a refusal or
     /// redirect, too.
     fn is_answered(&self, answer: &[Value], are_right: fn(&[Value]) -> bool) -> bool {
-        let own = answer.get(self.begin..self.end);
-        own.is_some_and(|own| error_in(own).is_some() || are_right(own))
+        let own_answers = answer.get(self.begin..self.end);
+        own_answers
+            .is_some_and(|own_answers| error_in(own_answers).is_some() || are_right(own_answers))
     }
 }
 

@@ -134,10 +134,10 @@ fn pattern_of(prefix: &str) -> String {
 }
 
 /// Compare a value and set it.
-pub(crate) fn swap(prefix: &str, Swap { key, known, value }: Swap<'_>) -> Pipeline {
+pub(crate) fn swap(prefix: &str, Swap { key, expected, value }: Swap<'_>) -> Pipeline {
     let mut pipeline = redis::pipe();
     pipeline.cmd("EVAL").arg(SWAP).arg(1).arg(format!("{prefix}{key}"));
-    pipeline.arg(i32::from(known.is_some())).arg(known.unwrap_or_default()).arg(value);
+    pipeline.arg(i32::from(expected.is_some())).arg(expected.unwrap_or_default()).arg(value);
     // One byte more says that a value is longer.
     pipeline.arg(STORE_VALUE_BYTES_MAX + 1);
     pipeline
@@ -158,7 +158,7 @@ mod tests {
     fn commands_go_to_the_slots_of_their_keys() {
         let (keys, most_bytes) = (["a", "{foo}x"], 8);
         let wanted = WantedValues { keys: &keys, most_bytes, none_if_empty: false };
-        let swap_value = Swap { key: "a", known: Some(b"foo"), value: b"123456789" };
+        let swap_value = Swap { key: "a", expected: Some(b"foo"), value: b"123456789" };
         let (a, foo) = (slot_of(b"p:a"), slot_of(b"foo"));
         for (pipeline, each, slots) in [
             (get_apart("p:", wanted), ANSWERS_APART, vec![a, foo]),

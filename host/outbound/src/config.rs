@@ -12,7 +12,7 @@ use crate::redis_url::RedisUrl;
 #[derive(Clone, Debug)]
 pub struct BucketConfig {
     /// Where its values are.
-    pub place: Place,
+    pub place: BucketKind,
     /// The beginning of all keys.
     pub prefix: Prefix,
     /// The time for a call.
@@ -32,7 +32,7 @@ pub struct CacheConfig {
 
 /// Where the values of a bucket are.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum BucketKind {
     /// In Redis, or what speaks its protocol.
     Redis(RedisConfig),
     /// In a file of this server.

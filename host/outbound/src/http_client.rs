@@ -35,7 +35,7 @@ use tokio::time::sleep;
 
 use self::connections::Connections;
 use self::connector::Connector;
-use self::exchange::{Exchange, Frames, Part, Way, exchange};
+use self::exchange::{BodyEvent, Exchange, Frames, Way, exchange};
 use self::names::{Names, SystemNames};
 use crate::thread::Thread;
 
@@ -129,12 +129,12 @@ impl Body for AnswerBody {
         }
         let part = ready!(self.frames.poll_recv(task));
         // A task that ends without a word has left parts out.
-        let part = part.unwrap_or(Part::Fault(OutgoingFault::Ended));
-        self.has_ended = !matches!(part, Part::Frame(_));
+        let part = part.unwrap_or(BodyEvent::Fault(OutgoingFault::Ended));
+        self.has_ended = !matches!(part, BodyEvent::Frame(_));
         Poll::Ready(match part {
-            Part::Frame(frame) => Some(Ok(frame)),
-            Part::Fault(fault) => Some(Err(fault)),
-            Part::End => None,
+            BodyEvent::Frame(frame) => Some(Ok(frame)),
+            BodyEvent::Fault(fault) => Some(Err(fault)),
+            BodyEvent::End => None,
         })
     }
 }

@@ -44,7 +44,7 @@ mod thread;
 mod tls;
 
 pub use buckets::Buckets;
-pub use config::{BucketConfig, BucketsError, CacheConfig, Place, RedisConfig};
+pub use config::{BucketConfig, BucketKind, BucketsError, CacheConfig, RedisConfig};
 pub use http_client::HttpClient;
 pub use password::Password;
 pub use prefix::{Prefix, PrefixError};

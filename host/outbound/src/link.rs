@@ -171,7 +171,9 @@ impl Link {
     fn connection(&self) -> Arc<Connection> {
         let mut current = self.current.lock();
         current.last_used = Instant::now();
-        if let Some(connection) = current.connection.as_ref().filter(|known| known.is_usable()) {
+        if let Some(connection) =
+            current.connection.as_ref().filter(|open_connection| open_connection.is_usable())
+        {
             return connection.clone();
         }
         let (endpoint, flow) = (self.endpoint.clone(), Arc::<Flow>::default());
@@ -193,7 +195,10 @@ impl Link {
     fn drop_connection(&self, connection: &Arc<Connection>) -> bool {
         connection.end();
         let mut current = self.current.lock();
-        current.connection.take_if(|known| Arc::ptr_eq(known, connection)).is_some()
+        current
+            .connection
+            .take_if(|open_connection| Arc::ptr_eq(open_connection, connection))
+            .is_some()
     }
 
     /// Use this connection no more, which was silent for so long.

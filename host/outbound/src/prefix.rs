@@ -52,8 +52,8 @@ impl Prefix {
 
     /// Whether a key with this prefix can be one with the other prefix, too, on the same server.
     pub fn may_meet(&self, other: &Self) -> bool {
-        let (own, others) = (self.shared_part(), other.shared_part());
-        own.starts_with(others) || others.starts_with(own)
+        let (own_part, others) = (self.shared_part(), other.shared_part());
+        own_part.starts_with(others) || others.starts_with(own_part)
     }
 
     /// The beginning of the keys of a tenant.

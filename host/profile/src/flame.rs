@@ -61,9 +61,9 @@ impl Profile {
         drawing.draw_called(&root, MARGIN, 0);
         let height = HEAD + drawing.height + 2.0 * MARGIN;
         let title = match root.count {
-            0 => "The process used no processor time".to_owned(),
+            0 => "The process used no CPU time".to_owned(),
             _ => format!(
-                "{} samples in {:.1} s, each of {:.1} ms of processor time; {} lost",
+                "{} samples in {:.1} s, each of {:.1} ms of CPU time; {} lost",
                 root.count,
                 self.took.as_secs_f64(),
                 self.period.as_secs_f64() * 1e3,
@@ -189,6 +189,6 @@ mod tests {
         assert_eq!(widths(title("serving (thread): 4 samples, 100.0 %")), "1380.0");
         assert_eq!(widths(title("&lt;script&gt;")), "1035.0");
         profile.stacks.clear();
-        assert!(profile.flame_graph().contains("used no processor time"));
+        assert!(profile.flame_graph().contains("used no CPU time"));
     }
 }

@@ -93,8 +93,8 @@ impl Guest {
     /// Make it fresh again. Until its next call its owner is charged only for the memory that it
     /// does not share with the plugin's file. False if it has to be dropped instead.
     pub(crate) fn rewind(&mut self) -> bool {
-        let own = self.rewind.as_mut().and_then(|rewind| rewind.rewind(&mut self.store));
-        own.inspect(|own| self.store.data_mut().limiter.rest(*own)).is_some()
+        let own_bytes = self.rewind.as_mut().and_then(|rewind| rewind.rewind(&mut self.store));
+        own_bytes.inspect(|own_bytes| self.store.data_mut().limiter.rest(*own_bytes)).is_some()
     }
 
     /// Whether its next call is to count page faults.

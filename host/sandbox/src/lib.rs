@@ -92,7 +92,7 @@ pub use language::Language;
 pub use lines::{AllLines, KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use load_error::{ComponentError, LoadError};
 pub use model_runs::{
-    Asked, AskedModel, AskedRuns, ModelRuns, RunCount, RunFault, RunFaultKind, RunOutcome,
+    AskedModel, AskedRuns, ModelCall, ModelRuns, RunCount, RunFault, RunFaultKind, RunOutcome,
     RunOutputs, WantedRun,
 };
 pub use neighbours::Neighbours;

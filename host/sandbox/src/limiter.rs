@@ -78,8 +78,8 @@ impl Limiter {
 
     /// The instance waits for its next call. Until then, only `own` bytes of its memory count:
     /// it shares the others with a file.
-    pub(crate) fn rest(&mut self, own: usize) {
-        self.uncounted = self.memory_bytes.saturating_sub(own);
+    pub(crate) fn rest(&mut self, own_bytes: usize) {
+        self.uncounted = self.memory_bytes.saturating_sub(own_bytes);
         self.held.give_back(self.uncounted);
     }
 

@@ -111,9 +111,9 @@ impl LongCalls {
         // A short call does not wait behind its owner's long ones.
         let may_wait = || self.turns.available_permits() == 0 && !account.queue.has_long(half);
         match serving.place(Duration::ZERO) {
-            Place::Long => true,
-            Place::Turn => may_wait(),
-            Place::Anywhere => false,
+            CallThread::Long => true,
+            CallThread::Turn => may_wait(),
+            CallThread::Anywhere => false,
         }
     }
 
@@ -166,7 +166,7 @@ impl LongCalls {
 
 /// Where a call runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum CallThread {
     /// On a serving thread.
     Anywhere,
     /// On a serving thread, if few others do.
@@ -184,25 +184,25 @@ struct Serving<'a> {
 
 impl<'a> Serving<'a> {
     /// Where a call that has used `spent` so far is to run.
-    fn place(&self, spent: Duration) -> Place {
+    fn place(&self, spent: Duration) -> CallThread {
         let Self { calls, export, account } = self;
         let now = Instant::now();
         let moment = calls.moment(now);
         if account.is_background || account.pace.is_long(export, spent, moment) {
-            return Place::Long;
+            return CallThread::Long;
         }
         if export.is_tiny(spent) || account.is_alone(now.into_std()) {
-            return Place::Anywhere;
+            return CallThread::Anywhere;
         }
-        if account.pace.is_over_share(moment) { Place::Long } else { Place::Turn }
+        if account.pace.is_over_share(moment) { CallThread::Long } else { CallThread::Turn }
     }
 
     /// A turn of such a call on a serving thread. None if it is not to have one.
     fn turn(&self, spent: Duration) -> Option<Option<SemaphorePermit<'a>>> {
         match self.place(spent) {
-            Place::Long => None,
-            Place::Turn => self.calls.turns.try_acquire().ok().map(Some),
-            Place::Anywhere => Some(None),
+            CallThread::Long => None,
+            CallThread::Turn => self.calls.turns.try_acquire().ok().map(Some),
+            CallThread::Anywhere => Some(None),
         }
     }
 
@@ -273,7 +273,7 @@ impl<T: Send + 'static> MovableCall<T> {
             match polled {
                 Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
                 Poll::Pending if self.meter.wants_move() => Poll::Ready(None),
-                Poll::Pending if serving.place(spent) == Place::Long => Poll::Ready(None),
+                Poll::Pending if serving.place(spent) == CallThread::Long => Poll::Ready(None),
                 Poll::Pending => Poll::Pending,
             }
         })

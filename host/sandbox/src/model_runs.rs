@@ -1,7 +1,7 @@
 //! The runs of models that a call asks for, on their way between the guest and whoever runs models.
 //!
 //! Refuses to know how models are run. A call asks for runs and waits for their outcomes, so there
-//! is at most one [`Asked`] of a call at a time.
+//! is at most one [`ModelCall`] of a call at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -74,7 +74,7 @@ pub type RunOutcome = Result<RunOutputs, RunFault>;
 
 /// What a call asks for.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ModelCall {
     /// Runs.
     Runs(AskedRuns),
     /// Whether it may run a model.
@@ -107,13 +107,13 @@ pub struct RunCount(OnceLock<Arc<AtomicUsize>>);
 /// The side of the call, which the grant of a handler has.
 #[derive(Clone, Debug)]
 pub struct ModelRuns {
-    sender: mpsc::UnboundedSender<Asked>,
+    sender: mpsc::UnboundedSender<ModelCall>,
     count: Arc<AtomicUsize>,
 }
 
 impl ModelRuns {
     /// Both sides, for one call, whose runs count in `count`.
-    pub fn new(count: &RunCount) -> (Self, mpsc::UnboundedReceiver<Asked>) {
+    pub fn new(count: &RunCount) -> (Self, mpsc::UnboundedReceiver<ModelCall>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let count = count.0.get_or_init(Arc::default).clone();
         (Self { sender, count }, receiver)
@@ -128,14 +128,14 @@ impl ModelRuns {
     pub(crate) fn ask(&self, runs: Vec<WantedRun>) -> oneshot::Receiver<Vec<RunOutcome>> {
         let (answer, outcomes) = oneshot::channel();
         // If it cannot be sent, `answer` is dropped, which says that the request is over.
-        let _ = self.sender.send(Asked::Runs(AskedRuns { runs, answer }));
+        let _ = self.sender.send(ModelCall::Runs(AskedRuns { runs, answer }));
         outcomes
     }
 
     /// Ask whether the call may run a model. The receiver gets nothing if the request is over.
     pub(crate) fn ask_for(&self, model: String) -> oneshot::Receiver<Result<(), RunFault>> {
         let (answer, granted) = oneshot::channel();
-        let _ = self.sender.send(Asked::Model(AskedModel { model, answer }));
+        let _ = self.sender.send(ModelCall::Model(AskedModel { model, answer }));
         granted
     }
 }

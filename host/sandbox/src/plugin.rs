@@ -225,10 +225,10 @@ impl Plugin {
         context: Arc<Context>,
         request: W::Request,
         placing: Placing<'_>,
-    ) -> Result<W::Answer, CallError> {
+    ) -> Result<W::Output, CallError> {
         let index = export.ok_or(CallError::NotExported(W::EXPORT))?;
         let plugin = self.clone();
-        let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
+        let call = move |mut guest: Guest| -> CallFuture<W::Output> {
             Box::pin(async move {
                 let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
                 guest.store.data_mut().states.end(outcome.is_err());
@@ -294,7 +294,7 @@ impl Plugin {
         index: &ComponentExportIndex,
         context: Arc<Context>,
         request: W::Request,
-    ) -> Result<W::Answer, CallError> {
+    ) -> Result<W::Output, CallError> {
         let params = W::lower(context, request, guest.store.data_mut())?;
         let outcome = async {
             let function =

@@ -132,7 +132,7 @@ pub struct Swap<'a> {
     /// The key.
     pub key: &'a str,
     /// The value that it must have. None if it must have none.
-    pub known: Option<&'a [u8]>,
+    pub expected: Option<&'a [u8]>,
     /// The value that it gets, which has no end.
     pub value: &'a [u8],
 }

@@ -201,12 +201,12 @@ impl<'a> Caller<'a> {
 
     /// The tenant's name, if the caller is a tenant.
     pub fn name(self) -> Option<&'a Name> {
-        self.tenant().ok().map(|own| own.name)
+        self.tenant().ok().map(|own_tenant| own_tenant.name)
     }
 
     /// The budget for the bytes of its requests, if the caller is a tenant.
     pub fn budget(self) -> Option<&'a Arc<ByteBudget>> {
-        self.tenant().ok().map(|own| &own.tenant.quota.bytes)
+        self.tenant().ok().map(|own_tenant| &own_tenant.tenant.quota.bytes)
     }
 
     /// The same caller, without a borrow of the snapshot.

@@ -11,7 +11,7 @@ use gristmill_snapshot::Route;
 
 use crate::pipeline::{PipelineAnswer, Work};
 use crate::shadow::Shadow;
-use crate::variant::{Counted, Part};
+use crate::variant::{Counted, TrialPart};
 
 /// Run a client's request. If the pipeline has a candidate, the request counts in its evaluation
 /// when its receipt is closed; and if the candidate is a shadow, it may run the request once this
@@ -19,7 +19,7 @@ use crate::variant::{Counted, Part};
 pub async fn run_variant(
     work: &Work,
     request: Request,
-    part: Option<Part>,
+    part: Option<TrialPart>,
     receipt: &mut Receipt,
 ) -> PipelineAnswer {
     Evaluated::begin(work, part, receipt).run(work, request, receipt).await
@@ -37,7 +37,7 @@ pub(crate) struct Evaluated {
 
 impl Evaluated {
     /// Charge the request of this work: to the evaluation, and to the pipeline.
-    pub(crate) fn begin(work: &Work, part: Option<Part>, receipt: &mut Receipt) -> Self {
+    pub(crate) fn begin(work: &Work, part: Option<TrialPart>, receipt: &mut Receipt) -> Self {
         let evaluated = part.map(|part| Self::of(work, part)).unwrap_or_default();
         if let Some(counted) = &evaluated.counted {
             receipt.charge_to(counted.clone());
@@ -46,13 +46,13 @@ impl Evaluated {
         evaluated
     }
 
-    fn of(work: &Work, part: Part) -> Self {
-        let Part { variant, evaluation, shadowed, own_model } = part;
+    fn of(work: &Work, part: TrialPart) -> Self {
+        let TrialPart { variant, evaluation, shadowed, own_model } = part;
         let timeout = work.route.limits.timeout;
-        let given = work.context.deadline.instant().saturating_duration_since(Instant::now());
+        let given_time = work.context.deadline.instant().saturating_duration_since(Instant::now());
         let counted = Counted {
             own_model,
-            is_hurried: given < timeout / 2 || work.queueing.timeout.is_some(),
+            is_hurried: given_time < timeout / 2 || work.queueing.timeout.is_some(),
             patience: evaluation.bounds().latency.unwrap_or(timeout).min(timeout / 2),
             is_error: AtomicBool::new(false),
             evaluation,
@@ -69,7 +69,7 @@ impl Evaluated {
         receipt: &mut Receipt,
     ) -> PipelineAnswer {
         let id = &work.context.request_id;
-        let capturing = work.route.capture.as_ref().and_then(|own| own.begin(&request, id));
+        let capturing = work.route.capture.as_ref().and_then(|rule| rule.begin(&request, id));
         let shadow = self.shadowed.as_ref().and_then(|route| Shadow::of(route, &request, id));
         let answer = work.run(request, &self.runs, receipt).await;
         if let Some(counted) = &self.counted {

@@ -17,8 +17,8 @@ use gristmill_core::{
     Span, Stage,
 };
 use gristmill_sandbox::{
-    Asked, AskedModel, AskedRuns, CallError, Failure, Grant, Lines, ModelRuns, Request, Response,
-    RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
+    AskedModel, AskedRuns, CallError, Failure, Grant, Lines, ModelCall, ModelRuns, Request,
+    Response, RunFault, RunFaultKind, RunOutcome, RunOutputs, WantedRun,
 };
 use gristmill_snapshot::{Handler, HandlerModel};
 use tracing::{Instrument, debug_span};
@@ -88,7 +88,7 @@ impl PipelineRun<'_> {
 fn failed_run(fault: RunFault, faults: VecDeque<(RunFault, InferError)>) -> InferError {
     let mut faults = faults.into_iter().rev();
     // By the text alone: the errors of `wasi:nn` have fewer kinds.
-    if let Some((_, error)) = faults.find(|(told, _)| told.text == fault.text) {
+    if let Some((_, error)) = faults.find(|(told_fault, _)| told_fault.text == fault.text) {
         return error;
     }
     let error = match fault.kind {
@@ -155,12 +155,12 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// Give the call what it asks for. It may have ended meanwhile.
-    async fn answer(&self, asked: Asked) {
+    async fn answer(&self, asked: ModelCall) {
         match asked {
-            Asked::Runs(AskedRuns { runs, answer }) => {
+            ModelCall::Runs(AskedRuns { runs, answer }) => {
                 let _ = answer.send(self.all(runs).await);
             }
-            Asked::Model(AskedModel { model, answer }) => {
+            ModelCall::Model(AskedModel { model, answer }) => {
                 let _ = answer.send(self.granted(&model).map(|_| ()));
             }
         }
@@ -188,12 +188,12 @@ impl Runner<'_> {
         let outputs = self.submit(granted, inputs, more_follow).await;
         outputs.map_err(|error| {
             let fault = RunFault::new(kind_of(&error), format!("model {model:?}: {error}"));
-            let told = fault.clone();
+            let told_fault = fault.clone();
             self.noted.with_runs(|runs| {
                 if runs.failed.len() == FAULTS_MAX {
                     runs.failed.pop_front();
                 }
-                runs.failed.push_back((told, error));
+                runs.failed.push_back((told_fault, error));
             });
             fault
         })

@@ -49,4 +49,4 @@ pub use rows::{FailedRow, RowResponse, RowsAnswer, run_rows};
 pub use target::{
     LoadedModel, ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline,
 };
-pub use variant::{Chosen, Part, Variant, choose};
+pub use variant::{Chosen, TrialPart, Variant, choose};

@@ -55,9 +55,9 @@ pub enum QuotaError {
         /// The request's rows.
         rows: u64,
     },
-    /// The tenant's plugins used too much processor time.
+    /// The tenant's plugins used too much CPU time.
     #[error(
-        "the tenant's quota of plugins' processor time is used up: {} s in {} s; the next request \
+        "the tenant's quota of plugins' CPU time is used up: {} s in {} s; the next request \
          can be sent in {} s",
         limit.tokens / NANOS, limit.every.as_secs(), seconds(*after)
     )]
@@ -95,18 +95,18 @@ impl NamedTenant<'_> {
     /// one, also if the request is refused.
     ///
     /// # Errors
-    /// The tenant has no request left, or its plugins owe processor time.
+    /// The tenant has no request left, or its plugins owe CPU time.
     pub fn count_request(
         self,
         now: Instant,
         quota: &mut Option<RequestQuota>,
     ) -> Result<(), QuotaError> {
-        let (limits, own) = (&self.tenant.limits, &*self.tenant.quota);
-        own.calls.note_request(now);
+        let (limits, own_quota) = (&self.tenant.limits, &*self.tenant.quota);
+        own_quota.calls.note_request(now);
         if let Some(limit) = limits.plugin_cpu {
-            let checked = own.calls.cpu().check(now);
+            let checked = own_quota.calls.cpu().check(now);
             checked.map_err(|Exhausted { after, .. }| {
-                refused(own, QuotaError::PluginCpu { limit, after })
+                refused(own_quota, QuotaError::PluginCpu { limit, after })
             })?;
         }
         self.take_requests(1, now, quota)
@@ -146,16 +146,16 @@ impl NamedTenant<'_> {
         now: Instant,
         quota: &mut Option<RequestQuota>,
     ) -> Result<(), QuotaError> {
-        let own = &*self.tenant.quota;
+        let own_quota = &*self.tenant.quota;
         let Some(limit) = self.tenant.limits.requests else { return Ok(()) };
-        match own.requests.take(count, now) {
+        match own_quota.requests.take(count, now) {
             Ok(None) => {}
             Ok(Some(Remaining { tokens: left, full_after })) => {
                 *quota = Some(RequestQuota { limit, left, full_after });
             }
             Err(Exhausted { after, full_after }) => {
                 *quota = Some(RequestQuota { limit, left: 0, full_after });
-                return Err(refused(own, QuotaError::Requests { limit, after }));
+                return Err(refused(own_quota, QuotaError::Requests { limit, after }));
             }
         }
         Ok(())

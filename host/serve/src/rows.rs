@@ -20,7 +20,7 @@ use tracing::{Instrument, error_span};
 
 use crate::evaluated::Evaluated;
 use crate::pipeline::{InferError, PipelineAnswer, Work};
-use crate::variant::Part;
+use crate::variant::TrialPart;
 
 /// Maximum bytes of the lines that are kept for the trace of a request.
 const TRACED_BYTES_MAX: usize = 16 << 10;
@@ -55,7 +55,7 @@ pub struct FailedRow {
 pub async fn run_rows(
     work: &Work,
     rows: Vec<Request>,
-    part: Option<Part>,
+    part: Option<TrialPart>,
     receipt: &mut Receipt,
 ) -> RowsAnswer {
     if rows.is_empty() {

@@ -2,7 +2,7 @@
 //! answer is compared with that of the client, and dropped.
 //!
 //! Its plugin calls run on the threads for long calls, in few places, with memory, rows and
-//! processor time of their own. If no place is free, the shadow does not run. At the model its rows
+//! CPU time of their own. If no place is free, the shadow does not run. At the model its rows
 //! wait among those of the tenant's requests, in the last level if there are several.
 //!
 //! Invariant: a shadow changes nothing about the answer that its request's client gets. The memory

@@ -203,7 +203,7 @@ impl<'a> Caller<'a> {
         let models = snapshot.models.iter().filter(|(name, _)| self.is_granted(name));
         let models = models.map(|(name, state)| ModelOrPipeline::newest(name, state));
         let mut pipelines: Vec<_> = match self {
-            Self::Tenant(own) => own.tenant.pipelines.iter().collect(),
+            Self::Tenant(own_tenant) => own_tenant.tenant.pipelines.iter().collect(),
             Self::Operator(_) => Vec::new(),
         };
         pipelines.sort_unstable_by_key(|(name, _)| *name);
@@ -252,7 +252,7 @@ impl<'a> Caller<'a> {
 
     fn is_granted(self, model: &Name) -> bool {
         match self {
-            Self::Tenant(own) => own.tenant.models.contains_key(model),
+            Self::Tenant(own_tenant) => own_tenant.tenant.models.contains_key(model),
             Self::Operator(_) => true,
         }
     }

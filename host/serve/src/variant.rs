@@ -45,11 +45,11 @@ pub struct Chosen {
     /// Its way of the request.
     pub route: Arc<Route>,
     /// Its part in the evaluation of the candidate, if there is a candidate.
-    pub part: Option<Part>,
+    pub part: Option<TrialPart>,
 }
 
 /// The part of a request in the evaluation of a candidate.
-pub struct Part {
+pub struct TrialPart {
     /// The variant that answers.
     pub variant: Variant,
     /// The counters.
@@ -118,11 +118,12 @@ pub fn choose<'h>(route: &Arc<Route>, header: impl FnOnce(&str) -> Option<&'h [u
     let evaluation = candidate.evaluation.clone();
     let served = candidate.served.as_ref().ok().filter(|_| evaluation.is_running());
     let taken = served.filter(|_| is_taken(route, candidate, header));
-    let part = |variant, shadowed, own_model| Part { variant, evaluation, shadowed, own_model };
+    let part =
+        |variant, shadowed, own_model| TrialPart { variant, evaluation, shadowed, own_model };
     match (taken, &candidate.takes) {
-        (Some(own), Takes::Traffic) => {
-            let own_model = !own.program.shares_lane_with(&route.program);
-            Chosen { route: own.clone(), part: Some(part(Variant::Candidate, None, own_model)) }
+        (Some(chosen), Takes::Traffic) => {
+            let own_model = !chosen.program.shares_lane_with(&route.program);
+            Chosen { route: chosen.clone(), part: Some(part(Variant::Candidate, None, own_model)) }
         }
         (Some(_), Takes::Shadow { .. }) => {
             stable(Some(part(Variant::Stable, Some(route.clone()), false)))

@@ -20,8 +20,9 @@ impl Access {
         match self {
             Self::Open => true,
             Self::Keys(keys) => {
-                let any =
-                    keys.iter().fold(Choice::from(0), |found, known| found | same(known, key));
+                let any = keys
+                    .iter()
+                    .fold(Choice::from(0), |found, known_key| found | same(known_key, key));
                 any.into()
             }
         }

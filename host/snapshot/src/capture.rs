@@ -89,12 +89,17 @@ impl Capture {
         if !is_its_turn || !fits || self.budget.is_half_used() {
             return None;
         }
-        let value = |name: &str, value: &str| match self.redacted.iter().any(|own| own == name) {
+        let value = |name: &str, value: &str| match self
+            .redacted
+            .iter()
+            .any(|redacted_name| redacted_name == name)
+        {
             true => REDACTED.to_owned(),
             false => value.to_owned(),
         };
         let headers = request.headers.iter();
-        let headers: Vec<_> = headers.map(|(name, own)| (name.clone(), value(name, own))).collect();
+        let headers: Vec<_> =
+            headers.map(|(name, sent)| (name.clone(), value(name, sent))).collect();
         let mut request = Request { headers, ..request.clone() };
         let held = self.budget.hold(0);
         held.try_add(request.bytes()).ok()?;

@@ -115,14 +115,14 @@ pub struct Evaluation {
     since: u64,
     /// Called once, with the reason, if the candidate is aborted.
     abort: Box<dyn Fn(&str) + Send + Sync>,
-    state: Mutex<State>,
+    state: Mutex<EvaluationState>,
     is_over: AtomicBool,
     /// The requests that were distributed.
     distributed: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
+struct EvaluationState {
     stable: VariantTally,
     candidate: VariantTally,
     shadow: ShadowTally,
@@ -254,7 +254,7 @@ impl Evaluation {
     }
 
     /// Change the state. If `change` returns that a bound is passed, the candidate is aborted.
-    fn change(&self, change: impl FnOnce(&mut State) -> Option<String>) {
+    fn change(&self, change: impl FnOnce(&mut EvaluationState) -> Option<String>) {
         let mut state = self.state.lock();
         let Some(reason) = change(&mut state) else { return };
         if state.aborted.is_some() {

@@ -279,13 +279,13 @@ mod tests {
         ] {
             assert!(at(pointer, expected).is_empty(), "{pointer}");
         }
-        for (pointer, said) in [
+        for (pointer, expected_text) in [
             ("/top/0/label", "$.top[0].label: expected 9, found 3"),
             ("/top/1/label", "$.top[1].label: expected 9, found nothing"),
             ("/top/x", "$.top.x: expected 9, found nothing"),
             ("/a~1b~0/1", "$[\"a/b~\"][\"1\"]: expected 9, found \"x\""),
         ] {
-            assert_eq!(at(pointer, json!(9)), [said]);
+            assert_eq!(at(pointer, json!(9)), [expected_text]);
         }
         let inside = at("/top", json!([{ "label": 4, "p": 0.5 }]));
         assert_eq!(inside, ["$.top[0].label: expected 4, found 3"]);

@@ -78,7 +78,10 @@ impl ModelState {
     pub fn of_version(&self, version: Option<u64>) -> Option<&Result<ServedModel, String>> {
         match version {
             None => Some(&self.served),
-            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, served)| served),
+            Some(asked) => self
+                .versions()
+                .find(|(own_version, _)| *own_version == asked)
+                .map(|(_, served)| served),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::in_flight::RowsInFlight;
 /// every snapshot, so a release resets nothing that was used.
 pub struct TenantQuota {
     /// Places for plugin calls. Calls beyond them wait for one another, not for those of others.
-    /// Also the rate of their processor time.
+    /// Also the rate of their CPU time.
     pub calls: Account,
     /// Bytes of requests and answers, and of what plugin calls hold.
     pub bytes: Arc<ByteBudget>,
@@ -37,7 +37,7 @@ pub struct QuotaLimits {
     pub requests: Option<RateLimit>,
     /// Rows under way.
     pub rows: Option<usize>,
-    /// Nanoseconds of processor time of plugin calls.
+    /// Nanoseconds of CPU time of plugin calls.
     pub plugin_cpu: Option<RateLimit>,
 }
 

@@ -134,8 +134,8 @@ impl Program {
     /// Whether it runs models in the same lanes as another one.
     pub fn has_lanes_of(&self, other: &Self) -> bool {
         let lanes = |program: &Self| program.lanes().map(|(_, lane)| Arc::as_ptr(lane)).collect();
-        let (own, others): (Vec<_>, Vec<_>) = (lanes(self), lanes(other));
-        own == others
+        let (own_lanes, others): (Vec<_>, Vec<_>) = (lanes(self), lanes(other));
+        own_lanes == others
     }
 
     /// Whether its plugins can open the same files as those of another one.

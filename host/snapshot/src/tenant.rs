@@ -127,7 +127,10 @@ impl<T> FileState<T> {
     pub fn of_version(&self, version: Option<u64>) -> Option<&Result<Arc<T>, String>> {
         match version {
             None => Some(&self.newest),
-            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, loaded)| loaded),
+            Some(asked) => self
+                .versions()
+                .find(|(own_version, _)| *own_version == asked)
+                .map(|(_, loaded)| loaded),
         }
     }
 

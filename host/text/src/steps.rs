@@ -45,15 +45,15 @@ impl<'a> Step<'a> {
     }
 
     /// An error if its type is none of `known`.
-    pub(crate) fn check_kind(&self, known: &[&str]) -> Result<(), TextError> {
-        if known.contains(&self.kind.as_str()) {
+    pub(crate) fn check_kind(&self, known_kinds: &[&str]) -> Result<(), TextError> {
+        if known_kinds.contains(&self.kind.as_str()) {
             return Ok(());
         }
         Err(TextError::Malformed(format!(
             "{}.type is {:?}: must be one of {}",
             self.place,
             shown(&self.kind),
-            known.join(", ")
+            known_kinds.join(", ")
         )))
     }
 }

@@ -113,7 +113,9 @@ fn paste(built: &Built, page: &Page) -> Result<()> {
         (ADMIN, server.admin.url.trim_start_matches("http://")),
     ];
     let local = |text: &str| {
-        addresses.iter().fold(text.to_owned(), |text, (page, own)| text.replace(page, own))
+        addresses
+            .iter()
+            .fold(text.to_owned(), |text, (page, own_address)| text.replace(page, own_address))
     };
     let mut script = String::new();
     for Block { commands, .. } in &page.0 {

@@ -42,7 +42,8 @@ pub(crate) fn run() -> Result<()> {
             }
             _ => itself.clone(),
         };
-        let count = |verdict: &str| baseline.values().filter(|own| *own == verdict).count();
+        let count =
+            |verdict: &str| baseline.values().filter(|own_verdict| *own_verdict == verdict).count();
         let (passed, failed, unsupported) =
             (count("passed"), count("failed"), count("unsupported"));
         let figures = json!({ "passed": passed, "failed": failed, "unsupported": unsupported });
@@ -56,7 +57,9 @@ pub(crate) fn run() -> Result<()> {
         let added: BTreeMap<_, _> = failed
             .iter()
             .chain(&unsupported)
-            .filter(|(name, _)| baseline.get(*name).is_some_and(|own| own == "passed"))
+            .filter(|(name, _)| {
+                baseline.get(*name).is_some_and(|own_verdict| own_verdict == "passed")
+            })
             .collect();
         let is_reached = added.is_empty();
         let figures = json!({

@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_missing_marker_is_named() {
-        let said = replaced("a", "limits", "").unwrap_err().to_string();
-        assert_eq!(said, "<!-- begin limits --> is missing");
-        let said = replaced("<!-- begin limits -->\n", "limits", "").unwrap_err().to_string();
-        assert_eq!(said, "<!-- end limits --> is missing");
+        let error_text = replaced("a", "limits", "").unwrap_err().to_string();
+        assert_eq!(error_text, "<!-- begin limits --> is missing");
+        let error_text = replaced("<!-- begin limits -->\n", "limits", "").unwrap_err().to_string();
+        assert_eq!(error_text, "<!-- end limits --> is missing");
     }
 }

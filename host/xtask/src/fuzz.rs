@@ -20,7 +20,7 @@ use crate::shell::{cargo, program, root, run as run_command, step, succeeds, tar
 
 /// A program of `host/fuzz`.
 #[derive(Clone, Copy)]
-pub(crate) struct Target {
+pub(crate) struct FuzzTarget {
     name: &'static str,
     /// The bytes that it gets, and what must hold for them.
     about: &'static str,
@@ -28,35 +28,35 @@ pub(crate) struct Target {
     bytes_max: u32,
 }
 
-pub(crate) const TARGETS: [Target; 6] = [
-    Target {
+pub(crate) const TARGETS: [FuzzTarget; 6] = [
+    FuzzTarget {
         name: "tensors",
         about: "calls of the host's functions, as no compiler makes them: each ends as the guest's \
                 own failure, and gives back what it held",
         bytes_max: 2 << 10,
     },
-    Target {
+    FuzzTarget {
         name: "images",
         about: "pictures: decoding takes the memory that it said, and shows no earlier owner's \
                 bytes",
         bytes_max: 32 << 10,
     },
-    Target {
+    FuzzTarget {
         name: "multipart",
         about: "forms: the parts lie in the body, and another parser finds the same ones",
         bytes_max: 8 << 10,
     },
-    Target {
+    FuzzTarget {
         name: "admission",
         about: "uploaded plugins: refused for their own fault, or loaded with what the check found",
         bytes_max: 32 << 10,
     },
-    Target {
+    FuzzTarget {
         name: "artifacts",
         about: "compiled code on disk: a changed file is never loaded",
         bytes_max: 1 << 10,
     },
-    Target {
+    FuzzTarget {
         name: "messages",
         about: "requests of the Open Inference Protocol: an answer made of one is well-formed",
         bytes_max: 8 << 10,
@@ -138,7 +138,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let names: Vec<&String> = matches.get_many("target").into_iter().flatten().collect();
     let is_wanted =
-        |target: &&Target| names.is_empty() || names.iter().any(|name| *name == target.name);
+        |target: &&FuzzTarget| names.is_empty() || names.iter().any(|name| *name == target.name);
     let targets: Vec<_> = TARGETS.iter().filter(is_wanted).collect();
     let input = matches.get_one::<PathBuf>("input");
     if input.is_some() && targets.len() != 1 {
@@ -167,7 +167,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 /// Compile the targets. Returns the folder of their programs.
-fn build(targets: &[&Target]) -> Result<PathBuf> {
+fn build(targets: &[&FuzzTarget]) -> Result<PathBuf> {
     if !succeeds(program("c++").arg("--version")) {
         setup::install_packages(&["g++"])?;
     }
@@ -182,8 +182,8 @@ fn build(targets: &[&Target]) -> Result<PathBuf> {
 }
 
 /// Run one target for so many seconds.
-fn fuzz(target: &Target, programs: &Path, seconds: u32) -> Result<Report> {
-    let Target { name, bytes_max, .. } = target;
+fn fuzz(target: &FuzzTarget, programs: &Path, seconds: u32) -> Result<Report> {
+    let FuzzTarget { name, bytes_max, .. } = target;
     let folder = |kind: &str| -> Result<PathBuf> {
         let folder = self::target().join("fuzz").join(kind).join(name);
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;

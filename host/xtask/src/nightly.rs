@@ -16,9 +16,9 @@ use crate::test::{self, Tally};
 use crate::{books, deny, deploy, fuzz, setup};
 
 /// A part: its name, and what runs it.
-type Part = (&'static str, fn(&Built) -> Result<Vec<Score>>);
+type NightlyPart = (&'static str, fn(&Built) -> Result<Vec<Score>>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [NightlyPart; 8] = [
     ("clients and repetitions", suites),
     ("LoadGen", loadgen),
     ("histories", histories),

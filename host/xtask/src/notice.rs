@@ -171,8 +171,11 @@ mod tests {
                 { "id": "macros", "deps": [import("of-macros", None)] },
             ] },
         });
-        let mut found: Vec<_> =
-            shipped(&metadata).unwrap().iter().map(|own| own["name"].as_str().unwrap()).collect();
+        let mut found: Vec<_> = shipped(&metadata)
+            .unwrap()
+            .iter()
+            .map(|crate_| crate_["name"].as_str().unwrap())
+            .collect();
         found.sort();
         assert_eq!(found, ["below", "linked"]);
     }

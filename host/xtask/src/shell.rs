@@ -9,9 +9,9 @@ use serde_json::Value;
 /// The root of the clone that `cargo xtask` was called in. Another clone with the same `target/`
 /// may have built this program.
 pub(crate) fn root() -> PathBuf {
-    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+    let own_folder = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-    own.ancestors().nth(2).unwrap_or(&own).to_owned()
+    own_folder.ancestors().nth(2).unwrap_or(&own_folder).to_owned()
 }
 
 /// The folder of builds.
@@ -31,9 +31,10 @@ pub(crate) fn own_programs() -> PathBuf {
 
 /// A program to be run in the repository's root.
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
-    let own = own_programs();
+    let own_folder = own_programs();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = own.is_dir().then_some(own).into_iter().chain(std::env::split_paths(&path));
+    let folders =
+        own_folder.is_dir().then_some(own_folder).into_iter().chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).unwrap_or(path);
     let mut command = Command::new(name);
     command.env("PATH", path).current_dir(root());
@@ -46,12 +47,12 @@ pub(crate) fn cargo() -> Command {
     // The cargo that runs this program sets variables that some build scripts read. They would
     // differ from a cargo that a person calls, so each of the two would run these build scripts
     // again and compile all that depends on them.
-    let own = std::env::vars_os().map(|(name, _)| name);
+    let own_names = std::env::vars_os().map(|(name, _)| name);
     let is_own = |name: &std::ffi::OsString| {
         let name = name.to_string_lossy();
         ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| name.starts_with(prefix))
     };
-    own.filter(is_own).for_each(|name| {
+    own_names.filter(is_own).for_each(|name| {
         cargo.env_remove(name);
     });
     cargo

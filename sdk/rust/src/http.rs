@@ -139,20 +139,20 @@ impl HttpRequest {
     /// # Errors
     /// Why there is no answer. A status such as 404 is an answer.
     pub fn send(&self) -> Result<HttpResponse, HttpError> {
-        host::send(self, &Target::of(&self.url)?)
+        host::send(self, &UrlParts::of(&self.url)?)
     }
 }
 
 /// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Target<'a> {
+pub(crate) struct UrlParts<'a> {
     pub(crate) is_tls: bool,
     pub(crate) authority: &'a str,
     /// With the query, without the fragment.
     pub(crate) path: String,
 }
 
-impl<'a> Target<'a> {
+impl<'a> UrlParts<'a> {
     fn of(url: &'a str) -> Result<Self, HttpError> {
         let invalid = || HttpError::InvalidArgument(format!("{url:?} is not a URL of HTTP"));
         let (scheme, rest) = url.split_once("://").ok_or_else(invalid)?;
@@ -255,10 +255,10 @@ mod tests {
             ("https://a.example?q", true, "a.example", "/?q"),
         ] {
             let path = path.to_owned();
-            assert_eq!(Target::of(url), Ok(Target { is_tls, authority, path }), "{url}");
+            assert_eq!(UrlParts::of(url), Ok(UrlParts { is_tls, authority, path }), "{url}");
         }
         for url in ["a.example", "ftp://a.example", "https://", "https:///x"] {
-            assert!(matches!(Target::of(url), Err(HttpError::InvalidArgument(_))), "{url}");
+            assert!(matches!(UrlParts::of(url), Err(HttpError::InvalidArgument(_))), "{url}");
         }
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use gristmill_benches::harness::Harness;
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use serde_json::Value;
 
 use throughput::Bare;
@@ -135,8 +135,8 @@ fn print(name: &str, figures: &Value) {
     for (_, figure, what, bound) in rows {
         let value = figures[*figure].as_f64().unwrap_or(f64::NAN);
         let target = match bound {
-            AtLeast(least) => Target::at_least(value, *least, ""),
-            AtMost(most) => Target::at_most(value, *most, ""),
+            AtLeast(least) => Goal::at_least(value, *least, ""),
+            AtMost(most) => Goal::at_most(value, *most, ""),
         };
         report::row(what, figures, Some(target));
     }

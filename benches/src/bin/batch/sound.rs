@@ -95,7 +95,7 @@ async fn client(
     seed: u64,
 ) {
     let mut random = SmallRng::seed_from_u64(seed);
-    let (input, own) = (Arc::from("x"), tenant(["a", "b", "c"][seed as usize % 3]));
+    let (input, owner) = (Arc::from("x"), tenant(["a", "b", "c"][seed as usize % 3]));
     let mut next = 0_u64;
     let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
     while tally.rows.load(Ordering::Relaxed) < ROWS {
@@ -122,7 +122,7 @@ async fn client(
         };
         let request = Submission {
             deadline: Deadline::at(Instant::now() + patience),
-            ..submission(&own, &input, &tensor)
+            ..submission(&owner, &input, &tensor)
         };
         let lane = lanes.load_full();
         if random.random_ratio(1, 20) {
@@ -144,8 +144,8 @@ async fn client(
             Err(_) => drop(count(&tally.lost)),
             Ok(Ok(answer)) => {
                 let doubled: Vec<f32> = values.iter().map(|value| value * 2.0).collect();
-                let own = answer.outputs[0].tensor.as_f32() == Some(&doubled[..]);
-                if !own || poisoned {
+                let is_own = answer.outputs[0].tensor.as_f32() == Some(&doubled[..]);
+                if !is_own || poisoned {
                     count(&tally.wrong);
                 }
                 count(&tally.answered);

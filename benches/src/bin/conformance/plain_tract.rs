@@ -42,15 +42,15 @@ impl PlainTract {
     }
 
     pub(crate) fn run(self, inputs: &[NamedTensor], pool: &BufferPool) -> Result<Vec<NamedTensor>> {
-        let given = self.order.iter().map(|at| {
+        let given_inputs = self.order.iter().map(|at| {
             let tensor = &inputs[*at].tensor;
             let (datum, bytes) = (datum_type(tensor.dtype())?, tensor.as_bytes());
             let mut copy = tract_onnx::prelude::Tensor::zero_dt(datum, tensor.shape())?;
             copy.try_as_plain_ram_mut()?.as_bytes_mut().copy_from_slice(bytes);
             Ok(copy.into_tvalue())
         });
-        let given = given.collect::<Result<TVec<_>>>()?;
-        let values = self.model.into_runnable()?.run(given)?;
+        let given_inputs = given_inputs.collect::<Result<TVec<_>>>()?;
+        let values = self.model.into_runnable()?.run(given_inputs)?;
         let outputs = values.iter().zip(self.outputs).map(|(value, name)| {
             let dtype = dtype(value.datum_type())?;
             let buffer = pool.copy_from(value.try_as_plain_ram()?.as_bytes());
@@ -77,11 +77,13 @@ const DTYPES: [(Dtype, DatumType); 12] = [
 ];
 
 fn datum_type(dtype: Dtype) -> Result<DatumType> {
-    let found = DTYPES.iter().find(|(own, _)| *own == dtype).map(|(_, datum)| *datum);
+    let found =
+        DTYPES.iter().find(|(known_dtype, _)| *known_dtype == dtype).map(|(_, datum)| *datum);
     found.with_context(|| format!("tract does not take {dtype}"))
 }
 
 fn dtype(datum: DatumType) -> Result<Dtype> {
-    let found = DTYPES.iter().find(|(_, own)| *own == datum).map(|(dtype, _)| *dtype);
+    let found =
+        DTYPES.iter().find(|(_, known_datum)| *known_datum == datum).map(|(dtype, _)| *dtype);
     found.ok_or_else(|| anyhow!("an output is {datum:?}"))
 }

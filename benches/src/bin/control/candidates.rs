@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question};
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use gristmill_benches::server::Server;
 use gristmill_load::median;
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         let p99 = |way: usize| median(&p99_ms[way]).context("no answers");
         let ratio = p99(way)? / p99(0)?;
         figures["ratio"] = json!(ratio);
-        report::row(what, &figures, Some(Target::at_most(ratio, ratio_max, "x without")));
+        report::row(what, &figures, Some(Goal::at_most(ratio, ratio_max, "x without")));
     }
     Ok(())
 }

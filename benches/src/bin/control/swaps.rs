@@ -17,7 +17,7 @@ use bytes::Bytes;
 use gristmill_benches::corpus::models;
 use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question, Report};
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use gristmill_benches::server::Server;
 use gristmill_platform::Share;
 use parking_lot::Mutex;
@@ -115,7 +115,7 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         "client_had_real_time": had_real_time,
         "ratio": ratio,
     });
-    report::row(&what, &figures, Some(Target::new(target, is_reached)));
+    report::row(&what, &figures, Some(Goal::new(target, is_reached)));
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use gristmill_benches::corpus::{models, plugins};
 use gristmill_benches::files::read;
 use gristmill_benches::harness::percentile_ms;
 use gristmill_benches::load::{Load, Question};
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use gristmill_benches::server::{Server, resident_bytes};
 use gristmill_client::http::Request;
 use gristmill_load::median;
@@ -66,27 +66,27 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     let grown = many.resident_bytes.saturating_sub(few.resident_bytes);
     let resident_mib = both.map(|figures| figures.resident_bytes >> 20);
     let deploy_ms = both.map(|figures| figures.deploy_ms);
-    let row = |what: &str, figures: Value, target: Target| {
+    let row = |what: &str, figures: Value, target: Goal| {
         report::row(&format!("10,000 tenants: {what}"), &figures, Some(target));
     };
 
     let bytes = grown / (MANY - FEW) as u64;
-    let target = Target::at_most(bytes as f64 / 1024.0, KIB_PER_TENANT_MAX, "KiB");
+    let target = Goal::at_most(bytes as f64 / 1024.0, KIB_PER_TENANT_MAX, "KiB");
     row("memory of a tenant", json!({ "bytes": bytes, "resident_mib": resident_mib }), target);
 
     let seconds = ready.as_secs_f64();
-    let target = Target::at_most(seconds, READY_S_MAX, "s");
+    let target = Goal::at_most(seconds, READY_S_MAX, "s");
     row("start with warm caches", json!({ "seconds": seconds }), target);
 
     let ratio = many.deploy_ms / few.deploy_ms;
-    let target = Target::at_most(ratio, DEPLOY_RATIO_MAX, "x the time with 100 tenants");
+    let target = Goal::at_most(ratio, DEPLOY_RATIO_MAX, "x the time with 100 tenants");
     row("one more release", json!({ "ratio": ratio, "ms": deploy_ms }), target);
 
     let [few_ms, many_ms] =
         p50_ms.each_ref().map(|rounds| rounds.iter().flatten().copied().collect::<Vec<_>>());
     let slowest = few_ms.iter().copied().fold(0.0, f64::max);
     let is_reached = median(&many_ms).context("no answers")? <= slowest;
-    let target = Target::new("within the rounds with 100 tenants", is_reached);
+    let target = Goal::new("within the rounds with 100 tenants", is_reached);
     row("a request", json!({ "p50_ms": p50_ms, "p99_ms": p99_ms }), target);
     Ok(())
 }

@@ -8,7 +8,7 @@
 //!
 //! In reading order: `cases` lists the attacks, `peers` are the stores and services that hostile
 //! plugins ask, `stage` is the server with its tenants, `attack` one hostile request and
-//! `attackers` many of them, `watch` the server's memory and processor time. `measure` runs a case
+//! `attackers` many of them, `watch` the server's memory and CPU time. `measure` runs a case
 //! with all of these, and `verdict` compares its figures with the targets.
 
 mod attack;

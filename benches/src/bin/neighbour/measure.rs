@@ -276,7 +276,7 @@ impl Kind {
     }
 }
 
-/// The processor time in milliseconds that the server used for one lone request beyond the budgets
+/// The CPU time in milliseconds that the server used for one lone request beyond the budgets
 /// of its plugin calls. A request that succeeds has made two calls. Work after the answer counts;
 /// other load on the machine does not. None if the server ended.
 fn lone_call(pid: u32, plan: &Plan) -> Result<Option<f64>> {

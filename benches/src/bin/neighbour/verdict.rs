@@ -1,7 +1,7 @@
 //! The targets of the cases, and which of them a case misses.
 
 use anyhow::{Context, Result};
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use serde_json::{Value, json};
 
 /// The targets: the neighbour's p99 as a ratio to its p99 without attackers (less in some cases)
@@ -27,7 +27,7 @@ pub(crate) fn row(mut figures: Value, alone_p99: f64) -> Result<()> {
          {OVERRUN_MS_MAX} ms, {MIB_PER_REQUEST_MAX} MiB a request",
         ratio_max(&name)
     );
-    report::row(&name, &figures, Some(Target::new(target, missed.is_empty())));
+    report::row(&name, &figures, Some(Goal::new(target, missed.is_empty())));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The server's memory and processor time, as the kernel counts them. A server that takes too much
+//! The server's memory and CPU time, as the kernel counts them. A server that takes too much
 //! is killed.
 
 use std::fs;
@@ -69,7 +69,7 @@ impl Watch {
     }
 }
 
-/// The processor time of all of its threads.
+/// The CPU time of all of its threads.
 fn cpu(pid: u32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name may contain blanks, so fields are counted from its end.
@@ -80,7 +80,7 @@ fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64((ticks(11)? + ticks(12)?) / TICKS_PER_S))
 }
 
-/// The processor time when the server has come to rest, or after `patience`.
+/// The CPU time when the server has come to rest, or after `patience`.
 pub(crate) fn cpu_at_rest(pid: u32, patience: Duration) -> Result<Duration> {
     const QUIET: Duration = Duration::from_millis(100);
     let give_up = Instant::now() + patience;

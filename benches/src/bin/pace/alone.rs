@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use gristmill_load::median;
 use serde_json::json;
 
@@ -51,7 +51,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
             "processors": now.map(|now| now * us as f64 / 1e6),
             "ratio": ratio,
         });
-        let target = ratio.map(|ratio| Target::at_least(ratio, RATIO_MIN, "x before"));
+        let target = ratio.map(|ratio| Goal::at_least(ratio, RATIO_MIN, "x before"));
         report::row(&case(us), &figures, target);
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use gristmill_benches::load::{Load, Question, Report};
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -64,7 +64,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
             "others_failed": others.others,
         });
         let target = format!("p99 at most {RATIO_MAX} x alone, none failed");
-        let target = Target::new(target, ratio <= RATIO_MAX && failed == 0);
+        let target = Goal::new(target, ratio <= RATIO_MAX && failed == 0);
         report::row(&case(us, clients), &figures, Some(target));
         before = after;
     }

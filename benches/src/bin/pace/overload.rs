@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use gristmill_benches::report::{self, Target};
+use gristmill_benches::report::{self, Goal};
 use serde_json::json;
 
 use crate::bench::Bench;
@@ -58,7 +58,7 @@ pub(crate) fn measure(bench: &Bench<'_>) -> Result<()> {
                 "p99_ms": p99_ms,
                 "others": outcomes.others,
             });
-            let target = Target::at_least(goodput / mean, RATIO_MIN, "");
+            let target = Goal::at_least(goodput / mean, RATIO_MIN, "");
             report::row(&case(times), &figures, Some(target));
         }
     }

@@ -54,7 +54,7 @@ impl Stage {
             std::fs::write(&key, pair.serialize_pem())?;
             flags.extend(["--tls-certificate", &certificate, "--tls-key", &key]);
             let ca = Some(PathBuf::from(&certificate));
-            tls = Some(Tls::open(&TlsFiles { ca, own: None })?);
+            tls = Some(Tls::open(&TlsFiles { ca, identity: None })?);
         }
         let server = Server::start_with(gristmill, &flags, Stdio::inherit(), tls.clone())?;
         let stage = Self { server, tls, folder };

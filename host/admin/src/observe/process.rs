@@ -7,7 +7,7 @@ use gristmill_metrics::{Collected, family};
 
 use super::observed::Heap;
 
-/// The unit of processor times in `/proc`, per second. Linux has the same on all machines on which
+/// The unit of CPU times in `/proc`, per second. Linux has the same on all machines on which
 /// this server runs.
 const USER_HZ: f64 = 100.0;
 

@@ -126,7 +126,7 @@ impl Resource for Blob {
                     let taking = tokio::spawn(take(
                         blobs.clone(),
                         holder(digest),
-                        (digest, offset, is_last),
+                        PartPosition { digest, offset, is_last },
                         body,
                     ));
                     let taken = joined("received a part of a file", taking).await;
@@ -155,11 +155,18 @@ fn not_waiting(digest: Digest) -> Problem {
     StateError::NotFound { what: "blob", name: digest.to_string() }.into()
 }
 
+/// The position of a part in its file.
+struct PartPosition {
+    digest: Digest,
+    offset: u64,
+    is_last: bool,
+}
+
 /// Receive a part.
 async fn take(
     blobs: Arc<Blobs>,
     holder: Holder,
-    (digest, offset, is_last): (Digest, u64, bool),
+    PartPosition { digest, offset, is_last }: PartPosition,
     body: UploadPart,
 ) -> Result<BlobState, Problem> {
     let mut part = match blobs.part(&holder, digest, offset).await {

@@ -42,7 +42,7 @@ impl Drop for StopsWhenDropped {
 impl Profile {
     /// Its operations, for the description of the API.
     pub(crate) fn operations() -> Vec<Operation> {
-        let summary = "Record where the server spends its processor time";
+        let summary = "Record where the server spends its CPU time";
         let operation = Operation::get("debug/profile", summary)
             .about(
                 "One profile is recorded at a time. Functions of plugins have their names, if the \

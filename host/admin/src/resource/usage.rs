@@ -67,11 +67,11 @@ struct UsageRow {
     failed: u64,
     /// Rows that the model ran.
     rows: u64,
-    /// Processor time of plugin calls.
+    /// CPU time of plugin calls.
     plugin_cpu_us: u64,
     /// The share of the time of batches, by rows.
     model_us: u64,
-    /// The host's own processor time: reading requests, checking, writing answers.
+    /// The host's own CPU time: reading requests, checking, writing answers.
     host_cpu_us: u64,
     /// Time in the model's queue.
     queue_us: u64,

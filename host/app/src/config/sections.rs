@@ -124,7 +124,7 @@ section! {
              <data_dir>/onnxruntime/ or of the Python environment that this program is installed in \
              is used. If there is no library, models run on tract";
         model_proof_timeout["model_proof_timeout_s"]: Duration = "60", 1..=86_400,
-            "Seconds of processor time that a model's first load and run may take, in a separate \
+            "Seconds of CPU time that a model's first load and run may take, in a separate \
              process; it may take ten times as long by the clock";
         model_proof_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
             "The most memory that a model's first load and run may take, besides four times its \
@@ -147,7 +147,7 @@ section! {
         plugin_instances: u32 = "64", 1..=1000,
             "The most core modules that an instance of a plugin may have";
         compile_timeout["compile_timeout_s"]: Duration = "60", 1..=86_400,
-            "Seconds of processor time that compiling a plugin may take; it may take ten times as \
+            "Seconds of CPU time that compiling a plugin may take; it may take ten times as \
              long by the clock";
         compile_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
             "The most memory that compiling a plugin may take";

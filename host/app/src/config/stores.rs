@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use gristmill_core::Name;
 use gristmill_outbound::{
-    BucketConfig, CacheConfig, Password, Place, Prefix, RedisConfig, RedisUrl,
+    BucketConfig, BucketKind, CacheConfig, Password, Prefix, RedisConfig, RedisUrl,
 };
 use toml::{Table, Value};
 
@@ -106,10 +106,12 @@ fn check_apart(stores: &Stores, faults: &mut Vec<Fault>) {
 }
 
 /// The databases that a store names. An embedded store has a file of its own.
-fn databases(place: &Place) -> Vec<String> {
+fn databases(place: &BucketKind) -> Vec<String> {
     match place {
-        Place::Redis(RedisConfig { urls, .. }) => urls.iter().map(RedisUrl::database).collect(),
-        Place::Embedded { .. } => Vec::new(),
+        BucketKind::Redis(RedisConfig { urls, .. }) => {
+            urls.iter().map(RedisUrl::database).collect()
+        }
+        BucketKind::Embedded { .. } => Vec::new(),
     }
 }
 
@@ -130,7 +132,7 @@ impl StoreReader<'_> {
         let place = self.place();
         let prefix = self.prefix();
         let usual_ms = match &place {
-            Some(Place::Embedded { .. }) => EMBEDDED_TIMEOUT_MS,
+            Some(BucketKind::Embedded { .. }) => EMBEDDED_TIMEOUT_MS,
             _ => REDIS_TIMEOUT_MS,
         };
         let timeout_ms = self.whole("timeout_ms", 1..=TIMEOUT_MS_MAX);
@@ -154,7 +156,7 @@ impl StoreReader<'_> {
         Some(Some(CacheConfig { ttl, max_bytes }))
     }
 
-    fn place(&mut self) -> Option<Place> {
+    fn place(&mut self) -> Option<BucketKind> {
         let table = self.table;
         let is_embedded = self.flag("embedded")?;
         let others = match is_embedded {
@@ -170,12 +172,12 @@ impl StoreReader<'_> {
         }
         if is_embedded {
             let max_bytes = self.whole("max_bytes", MAX_BYTES_RANGE)?.unwrap_or(MAX_BYTES);
-            return Some(Place::Embedded { max_bytes });
+            return Some(BucketKind::Embedded { max_bytes });
         }
         let is_cluster = self.flag("cluster");
         let (urls, password) = (self.redis(is_cluster.unwrap_or(true)), self.password());
         let (urls, is_cluster, password) = (urls?, is_cluster?, password?);
-        Some(Place::Redis(RedisConfig { urls, is_cluster, password }))
+        Some(BucketKind::Redis(RedisConfig { urls, is_cluster, password }))
     }
 
     /// Whether a key is true. None if it is neither true nor false.

@@ -30,7 +30,7 @@ pub(super) struct DataPlaneSamples {
 }
 
 /// A request for a pipeline.
-struct Asked {
+struct SampleRequest {
     /// Its id in the log.
     id: String,
     head: Parts,
@@ -73,7 +73,7 @@ impl DataPlaneSamples {
         let held = route.quota.bytes.hold(0);
         held.try_add(body.len())?;
         let body = held.attach_to(body);
-        let sample = Asked { id: format!("sample-{name}"), head, body, is_charged: false };
+        let sample = SampleRequest { id: format!("sample-{name}"), head, body, is_charged: false };
         Ok(self.run_request(route, sample).await?.answer)
     }
 
@@ -85,17 +85,18 @@ impl DataPlaneSamples {
             let detail = "the tenant's quota of requests is used up";
             return Err(Problem::new(ErrorCode::QuotaExceeded, detail));
         }
-        let asked = Asked { id: format!("trial-{}", route.pipeline), head, body, is_charged: true };
+        let asked =
+            SampleRequest { id: format!("trial-{}", route.pipeline), head, body, is_charged: true };
         let Ran { answer, took, stages, charge, batch_rows, batch_tenants, lines, .. } =
             self.run_request(&route, asked).await?;
         Ok(Tried { answer, took, stages, charge, batch_rows, batch_tenants, lines })
     }
 
     /// Run a request, whose body counts against the tenant's budget.
-    async fn run_request(&self, route: &Arc<Route>, asked: Asked) -> Result<Ran, Problem> {
-        let Asked { id, head, body, is_charged } = asked;
+    async fn run_request(&self, route: &Arc<Route>, asked: SampleRequest) -> Result<Ran, Problem> {
+        let SampleRequest { id, head, body, is_charged } = asked;
         if route.quota.calls.cpu().check(Instant::now()).is_err() {
-            let detail = "the tenant's quota of processor time for plugins is used up";
+            let detail = "the tenant's quota of CPU time for plugins is used up";
             return Err(Problem::new(ErrorCode::QuotaExceeded, detail));
         }
         let (span, route) = (request_span(route, &id, None, None), route.clone());

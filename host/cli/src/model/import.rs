@@ -121,9 +121,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 /// Bring a model to the server, or show what would be sent if there is none.
 fn import(model: &Model, admin: Option<&Admin>, matches: &ArgMatches) -> Result<Said, Faults> {
-    let said = send::files_of(model).and_then(|files| match admin {
+    let outcome = send::files_of(model).and_then(|files| match admin {
         Some(admin) => send::send(admin, matches, model, &files),
         None => Ok(send::preview(model, &files)),
     });
-    said.map_err(|error| format!("{error:#}").into())
+    outcome.map_err(|error| format!("{error:#}").into())
 }

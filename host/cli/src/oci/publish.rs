@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::access::RegistryAccess;
 use super::reference::{Reference, Version};
-use super::registry::{Call, Registry, Target};
+use super::registry::{Call, Endpoint, Registry};
 use crate::progress::Progress;
 
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -76,7 +76,7 @@ async fn put(
     let manifest = Bytes::from(manifest.to_string());
     let (digest, path) = (Digest::of(&manifest), format!("manifests/{tag}"));
     let headers = [(CONTENT_TYPE, MANIFEST_TYPE)];
-    let put = Call::send(Method::PUT, Target::Below(&path), &headers, manifest);
+    let put = Call::send(Method::PUT, Endpoint::Below(&path), &headers, manifest);
     let answer = registry.call(put).await?;
     registry.succeeded(answer, "to put a manifest")?;
     Ok(reference.by_digest(digest))
@@ -85,7 +85,7 @@ async fn put(
 /// Upload content in one piece.
 async fn upload(registry: &mut Registry, content: Bytes) -> Result<()> {
     let digest = Digest::of(&content);
-    let begin = Call::send(Method::POST, Target::Below("blobs/uploads/"), &[], Bytes::new());
+    let begin = Call::send(Method::POST, Endpoint::Below("blobs/uploads/"), &[], Bytes::new());
     let begun = registry.call(begin).await?;
     let begun = registry.succeeded(begun, "to begin an upload")?;
     let location = begun.header(LOCATION.as_str());
@@ -93,7 +93,7 @@ async fn upload(registry: &mut Registry, content: Bytes) -> Result<()> {
     let mark = if location.contains('?') { '&' } else { '?' };
     let url = format!("{location}{mark}digest={digest}");
     let headers = [(CONTENT_TYPE, "application/octet-stream")];
-    let put = Call::send(Method::PUT, Target::Url(&url), &headers, content);
+    let put = Call::send(Method::PUT, Endpoint::Url(&url), &headers, content);
     let answer = registry.call(put).await?;
     registry.succeeded(answer, &format!("to upload {digest}"))?;
     Ok(())

@@ -53,27 +53,27 @@ pub(super) struct Registry {
 pub(super) struct Call<'a> {
     pub(super) method: Method,
     /// A path below the repository, or the URL that an answer had.
-    pub(super) to: Target<'a>,
+    pub(super) to: Endpoint<'a>,
     pub(super) headers: &'a [(HeaderName, &'a str)],
     pub(super) body: Bytes,
     /// Maximum bytes of the answer.
     pub(super) limit: usize,
 }
 
-pub(super) enum Target<'a> {
+pub(super) enum Endpoint<'a> {
     Below(&'a str),
     Url(&'a str),
 }
 
 impl<'a> Call<'a> {
     pub(super) fn get(below: &'a str, headers: &'a [(HeaderName, &'a str)], limit: usize) -> Self {
-        let (method, to) = (Method::GET, Target::Below(below));
+        let (method, to) = (Method::GET, Endpoint::Below(below));
         Self { method, to, headers, body: Bytes::new(), limit }
     }
 
     pub(super) fn send(
         method: Method,
-        to: Target<'a>,
+        to: Endpoint<'a>,
         headers: &'a [(HeaderName, &'a str)],
         body: Bytes,
     ) -> Self {
@@ -129,8 +129,8 @@ impl Registry {
     /// is the registry's own.
     async fn follow(&self, call: &Call<'_>) -> Result<(Answer, bool)> {
         let mut url = match call.to {
-            Target::Below(path) => format!("{}/v2/{}/{path}", self.base, self.repository),
-            Target::Url(url) => self.resolved(&self.base, url)?,
+            Endpoint::Below(path) => format!("{}/v2/{}/{path}", self.base, self.repository),
+            Endpoint::Url(url) => self.resolved(&self.base, url)?,
         };
         for _ in 0..=REDIRECTS_MAX {
             let answer = self.send(&url, call).await?;

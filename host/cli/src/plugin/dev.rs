@@ -167,14 +167,14 @@ const MODEL: &str = "model";
 ///
 /// # Errors
 /// A file cannot be read, or two models have the same name.
-fn models(given: &[Given<&str>]) -> Result<(bool, BTreeMap<Name, HashedFile>)> {
+fn models(given_models: &[Given<&str>]) -> Result<(bool, BTreeMap<Name, HashedFile>)> {
     let read = |file: &str| HashedFile::read_model(Path::new(file)).context("--model");
-    if let [Given { name: None, model }] = given {
+    if let [Given { name: None, model }] = given_models {
         return Ok((false, BTreeMap::from([(MODEL.parse()?, read(model)?)])));
     }
     let own_name = |model: &&str| named_models::of_file(model);
     let mut models = BTreeMap::new();
-    for (name, model) in by_name(given, own_name)? {
+    for (name, model) in by_name(given_models, own_name)? {
         models.insert(name, read(model)?);
     }
     Ok((true, models))

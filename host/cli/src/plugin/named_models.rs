@@ -108,10 +108,10 @@ mod tests {
     }
 
     fn named(values: &[&str]) -> Result<Vec<(String, String)>, String> {
-        let own =
+        let own_name =
             |model: &&str| -> Result<Name> { Ok(model.trim_end_matches(".onnx").parse::<Name>()?) };
         let models = all(values);
-        let named = by_name(&models, own).map_err(|error| error.to_string())?;
+        let named = by_name(&models, own_name).map_err(|error| error.to_string())?;
         Ok(named.into_iter().map(|(name, model)| (name.to_string(), model.to_string())).collect())
     }
 

@@ -112,13 +112,13 @@ enum ModelsOf {
 /// The models that the command line names.
 fn models(matches: &ArgMatches) -> Result<ModelsOf> {
     let values = matches.get_many::<String>("model").into_iter().flatten();
-    let given = values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
-    match &given[..] {
+    let given_models = values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
+    match &given_models[..] {
         [] => return Ok(ModelsOf::Nothing),
         [Given { name: None, model }] => return Ok(ModelsOf::Pair(Model::named(model))),
         _ => {}
     }
-    let named = by_name(&given, |model: &&str| named_models::of_file(model))?;
+    let named = by_name(&given_models, |model: &&str| named_models::of_file(model))?;
     let model = |(name, model): (Name, &&str)| (name, Model::named(model));
     let models: BTreeMap<_, _> = named.into_iter().map(model).collect();
     let on_server = models.values().filter(|model| matches!(model, Model::OnServer(_))).count();

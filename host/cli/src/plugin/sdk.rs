@@ -10,7 +10,7 @@ use gristmill_core::Digest;
 use super::build_folder::BuildFolder;
 use super::language::Language;
 
-/// A file of the repository. `build.rs` lists them.
+/// A file of the repository, or a binding of the C SDK. `build.rs` lists the first and makes the others.
 struct File {
     path: &'static str,
     content: &'static [u8],
@@ -92,6 +92,8 @@ mod tests {
             "sdk/python/src/gristmill_plugin/wit/worlds.wit",
             "sdk/js/build/package-lock.json",
             "sdk/c/build.sh",
+            "sdk/c/bindings/imports.c",
+            "sdk/c/bindings/handler_component_type.o",
         ] {
             assert!(FILES.iter().any(|file| file.path == path), "{path}");
         }

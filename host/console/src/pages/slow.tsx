@@ -96,7 +96,7 @@ export function Stages({ request }: { request: Doc }) {
         <Figure name="rows">{number(receipt.rows)}</Figure>
         <Figure name="rows of its batch">{number(receipt.batch_rows)}</Figure>
         <Figure name="tenants in it">{number(receipt.batch_tenants)}</Figure>
-        <Figure name="plugins' processor time">{milliseconds(receipt.plugin_cpu_us / 1000)}</Figure>
+        <Figure name="plugins' CPU time">{milliseconds(receipt.plugin_cpu_us / 1000)}</Figure>
         <Figure name="time of the model">{milliseconds(receipt.model_us / 1000)}</Figure>
         <Figure name="time in the queue">{milliseconds(receipt.queue_us / 1000)}</Figure>
       </dl>

@@ -139,7 +139,7 @@ export function Answer({ answer }: { answer: Doc }) {
         <Figure name="rows">{number(used.rows)}</Figure>
         <Figure name="rows of the batch">{number(used.batch_rows)}</Figure>
         <Figure name="tenants in the batch">{number(used.batch_tenants)}</Figure>
-        <Figure name="plugin's processor time">{milliseconds(used.plugin_cpu_us / 1e3)}</Figure>
+        <Figure name="plugin's CPU time">{milliseconds(used.plugin_cpu_us / 1e3)}</Figure>
         <Figure name="share of the model">{milliseconds(used.model_us / 1e3)}</Figure>
       </dl>
       <h3>Lines of the plugins</h3>

@@ -213,7 +213,7 @@ function Profile() {
   };
   return (
     <section aria-labelledby="profile">
-      <h2 id="profile">Where the processor time goes</h2>
+      <h2 id="profile">Where the CPU time goes</h2>
       <button type="button" disabled={isRecording} onClick={record}>
         {isRecording ? `Recording for ${SECONDS} s…` : `Record ${SECONDS} s`}
       </button>

@@ -79,7 +79,8 @@ impl ReleaseLog {
         &self,
         number: u64,
         error: ControlError,
-        (head, desired): (&mut Head, &mut Desired),
+        head: &mut Head,
+        desired: &mut Desired,
     ) -> Result<(), ControlError> {
         match self.takes_checkpoint(number, head, desired).await? {
             true => Ok(()),

@@ -27,7 +27,7 @@ use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
-use crate::inference::{Asked, Brought, Inference, Ran, RepositoryChange};
+use crate::inference::{Brought, Inference, InferenceCall, Ran, RepositoryChange};
 use crate::observer::{RequestContext, RequestNames, UnderWay};
 use crate::receipt_header;
 
@@ -172,10 +172,17 @@ impl Inference {
         Ok(Admitted { snapshot, caller, key, arrived, auth, trace })
     }
 
-    /// A request whose client waits until `own`, if it says so.
-    pub(super) fn request(&self, admitted: Admitted, own: Option<Deadline>) -> GrpcRequest {
+    /// A request whose client waits until `own_deadline`, if it says so.
+    pub(super) fn request(
+        &self,
+        admitted: Admitted,
+        own_deadline: Option<Deadline>,
+    ) -> GrpcRequest {
         let deadline = self.deadline(admitted.arrived);
-        GrpcRequest { deadline: own.map_or(deadline, |own| deadline.min(own)), admitted }
+        GrpcRequest {
+            deadline: own_deadline.map_or(deadline, |own_deadline| deadline.min(own_deadline)),
+            admitted,
+        }
     }
 
     /// Answer a request whose contents already count against the budget.
@@ -271,7 +278,7 @@ impl Inference {
         };
         context.receipt.read();
         let deadline = request.deadline;
-        let mut asked = Asked { caller, target, deadline, sticky: &sticky, context };
+        let mut asked = InferenceCall { caller, target, deadline, sticky: &sticky, context };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let named = |variant: Variant| {
             let choice = ParameterChoice::StringParam(variant.as_str().into());

@@ -22,21 +22,21 @@ fn no_regions() -> Status {
     Status::unimplemented(NO_SHARED_MEMORY)
 }
 
-type Answer<T> = Result<Response<T>, Status>;
+type RpcResult<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
 impl GrpcInferenceService for Inference {
     async fn server_live(
         &self,
         _: Request<proto::ServerLiveRequest>,
-    ) -> Answer<proto::ServerLiveResponse> {
+    ) -> RpcResult<proto::ServerLiveResponse> {
         Ok(Response::new(proto::ServerLiveResponse { live: true }))
     }
 
     async fn server_ready(
         &self,
         _: Request<proto::ServerReadyRequest>,
-    ) -> Answer<proto::ServerReadyResponse> {
+    ) -> RpcResult<proto::ServerReadyResponse> {
         let ready = readiness(&self.snapshot(), self.is_shutting_down()).is_ok();
         Ok(Response::new(proto::ServerReadyResponse { ready }))
     }
@@ -44,7 +44,7 @@ impl GrpcInferenceService for Inference {
     async fn model_ready(
         &self,
         request: Request<proto::ModelReadyRequest>,
-    ) -> Answer<proto::ModelReadyResponse> {
+    ) -> RpcResult<proto::ModelReadyResponse> {
         let proto::ModelReadyRequest { name, version } = request.get_ref();
         match describe(&request, NamedModel { name, version }, |_, _, _| ()) {
             Ok(()) => Ok(Response::new(proto::ModelReadyResponse { ready: true })),
@@ -58,14 +58,14 @@ impl GrpcInferenceService for Inference {
     async fn server_metadata(
         &self,
         _: Request<proto::ServerMetadataRequest>,
-    ) -> Answer<proto::ServerMetadataResponse> {
+    ) -> RpcResult<proto::ServerMetadataResponse> {
         Ok(Response::new(models::server()))
     }
 
     async fn model_metadata(
         &self,
         request: Request<proto::ModelMetadataRequest>,
-    ) -> Answer<proto::ModelMetadataResponse> {
+    ) -> RpcResult<proto::ModelMetadataResponse> {
         let proto::ModelMetadataRequest { name, version } = request.get_ref();
         let described = describe(&request, NamedModel { name, version }, |_, visible, target| {
             models::metadata(visible, target)
@@ -73,13 +73,16 @@ impl GrpcInferenceService for Inference {
         described.map(Response::new)
     }
 
-    async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
+    async fn model_infer(
+        &self,
+        request: Request<ModelInferRequest>,
+    ) -> RpcResult<ModelInferResponse> {
         let (metadata, mut extensions, mut message) = request.into_parts();
         let admitted = take_admitted(&mut extensions)?;
-        let own = client_deadline(&metadata, admitted.arrived);
+        let own_deadline = client_deadline(&metadata, admitted.arrived);
         // No budget counts them.
         drop((metadata, extensions));
-        let request = self.request(admitted, own);
+        let request = self.request(admitted, own_deadline);
         let answer = async {
             hold_contents(&mut message, request.admitted.caller().budget())?;
             self.infer_in(&request, message).await
@@ -95,7 +98,7 @@ impl GrpcInferenceService for Inference {
     async fn model_stream_infer(
         &self,
         request: Request<Streaming<ModelInferRequest>>,
-    ) -> Answer<Self::ModelStreamInferStream> {
+    ) -> RpcResult<Self::ModelStreamInferStream> {
         let requester = Requester::of(self.clone(), &request)?;
         let shutdown = self.shutdown().clone();
         let ended = Box::pin(async move { shutdown.begun().await });
@@ -115,7 +118,7 @@ impl GrpcInferenceService for Inference {
     async fn model_config(
         &self,
         request: Request<proto::ModelConfigRequest>,
-    ) -> Answer<proto::ModelConfigResponse> {
+    ) -> RpcResult<proto::ModelConfigResponse> {
         let proto::ModelConfigRequest { name, version } = request.get_ref();
         let described = describe(&request, NamedModel { name, version }, |_, visible, target| {
             config(visible, target)
@@ -126,7 +129,7 @@ impl GrpcInferenceService for Inference {
     async fn model_statistics(
         &self,
         request: Request<proto::ModelStatisticsRequest>,
-    ) -> Answer<proto::ModelStatisticsResponse> {
+    ) -> RpcResult<proto::ModelStatisticsResponse> {
         let proto::ModelStatisticsRequest { name, version } = request.get_ref();
         if !name.is_empty() {
             let model = NamedModel { name, version };
@@ -142,7 +145,7 @@ impl GrpcInferenceService for Inference {
     async fn repository_index(
         &self,
         request: Request<proto::RepositoryIndexRequest>,
-    ) -> Answer<proto::RepositoryIndexResponse> {
+    ) -> RpcResult<proto::RepositoryIndexResponse> {
         let admitted = admitted(&request)?;
         let ready_only = request.get_ref().ready;
         Ok(Response::new(models::index(admitted.caller(), &admitted.snapshot, ready_only)))
@@ -151,7 +154,7 @@ impl GrpcInferenceService for Inference {
     async fn repository_model_load(
         &self,
         request: Request<proto::RepositoryModelLoadRequest>,
-    ) -> Answer<proto::RepositoryModelLoadResponse> {
+    ) -> RpcResult<proto::RepositoryModelLoadResponse> {
         let (caller, message) = (admitted(&request)?.caller(), request.get_ref());
         let change = RepositoryChange::Load(&message.model_name);
         self.change_repository(caller, change, &message.parameters).await?;
@@ -161,37 +164,43 @@ impl GrpcInferenceService for Inference {
     async fn repository_model_unload(
         &self,
         request: Request<proto::RepositoryModelUnloadRequest>,
-    ) -> Answer<proto::RepositoryModelUnloadResponse> {
+    ) -> RpcResult<proto::RepositoryModelUnloadResponse> {
         let (caller, message) = (admitted(&request)?.caller(), request.get_ref());
         let change = RepositoryChange::Unload(&message.model_name);
         self.change_repository(caller, change, &message.parameters).await?;
         Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
     }
 
-    async fn system_shared_memory_status(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+    async fn system_shared_memory_status(&self, _: Request<Unsupported>) -> RpcResult<Unsupported> {
         Err(no_regions())
     }
 
-    async fn system_shared_memory_register(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+    async fn system_shared_memory_register(
+        &self,
+        _: Request<Unsupported>,
+    ) -> RpcResult<Unsupported> {
         Err(no_regions())
     }
 
     async fn system_shared_memory_unregister(
         &self,
         _: Request<Unsupported>,
-    ) -> Answer<Unsupported> {
+    ) -> RpcResult<Unsupported> {
         Err(no_regions())
     }
 
-    async fn cuda_shared_memory_status(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+    async fn cuda_shared_memory_status(&self, _: Request<Unsupported>) -> RpcResult<Unsupported> {
         Err(no_regions())
     }
 
-    async fn cuda_shared_memory_register(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+    async fn cuda_shared_memory_register(&self, _: Request<Unsupported>) -> RpcResult<Unsupported> {
         Err(no_regions())
     }
 
-    async fn cuda_shared_memory_unregister(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+    async fn cuda_shared_memory_unregister(
+        &self,
+        _: Request<Unsupported>,
+    ) -> RpcResult<Unsupported> {
         Err(no_regions())
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Requester {
     /// The budget of the stream's caller.
     budget: Option<Arc<ByteBudget>>,
     /// The time until which the client waits for the stream.
-    own: Option<Deadline>,
+    own_deadline: Option<Deadline>,
     /// The bytes of the stream's next message while it arrives.
     held: Option<Arc<HeldBytes>>,
     /// The counts of the stream's connection.
@@ -51,7 +51,7 @@ impl Requester {
             trace: admitted.trace.clone(),
             auth: admitted.auth,
             budget: admitted.caller().budget().cloned(),
-            own: client_deadline(stream.metadata(), admitted.arrived),
+            own_deadline: client_deadline(stream.metadata(), admitted.arrived),
             held: stream.extensions().get().cloned(),
             connection: stream.extensions().get().cloned(),
         })
@@ -70,7 +70,8 @@ impl Requester {
         let budget = self.budget.as_ref();
         // Each request sees the models of its own time, and its key must still be valid.
         let admitted = self.inference.admit_again(self.key, Instant::now());
-        let (inference, auth, own) = (self.inference.clone(), self.auth, self.own);
+        let (inference, auth, own_deadline) =
+            (self.inference.clone(), self.auth, self.own_deadline);
         let trace = self.trace.clone();
         let ongoing = self.connection.as_ref().map(Requests::begin);
         let failed = ModelInferResponse {
@@ -85,7 +86,7 @@ impl Requester {
         let answering = AbortOnDropHandle::new(tokio::spawn(InTurns::new(host, async move {
             let _ongoing = ongoing;
             counted?;
-            let request = inference.request(Admitted { auth, trace, ..admitted? }, own);
+            let request = inference.request(Admitted { auth, trace, ..admitted? }, own_deadline);
             let answer = inference.infer_in(&request, message).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
             body::count(held.as_ref(), bytes)?;

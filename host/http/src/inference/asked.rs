@@ -10,7 +10,7 @@ use gristmill_snapshot::Route;
 use crate::observer::RequestContext;
 
 /// A request on its way to a model or pipeline that was found.
-pub(crate) struct Asked<'a> {
+pub(crate) struct InferenceCall<'a> {
     pub(crate) caller: Caller<'a>,
     pub(crate) target: Target<'a>,
     pub(crate) deadline: Deadline,
@@ -26,15 +26,15 @@ pub(crate) struct Ran {
     pub(crate) outputs: Vec<Output>,
 }
 
-impl Asked<'_> {
+impl InferenceCall<'_> {
     /// The work on it for a pipeline, or for its candidate, whose way is `route`.
     pub(super) fn work(&self, route: Arc<Route>, request: &InferRequest) -> Work {
         let context = &self.context;
-        let own = Deadline::at(context.receipt.record().arrived + route.limits.timeout);
+        let own_deadline = Deadline::at(context.receipt.record().arrived + route.limits.timeout);
         Work {
             queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
             is_traced: context.is_sampled(),
-            ..Work::new(route, context.id.clone(), own.min(self.deadline))
+            ..Work::new(route, context.id.clone(), own_deadline.min(self.deadline))
         }
     }
 }

@@ -26,9 +26,9 @@ impl Inference {
         tenant: Option<&Name>,
     ) -> Result<Bytes, Problem> {
         let ReadPlan { bytes: limit, budget, .. } = plan;
-        let mut given = headers.get_all(CONTENT_ENCODING).iter();
-        let Some(first) = given.next() else { return Ok(body) };
-        let encoding = match (given.next(), Encoding::of(first.as_bytes())) {
+        let mut given_encodings = headers.get_all(CONTENT_ENCODING).iter();
+        let Some(first) = given_encodings.next() else { return Ok(body) };
+        let encoding = match (given_encodings.next(), Encoding::of(first.as_bytes())) {
             (None, Some(encoding)) => encoding,
             (None, None) if first.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
             _ => return Err(unknown_encoding(headers)),
@@ -43,9 +43,9 @@ impl Inference {
 }
 
 fn unknown_encoding(headers: &HeaderMap) -> Problem {
-    let given = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
-    let given = given.collect::<Vec<_>>().join(&b", "[..]);
-    let given = String::from_utf8_lossy(&given);
-    let detail = format!("content-encoding is {given:?}: gzip and deflate are supported");
+    let given_encodings = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
+    let given_encodings = given_encodings.collect::<Vec<_>>().join(&b", "[..]);
+    let given_encodings = String::from_utf8_lossy(&given_encodings);
+    let detail = format!("content-encoding is {given_encodings:?}: gzip and deflate are supported");
     Problem::new(ErrorCode::UnsupportedMediaType, detail)
 }

@@ -160,8 +160,8 @@ pub(crate) fn statistics(
         Target::Model(LoadedModel { served, .. }) => {
             let mut all = served.lane.statistics();
             match caller {
-                Caller::Tenant(own) => {
-                    of_model(base, &all.tenants.remove(own.name).unwrap_or_default())
+                Caller::Tenant(own_tenant) => {
+                    of_model(base, &all.tenants.remove(own_tenant.name).unwrap_or_default())
                 }
                 Caller::Operator(_) => of_model(base, &all.total),
             }

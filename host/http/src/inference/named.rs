@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use gristmill_core::{ErrorCode, Name, Stage};
 use gristmill_oip::InferRequest;
-use gristmill_serve::{FailedRow, PIPELINE_VERSION, Part, RowsAnswer, Work, run_rows};
+use gristmill_serve::{FailedRow, PIPELINE_VERSION, RowsAnswer, TrialPart, Work, run_rows};
 use gristmill_snapshot::Signature;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem};
 
@@ -24,7 +24,7 @@ use self::inputs::Rows;
 use self::row::in_row;
 use self::time::TimeLeft;
 use super::Inference;
-use super::asked::{Asked, Ran};
+use super::asked::{InferenceCall, Ran};
 use crate::plugin_error::problem_of;
 
 /// A call of a pipeline with named inputs and outputs.
@@ -32,7 +32,7 @@ pub(super) struct NamedCall {
     pub(super) work: Work,
     /// Of the pipeline, also if its candidate runs the request.
     pub(super) signature: Arc<Signature>,
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<TrialPart>,
 }
 
 impl Inference {
@@ -42,7 +42,7 @@ impl Inference {
     /// The inputs do not fit, the quota is used up, or a row fails.
     pub(super) async fn run_named(
         &self,
-        asked: &mut Asked<'_>,
+        asked: &mut InferenceCall<'_>,
         named: NamedCall,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
@@ -105,6 +105,8 @@ fn wanted(signature: &Signature, request: &InferRequest) -> Vec<usize> {
     if request.outputs.is_empty() {
         return (0..signature.outputs.len()).collect();
     }
-    let place = |name: &str| signature.outputs.iter().position(|known| *known.info.name == *name);
+    let place = |name: &str| {
+        signature.outputs.iter().position(|known_output| *known_output.info.name == *name)
+    };
     request.outputs.iter().filter_map(|asked| place(&asked.name)).collect()
 }

@@ -4,14 +4,14 @@ use gristmill_batch::Submission;
 use gristmill_core::{ClientError, ErrorCode, NamedTensor};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
-    Chosen, LoadedModel, NamedTenant, PIPELINE_VERSION, Part, PipelineAnswer, Target, Variant,
+    Chosen, LoadedModel, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Target, TrialPart, Variant,
     Work, choose, request_span, run_variant,
 };
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
 use super::Inference;
-use super::asked::{Asked, Ran, given_priority};
+use super::asked::{InferenceCall, Ran, given_priority};
 use super::classes::Ranking;
 use super::models::RESPONSE;
 use super::named::NamedCall;
@@ -26,7 +26,7 @@ impl Inference {
     /// fails.
     pub(crate) async fn run(
         &self,
-        asked: &mut Asked<'_>,
+        asked: &mut InferenceCall<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
         let mut ran = self.run_target(asked, request).await;
@@ -41,7 +41,7 @@ impl Inference {
 
     async fn run_target(
         &self,
-        asked: &mut Asked<'_>,
+        asked: &mut InferenceCall<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
         match asked.target {
@@ -49,13 +49,13 @@ impl Inference {
             Target::Pipeline { name, route } => {
                 // Of the pipeline, also if its candidate runs the request.
                 let signature = route.signature.clone();
-                let known: Vec<&str> = match &signature {
+                let known_names: Vec<&str> = match &signature {
                     Some(signature) => {
                         signature.outputs.iter().map(|out| &*out.info.name).collect()
                     }
                     None => vec![RESPONSE],
                 };
-                check_outputs(name.as_str(), known.iter().copied(), request)?;
+                check_outputs(name.as_str(), known_names.iter().copied(), request)?;
                 if request.outputs.iter().any(|output| output.classes > 0) {
                     let detail = "a pipeline's output has no classes: its postprocessing does that";
                     return Err(Problem::new(ErrorCode::InvalidRequest, detail));
@@ -82,7 +82,7 @@ impl Inference {
 
     async fn run_model(
         &self,
-        asked: &mut Asked<'_>,
+        asked: &mut InferenceCall<'_>,
         model: LoadedModel<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
@@ -90,8 +90,8 @@ impl Inference {
         let caller = asked.caller.tenant()?;
         let NamedTenant { name: tenant, tenant: own } = caller;
         let inputs = self.inputs(served, asked.caller, request).await?;
-        let known = served.lane.info().outputs.iter().map(|info| &*info.name);
-        check_outputs(name.as_str(), known, request)?;
+        let known_outputs = served.lane.info().outputs.iter().map(|info| &*info.name);
+        check_outputs(name.as_str(), known_outputs, request)?;
         let receipt = &mut asked.context.receipt;
         let submission = Submission {
             tenant: tenant.clone(),
@@ -129,9 +129,9 @@ impl Inference {
 }
 
 async fn run_pipeline(
-    asked: &mut Asked<'_>,
+    asked: &mut InferenceCall<'_>,
     work: Work,
-    part: Option<Part>,
+    part: Option<TrialPart>,
     request: &InferRequest,
 ) -> Result<Ran, Problem> {
     let request = plugin_request(&work.route, request)?;
@@ -148,14 +148,14 @@ async fn run_pipeline(
 /// Check that the model has every output that is asked for, and that none is asked for twice.
 fn check_outputs<'a>(
     model: &str,
-    mut known: impl Iterator<Item = &'a str> + Clone,
+    mut known_names: impl Iterator<Item = &'a str> + Clone,
     request: &InferRequest,
 ) -> Result<(), Problem> {
     for (index, asked) in request.outputs.iter().enumerate() {
-        if !known.clone().any(|name| name == asked.name) {
-            let known: Vec<_> = known.by_ref().collect();
+        if !known_names.clone().any(|name| name == asked.name) {
+            let names: Vec<_> = known_names.by_ref().collect();
             let detail =
-                format!("unknown output {:?} of model {model:?}: it has {known:?}", asked.name);
+                format!("unknown output {:?} of model {model:?}: it has {names:?}", asked.name);
             return Err(Problem::new(ErrorCode::InvalidRequest, detail));
         }
         // Each of them is an output of the model, so there are no more before than it has.

@@ -27,16 +27,17 @@ impl Inference {
         request: &mut InferRequest,
     ) -> Result<Vec<NamedTensor>, Problem> {
         let info = served.lane.info();
-        let known = || info.inputs.iter().chain(&info.optional);
-        let names = || known().take(NAMES_SHOWN).map(|info| &*info.name).collect::<Vec<_>>();
+        let known_inputs = || info.inputs.iter().chain(&info.optional);
+        let names = || known_inputs().take(NAMES_SHOWN).map(|info| &*info.name).collect::<Vec<_>>();
         let inputs = &mut request.inputs;
         if inputs.len() > info.inputs.len() + info.optional.len() {
-            let (given, names) = (inputs.len(), names());
-            let detail = format!("{given} inputs are given: the model's inputs are {names:?}");
+            let (given_count, names) = (inputs.len(), names());
+            let detail =
+                format!("{given_count} inputs are given: the model's inputs are {names:?}");
             return Err(Problem::new(ErrorCode::InvalidRequest, detail));
         }
         let named = |input: &Input| {
-            let info = known().find(|info| *info.name == *input.name);
+            let info = known_inputs().find(|info| *info.name == *input.name);
             info.map(|info| info.name.clone()).ok_or_else(|| {
                 let (name, names) = (&input.name, names());
                 let detail = format!("unknown input {name:?}: the model's inputs are {names:?}");

@@ -15,7 +15,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
 use crate::call::Call;
-use crate::inference::{Asked, Inference, Ran, models};
+use crate::inference::{Inference, InferenceCall, Ran, models};
 
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 
@@ -59,7 +59,7 @@ pub(super) async fn infer(
     };
     context.receipt.read();
     let sticky = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
-    let mut asked = Asked { caller, target, deadline, sticky: &sticky, context };
+    let mut asked = InferenceCall { caller, target, deadline, sticky: &sticky, context };
     let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;
     let done = Done { model: model.name, version, outputs, request };
     let written = written(inference, caller, done).await?;

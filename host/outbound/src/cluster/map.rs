@@ -50,7 +50,7 @@ pub(crate) struct Pending {
 }
 
 /// Steps that one server gets together.
-pub(crate) struct Part {
+pub(crate) struct NodeSteps {
     pub(crate) node: Arc<Node>,
     pub(crate) steps: Vec<Pending>,
 }
@@ -118,14 +118,14 @@ impl Map {
     }
 
     /// The steps by their servers. None if one has no server.
-    pub(crate) fn parts(&self, pending: Vec<Pending>) -> Option<Vec<Part>> {
-        let (mut parts, mut places) = (Vec::<Part>::new(), HashMap::new());
+    pub(crate) fn parts(&self, pending: Vec<Pending>) -> Option<Vec<NodeSteps>> {
+        let (mut parts, mut places) = (Vec::<NodeSteps>::new(), HashMap::new());
         for pending in pending {
             let node = pending.asked.as_ref().or_else(|| self.of_slot(pending.step.slot))?;
             let place = *places.entry(Arc::as_ptr(node).addr()).or_insert(parts.len());
             match parts.get_mut(place) {
                 Some(part) => part.steps.push(pending),
-                None => parts.push(Part { node: node.clone(), steps: vec![pending] }),
+                None => parts.push(NodeSteps { node: node.clone(), steps: vec![pending] }),
             }
         }
         Some(parts)
@@ -220,7 +220,7 @@ mod tests {
         assert!(map.has_servers(&steps()) && !map.has_servers(&[pending(0, 20)]));
         let places = |map: &Map| {
             let parts = map.parts(steps()).unwrap().into_iter();
-            let places = |part: Part| {
+            let places = |part: NodeSteps| {
                 let places = part.steps.iter().map(|pending| pending.place).collect();
                 (part.node.address.port, places)
             };

@@ -137,8 +137,9 @@ mod tests {
 
     #[test]
     fn the_slots_of_a_cluster_are_read() {
-        let own = at("10.0.0.7", 6379);
-        let read = |text: &str| ranges(&[parse_redis_value(text.as_bytes()).unwrap()], &own);
+        let own_address = at("10.0.0.7", 6379);
+        let read =
+            |text: &str| ranges(&[parse_redis_value(text.as_bytes()).unwrap()], &own_address);
         let replica = "*2\r\n$8\r\n10.0.0.9\r\n:6379\r\n";
         let text = format!(
             "*3\r\n*4\r\n:0\r\n:5\r\n*3\r\n$8\r\n10.0.0.8\r\n:7\r\n$2\r\nid\r\n{replica}\
@@ -168,12 +169,12 @@ mod tests {
 
     #[test]
     fn a_redirect_names_a_server() {
-        let own = at("10.0.0.7", 6379);
+        let own_address = at("10.0.0.7", 6379);
         let of = |line: &str| {
             let Ok(Value::ServerError(error)) = parse_redis_value(line.as_bytes()) else {
                 panic!("{line}")
             };
-            Redirect::of(&error, &own)
+            Redirect::of(&error, &own_address)
         };
         assert_eq!(of("-MOVED 7 10.0.0.8:6379\r\n"), Some(Redirect::Moved(at("10.0.0.8", 6379))));
         assert_eq!(of("-ASK 7 ::1:6380\r\n"), Some(Redirect::Ask(at("::1", 6380))));

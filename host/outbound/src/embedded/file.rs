@@ -34,14 +34,14 @@ pub(super) struct File {
     path: PathBuf,
     /// Maximum bytes of the values of each prefix.
     max_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<FileState>,
     /// The bytes that changes have written since the last flush; 0 if there is nothing to flush.
     unflushed_bytes: AtomicU64,
     /// The prefix with which the next flush begins to forget values.
     next_prefix: Mutex<String>,
 }
 
-enum State {
+enum FileState {
     Open(Arc<Database>),
     /// It is not tried before this time.
     Closed(Option<Instant>),
@@ -50,7 +50,7 @@ enum State {
 impl File {
     /// A file, which is not opened yet.
     pub(super) fn new(store: Name, path: PathBuf, max_bytes: u64) -> Self {
-        let state = Mutex::new(State::Closed(None));
+        let state = Mutex::new(FileState::Closed(None));
         // What a file has from before may have ended: the first flush forgets it.
         let unflushed_bytes = AtomicU64::new(u64::from(path.exists()));
         Self { store, path, max_bytes, state, unflushed_bytes, next_prefix: Mutex::default() }
@@ -67,8 +67,8 @@ impl File {
             self.note(&error);
             // The other thread may still use the database. It has the file until then.
             let mut state = self.state.lock();
-            if matches!(&*state, State::Open(known) if Arc::ptr_eq(known, &database)) {
-                *state = State::Closed(Some(Instant::now() + RETRY_INTERVAL));
+            if matches!(&*state, FileState::Open(open) if Arc::ptr_eq(open, &database)) {
+                *state = FileState::Closed(Some(Instant::now() + RETRY_INTERVAL));
             }
             failed()
         })
@@ -120,8 +120,8 @@ impl File {
     fn database(&self) -> Result<Arc<Database>, StoreFault> {
         let mut state = self.state.lock();
         let retry_at = match &*state {
-            State::Open(database) => return Ok(database.clone()),
-            State::Closed(retry_at) => *retry_at,
+            FileState::Open(database) => return Ok(database.clone()),
+            FileState::Closed(retry_at) => *retry_at,
         };
         let now = Instant::now();
         if retry_at.is_some_and(|retry_at| now < retry_at) {
@@ -130,12 +130,12 @@ impl File {
         match guarded(|| self.open()) {
             Ok(database) => {
                 let database = Arc::new(database);
-                *state = State::Open(database.clone());
+                *state = FileState::Open(database.clone());
                 Ok(database)
             }
             Err(error) => {
                 self.note(&error);
-                *state = State::Closed(Some(now + RETRY_INTERVAL));
+                *state = FileState::Closed(Some(now + RETRY_INTERVAL));
                 Err(failed())
             }
         }

@@ -62,7 +62,7 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub(crate) struct OwnedSwap {
     pub(crate) key: Key,
-    pub(crate) known: Option<Bytes>,
+    pub(crate) expected: Option<Bytes>,
     pub(crate) value: Bytes,
 }
 
@@ -170,7 +170,7 @@ impl<'t> Tables<'t> {
     /// Compare a value and set it.
     pub(super) fn swap(
         &mut self,
-        OwnedSwap { key, known, value }: &OwnedSwap,
+        OwnedSwap { key, expected, value }: &OwnedSwap,
     ) -> Result<Result<Swapped, StoreFault>, Error> {
         let other = {
             let stored = self.values.get(key.whole.as_bytes())?;
@@ -181,7 +181,7 @@ impl<'t> Tables<'t> {
             let cut = |value: &[u8]| {
                 Bytes::copy_from_slice(&value[..value.len().min(STORE_VALUE_BYTES_MAX + 1)])
             };
-            (present != known.as_deref()).then(|| present.map(cut))
+            (present != expected.as_deref()).then(|| present.map(cut))
         };
         match other {
             Some(other) => Ok(Ok(Swapped::Other(other))),

@@ -246,10 +246,10 @@ async fn keys_are_listed_in_pages_of_one_prefix() {
 async fn a_value_is_swapped_for_the_known_one() {
     let directory = tempfile::tempdir().unwrap();
     let store = start(directory.path());
-    let swap = async |known: Option<&'static [u8]>, value: Vec<u8>| {
-        let (known, value) = (known.map(Bytes::from_static), Bytes::from(value));
+    let swap = async |expected: Option<&'static [u8]>, value: Vec<u8>| {
+        let (expected, value) = (expected.map(Bytes::from_static), Bytes::from(value));
         let swapped =
-            store.swap(call("acme"), later(), OwnedSwap { key: key("a:k"), known, value });
+            store.swap(call("acme"), later(), OwnedSwap { key: key("a:k"), expected, value });
         swapped.await.unwrap_or_else(|TooLate| panic!("no answer in a minute"))
     };
     assert_eq!(swap(Some(b"1"), b"2".to_vec()).await, Ok(Swapped::Other(None)));

@@ -27,7 +27,7 @@ const LOOKUPS_MAX: usize = 4;
 
 /// What a connection leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct HttpOrigin {
     pub(super) scheme: Scheme,
     pub(super) host: String,
     pub(super) port: u16,
@@ -51,7 +51,7 @@ pub(super) struct Connections {
 }
 
 struct Idle {
-    place: Place,
+    place: HttpOrigin,
     since: Instant,
     connection: Connection,
 }
@@ -90,7 +90,7 @@ impl Default for Connections {
 
 impl Connections {
     /// One that leads to this place, and to an address that may still be asked.
-    pub(super) fn take(&self, place: &Place, ranges: &[AddressRange]) -> Option<Connection> {
+    pub(super) fn take(&self, place: &HttpOrigin, ranges: &[AddressRange]) -> Option<Connection> {
         let mut idle = self.idle.lock();
         idle.retain(|idle| !idle.connection.sender.is_closed());
         let fits = |idle: &Idle| {
@@ -104,7 +104,7 @@ impl Connections {
 
     /// Let a connection wait for another request. If too many do, the oldest one is dropped. One
     /// over which the request is still being sent is dropped, too: its answer came early.
-    pub(super) fn keep(&self, place: Place, connection: Connection) {
+    pub(super) fn keep(&self, place: HttpOrigin, connection: Connection) {
         if !connection.sender.is_ready() {
             return;
         }

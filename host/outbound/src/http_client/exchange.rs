@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, Incoming};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{timeout, timeout_at};
 
-use super::connections::{Charging, Connection, Connections, Place};
+use super::connections::{Charging, Connection, Connections, HttpOrigin};
 use super::connector::{Connector, charged};
 use super::request_body::RequestBody;
 
@@ -32,7 +32,7 @@ pub(super) struct Exchange {
 
 /// A part of an answer's body.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum BodyEvent {
     Frame(Frame<Bytes>),
     /// The whole body was there.
     End,
@@ -41,7 +41,7 @@ pub(super) enum Part {
 }
 
 /// The parts of an answer's body, as they come.
-pub(super) type Frames = mpsc::Receiver<Part>;
+pub(super) type Frames = mpsc::Receiver<BodyEvent>;
 
 /// Send a request, and give the head of its answer to `answer`, then the body to its receiver. All
 /// of it ends at the call's deadline. The call is dropped at the end.
@@ -49,7 +49,7 @@ pub(super) async fn exchange(
     Exchange { way, call, request }: Exchange,
     answer: oneshot::Sender<Result<Response<Frames>, OutgoingFault>>,
 ) {
-    let place = Place { scheme: call.scheme, host: call.host.clone(), port: call.port };
+    let place = HttpOrigin { scheme: call.scheme, host: call.host.clone(), port: call.port };
     let deadline = call.deadline.into();
     let beginning = begin(&way, &place, &call, request);
     let begun = timeout_at(deadline, beginning).await.unwrap_or(Err(OutgoingFault::TooLate));
@@ -76,9 +76,9 @@ pub(super) async fn exchange(
         Ok(()) => {
             // Before the plugin knows that it has all, so that its next request finds it.
             way.connections.keep(place, connection);
-            Part::End
+            BodyEvent::End
         }
-        Err(fault) => Part::Fault(fault),
+        Err(fault) => BodyEvent::Fault(fault),
     };
     // Nobody waits for it any more after the deadline.
     let _ = timeout_at(deadline, sender.send(last)).await;
@@ -87,7 +87,7 @@ pub(super) async fn exchange(
 /// Send the request over a connection that waits, or over a new one. Returns the answer's head.
 async fn begin(
     way: &Way,
-    place: &Place,
+    place: &HttpOrigin,
     call: &OutgoingCall,
     request: Request<OutgoingBody>,
 ) -> Result<(Connection, Response<Incoming>), OutgoingFault> {
@@ -118,7 +118,7 @@ async fn pass(
     mut body: Incoming,
     call: &OutgoingCall,
     charging: &Charging<'_>,
-    frames: &mpsc::Sender<Part>,
+    frames: &mpsc::Sender<BodyEvent>,
 ) -> Result<(), OutgoingFault> {
     let mut left = OUTGOING_BODY_BYTES_MAX;
     while let Some(frame) = within(call.between_bytes_timeout, body.frame()).await? {
@@ -127,7 +127,7 @@ async fn pass(
         let bytes = frame.data_ref().map_or(0, Bytes::len);
         left = left.checked_sub(bytes).ok_or(OutgoingFault::BodyTooLarge)?;
         // Without a receiver this task is about to be ended.
-        frames.send(Part::Frame(frame)).await.map_err(|_| OutgoingFault::Ended)?;
+        frames.send(BodyEvent::Frame(frame)).await.map_err(|_| OutgoingFault::Ended)?;
     }
     Ok(())
 }

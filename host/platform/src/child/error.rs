@@ -21,7 +21,7 @@ pub enum ChildError {
     #[error("it took longer than {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// It used up its CPU time.
-    #[error("it used up its {} s of processor time", .0.as_secs_f64())]
+    #[error("it used up its {} s of CPU time", .0.as_secs_f64())]
     OutOfTime(Duration),
     /// It answered with more bytes than it may.
     #[error("its answer is over the limit of {0} bytes")]

@@ -16,8 +16,8 @@ use http_body_util::BodyExt;
 use wasmtime::component::{HasSelf, Linker};
 
 pub use self::bindings::wit;
-use self::request::{Asked, head_bytes, is_of_connection};
-use self::target::Target;
+use self::request::{CheckedRequest, head_bytes, is_of_connection};
+use self::target::OutgoingTarget;
 use super::{log, wasi};
 use crate::call::CallState;
 use crate::limiter::Limited;
@@ -36,7 +36,7 @@ where
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
-type Answer<T> = wasmtime::Result<Result<T, wit::HttpError>>;
+type HostResult<T> = wasmtime::Result<Result<T, wit::HttpError>>;
 
 /// An answer whose body is whole.
 struct Whole {
@@ -49,14 +49,15 @@ impl<S> wit::Host for CallState<S>
 where
     S: AsMut<wasi::CapabilityState> + AsMut<log::CapabilityState> + Send,
 {
-    async fn send(&mut self, request: wit::HttpRequest) -> Answer<wit::HttpResponse> {
+    async fn send(&mut self, request: wit::HttpRequest) -> HostResult<wit::HttpResponse> {
         let body = match &request.body {
             Some(body) => self.table.get(body)?.clone(),
             None => Bytes::new(),
         };
         let head_bytes = head_bytes(&request);
         self.before_looking_at(head_bytes).await?;
-        let Asked { target, changes, time, request: asked } = or_tell!(Asked::of(&request, body));
+        let CheckedRequest { target, changes, time, request: asked } =
+            or_tell!(CheckedRequest::of(&request, body));
         let permitted = self.permitted(&target, changes, time);
         let sending = or_tell!(permitted.map_err(|refused| refused_error(&refused, &target)));
         // The head's copy, which is sent.
@@ -136,7 +137,7 @@ where
     }
 }
 
-fn refused_error(refused: &wasi::Refused, target: &Target) -> wit::HttpError {
+fn refused_error(refused: &wasi::Refused, target: &OutgoingTarget) -> wit::HttpError {
     let text = told(target, refused);
     match refused {
         wasi::Refused::TooMany => wit::HttpError::TooLarge(text),
@@ -144,7 +145,7 @@ fn refused_error(refused: &wasi::Refused, target: &Target) -> wit::HttpError {
     }
 }
 
-fn error_of(fault: &OutgoingFault, target: &Target) -> wit::HttpError {
+fn error_of(fault: &OutgoingFault, target: &OutgoingTarget) -> wit::HttpError {
     let text = told(target, fault);
     match fault {
         OutgoingFault::Prohibited(_) => wit::HttpError::ProhibitedAddress(text),
@@ -167,6 +168,6 @@ fn error_of(fault: &OutgoingFault, target: &Target) -> wit::HttpError {
     }
 }
 
-fn told(target: &Target, why: impl std::fmt::Display) -> String {
+fn told(target: &OutgoingTarget, why: impl std::fmt::Display) -> String {
     format!("the request to {target} failed: {why}")
 }

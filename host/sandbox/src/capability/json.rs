@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
-use self::elements::{Elements, Fault, Target, bytes_max};
+use self::elements::{Elements, ElementsTarget, Fault, bytes_max};
 use self::pointer::{Place, Pointer, Shown, find};
 use self::write::Out;
 use super::tensors::{dtype_of, wit as tensors};
@@ -143,7 +143,7 @@ impl<S: Send> CallState<S> {
         let held = capacity + unescaped_max(value);
         self.hold(held)?;
         let may_go_on = || self.may_go_on();
-        let target = Target { dtype, limit, capacity, place, may_go_on: &may_go_on };
+        let target = ElementsTarget { dtype, limit, capacity, place, may_go_on: &may_go_on };
         let read = match keys {
             [] => target.values(value),
             keys => rows::read(&target, value, keys),

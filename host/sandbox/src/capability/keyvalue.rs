@@ -42,7 +42,7 @@ where
     draft::link(linker)
 }
 
-type Answer<T> = wasmtime::Result<Result<T, store::Error>>;
+type HostResult<T> = wasmtime::Result<Result<T, store::Error>>;
 
 /// The value, or return the fault to the guest.
 macro_rules! or_refuse {
@@ -58,7 +58,7 @@ impl<S> store::Host for CallState<S>
 where
     S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send,
 {
-    async fn open(&mut self, identifier: String) -> Answer<Resource<Bucket>> {
+    async fn open(&mut self, identifier: String) -> HostResult<Resource<Bucket>> {
         or_refuse!(self, self.find_bucket(&identifier).await?);
         self.hold(VALUE_BYTES + identifier.len())?;
         let bucket = Bucket { name: identifier, next_page: None };
@@ -70,25 +70,30 @@ impl<S> store::HostBucket for CallState<S>
 where
     S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send,
 {
-    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Option<Vec<u8>>> {
+    async fn get(&mut self, bucket: Resource<Bucket>, key: String) -> HostResult<Option<Vec<u8>>> {
         let values = or_refuse!(self, self.copied_values(&bucket, &[key]).await?);
         Ok(Ok(values.into_iter().flatten().next()))
     }
 
-    async fn set(&mut self, bucket: Resource<Bucket>, key: String, value: Vec<u8>) -> Answer<()> {
+    async fn set(
+        &mut self,
+        bucket: Resource<Bucket>,
+        key: String,
+        value: Vec<u8>,
+    ) -> HostResult<()> {
         let bucket = self.name_of(&bucket)?;
         let values = [(key.as_str(), value.as_slice())];
         or_refuse!(self, self.set_values(bucket, &values, None).await?);
         Ok(Ok(()))
     }
 
-    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<()> {
+    async fn delete(&mut self, bucket: Resource<Bucket>, key: String) -> HostResult<()> {
         let bucket = self.name_of(&bucket)?;
         or_refuse!(self, self.remove_values(bucket, &[key]).await?);
         Ok(Ok(()))
     }
 
-    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<bool> {
+    async fn exists(&mut self, bucket: Resource<Bucket>, key: String) -> HostResult<bool> {
         let bucket = self.name_of(&bucket)?;
         Ok(Ok(or_refuse!(self, self.has_key(bucket, &key).await?)))
     }
@@ -97,7 +102,7 @@ where
         &mut self,
         bucket: Resource<Bucket>,
         cursor: Option<String>,
-    ) -> Answer<store::KeyResponse> {
+    ) -> HostResult<store::KeyResponse> {
         let bucket = self.name_of(&bucket)?;
         let page = or_refuse!(self, self.keys_from(bucket, cursor.as_deref()).await?);
         let KeyPage { keys, next } = page;
@@ -118,7 +123,7 @@ where
         &mut self,
         bucket: Resource<Bucket>,
         keys: Vec<String>,
-    ) -> Answer<Vec<Option<(String, Vec<u8>)>>> {
+    ) -> HostResult<Vec<Option<(String, Vec<u8>)>>> {
         let values = or_refuse!(self, self.copied_values(&bucket, &keys).await?);
         let with_key = |(key, value): (String, Option<Vec<u8>>)| Some((key, value?));
         Ok(Ok(keys.into_iter().zip(values).map(with_key).collect()))
@@ -128,7 +133,7 @@ where
         &mut self,
         bucket: Resource<Bucket>,
         key_values: Vec<(String, Vec<u8>)>,
-    ) -> Answer<()> {
+    ) -> HostResult<()> {
         let bucket = self.name_of(&bucket)?;
         let values: Vec<_> =
             key_values.iter().map(|(key, value)| (key.as_str(), value.as_slice())).collect();
@@ -136,7 +141,7 @@ where
         Ok(Ok(()))
     }
 
-    async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> Answer<()> {
+    async fn delete_many(&mut self, bucket: Resource<Bucket>, keys: Vec<String>) -> HostResult<()> {
         let bucket = self.name_of(&bucket)?;
         or_refuse!(self, self.remove_values(bucket, &keys).await?);
         Ok(Ok(()))
@@ -152,7 +157,7 @@ where
         bucket: Resource<Bucket>,
         key: String,
         delta: i64,
-    ) -> Answer<i64> {
+    ) -> HostResult<i64> {
         let bucket = self.name_of(&bucket)?;
         Ok(Ok(or_refuse!(self, self.increment_value(bucket, &key, delta).await?)))
     }
@@ -162,12 +167,12 @@ where
         cas: Resource<Cas>,
         value: Vec<u8>,
     ) -> wasmtime::Result<Result<(), atomics::CasError>> {
-        let Cas { bucket, key, known } = self.table.delete(cas)?;
-        let swap = Swap { key: &key, known: known.as_deref(), value: &value };
+        let Cas { bucket, key, expected } = self.table.delete(cas)?;
+        let swap = Swap { key: &key, expected: expected.as_deref(), value: &value };
         Ok(match self.swap_value(bucket.clone(), swap).await? {
             Ok(Swapped::Done) => Ok(()),
-            Ok(Swapped::Other(known)) => {
-                let cas = self.table.push(Cas { bucket, key, known })?;
+            Ok(Swapped::Other(expected)) => {
+                let cas = self.table.push(Cas { bucket, key, expected })?;
                 Err(atomics::CasError::CasFailed(cas))
             }
             Err(fault) => Err(atomics::CasError::StoreError(self.refusal(fault))),
@@ -179,19 +184,19 @@ impl<S> atomics::HostCas for CallState<S>
 where
     S: AsMut<CapabilityState> + AsMut<log::CapabilityState> + Send,
 {
-    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> Answer<Resource<Cas>> {
+    async fn new(&mut self, bucket: Resource<Bucket>, key: String) -> HostResult<Resource<Cas>> {
         let bucket = self.name_of(&bucket)?;
         let keys = [key];
         let (values, _) = or_refuse!(self, self.values_of(bucket.clone(), &keys).await?);
-        let ([key], known) = (keys, values.into_iter().flatten().next());
+        let ([key], expected) = (keys, values.into_iter().flatten().next());
         self.hold(VALUE_BYTES + key.len())?;
-        Ok(Ok(self.table.push(Cas { bucket, key, known })?))
+        Ok(Ok(self.table.push(Cas { bucket, key, expected })?))
     }
 
-    async fn current(&mut self, cas: Resource<Cas>) -> Answer<Option<Vec<u8>>> {
-        let known = self.table.get(&cas)?.known.clone();
-        self.before_copying(known.as_ref().map_or(0, Bytes::len)).await?;
-        Ok(Ok(known.map(|value| value.to_vec())))
+    async fn current(&mut self, cas: Resource<Cas>) -> HostResult<Option<Vec<u8>>> {
+        let expected = self.table.get(&cas)?.expected.clone();
+        self.before_copying(expected.as_ref().map_or(0, Bytes::len)).await?;
+        Ok(Ok(expected.map(|value| value.to_vec())))
     }
 
     async fn drop(&mut self, cas: Resource<Cas>) -> wasmtime::Result<()> {

@@ -29,10 +29,10 @@ pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
-type Answer<T> = wasmtime::Result<Result<T, wit::StoreError>>;
+type HostResult<T> = wasmtime::Result<Result<T, wit::StoreError>>;
 
 impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
-    async fn get(&mut self, bucket: String, key: String) -> Answer<Option<Resource<Bytes>>> {
+    async fn get(&mut self, bucket: String, key: String) -> HostResult<Option<Resource<Bytes>>> {
         let got = wit::Host::get_many(self, bucket, vec![key]).await?;
         Ok(got.map(|values| values.into_iter().flatten().next()))
     }
@@ -41,7 +41,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         &mut self,
         bucket: String,
         keys: Vec<String>,
-    ) -> Answer<Vec<Option<Resource<Bytes>>>> {
+    ) -> HostResult<Vec<Option<Resource<Bytes>>>> {
         let (values, places) = match self.values_of(bucket, &keys).await? {
             Ok(found) => found,
             Err(fault) => return Ok(Err(error_of(fault))),
@@ -62,7 +62,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         keys: Vec<String>,
         width: u32,
         missing: f32,
-    ) -> Answer<Resource<Tensor>> {
+    ) -> HostResult<Resource<Tensor>> {
         self.before_looking_at(work_of(&keys)).await?;
         if let Err(fault) = check_keys(&keys) {
             return Ok(Err(error_of(fault)));
@@ -95,7 +95,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         ids: Resource<Tensor>,
         width: u32,
         missing: f32,
-    ) -> Answer<Resource<Tensor>> {
+    ) -> HostResult<Resource<Tensor>> {
         let ids = self.table.get(&ids)?.clone();
         if let Err(fault) = check_ids(&prefix, &ids) {
             return Ok(Err(error_of(fault)));
@@ -117,12 +117,12 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         key: String,
         value: Vec<u8>,
         ttl_ms: Option<u64>,
-    ) -> Answer<()> {
+    ) -> HostResult<()> {
         let set = self.set_values(bucket, &[(key.as_str(), value.as_slice())], ttl_ms).await?;
         Ok(set.map_err(error_of))
     }
 
-    async fn increment(&mut self, bucket: String, key: String, delta: i64) -> Answer<i64> {
+    async fn increment(&mut self, bucket: String, key: String, delta: i64) -> HostResult<i64> {
         let sum = self.increment_value(bucket, &key, delta).await?;
         Ok(sum.map_err(error_of))
     }

@@ -44,7 +44,7 @@ pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
-type Answer<T> = wasmtime::Result<Result<T, wit::TableError>>;
+type HostResult<T> = wasmtime::Result<Result<T, wit::TableError>>;
 
 impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
     async fn gather(
@@ -53,7 +53,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         keys: wit::Keys,
         columns: wit::Columns,
         missing: f32,
-    ) -> Answer<Resource<Tensor>> {
+    ) -> HostResult<Resource<Tensor>> {
         let source = match keys {
             wit::Keys::List(keys) => Source::List(keys),
             wit::Keys::Tensor(keys) => Source::Tensor(self.table.get(&keys)?.clone()),
@@ -114,7 +114,7 @@ impl Rows<'_> {
 
 impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     /// The table that this asset is.
-    async fn table_of(&mut self, asset: &str) -> Answer<Arc<Parsed<Table>>> {
+    async fn table_of(&mut self, asset: &str) -> HostResult<Arc<Parsed<Table>>> {
         let assets = self.states.as_mut().files();
         let Some(file) = assets.forms(asset).cloned() else {
             return Ok(Err(wit::TableError::NoAsset(assets.not_found(asset))));

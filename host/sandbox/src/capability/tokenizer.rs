@@ -31,7 +31,7 @@ pub(crate) fn link<S: AsMut<CapabilityState> + Send + 'static>(
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
-type Answer<T> = wasmtime::Result<Result<T, wit::TokenizerError>>;
+type HostResult<T> = wasmtime::Result<Result<T, wit::TokenizerError>>;
 
 impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
     async fn encode(
@@ -40,7 +40,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         texts: wit::Texts,
         pairs: Option<wit::Texts>,
         options: wit::Options,
-    ) -> Answer<wit::Encoded> {
+    ) -> HostResult<wit::Encoded> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
         let tokenizer = kept.form();
         let plan = or_tell!(Plan::of(options, tokenizer));
@@ -71,7 +71,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         asset: String,
         ids: Resource<Tensor>,
         skip_special_tokens: bool,
-    ) -> Answer<Vec<String>> {
+    ) -> HostResult<Vec<String>> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
         let ids = self.table.get(&ids)?.clone();
         self.before_looking_at(ids.as_bytes().len()).await?;
@@ -89,7 +89,7 @@ impl<S: AsMut<CapabilityState> + Send> wit::Host for CallState<S> {
         Ok(texts.map_err(error_of))
     }
 
-    async fn token_to_id(&mut self, asset: String, token: String) -> Answer<Option<u32>> {
+    async fn token_to_id(&mut self, asset: String, token: String) -> HostResult<Option<u32>> {
         let kept = or_tell!(self.tokenizer(&asset).await?);
         self.before_looking_at(token.len()).await?;
         Ok(Ok(kept.form().token_to_id(&token)))
@@ -107,7 +107,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     }
 
     /// The tensors of these rows.
-    async fn encoding(&mut self, rows: &[Row], plan: &Plan) -> Answer<wit::Encoded> {
+    async fn encoding(&mut self, rows: &[Row], plan: &Plan) -> HostResult<wit::Encoded> {
         let lengths: Vec<u32> = rows.iter().map(|row| row.ids.len() as u32).collect();
         let length = or_tell!(plan.length(lengths.iter().copied().max().unwrap_or(0)));
         let grid = Grid { rows, length, pad_left: plan.pad_left, dtype: plan.dtype };

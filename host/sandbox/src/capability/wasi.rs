@@ -136,10 +136,10 @@ fn link_resolve<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
     S: Send + 'static,
 {
-    type Asked = (Resource<Network>, WasmStr);
+    type LookUpArguments = (Resource<Network>, WasmStr);
     linker.instance(NAMES)?.func_wrap(
         "resolve-addresses",
-        |_: StoreContextMut<'_, CallState<S>>, _: Asked| {
+        |_: StoreContextMut<'_, CallState<S>>, _: LookUpArguments| {
             let refused: Result<Resource<ResolveAddressStream>, _> =
                 Err(ErrorCode::PermanentResolverFailure);
             Ok((refused,))

@@ -16,7 +16,7 @@ use wasmtime_wasi::{
 use super::archive::Archive;
 use super::file::RuntimeFile;
 use super::image::Image;
-use super::parts::{Answer, CODE, Parts, READ_MEMORY};
+use super::parts::{CODE, Parts, READ_MEMORY, ReaderAnswer};
 use crate::capability::log::{self, Level, link_lines};
 use crate::capability::methods::link_instead;
 use crate::capability::wasi::{NUMBERS, POLL, RANDOM, SEED};
@@ -115,7 +115,7 @@ async fn run(
 ) -> Result<Loaded, LoadSourcesError> {
     let RuntimeFile { component: runtime, library } = runtime;
     let parts = Parts::of(&runtime)?;
-    let component = parts.around(&parts.image, Answer::InNewPage)?;
+    let component = parts.around(&parts.image, ReaderAnswer::InNewPage)?;
     let component = Component::new(engine, &component).map_err(LoadSourcesError::Runtime)?;
     let mut linker = linker(engine, code).map_err(LoadSourcesError::Runtime)?;
     link_traps(&mut linker, &component).map_err(LoadSourcesError::Runtime)?;
@@ -165,7 +165,7 @@ async fn run(
     let mut image = read_memory(&mut store, instance).await.map_err(LoadSourcesError::Runtime)?;
     image.keep_objects(&store.data().objects);
     let memory_bytes = image.bytes.len() as u64;
-    let component = parts.around(&image, Answer::InPlace)?;
+    let component = parts.around(&image, ReaderAnswer::InPlace)?;
     Ok(Loaded { component, roles, memory_bytes, image })
 }
 

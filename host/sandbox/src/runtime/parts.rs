@@ -38,7 +38,7 @@ pub(crate) const MEMORY_PAIR: u32 = 16;
 
 /// Where [`READ_MEMORY`] writes its answer, the address and the length of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ReaderAnswer {
     /// At [`MEMORY_PAIR`].
     InPlace,
     /// In a page by which it makes the memory larger. The answer is the memory without that page.
@@ -142,7 +142,7 @@ impl<'a> Parts<'a> {
 
     /// The component in which the runtime's code runs on this memory. It exports [`READ_MEMORY`],
     /// too.
-    pub(super) fn around(&self, image: &Image, answer: Answer) -> io::Result<Vec<u8>> {
+    pub(super) fn around(&self, image: &Image, answer: ReaderAnswer) -> io::Result<Vec<u8>> {
         let mut component = Component::new();
         let mut core_types = CoreTypeSection::new();
         core_types.ty().module(&self.main_type);
@@ -160,7 +160,7 @@ impl<'a> Parts<'a> {
 
     /// Add a function that gives the whole memory. Its address and its length stand in the memory,
     /// as the canonical ABI returns a list.
-    fn add_reader(&self, component: &mut Component, answer: Answer) {
+    fn add_reader(&self, component: &mut Component, answer: ReaderAnswer) {
         let mut module = Module::new();
         let mut types = TypeSection::new();
         types.ty().function([], [ValType::I32]);
@@ -177,7 +177,7 @@ impl<'a> Parts<'a> {
         let mut code_of_read = read.instructions();
         match answer {
             // The first word of the new page, the address, is 0 already.
-            Answer::InNewPage => code_of_read
+            ReaderAnswer::InNewPage => code_of_read
                 .i32_const(1)
                 .memory_grow(0)
                 .i32_const(16)
@@ -185,7 +185,7 @@ impl<'a> Parts<'a> {
                 .local_tee(0)
                 .local_get(0)
                 .i32_store(length),
-            Answer::InPlace => code_of_read
+            ReaderAnswer::InPlace => code_of_read
                 .i32_const(MEMORY_PAIR as i32)
                 .local_tee(0)
                 .i32_const(0)

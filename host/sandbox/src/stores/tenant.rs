@@ -74,8 +74,8 @@ impl Size {
         Self { keys, request_bytes, answer_bytes: 0 }
     }
 
-    fn of_swap(Swap { key, known, value }: Swap<'_>) -> Self {
-        let request_bytes = key.len() + known.map_or(0, <[u8]>::len) + value.len();
+    fn of_swap(Swap { key, expected, value }: Swap<'_>) -> Self {
+        let request_bytes = key.len() + expected.map_or(0, <[u8]>::len) + value.len();
         Self { keys: 1, request_bytes, answer_bytes: STORE_VALUE_BYTES_MAX + 1 }
     }
 
@@ -182,7 +182,7 @@ impl TenantStores {
             let most_bytes = STORE_VALUE_BYTES_MAX;
             let wanted = WantedValues { keys: &keys, most_bytes, none_if_empty: false };
             let present = self.get_many(by, wanted).await?.into_iter().flatten().next();
-            return Ok(match present.as_deref() == swap.known {
+            return Ok(match present.as_deref() == swap.expected {
                 true => Swapped::Done,
                 false => Swapped::Other(present),
             });

@@ -20,7 +20,7 @@ impl World for HandleRequest {
     const EXPORT: &'static str = "handle";
 
     type Request = Request;
-    type Answer = Response;
+    type Output = Response;
     type Params = (Resource<Arc<Context>>, Resource<Request>);
     type Results = (Result<types::wit::Response, models::wit::HandleError>,);
 

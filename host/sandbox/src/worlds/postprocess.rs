@@ -20,7 +20,7 @@ impl World for Postprocess {
     const EXPORT: &'static str = "postprocess";
 
     type Request = Results;
-    type Answer = Response;
+    type Output = Response;
     type Params = (Resource<Arc<Context>>, Vec<tensors::wit::NamedTensor>, Bytes);
     type Results = (Result<types::wit::Response, types::wit::Failure>,);
 

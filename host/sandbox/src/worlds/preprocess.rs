@@ -20,7 +20,7 @@ impl World for Preprocess {
     const EXPORT: &'static str = "preprocess";
 
     type Request = Request;
-    type Answer = Prepared;
+    type Output = Prepared;
     type Params = (Resource<Arc<Context>>, Resource<Request>);
     type Results = (Result<prepare::wit::Prepared, types::wit::Failure>,);
 

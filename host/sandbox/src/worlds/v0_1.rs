@@ -36,7 +36,7 @@ impl World for Preprocess01 {
     const EXPORT: &'static str = Preprocess::EXPORT;
 
     type Request = Request;
-    type Answer = Prepared;
+    type Output = Prepared;
     type Params = (RequestRecord,);
     type Results = <Preprocess as World>::Results;
 
@@ -67,7 +67,7 @@ impl World for Postprocess01 {
     const EXPORT: &'static str = Postprocess::EXPORT;
 
     type Request = Results;
-    type Answer = Response;
+    type Output = Response;
     type Params = (Vec<tensors::wit::NamedTensor>, Bytes);
     type Results = <Postprocess as World>::Results;
 

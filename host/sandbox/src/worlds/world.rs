@@ -17,7 +17,7 @@ pub(crate) trait World: 'static {
     type Request: Send + 'static;
 
     /// The answer, in the host's types.
-    type Answer: Send + 'static;
+    type Output: Send + 'static;
 
     /// The function's parameters in the contract.
     type Params: ComponentNamedList + Lower + Send + Sync + 'static;
@@ -37,7 +37,7 @@ pub(crate) trait World: 'static {
     /// # Errors
     /// The plugin's own failure, or an answer that cannot be used.
     fn lift<S>(results: Self::Results, state: &mut CallState<S>)
-    -> Result<Self::Answer, CallError>;
+    -> Result<Self::Output, CallError>;
 }
 
 /// Put `value` into the call's table.

@@ -34,7 +34,7 @@ pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<FormPar
     let boundary = multer::parse_boundary(content_type).map_err(unreadable)?;
     let places = places(&body, &boundary).await?;
     let mut headers = Vec::new();
-    for Place { header, .. } in &places {
+    for PartSpan { header, .. } in &places {
         headers.extend_from_slice(b"--");
         headers.extend_from_slice(boundary.as_bytes());
         headers.extend_from_slice(&body[header.clone()]);
@@ -44,7 +44,7 @@ pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<FormPar
     let headers = stream::iter([Ok::<_, std::io::Error>(headers)]);
     let mut form = Multipart::new(headers, boundary);
     let mut parts = Vec::with_capacity(places.len());
-    for Place { data, .. } in places {
+    for PartSpan { data, .. } in places {
         let part = form.next_field().await.map_err(unreadable)?;
         let part = part.ok_or_else(|| unreadable("a part has no header"))?;
         parts.push(FormPart {
@@ -58,13 +58,13 @@ pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<FormPar
 }
 
 /// The position of a part in the body.
-struct Place {
+struct PartSpan {
     /// From the end of the boundary to the end of the blank line.
     header: Range<usize>,
     data: Range<usize>,
 }
 
-async fn places(body: &[u8], boundary: &str) -> Result<Vec<Place>, Problem> {
+async fn places(body: &[u8], boundary: &str) -> Result<Vec<PartSpan>, Problem> {
     let delimiter = format!("\r\n--{boundary}");
     let mut search = Search { body, delimiter: Finder::new(&delimiter), turns: Turns::default() };
     // The first delimiter of a body has no line end before it.
@@ -84,7 +84,7 @@ async fn places(body: &[u8], boundary: &str) -> Result<Vec<Place>, Problem> {
         let blank = blank.ok_or_else(|| unreadable("a part's header has no end"))?;
         let header = next..next + blank + BLANK_LINE.len();
         let delimiter = search.delimiter(header.end).await?;
-        places.push(Place { data: header.end..delimiter.start, header });
+        places.push(PartSpan { data: header.end..delimiter.start, header });
         next = delimiter.end;
     }
     Ok(places)

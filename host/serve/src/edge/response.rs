@@ -177,9 +177,9 @@ fn is_token(text: &str) -> bool {
 }
 
 fn passes(name: &str) -> bool {
-    let own =
+    let is_own =
         name.get(..OWN_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(OWN_PREFIX));
-    own || PASSED.iter().any(|passed| name.eq_ignore_ascii_case(passed))
+    is_own || PASSED.iter().any(|passed| name.eq_ignore_ascii_case(passed))
 }
 
 fn shown(text: &str) -> &str {

@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn an_asset_is_named_with_or_without_a_version() {
-        let given = json!({ "prices.json": "prices", "more/old.json": "prices@3" });
-        let (assets, faults) = read(given.clone());
+        let given_document = json!({ "prices.json": "prices", "more/old.json": "prices@3" });
+        let (assets, faults) = read(given_document.clone());
         assert_eq!(faults, [""; 0]);
-        assert_eq!(serde_json::to_value(assets.unwrap()).unwrap(), given);
+        assert_eq!(serde_json::to_value(assets.unwrap()).unwrap(), given_document);
         assert_eq!(read(Value::Null), (None, Vec::new()));
         assert_eq!(read(json!({})), (Some(AssetNames::new()), Vec::new()));
     }

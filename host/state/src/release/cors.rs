@@ -126,11 +126,11 @@ mod tests {
             "origins": ["https://b.example", "https://a.example"], "headers": ["x-session"],
             "max_age_s": 0,
         });
-        for given in [full, json!({ "origins": ["*"] }), json!({ "origins": [] })] {
-            let (cors, faults) = read(given.clone());
+        for given_document in [full, json!({ "origins": ["*"] }), json!({ "origins": [] })] {
+            let (cors, faults) = read(given_document.clone());
             assert_eq!(faults, [""; 0]);
-            assert_eq!(serde_json::to_value(&cors).unwrap(), given);
-            assert_eq!(serde_json::from_value::<Option<CorsSpec>>(given).unwrap(), cors);
+            assert_eq!(serde_json::to_value(&cors).unwrap(), given_document);
+            assert_eq!(serde_json::from_value::<Option<CorsSpec>>(given_document).unwrap(), cors);
         }
         assert_eq!(read(Value::Null), (None, Vec::new()));
         let (cors, _) = read(json!({ "origins": ["*"], "headers": ["X-Session"] }));

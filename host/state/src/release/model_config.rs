@@ -86,7 +86,7 @@ pub struct ModelConfig {
     pub max_batch_size: SizeSpec,
     /// Whether requests share batches.
     pub batching: BatchingSpec,
-    /// The processor time that proving the independence of rows may take on each provider, when the
+    /// The CPU time that proving the independence of rows may take on each provider, when the
     /// model is loaded for the first time.
     #[schema(minimum = 100, maximum = 600_000)]
     pub batch_proof_ms: u64,

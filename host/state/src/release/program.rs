@@ -200,13 +200,13 @@ impl ProgramParts {
 
     /// The keys of this kind that have a value.
     pub fn keys_of(&self, kind: ProgramKind) -> impl Iterator<Item = &'static str> {
-        let given = match kind {
+        let are_given = match kind {
             ProgramKind::Pair => {
                 vec![self.pre.is_some(), self.model.is_some(), self.post.is_some()]
             }
             ProgramKind::Handler => vec![self.handler.is_some(), self.models.is_some()],
         };
-        let keys = kind.keys().iter().copied().zip(given);
+        let keys = kind.keys().iter().copied().zip(are_given);
         keys.filter(|(_, is_given)| *is_given).map(|(key, _)| key)
     }
 

@@ -12,7 +12,7 @@ use crate::release::document::{Document, Faults};
 /// The greatest number of requests in a second, of a burst, and of rows.
 const COUNT_MAX: u64 = 1_000_000;
 
-/// The most processor time in a minute, in seconds: that of 1000 cores.
+/// The most CPU time in a minute, in seconds: that of 1000 cores.
 const CPU_S_MAX: u64 = 60_000;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub struct QuotaSpec {
     #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_in_flight: Option<u32>,
-    /// Seconds of processor time of its plugins' calls in a minute, on average.
+    /// Seconds of CPU time of its plugins' calls in a minute, on average.
     #[schema(minimum = 1, maximum = 60_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_cpu_s_per_minute: Option<u32>,

@@ -3,7 +3,7 @@
 use super::bits::Runs;
 use super::cells::{Cell, Cells, Dictionary};
 use super::codec::Codec;
-use super::footer::{Column, Part};
+use super::footer::{Column, ColumnChunk};
 use super::reused::Reused;
 use super::thrift::{Reader, Type};
 use crate::error::{TableError, Work, shown};
@@ -59,7 +59,7 @@ impl Chunks {
     pub(super) fn read(
         &mut self,
         file: &[u8],
-        part: &Part<'_>,
+        part: &ColumnChunk<'_>,
         work: &mut Work<'_>,
         take: Take<'_>,
     ) -> Result<(), TableError> {

@@ -58,7 +58,7 @@ impl Chunk {
 }
 
 /// A column's part of a group, with what is known of it.
-pub(super) struct Part<'f> {
+pub(super) struct ColumnChunk<'f> {
     pub(super) column: &'f Column<'f>,
     pub(super) chunk: &'f Chunk,
     pub(super) rows: usize,
@@ -83,10 +83,14 @@ impl<'a> Footer<'a> {
     }
 
     /// The parts of a column.
-    pub(super) fn parts(&self, column: usize) -> impl Iterator<Item = Part<'_>> {
+    pub(super) fn parts(&self, column: usize) -> impl Iterator<Item = ColumnChunk<'_>> {
         let chunks = self.chunks.iter().skip(column).step_by(self.columns.len());
         let column = &self.columns[column];
-        self.groups.iter().zip(chunks).map(move |(rows, chunk)| Part { column, chunk, rows: *rows })
+        self.groups.iter().zip(chunks).map(move |(rows, chunk)| ColumnChunk {
+            column,
+            chunk,
+            rows: *rows,
+        })
     }
 
     fn read_groups(

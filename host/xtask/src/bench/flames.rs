@@ -1,4 +1,4 @@
-//! Flame graphs of the server under load, and of which functions its processor time is.
+//! Flame graphs of the server under load, and of which functions its CPU time is.
 
 use std::fs;
 use std::thread;

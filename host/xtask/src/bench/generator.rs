@@ -16,7 +16,7 @@ const CONCURRENCY: [u32; 2] = [16, 64];
 const ROUNDS: usize = 5;
 const ROUND_SECONDS: u32 = 4;
 
-/// The targets: how far the throughputs may be apart, and the client's own processor time for an
+/// The targets: how far the throughputs may be apart, and the client's own CPU time for an
 /// answer.
 const OFF_MAX: f64 = 0.05;
 const CPU_US_MAX: f64 = 12.0;
@@ -42,7 +42,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                 let row = bench.table.row(format!("{what}, over wrk"), figures);
                 row.with_target("within 5 %", (compared.ratio - 1.0).abs() <= OFF_MAX);
                 let cpu_us = median_of(&rounds, |round| round.client_cpu_us);
-                let what = format!("{what}: the client's own processor time");
+                let what = format!("{what}: the client's own CPU time");
                 let row = bench.table.row(what, json!({ "client_cpu_us": cpu_us }));
                 row.with_bound(cpu_us, AtMost(CPU_US_MAX), "us");
             }

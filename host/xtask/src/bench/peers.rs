@@ -49,7 +49,7 @@ const TARGETS: [(&str, u32, &str, f64); 3] = [
 ];
 
 /// A service of a running server, with the request of which the client sends many.
-struct Target<'a> {
+struct LoadTarget<'a> {
     load: &'a Load,
     /// `http://host:port`.
     server: String,
@@ -72,7 +72,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     for load in [RANKER, PHOTOS] {
         let name = format!("gristmill-{}", load.model());
         let interface = Interface::Body { under: "/v1/demo/infer" };
-        let ours = Target::new(&load, server.url.clone(), interface, &name)?;
+        let ours = LoadTarget::new(&load, server.url.clone(), interface, &name)?;
         for (peer, python) in &installed {
             if let Err(error) = measure(bench, &ours, peer, python) {
                 bench.add_failure(format!("{}, over {}", load.model(), peer.name), &error);
@@ -93,13 +93,13 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Peer>> {
 }
 
 /// Start the peer, compare its answer with ours, run rounds of both in turns, and add the rows.
-fn measure(bench: &mut Bench<'_>, ours: &Target<'_>, peer: &Peer, python: &Path) -> Result<()> {
+fn measure(bench: &mut Bench<'_>, ours: &LoadTarget<'_>, peer: &Peer, python: &Path) -> Result<()> {
     let (load, answer) = (ours.load, ours.answer()?);
     let (service, name) = (load.model(), peer.name);
     step(&format!("starting {name} for {service}"));
     let _running = peer.start(python, service)?;
     let server = format!("http://{}", peer.address());
-    let theirs = Target::new(load, server, peer.interface, &format!("{name}-{service}"))?;
+    let theirs = LoadTarget::new(load, server, peer.interface, &format!("{name}-{service}"))?;
     within(FIRST_ANSWER, || agree(load, &answer, &theirs.answer()?))
         .map_err(|error| anyhow!("it does not answer as Gristmill does: {error:#}"))?;
     for target in [ours, &theirs] {
@@ -146,7 +146,7 @@ fn agree(load: &Load, ours: &Value, theirs: &Value) -> Result<()> {
     Ok(())
 }
 
-impl<'a> Target<'a> {
+impl<'a> LoadTarget<'a> {
     /// `name` tells the target's file from others.
     fn new(load: &'a Load, server: String, interface: Interface, name: &str) -> Result<Self> {
         let request = interface.request(load)?;

@@ -1,4 +1,4 @@
-//! Receipts under load: what all requests were charged, over the processor time of the server.
+//! Receipts under load: what all requests were charged, over the CPU time of the server.
 
 use anyhow::{Context, Result};
 use gristmill_client::{Client, block_on};
@@ -13,13 +13,13 @@ use crate::shell::step;
 const CONCURRENCY: [u32; 2] = [1, 16];
 const ROUND_SECONDS: u32 = 8;
 
-/// The parts of a charge that are processor time.
+/// The parts of a charge that are CPU time.
 const PARTS: [&str; 3] = ["plugin_cpu_us", "model_us", "host_cpu_us"];
 
-/// How far the sum may be from the processor time.
+/// How far the sum may be from the CPU time.
 const OFF_MAX: f64 = 0.10;
 
-/// The server's processor time, and the sums of all requests' charges, in microseconds.
+/// The server's CPU time, and the sums of all requests' charges, in microseconds.
 struct Reading {
     cpu_us: f64,
     charged_us: [f64; PARTS.len()],
@@ -40,7 +40,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
                 charged.map(|(after, before)| (after - before) / cpu_us).collect();
             let share: f64 = parts.iter().sum();
             let figures = json!({ "share": share, "parts": parts, "cpu_us": cpu_us });
-            let row = bench.table.row(format!("{what}: charged over the processor time"), figures);
+            let row = bench.table.row(format!("{what}: charged over the CPU time"), figures);
             row.with_target("within 10 %", (share - 1.0).abs() <= OFF_MAX);
         }
     }

@@ -10,7 +10,7 @@ pub(crate) struct Measured {
     pub(crate) p50_us: f64,
     pub(crate) p90_us: f64,
     pub(crate) p99_us: f64,
-    /// The client's own processor time for each answer.
+    /// The client's own CPU time for each answer.
     pub(crate) client_cpu_us: f64,
 }
 

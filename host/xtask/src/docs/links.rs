@@ -124,7 +124,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
         while let Some((_, after)) = rest.split_once("](") {
             let Some((target, tail)) = after.split_once(')') else { break };
             // A title may follow the target.
-            links.extend(target.split_whitespace().next().map(|own| (number, own.to_owned())));
+            links.extend(target.split_whitespace().next().map(|link| (number, link.to_owned())));
             rest = tail;
         }
     }
@@ -142,7 +142,8 @@ fn slugs(text: &str) -> Vec<String> {
         }
         let slug = slug(title);
         let numbered = (1..).map(|number| format!("{slug}-{number}"));
-        let free = [slug.clone()].into_iter().chain(numbered).find(|own| !slugs.contains(own));
+        let free =
+            [slug.clone()].into_iter().chain(numbered).find(|free_slug| !slugs.contains(free_slug));
         slugs.extend(free);
     }
     slugs
@@ -198,13 +199,13 @@ mod tests {
         let (here, other) = (Path::new("sdk/README.md"), Path::new("README.md"));
         let slugs = BTreeMap::from([(here, vec!["a".to_owned()]), (other, vec!["b".to_owned()])]);
         let exists = |path: &Path| slugs.contains_key(path) || path == Path::new("sdk");
-        let said = |target| fault(here, target, &slugs, &exists);
+        let fault_of = |target| fault(here, target, &slugs, &exists);
         for good in ["#a", "../README.md#b", "README.md", "../sdk", "https://example.org/#x"] {
-            assert_eq!(said(good), None, "{good}");
+            assert_eq!(fault_of(good), None, "{good}");
         }
-        assert_eq!(said("#b"), Some("the document has no such heading"));
-        assert_eq!(said("../README.md#a"), Some("the document has no such heading"));
-        assert_eq!(said("other.md"), Some("there is no such file"));
-        assert_eq!(said("../../other.md"), Some("it leads out of the repository"));
+        assert_eq!(fault_of("#b"), Some("the document has no such heading"));
+        assert_eq!(fault_of("../README.md#a"), Some("the document has no such heading"));
+        assert_eq!(fault_of("other.md"), Some("there is no such file"));
+        assert_eq!(fault_of("../../other.md"), Some("it leads out of the repository"));
     }
 }

@@ -19,19 +19,19 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn of(lines: &[String]) -> Self {
-        let mut own = Self::default();
+        let mut report = Self::default();
         for line in lines {
             let number = |text: &str| text.split_whitespace().next()?.parse().ok();
             let after = |word: &str| number(line.split_once(word)?.1);
             if line.starts_with('#')
                 && let Some(reached) = after(" cov: ")
             {
-                own.reached = reached;
+                report.reached = reached;
             }
             for (name, figure) in [
-                ("stat::number_of_executed_units:", &mut own.runs),
-                ("stat::average_exec_per_sec:", &mut own.per_second),
-                ("stat::new_units_added:", &mut own.added),
+                ("stat::number_of_executed_units:", &mut report.runs),
+                ("stat::average_exec_per_sec:", &mut report.per_second),
+                ("stat::new_units_added:", &mut report.added),
             ] {
                 if let Some(value) = line.strip_prefix(name).and_then(number) {
                     *figure = value;
@@ -41,10 +41,10 @@ impl Report {
             if let Some((_, path)) = line.split_once("Test unit written to ")
                 && !path.contains("/slow-unit-")
             {
-                own.finding = Some(path.trim().to_owned());
+                report.finding = Some(path.trim().to_owned());
             }
         }
-        own
+        report
     }
 }
 

@@ -19,7 +19,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::source::Import;
-use super::tree::{Target, Tree};
+use super::tree::{Resolved, Tree};
 
 /// For each file the files that it imports, each with one of the paths by which it does.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
@@ -66,7 +66,7 @@ fn add_imports(tree: &Tree, imports: &mut Imports) {
             }
         }
         for path in &module.source.paths {
-            if let Some(Target::Item(target)) = tree.resolve(index, path) {
+            if let Some(Resolved::Item(target)) = tree.resolve(index, path) {
                 add(path, target);
             }
         }
@@ -76,10 +76,10 @@ fn add_imports(tree: &Tree, imports: &mut Imports) {
 /// The module whose item this `use` imports, if it imports an item.
 fn imported(tree: &Tree, module: usize, import: &Import) -> Option<usize> {
     let target = match tree.resolve(module, &import.path)? {
-        Target::Item(target) => target,
-        Target::Module(target) if import.name == "*" => target,
+        Resolved::Item(target) => target,
+        Resolved::Module(target) if import.name == "*" => target,
         // The paths that begin with its name count by themselves.
-        Target::Module(_) => return None,
+        Resolved::Module(_) => return None,
     };
     let is_re_export = import.is_export
         && tree.is_within(target, module)

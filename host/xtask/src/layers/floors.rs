@@ -46,29 +46,29 @@ pub(super) fn faults_of(package: &Value) -> Vec<String> {
     if OUTSIDE.contains(&name) {
         return Vec::new();
     }
-    let Some(own) = floor_of(name) else {
+    let Some(own_floor) = floor_of(name) else {
         return vec![format!(
             "{name} has no floor: give it one in host/xtask/src/layers/floors.rs"
         )];
     };
     let imports = package["dependencies"].as_array().into_iter().flatten();
     let imports = imports.filter(|import| import["kind"].as_str() != Some("dev"));
-    imports.filter_map(|import| fault_of(name, own, import["name"].as_str()?)).collect()
+    imports.filter_map(|import| fault_of(name, own_floor, import["name"].as_str()?)).collect()
 }
 
-fn fault_of(name: &str, own: u8, import: &str) -> Option<String> {
+fn fault_of(name: &str, own_floor: u8, import: &str) -> Option<String> {
     if !import.starts_with("gristmill-") {
         return None;
     }
     match floor_of(import) {
-        Some(floor) if floor < own => None,
-        Some(floor) => Some(format!("{name} (floor {own}) imports {import} (floor {floor})")),
+        Some(floor) if floor < own_floor => None,
+        Some(floor) => Some(format!("{name} (floor {own_floor}) imports {import} (floor {floor})")),
         None => Some(format!("{name} imports {import}, which has no floor")),
     }
 }
 
 fn floor_of(name: &str) -> Option<u8> {
-    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+    FLOORS.iter().find(|(known_name, _)| *known_name == name).map(|(_, floor)| *floor)
 }
 
 #[cfg(test)]

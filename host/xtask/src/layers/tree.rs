@@ -28,7 +28,7 @@ pub(super) struct Module {
 
 /// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum Resolved {
     Module(usize),
     /// An item of this module.
     Item(usize),
@@ -65,20 +65,20 @@ impl Tree {
     }
 
     /// The target of `path` in `module`. None if it leads out of the crate.
-    pub(super) fn resolve(&self, module: usize, path: &[String]) -> Option<Target> {
+    pub(super) fn resolve(&self, module: usize, path: &[String]) -> Option<Resolved> {
         self.follow(module, path, HOPS_MAX)
     }
 
-    fn follow(&self, module: usize, path: &[String], hops: usize) -> Option<Target> {
+    fn follow(&self, module: usize, path: &[String], hops: usize) -> Option<Resolved> {
         let hops = hops.checked_sub(1)?;
         let (first, mut rest) = path.split_first()?;
-        let own = &self.modules[module];
+        let own_module = &self.modules[module];
         let mut at = match first.as_str() {
             "crate" => 0,
             "self" => module,
-            "super" => own.parent?,
+            "super" => own_module.parent?,
             name => match self.named(module, name, hops)? {
-                Target::Module(child) => child,
+                Resolved::Module(child) => child,
                 item => return Some(item),
             },
         };
@@ -88,22 +88,22 @@ impl Tree {
                 "super" => self.modules[at].parent?,
                 "self" => at,
                 name => match self.named(at, name, hops) {
-                    Some(Target::Module(child)) => child,
+                    Some(Resolved::Module(child)) => child,
                     Some(item) => return Some(item),
-                    None => return Some(Target::Item(at)),
+                    None => return Some(Resolved::Item(at)),
                 },
             };
         }
-        Some(Target::Module(at))
+        Some(Resolved::Module(at))
     }
 
     /// The target of `name` in a module, if it is one of its modules or imports.
-    fn named(&self, module: usize, name: &str, hops: usize) -> Option<Target> {
-        let own = &self.modules[module];
-        if let Some((_, child)) = own.children.iter().find(|(child, _)| child == name) {
-            return Some(Target::Module(*child));
+    fn named(&self, module: usize, name: &str, hops: usize) -> Option<Resolved> {
+        let own_module = &self.modules[module];
+        if let Some((_, child)) = own_module.children.iter().find(|(child, _)| child == name) {
+            return Some(Resolved::Module(*child));
         }
-        let import = own.source.imports.iter().find(|import| import.name == name)?;
+        let import = own_module.source.imports.iter().find(|import| import.name == name)?;
         // `use name;` or `pub use other_crate::name`.
         if import.path.first().is_some_and(|first| first == name) {
             return None;

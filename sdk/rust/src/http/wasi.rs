@@ -8,7 +8,7 @@ use self::bindings::wasi::http::types::{
     RequestOptions, Scheme, http_error_code,
 };
 use self::bindings::wasi::io::streams::StreamError;
-use super::{HttpError, HttpRequest, HttpResponse, Target};
+use super::{HttpError, HttpRequest, HttpResponse, UrlParts};
 
 mod bindings {
     #![allow(missing_docs, clippy::all)]
@@ -22,7 +22,7 @@ const WRITTEN_BYTES: usize = 4096;
 /// The bytes of an answer that are read at a time.
 const READ_BYTES: u64 = 64 << 10;
 
-pub(super) fn send(asked: &HttpRequest, target: &Target<'_>) -> Result<HttpResponse, HttpError> {
+pub(super) fn send(asked: &HttpRequest, target: &UrlParts<'_>) -> Result<HttpResponse, HttpError> {
     let request = outgoing(asked, target)?;
     let body = match asked.body.is_empty() {
         true => None,
@@ -44,7 +44,7 @@ pub(super) fn send(asked: &HttpRequest, target: &Target<'_>) -> Result<HttpRespo
     read
 }
 
-fn outgoing(asked: &HttpRequest, target: &Target<'_>) -> Result<OutgoingRequest, HttpError> {
+fn outgoing(asked: &HttpRequest, target: &UrlParts<'_>) -> Result<OutgoingRequest, HttpError> {
     let mut headers = asked.headers.clone();
     let has_length = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length"));
     if !asked.body.is_empty() && !has_length {

@@ -19,7 +19,7 @@ fn a_store_has_a_url_and_defaults() {
     );
     assert_eq!(faults, [""; 0]);
     let features = &found["features"];
-    let Place::Redis(redis) = &features.place else { panic!("{features:?}") };
+    let BucketKind::Redis(redis) = &features.place else { panic!("{features:?}") };
     assert_eq!((urls(redis), redis.password.is_some()), (vec!["redis://10.0.0.7/2".into()], false));
     assert!(!redis.is_cluster && features.cache.is_none());
     assert_eq!(features.prefix.shared_part(), "features:");
@@ -37,8 +37,8 @@ fn a_store_can_be_a_file_with_a_bound() {
     );
     assert_eq!(faults, [""; 0]);
     let bound = |name: &str| match found[name].place {
-        Place::Embedded { max_bytes } => max_bytes,
-        Place::Redis(_) => panic!("{found:?}"),
+        BucketKind::Embedded { max_bytes } => max_bytes,
+        BucketKind::Redis(_) => panic!("{found:?}"),
     };
     assert_eq!((bound("a"), bound("b")), (1 << 30, 1 << 20));
     assert_eq!(found["a"].timeout, Duration::from_secs(1));
@@ -120,7 +120,7 @@ fn a_password_is_the_content_of_a_file() {
     let file = format!("[stores.a]\nredis = 'redis://host'\npassword_file = {path:?}");
     let (found, faults) = stores(&file);
     assert_eq!(faults, [""; 0]);
-    let Place::Redis(redis) = &found["a"].place else { panic!("{found:?}") };
+    let BucketKind::Redis(redis) = &found["a"].place else { panic!("{found:?}") };
     assert_eq!(redis.password, Some(Password::of_file("word")));
     assert!(!format!("{found:?}").contains("word\""), "{found:?}");
 }
@@ -133,7 +133,7 @@ fn a_cluster_has_servers_that_are_reached_in_one_way() {
     );
     assert_eq!(faults, [""; 0]);
     let redis = |name: &str| match &found[name].place {
-        Place::Redis(redis) if redis.is_cluster => urls(redis),
+        BucketKind::Redis(redis) if redis.is_cluster => urls(redis),
         other => panic!("{other:?}"),
     };
     assert_eq!(redis("a"), ["redis://one"]);

@@ -7,7 +7,7 @@ use crate::support::cli::Cli;
 use crate::support::files;
 use crate::support::registry::{Registry, Signer, manifest};
 use crate::support::server::Server;
-use crate::support::service::{Answer, Service, whole};
+use crate::support::service::{RawAnswer, Service, whole};
 use crate::support::words::assert_names;
 
 /// The command line without docker's credentials of whoever runs the tests.
@@ -77,7 +77,7 @@ fn a_plugin_is_published_signed_pushed_and_deployed() {
 }
 
 /// What a registry answers to the request of a manifest and of a layer.
-fn registry(manifest: Answer, layer: Answer) -> Service {
+fn registry(manifest: RawAnswer, layer: RawAnswer) -> Service {
     Service::answering(move |head| match head {
         head if head.contains(".sig ") => whole("404 Not Found", "", ""),
         head if head.contains("/manifests/") => manifest.clone(),

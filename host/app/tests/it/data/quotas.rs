@@ -186,14 +186,14 @@ fn processor_time_of_plugins_is_charged_however_their_calls_end() {
         calls += 1;
         (answer.status != 504).then_some(answer)
     });
-    let named = ["quota of plugins' processor time is used up: 1 s in 60 s"];
+    let named = ["quota of plugins' CPU time is used up: 1 s in 60 s"];
     refused.refused(429, "quota_exceeded", &named);
     let wait: u64 = refused.header("retry-after").parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert!((3..=8).contains(&calls), "{calls} calls of 250 ms");
     // All that the tenant asks for waits, and nothing of the other one.
     let refused = server.data.get("/v1/acme");
-    refused.refused(429, "quota_exceeded", &["processor time"]);
+    refused.refused(429, "quota_exceeded", &["CPU time"]);
     assert_eq!(server.data.post("/v1/other/infer/hostile", b"").text(), "harmless");
     server.open_tenant("acme");
     assert_eq!(server.data.post("/v1/acme/infer/hostile", b"").text(), "harmless");

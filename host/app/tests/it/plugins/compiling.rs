@@ -61,7 +61,7 @@ fn a_bomb_ends_at_its_limit_and_holds_nobody_up() {
         let detail =
             answer.refused(422, "invalid_plugin", &["plugin \"bomb\": compilation failed"]);
         // On a very busy machine a child of low priority does not get its 2 s in 20.
-        let ends = ["it used up its 2 s of processor time", "it took longer than 20 s"];
+        let ends = ["it used up its 2 s of CPU time", "it took longer than 20 s"];
         assert!(ends.iter().any(|end| detail.contains(end)), "{detail}");
     }
     assert_eq!(server.status()["jobs"], Value::Array(Vec::new()));

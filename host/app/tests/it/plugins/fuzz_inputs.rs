@@ -57,14 +57,14 @@ fn kept(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// A target's name, and what it does with an input.
-type Target<'a> = (&'a str, &'a dyn Fn(&[u8]));
+type FuzzFunction<'a> = (&'a str, &'a dyn Fn(&[u8]));
 
 #[test]
 fn every_kept_input_of_each_target_holds() {
     let guest = targets::tensors::Guest::loaded();
     let uploads = targets::admission::Uploads::of_nothing();
     let cached = targets::artifacts::Cached::compiled();
-    let targets: [Target<'_>; 6] = [
+    let targets: [FuzzFunction<'_>; 6] = [
         ("tensors", &|bytes| guest.run(bytes)),
         ("images", &targets::images::work_on),
         ("multipart", &targets::multipart::run),

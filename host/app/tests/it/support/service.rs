@@ -16,7 +16,7 @@ trait Connection: Read + Write {}
 impl<T: Read + Write> Connection for T {}
 
 /// What a service writes after the head of a request. Without bytes it never answers.
-pub(crate) type Answer = Vec<u8>;
+pub(crate) type RawAnswer = Vec<u8>;
 
 /// A service.
 pub(crate) struct Service {
@@ -35,14 +35,14 @@ struct Seen {
 
 impl Service {
     /// A service that answers each request, whose head it sees, with these bytes.
-    pub(crate) fn answering(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn answering(answer: impl Fn(&str) -> RawAnswer + Send + Sync + 'static) -> Self {
         Self::start("http", answer, |stream| Box::new(stream))
     }
 
     /// The same over TLS, with a certificate of this authority.
     pub(crate) fn over_tls(
         authority: &Authority,
-        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&str) -> RawAnswer + Send + Sync + 'static,
     ) -> Self {
         let config = authority.server_config();
         Self::start("https", answer, move |stream| {
@@ -62,7 +62,7 @@ impl Service {
 
     fn start(
         scheme: &'static str,
-        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&str) -> RawAnswer + Send + Sync + 'static,
         open: impl Fn(std::net::TcpStream) -> Box<dyn Connection> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -116,7 +116,7 @@ impl Service {
 }
 
 /// An answer with this status, these lines of headers and this body.
-pub(crate) fn whole(status: &str, headers: &str, body: &str) -> Answer {
+pub(crate) fn whole(status: &str, headers: &str, body: &str) -> RawAnswer {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}").into_bytes()
 }

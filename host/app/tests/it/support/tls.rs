@@ -116,7 +116,7 @@ impl Authority {
 
     /// The settings of a client that trusts this authority only, with a certificate or without.
     pub(crate) fn client(&self, identity: Option<OwnFiles>) -> Tls {
-        Tls::open(&TlsFiles { ca: Some(self.ca()), own: identity }).unwrap()
+        Tls::open(&TlsFiles { ca: Some(self.ca()), identity }).unwrap()
     }
 
     /// A connection to a plane, on which these protocols are offered.

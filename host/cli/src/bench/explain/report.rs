@@ -84,7 +84,7 @@ impl Report<'_> {
                 "rows",
                 [prediction.batch_rows, seen.batch_rows],
             ),
-            figure("server_cpu_us", "server's processor time", "us", [server_us, seen.server_us]),
+            figure("server_cpu_us", "server's CPU time", "us", [server_us, seen.server_us]),
         ]
     }
 

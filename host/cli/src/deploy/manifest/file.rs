@@ -177,8 +177,8 @@ impl<'a> Reader<'a> {
         }
         // Only a plugin can be built, and only a plugin is signed.
         let signed = allowed.contains(&"folder").then_some("signature");
-        let known: Vec<_> = allowed.iter().copied().chain(signed).collect();
-        self.only(file, path, table, &known);
+        let known_keys: Vec<_> = allowed.iter().copied().chain(signed).collect();
+        self.only(file, path, table, &known_keys);
         let source = self.source(file, path, value, allowed)?;
         let signature = signed.and_then(|key| Some((key, table.get(key)?)));
         let signature = match signature {

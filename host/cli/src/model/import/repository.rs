@@ -165,7 +165,7 @@ fn read_model(folder: &Path, name: &str) -> Result<Option<Model>, Faults> {
         let ignored = Vec::from_iter(too_high);
         return Ok(Some(Model { name, versions, document: None, ignored }));
     };
-    let TritonConfig { reading, name: given, file, versions: policy, versions_line, labels } =
+    let TritonConfig { reading, name: given_name, file, versions: policy, versions_line, labels } =
         config;
     let path = path.display();
     if !reading.faults.is_empty() {
@@ -173,9 +173,11 @@ fn read_model(folder: &Path, name: &str) -> Result<Option<Model>, Faults> {
         return Err(Faults(faults.collect()));
     }
     let mut ignored: Vec<_> = reading.ignored.iter().map(|note| format!("{path}:{note}")).collect();
-    if let Some((line, given)) = given.filter(|(_, given)| given != name.as_str()) {
+    if let Some((line, given_name)) =
+        given_name.filter(|(_, given_name)| given_name != name.as_str())
+    {
         let why = "the model gets the name of its folder";
-        ignored.push(format!("{path}:{line}: name is {given:?}: {why}"));
+        ignored.push(format!("{path}:{line}: name is {given_name:?}: {why}"));
     }
     let policy_line = versions_line.unwrap_or(1);
     for note in policy.notes(&there) {

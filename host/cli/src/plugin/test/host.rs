@@ -67,7 +67,8 @@ impl Host {
     ) -> Result<Self> {
         let pool = model::pool();
         let loader = Loader::open(library.map(Path::to_owned), &pool)?;
-        let load = |given: &Given<PathBuf>| given.clone().map(|file| load(file, &loader));
+        let load =
+            |given_model: &Given<PathBuf>| given_model.clone().map(|file| load(file, &loader));
         let models = models.iter().map(load).collect::<Result<_>>()?;
         let usual = loading::config(compiled(plugins)?)?;
         let sandbox = SandboxConfig { compiler: children::compiler(), ..usual };
@@ -77,9 +78,9 @@ impl Host {
 
     /// The models, for people.
     pub(super) fn models_are(&self) -> Vec<String> {
-        let line = |given: &Given<HostModel>| {
-            let HostModel { file, runs_on, .. } = &given.model;
-            given.line(&format!("{} ({runs_on})", file.display()))
+        let line = |given_model: &Given<HostModel>| {
+            let HostModel { file, runs_on, .. } = &given_model.model;
+            given_model.line(&format!("{} ({runs_on})", file.display()))
         };
         self.models.iter().map(line).collect()
     }

@@ -187,16 +187,17 @@ pub(super) struct Options {
 impl TestedModels {
     fn of(matches: &ArgMatches) -> Result<Self> {
         let values = matches.get_many::<String>("model").context("--model is missing")?;
-        let given = values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
+        let given_models =
+            values.map(|value| named_models::read(value)).collect::<Result<Vec<_>>>()?;
         match matches.get_one::<String>("tenant") {
             None => {
                 let files =
-                    given.into_iter().map(|given| given.map(file)).collect::<Result<_>>()?;
+                    given_models.into_iter().map(|model| model.map(file)).collect::<Result<_>>()?;
                 admin::refuse_flags(matches, "no server is asked without --tenant")?;
                 Ok(Self::Files(files))
             }
             Some(tenant) => {
-                let models = given.into_iter().map(|given| given.map(on_server));
+                let models = given_models.into_iter().map(|model| model.map(on_server));
                 let models = models.collect::<Result<_>>()?;
                 ServerModels::of(models, tenant, matches)
                     .map(|models| Self::OnServer(models.into()))

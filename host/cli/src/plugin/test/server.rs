@@ -64,7 +64,9 @@ impl ServerModels {
     /// The models, for people.
     pub(super) fn lines(&self) -> Vec<String> {
         let address = self.admin.address();
-        let line = |given: &Given<Name>| given.line(&format!("{} of {address}", given.model));
+        let line = |given_model: &Given<Name>| {
+            given_model.line(&format!("{} of {address}", given_model.model))
+        };
         self.models.iter().map(line).collect()
     }
 

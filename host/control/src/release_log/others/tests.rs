@@ -25,7 +25,7 @@ impl Writer {
         let store = Store::open_shared(&url, &directory.join(server), 1 << 20).unwrap();
         let (store, progress) = (Arc::new(store), Progress::default());
         let uploads = Arc::new(Uploads::new(store.clone()));
-        let log = ReleaseLog::new(store.clone(), uploads, progress, (1, None));
+        let log = ReleaseLog::new(store.clone(), uploads, progress, 1, None);
         let replayed = log.replay().await.unwrap();
         Self { log, replayed, store }
     }

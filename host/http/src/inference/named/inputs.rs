@@ -30,12 +30,12 @@ impl Rows {
     /// # Errors
     /// An input is unknown, missing or given twice, or it does not fit.
     pub(super) fn of(signature: &Signature, inputs: Vec<Input>) -> Result<Self, Problem> {
-        let known = signature.inputs();
-        let names = || known.iter().map(|info| &*info.name).collect::<Vec<_>>();
-        let mut ordered: Vec<Option<Input>> = known.iter().map(|_| None).collect();
+        let known_inputs = signature.inputs();
+        let names = || known_inputs.iter().map(|info| &*info.name).collect::<Vec<_>>();
+        let mut ordered: Vec<Option<Input>> = known_inputs.iter().map(|_| None).collect();
         for input in inputs {
             let name = &input.name;
-            let Some(at) = known.iter().position(|info| *info.name == **name) else {
+            let Some(at) = known_inputs.iter().position(|info| *info.name == **name) else {
                 let names = names();
                 let detail = format!("unknown input {name:?}: the pipeline's inputs are {names:?}");
                 return Err(invalid(detail));
@@ -43,14 +43,14 @@ impl Rows {
             if ordered[at].is_some() {
                 return Err(invalid(format!("input {name:?} is given twice")));
             }
-            check(&input, known[at])?;
+            check(&input, known_inputs[at])?;
             if matches!(signature.inputs, Inputs::Members(_)) {
                 check_parameters(&input)?;
             }
             ordered[at] = Some(input);
         }
         if let Some(at) = ordered.iter().position(Option::is_none) {
-            let (name, names) = (&known[at].name, names());
+            let (name, names) = (&known_inputs[at].name, names());
             let detail = format!("input {name:?} is missing: the pipeline's inputs are {names:?}");
             return Err(invalid(detail));
         }
@@ -144,8 +144,8 @@ fn check(input: &Input, info: &TensorInfo) -> Result<(), Problem> {
 /// Check that an input that is a value of a JSON object has no parameters of a body.
 fn check_parameters(input: &Input) -> Result<(), Problem> {
     let PipelineParameters { content_type, query } = &input.parameters;
-    let given = [("content_type", content_type.is_some()), ("query", query.is_some())];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
+    let given_members = [("content_type", content_type.is_some()), ("query", query.is_some())];
+    match given_members.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((parameter, _)) => Err(invalid(format!(
             "input {:?} has the parameter {parameter:?}, which is for an input that is the body: \

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use wasmtime_wasi_http::DEFAULT_FORBIDDEN_HEADERS;
 
 use super::bindings::wit;
-use super::target::Target;
+use super::target::OutgoingTarget;
 use crate::outgoing::{OUTGOING_BODY_BYTES_MAX, OutgoingBody};
 use crate::stores::shown;
 
@@ -20,8 +20,8 @@ const HEAD_BYTES_MAX: usize = 32 << 10;
 const FIELDS_MAX: usize = 100;
 
 /// A request that can be sent.
-pub(super) struct Asked {
-    pub(super) target: Target,
+pub(super) struct CheckedRequest {
+    pub(super) target: OutgoingTarget,
     /// Whether its method may change something.
     pub(super) changes: bool,
     /// The time for all of it.
@@ -40,7 +40,7 @@ pub(super) fn is_of_connection(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name)
 }
 
-impl Asked {
+impl CheckedRequest {
     /// The request with this body.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ fn method_of(name: &str) -> Result<Method, wit::HttpError> {
 }
 
 /// The URI that a URL names, and the place that a connection is made to.
-fn place_of(url: &str) -> Result<(Uri, Target), wit::HttpError> {
+fn place_of(url: &str) -> Result<(Uri, OutgoingTarget), wit::HttpError> {
     let wrong = |why: &str| invalid(format!("the URL {:?} {why}", shown(url)));
     if !url.is_ascii() {
         return Err(wrong("has characters that are not ASCII: write them as %XX"));
@@ -109,7 +109,7 @@ fn place_of(url: &str) -> Result<(Uri, Target), wit::HttpError> {
                 .to_owned(),
         ));
     }
-    let target = Target::at(scheme, authority);
+    let target = OutgoingTarget::at(scheme, authority);
     let target = target.ok_or_else(|| wrong("names no host, or a port that is none"))?;
     Ok((uri, target))
 }
@@ -155,14 +155,14 @@ mod tests {
         wit::HttpRequest { method, url, headers, body: None, timeout_ms: None }
     }
 
-    fn asked(request: &wit::HttpRequest) -> Result<Asked, wit::HttpError> {
-        Asked::of(request, Bytes::new())
+    fn asked(request: &wit::HttpRequest) -> Result<CheckedRequest, wit::HttpError> {
+        CheckedRequest::of(request, Bytes::new())
     }
 
     #[test]
     fn a_request_has_the_host_and_the_path_of_its_url() {
         let request = of("GET", "HTTPS://A.example:8443/x/y?z=%201#part", &[("X-Own", "7")]);
-        let Asked { target, changes, request, .. } = asked(&request).unwrap();
+        let CheckedRequest { target, changes, request, .. } = asked(&request).unwrap();
         assert_eq!((target.to_string().as_str(), changes), ("https://a.example:8443", false));
         assert_eq!((request.uri().path(), request.uri().query()), ("/x/y", Some("z=%201")));
         let of_header = |name: &str| request.headers().get(name).unwrap().to_str().unwrap();
@@ -200,9 +200,9 @@ mod tests {
             (of("GET", url, &[("a", "b\r\nc: d")]), "value"),
         ] {
             let error = asked(&request).err();
-            let told = matches!(&error, Some(wit::HttpError::InvalidArgument(text))
+            let is_told = matches!(&error, Some(wit::HttpError::InvalidArgument(text))
                 if text.contains(named));
-            assert!(told, "{request:?}: {error:?}");
+            assert!(is_told, "{request:?}: {error:?}");
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
             assert!(matches!(asked(&request), Err(wit::HttpError::TooLarge(_))));
         }
         let large = Bytes::from(vec![0; OUTGOING_BODY_BYTES_MAX + 1]);
-        let refused = Asked::of(&of("PUT", url, &[]), large);
+        let refused = CheckedRequest::of(&of("PUT", url, &[]), large);
         assert!(matches!(refused, Err(wit::HttpError::TooLarge(_))));
     }
 }

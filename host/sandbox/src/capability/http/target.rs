@@ -11,14 +11,14 @@ use crate::stores::shown;
 
 /// The place to which a connection is made.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::capability) struct Target {
+pub(in crate::capability) struct OutgoingTarget {
     scheme: Scheme,
     /// In lower case.
     host: String,
     port: u16,
 }
 
-impl Target {
+impl OutgoingTarget {
     /// The place that a URL of this scheme names. None if that is no host.
     pub(in crate::capability) fn at(scheme: Scheme, authority: &str) -> Option<Self> {
         let authority = Authority::from_str(authority).ok()?;
@@ -52,7 +52,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for OutgoingTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}:{}", self.scheme.name(), shown(&self.host), self.port)
     }
@@ -81,11 +81,11 @@ mod tests {
             ("[fe80::1%25eth0]", None),
             ("a.example/path", None),
         ] {
-            let target = Target::at(Scheme::Https, authority);
-            let told = target.as_ref().map(ToString::to_string);
-            assert_eq!(told.as_deref(), expected, "{authority}");
+            let target = OutgoingTarget::at(Scheme::Https, authority);
+            let told_target = target.as_ref().map(ToString::to_string);
+            assert_eq!(told_target.as_deref(), expected, "{authority}");
         }
-        let target = Target::at(Scheme::Http, "a.example").unwrap();
+        let target = OutgoingTarget::at(Scheme::Http, "a.example").unwrap();
         assert_eq!(target.parts(), (Scheme::Http, "a.example", 80));
         let grant = r#"{"scheme": "http", "host": "a.example", "port": 80} under "http""#;
         assert!(target.grant().starts_with(grant), "{}", target.grant());

@@ -38,7 +38,7 @@ pub(super) enum Fault {
 }
 
 /// What is read into.
-pub(super) struct Target<'a> {
+pub(super) struct ElementsTarget<'a> {
     pub(super) dtype: Dtype,
     /// Maximum bytes of the elements.
     pub(super) limit: usize,
@@ -62,7 +62,7 @@ pub(super) fn bytes_max(value: &RawValue, dtype: Dtype, limit: usize) -> usize {
     bytes.min(limit)
 }
 
-impl Target<'_> {
+impl ElementsTarget<'_> {
     /// The elements of a value, or of lists of values.
     pub(super) fn values(&self, value: &RawValue) -> Result<Elements, Fault> {
         let mut reading = Reading::new(self);
@@ -123,8 +123,8 @@ pub(super) fn stopped<E: Error>() -> E {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(target: &Target<'a>) -> Self {
-        let Target { dtype, limit, capacity, may_go_on, .. } = *target;
+    pub(super) fn new(target: &ElementsTarget<'a>) -> Self {
+        let ElementsTarget { dtype, limit, capacity, may_go_on, .. } = *target;
         Self {
             dtype,
             bytes: Vec::with_capacity(capacity),

@@ -8,12 +8,12 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use super::elements::{Elements, Fault, Reading, Stopped, Target, stopped};
+use super::elements::{Elements, ElementsTarget, Fault, Reading, Stopped, stopped};
 use super::pointer::{Place, kind};
 
 /// The values of a list of objects at `keys`: a row for each object.
 pub(super) fn read(
-    target: &Target<'_>,
+    target: &ElementsTarget<'_>,
     value: &RawValue,
     keys: &[String],
 ) -> Result<Elements, Fault> {

@@ -15,5 +15,5 @@ pub struct Cas {
     pub(super) bucket: String,
     pub(super) key: String,
     /// None if it had none.
-    pub(super) known: Option<Bytes>,
+    pub(super) expected: Option<Bytes>,
 }

@@ -131,21 +131,21 @@ mod tests {
 
     #[test]
     fn data_that_do_not_fit_are_told_of_when_they_are_used() {
-        let given = |dimensions: &[u32], dtype, bytes: &[u8]| {
+        let given_tensor = |dimensions: &[u32], dtype, bytes: &[u8]| {
             let buffer = BufferPool::new(0).copy_from(bytes);
             NnTensor::given(dimensions.to_vec(), dtype, buffer).unwrap()
         };
-        let tensor = given(&[2, 1], Dtype::Float16, &[1, 2, 3, 4]);
+        let tensor = given_tensor(&[2, 1], Dtype::Float16, &[1, 2, 3, 4]);
         assert_eq!((tensor.dimensions(), &tensor.bytes()[..]), (vec![2, 1], &[1, 2, 3, 4][..]));
         assert_eq!(tensor.into_tensor().unwrap().dtype(), Dtype::Float16);
 
-        let unfit = given(&[2, 1], Dtype::Float32, &[1, 2, 3]);
+        let unfit = given_tensor(&[2, 1], Dtype::Float32, &[1, 2, 3]);
         assert_eq!((unfit.dimensions(), &unfit.bytes()[..]), (vec![2, 1], &[1, 2, 3][..]));
         let why = "the dimensions [2, 1] of FP32 need 8 bytes, but the data has 3";
         assert_eq!(unfit.into_tensor().unwrap_err(), why);
-        let huge = given(&[u32::MAX; 3], Dtype::Int64, &[]);
+        let huge = given_tensor(&[u32::MAX; 3], Dtype::Int64, &[]);
         assert!(huge.into_tensor().unwrap_err().contains("overflows"));
-        let deep = given(&[1; 33], Dtype::Uint8, &[0]);
+        let deep = given_tensor(&[1; 33], Dtype::Uint8, &[0]);
         let why = "33 dimensions are over the limit of 32";
         assert_eq!(deep.into_tensor().unwrap_err(), why);
     }

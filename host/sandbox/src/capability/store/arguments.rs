@@ -28,11 +28,11 @@ pub(super) struct Distinct<'a> {
 
 impl<'a> Distinct<'a> {
     pub(super) fn of(list: &'a [String]) -> Self {
-        let mut known = HashMap::with_capacity(list.len());
+        let mut known_keys = HashMap::with_capacity(list.len());
         let mut keys = Vec::with_capacity(list.len());
         let mut places = Vec::with_capacity(list.len());
         for key in list {
-            let place = *known.entry(key.as_str()).or_insert(keys.len());
+            let place = *known_keys.entry(key.as_str()).or_insert(keys.len());
             if place == keys.len() {
                 keys.push(key.as_str());
             }

@@ -39,7 +39,7 @@ impl PerCall for CapabilityState {
 }
 
 /// What a store answers, or why it does not.
-type Asked<T> = wasmtime::Result<Result<T, StoreFault>>;
+type HostResult<T> = wasmtime::Result<Result<T, StoreFault>>;
 
 /// Ask the tenant's stores, and wait. So many bytes are counted before.
 macro_rules! ask {
@@ -56,7 +56,7 @@ macro_rules! ask {
 
 impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     /// Check that there is this bucket for the tenant.
-    pub(in crate::capability) async fn find_bucket(&mut self, bucket: &str) -> Asked<()> {
+    pub(in crate::capability) async fn find_bucket(&mut self, bucket: &str) -> HostResult<()> {
         self.before_looking_at(bucket.len()).await?;
         let (stores, by) = or_tell!(self.access(bucket.to_owned()));
         Ok(stores.check(&by.bucket))
@@ -68,7 +68,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         bucket: String,
         keys: &[String],
-    ) -> Asked<(Vec<Option<Bytes>>, Vec<usize>)> {
+    ) -> HostResult<(Vec<Option<Bytes>>, Vec<usize>)> {
         self.before_looking_at(work_of(keys)).await?;
         or_tell!(check_keys(keys));
         let Distinct { keys, places } = Distinct::of(keys);
@@ -88,7 +88,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         bucket: String,
         key: &str,
-    ) -> Asked<bool> {
+    ) -> HostResult<bool> {
         self.before_looking_at(key.len()).await?;
         or_tell!(check_key(key));
         let wanted = WantedValues { keys: &[key], most_bytes: 0, none_if_empty: false };
@@ -104,7 +104,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         bucket: String,
         values: &[(&str, &[u8])],
         ttl_ms: Option<u64>,
-    ) -> Asked<()> {
+    ) -> HostResult<()> {
         self.before_looking_at(work_of_values(values)).await?;
         or_tell!(check_values(values, ttl_ms));
         let answer = ask!(self, bucket, 0, |stores, by| stores.set(by, values, ttl_ms));
@@ -117,7 +117,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         bucket: String,
         keys: &[String],
-    ) -> Asked<()> {
+    ) -> HostResult<()> {
         self.before_looking_at(work_of(keys)).await?;
         or_tell!(check_keys(keys));
         let Distinct { keys, .. } = Distinct::of(keys);
@@ -132,7 +132,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         bucket: String,
         key: &str,
         delta: i64,
-    ) -> Asked<i64> {
+    ) -> HostResult<i64> {
         self.before_looking_at(key.len()).await?;
         or_tell!(check_key(key));
         let answer = ask!(self, bucket, 0, |stores, by| stores.increment(by, key, delta));
@@ -145,7 +145,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         bucket: String,
         cursor: Option<&str>,
-    ) -> Asked<KeyPage> {
+    ) -> HostResult<KeyPage> {
         let most = STORE_PAGE_KEYS * (VALUE_BYTES + KEY_BYTES_MAX);
         self.before_looking_at(cursor.map_or(0, str::len)).await?;
         or_tell!(cursor.map_or(Ok(()), check_cursor));
@@ -166,9 +166,9 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         bucket: String,
         swap: Swap<'_>,
-    ) -> Asked<Swapped> {
-        let Swap { key, known, value } = swap;
-        let bytes = key.len() + known.map_or(0, <[u8]>::len) + value.len();
+    ) -> HostResult<Swapped> {
+        let Swap { key, expected, value } = swap;
+        let bytes = key.len() + expected.map_or(0, <[u8]>::len) + value.len();
         self.before_looking_at(bytes).await?;
         or_tell!(check_key(key).and_then(|()| check_value(value, None)));
         let most = VALUE_BYTES + VALUE_BYTES_MAX + 1;
@@ -202,7 +202,7 @@ impl<S: AsMut<CapabilityState> + Send> CallState<S> {
         &mut self,
         bucket: String,
         wanted: WantedValues<'_>,
-    ) -> Asked<Vec<Option<Bytes>>> {
+    ) -> HostResult<Vec<Option<Bytes>>> {
         let most = wanted.keys.len() * (VALUE_BYTES + wanted.most_bytes + 1);
         let values = ask!(self, bucket, most, |stores, by| stores.get_many(by, wanted));
         let kept = values.as_ref().map_or(0, |values| bytes_of(values));

@@ -9,7 +9,7 @@ use gristmill_text::{EncodeOptions, Encoded, Stopped, TextError, Tokenizer, Work
 
 use super::terms::file_error;
 use super::texts::Ids;
-use super::{Answer, CapabilityState, wit};
+use super::{CapabilityState, HostResult, wit};
 use crate::assets::{FileForm, FileForms, Parsed};
 use crate::call::CallState;
 use crate::capability::reading::{Form, Reading};
@@ -68,7 +68,7 @@ impl Form for Tokenizer {
 
 impl<S: AsMut<CapabilityState> + Send> CallState<S> {
     /// The tokenizer of this asset.
-    pub(super) async fn tokenizer(&mut self, asset: &str) -> Answer<Arc<Parsed<Tokenizer>>> {
+    pub(super) async fn tokenizer(&mut self, asset: &str) -> HostResult<Arc<Parsed<Tokenizer>>> {
         self.meter.take_turns().await?;
         let Some(file) = self.states.as_mut().files().forms(asset).cloned() else {
             return Ok(Err(wit::TokenizerError::NoAsset(format!(

@@ -89,7 +89,7 @@ impl Told {
 type Work = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 /// An answer, as the library takes it.
-type Answer = Result<(Response<WasiBody>, Work), Error>;
+type SendResult = Result<(Response<WasiBody>, Work), Error>;
 
 impl WasiHttpHooks for Http {
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
@@ -101,7 +101,7 @@ impl WasiHttpHooks for Http {
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
         _: Work,
-    ) -> Box<dyn Future<Output = Answer> + Send> {
+    ) -> Box<dyn Future<Output = SendResult> + Send> {
         let Some((sending, told)) = self.next.take() else {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         };

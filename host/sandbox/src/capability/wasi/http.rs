@@ -24,7 +24,7 @@ use super::hooks::{Told, WRITTEN_BYTES_MAX};
 use super::permitted::Refused;
 use super::state::CapabilityState;
 use crate::call::CallState;
-use crate::capability::http::target::Target;
+use crate::capability::http::target::OutgoingTarget;
 use crate::capability::log;
 use crate::outgoing::{OUTGOING_BUFFER_BYTES, Sending};
 
@@ -66,7 +66,7 @@ macro_rules! link_counting {
 type Fields = Resource<FieldMap>;
 type Outgoing = Resource<HostOutgoingRequest>;
 type Response = Resource<HostOutgoingResponse>;
-type Answer = Resource<HostFutureIncomingResponse>;
+type ResponseFuture = Resource<HostFutureIncomingResponse>;
 type Failed = Resource<types::IoError>;
 
 /// Replace functions of the library.
@@ -125,7 +125,7 @@ where
             };
         // The client's memory does not count any more when the answer has come to its end. A guest
         // may keep its headers, and a part of its body.
-        "[method]future-incoming-response.get"(answer: Answer),
+        "[method]future-incoming-response.get"(answer: ResponseFuture),
             match state.http().table.get(&answer)? {
                 HostFutureIncomingResponse::Ready(Ok((response, _))) => {
                     fields_bytes(response.headers()) + OUTGOING_BUFFER_BYTES
@@ -139,10 +139,10 @@ where
                 code_of(http.table.get(&error)?)
             };
     }
-    type Asked = (Outgoing, Option<Resource<RequestOptions>>);
+    type HandleArguments = (Outgoing, Option<Resource<RequestOptions>>);
     linker.instance(HANDLER)?.func_wrap(
         "handle",
-        |mut store: StoreContextMut<'_, CallState<S>>, (request, options): Asked| {
+        |mut store: StoreContextMut<'_, CallState<S>>, (request, options): HandleArguments| {
             Ok((store.data_mut().send_outgoing(request, options)?,))
         },
     )
@@ -176,14 +176,14 @@ fn field_bytes(name: &str, value_bytes: usize) -> usize {
 }
 
 /// Where this request goes, or the code of the reason why it goes nowhere.
-fn target_of(request: &HostOutgoingRequest) -> Result<Target, ErrorCode> {
+fn target_of(request: &HostOutgoingRequest) -> Result<OutgoingTarget, ErrorCode> {
     let scheme = match &request.scheme {
         None | Some(types::Scheme::Https) => Scheme::Https,
         Some(types::Scheme::Http) => Scheme::Http,
         Some(types::Scheme::Other(_)) => return Err(ErrorCode::HttpProtocolError),
     };
     let authority = request.authority.as_deref().unwrap_or_default();
-    Target::at(scheme, authority).ok_or(ErrorCode::HttpRequestUriInvalid)
+    OutgoingTarget::at(scheme, authority).ok_or(ErrorCode::HttpRequestUriInvalid)
 }
 
 /// Whether a method makes a tunnel of the connection.

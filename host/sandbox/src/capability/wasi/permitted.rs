@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::state::CapabilityState;
 use crate::call::CallState;
-use crate::capability::http::target::Target;
+use crate::capability::http::target::OutgoingTarget;
 use crate::outgoing::Sending;
 
 /// Maximum requests of a call.
@@ -28,7 +28,7 @@ impl<S: AsMut<CapabilityState>> CallState<S> {
     /// the call's requests.
     pub(in crate::capability) fn permitted(
         &mut self,
-        target: &Target,
+        target: &OutgoingTarget,
         changes: bool,
         time: Option<Duration>,
     ) -> Result<Sending, Refused> {

@@ -117,7 +117,7 @@ async fn only_a_bucket_that_may_be_written_is_changed() {
     let (stores, budget) = (stores(STORE_KIB), ByteBudget::new(2 << 20));
     let within = |bucket| in_bucket(bucket, &budget);
     const VALUES: &[(&str, &[u8])] = &[("k", b"v")];
-    const SWAP: Swap<'_> = Swap { key: "k", known: None, value: b"v" };
+    const SWAP: Swap<'_> = Swap { key: "k", expected: None, value: b"v" };
     stores.set(within("sessions"), VALUES, None).await.unwrap();
     stores.remove(within("sessions"), &["k"]).await.unwrap();
     assert_eq!(stores.swap(within("sessions"), SWAP).await.unwrap(), Swapped::Done);
@@ -144,7 +144,7 @@ async fn a_trial_changes_nothing() {
     let trial = || StoreUse { is_trial: true, ..in_bucket("sessions", &budget) };
     stores.set(trial(), &[("kept", b"v")], None).await.unwrap();
     stores.remove(trial(), &["kept"]).await.unwrap();
-    let swap = |known| Swap { key: "kept", known, value: b"v" };
+    let swap = |expected| Swap { key: "kept", expected, value: b"v" };
     assert_eq!(stores.swap(trial(), swap(Some(b"kept"))).await.unwrap(), Swapped::Done);
     let other = Swapped::Other(Some(Bytes::from_static(b"kept")));
     assert_eq!(stores.swap(trial(), swap(None)).await.unwrap(), other);

@@ -23,10 +23,10 @@ const DRAFT_RATIO_MAX: f64 = 0.7;
 /// The runs of a model, and the encodings, of one criterion benchmark.
 const AT_A_TIME: f64 = 100.0;
 
-type Part = fn(&mut Bench<'_>) -> Result<()>;
+type JobPart = fn(&mut Bench<'_>) -> Result<()>;
 
 /// Each part by its word of `--only`.
-pub(super) const PARTS: [(&str, Part); 4] = [
+pub(super) const PARTS: [(&str, JobPart); 4] = [
     ("buckets", buckets),
     ("infer", infer),
     ("tokenizer", tokenizer),

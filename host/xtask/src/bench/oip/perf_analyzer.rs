@@ -19,7 +19,7 @@ use crate::table::Table;
 const OVERHEAD_US_MAX: f64 = 40.0;
 
 /// The target: the throughput over that of a server that replays one recorded answer. The client
-/// alone takes about 84 us of processor time for a request, so an absolute figure says more about
+/// alone takes about 84 us of CPU time for a request, so an absolute figure says more about
 /// it than about the server.
 const RATIO_MIN: f64 = 0.9;
 

@@ -40,7 +40,7 @@ pub(super) struct Stored<'a> {
 
 /// The part of the coefficients that a scan of a progressive image brings.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct SpectralBand {
     /// The first and the last coefficient.
     pub(super) first: usize,
     pub(super) last: usize,
@@ -133,7 +133,7 @@ impl ComponentScan<'_> {
     pub(super) fn progressive(
         &self,
         bits: &mut Bits<'_>,
-        part: Part,
+        part: SpectralBand,
         carry: &mut Carry,
         block: Stored<'_>,
     ) -> Result<(), ImageError> {
@@ -156,7 +156,7 @@ impl ComponentScan<'_> {
     fn begin(
         &self,
         bits: &mut Bits<'_>,
-        part: Part,
+        part: SpectralBand,
         blank: &mut u32,
         block: Stored<'_>,
     ) -> Result<(), ImageError> {
@@ -190,7 +190,7 @@ impl ComponentScan<'_> {
     fn refine(
         &self,
         bits: &mut Bits<'_>,
-        part: Part,
+        part: SpectralBand,
         blank: &mut u32,
         mut block: Stored<'_>,
     ) -> Result<(), ImageError> {

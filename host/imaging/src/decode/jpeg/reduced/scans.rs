@@ -3,7 +3,7 @@
 use super::super::frame::{Frame, Segment};
 use super::super::marker;
 use super::bits::Bits;
-use super::blocks::{Carry, ComponentScan, Part, Stored};
+use super::blocks::{Carry, ComponentScan, SpectralBand, Stored};
 use super::codes::{Baseline, Codes};
 use super::fault::{damaged, ends_early};
 use super::layout::{Layout, Plane};
@@ -190,7 +190,7 @@ impl<'a> Scans<'a> {
         let mut stores = std::mem::take(&mut self.stores);
         let components: Vec<_> = chosen.iter().map(|chosen| self.component(chosen)).collect();
         let part = match *header {
-            [.., first, last, depth] if self.frame.is_progressive => Some(Part {
+            [.., first, last, depth] if self.frame.is_progressive => Some(SpectralBand {
                 first: first.into(),
                 last: last.into(),
                 bit: u32::from(depth & 15),

@@ -15,7 +15,7 @@ fn raw(json: &str) -> &RawValue {
 fn read(json: &str, keys: &[&str], dtype: Dtype) -> Result<(Vec<usize>, Vec<String>), String> {
     let (limit, place) = (1 << 20, &Place::of("/x"));
     let capacity = bytes_max(raw(json), dtype, limit);
-    let target = Target { dtype, limit, capacity, place, may_go_on: &may_go_on };
+    let target = ElementsTarget { dtype, limit, capacity, place, may_go_on: &may_go_on };
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     let read = match &keys[..] {
         [] => target.values(raw(json)),
@@ -173,7 +173,7 @@ fn reading_ends_when_it_may_not_go_on() {
     let stop = || Err(CpuExhausted);
     let place = Place::of("");
     let (dtype, limit) = (Dtype::Float32, 1 << 20);
-    let target = Target { dtype, limit, capacity: limit, place: &place, may_go_on: &stop };
+    let target = ElementsTarget { dtype, limit, capacity: limit, place: &place, may_go_on: &stop };
     let numbers = format!("[{}0]", "0,".repeat(5000));
     assert!(matches!(target.values(raw(&numbers)), Err(Fault::Exhausted(_))));
     let names = format!("[{{{}\"a\":0}}]", "\"b\":0,".repeat(5000));
@@ -186,7 +186,7 @@ fn reading_ends_at_the_limit() {
     let place = Place::of("");
     let of = |json, dtype| {
         let (limit, capacity) = (10, bytes_max(raw(json), dtype, 10));
-        Target { dtype, limit, capacity, place: &place, may_go_on: &may_go_on }
+        ElementsTarget { dtype, limit, capacity, place: &place, may_go_on: &may_go_on }
     };
     for (json, dtype) in [("[1,2,3]", Dtype::Float32), (r#"["ab","cdef"]"#, Dtype::String)] {
         let Err(Fault::Value(why)) = of(json, dtype).values(raw(json)) else {
