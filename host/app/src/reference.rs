@@ -133,7 +133,7 @@ fn meaning_of(key: &str) -> &'static str {
         }
         "passed_bytes" => {
             "lists and strings that one call between plugin and host passes; the plugin call fails. One \
-             tensor has at most 1 MiB less; the plugin gets an error"
+             tensor of bytes, JSON or other tensors has at most 1 MiB less; the plugin gets an error"
         }
         _ => "",
     }

@@ -20,6 +20,7 @@ use crate::normalize::{self, NormalizeStep, Run};
 use crate::options::Side;
 use crate::postprocess;
 use crate::split::{self, SplitStep};
+use crate::words::Words;
 use crate::work::{Pace, Work};
 
 /// The file as it stands. Python reads it likewise: what it does not know, it leaves out.
@@ -64,6 +65,7 @@ pub(crate) struct Padding {
 /// What a file has.
 pub(crate) struct Parts {
     pub(crate) model: ModelWrapper,
+    pub(crate) words: Option<Words>,
     pub(crate) added: AddedVocabulary,
     pub(crate) normalizer: Vec<NormalizeStep>,
     pub(crate) splitter: Vec<SplitStep>,
@@ -125,12 +127,13 @@ pub(crate) fn read(file: &[u8], work: &mut Work<'_>) -> Result<Parts, TextError>
         },
     });
     (work.check)()?;
-    let Model { model, bytes: model_bytes, is_slow } = model::read(document.model, work)?;
+    let Model { model, words, bytes: model_bytes, is_slow } = model::read(document.model, work)?;
     (work.check)()?;
     let (added, added_bytes) = read_added(document.added_tokens, &normalizer, &model, work)?;
     let bytes = model_bytes + added_bytes + 4 * part_bytes + expression_bytes;
     Ok(Parts {
         model,
+        words,
         added,
         normalizer,
         splitter,

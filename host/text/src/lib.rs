@@ -9,7 +9,8 @@
 //! Invariants:
 //! - a text's normalized form is at most four times as long, and 4 KiB more;
 //! - no step of a file makes the next one run longer than the bounds in `limits` allow;
-//! - the library's caches are off: one of them keeps its texts for ever;
+//! - the library's caches are off, because one of them keeps its texts for ever; words are kept
+//!   within bounds, for each tokenizer (`words`);
 //! - a panic of the library is an error of its file or its text.
 
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod postprocess;
 mod split;
 mod steps;
 mod tokenizer;
+mod words;
 mod work;
 
 pub use error::{Stopped, TextError};

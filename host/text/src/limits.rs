@@ -82,6 +82,12 @@ pub(crate) const UNIGRAM_PREFIXES_MAX: usize = 32;
 /// space, and without a splitter the whole text is a word.
 pub(crate) const WORD_BYTES_MAX: usize = GROWTH_MAX * TEXT_BYTES_MAX + GROWTH_SLACK;
 
+/// The words of a BPE that are kept with their tokens, the maximum bytes of one, and those of one
+/// with its tokens.
+pub(crate) const KEPT_WORDS: usize = 1 << 10;
+pub(crate) const KEPT_WORD_BYTES_MAX: usize = 32;
+pub(crate) const KEPT_BYTES_MAX: usize = 1 << 10;
+
 /// Maximum bytes of the token for unknown texts, and of what a model adds before or after words.
 pub(crate) const AFFIX_BYTES_MAX: usize = 64;
 

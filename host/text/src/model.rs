@@ -18,6 +18,7 @@ use crate::limits::{
     AFFIX_BYTES_MAX, ENTRY_BYTES, MERGE_BYTES, NODE_BYTES, QUICK_UNIGRAM_MAX, TOKEN_BYTES_MAX,
     UNIGRAM_PREFIXES_MAX, UNIGRAM_TOKEN_BYTES_MAX, WORD_CHARS_MAX,
 };
+use crate::words::{self, Words};
 use crate::work::Work;
 
 /// The model as a file has it.
@@ -60,6 +61,8 @@ impl ModelFile<'_> {
 /// A model, and the memory that it takes.
 pub(crate) struct Model {
     pub(crate) model: ModelWrapper,
+    /// The words that it keeps.
+    pub(crate) words: Option<Words>,
     pub(crate) bytes: usize,
     /// It may take long for a short text.
     pub(crate) is_slow: bool,
@@ -91,7 +94,7 @@ pub(crate) fn read(part: &RawValue, work: &mut Work<'_>) -> Result<Model, TextEr
                 builder = builder.unk_token(token);
             }
             let model = builder.build().map_err(|error| TextError::of("model", error))?;
-            Ok(Model { model: model.into(), bytes, is_slow: false })
+            Ok(Model { model: model.into(), words: None, bytes, is_slow: false })
         }
         "Unigram" => unigram(&file, work),
         other => Err(TextError::Malformed(format!(
@@ -157,7 +160,8 @@ fn bpe(file: ModelFile<'_>) -> Result<Model, TextError> {
         builder = builder.end_of_word_suffix(suffix);
     }
     let model = builder.build().map_err(|error| TextError::of("model", error))?;
-    Ok(Model { model: model.into(), bytes, is_slow: false })
+    bytes += words::BYTES;
+    Ok(Model { model: model.into(), words: Some(Words::new()), bytes, is_slow: false })
 }
 
 /// The merges: pairs of tokens, or, as older files have them, texts with a space between both.
@@ -220,7 +224,7 @@ fn word_piece(file: ModelFile<'_>) -> Result<Model, TextError> {
         builder = builder.continuing_subword_prefix(prefix);
     }
     let model = builder.build().map_err(|error| TextError::of("model", error))?;
-    Ok(Model { model: model.into(), bytes, is_slow: false })
+    Ok(Model { model: model.into(), words: None, bytes, is_slow: false })
 }
 
 fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError> {
@@ -246,7 +250,8 @@ fn unigram(file: &ModelFile<'_>, work: &mut Work<'_>) -> Result<Model, TextError
         .map_err(|error| TextError::of("model", error))?;
     // The calls of all threads would share its lock, and nobody would count its memory.
     model.resize_cache(0);
-    Ok(Model { model: model.into(), bytes, is_slow: prefixes * longest > QUICK_UNIGRAM_MAX })
+    let is_slow = prefixes * longest > QUICK_UNIGRAM_MAX;
+    Ok(Model { model: model.into(), words: None, bytes, is_slow })
 }
 
 /// How large the trie of a vocabulary is.

@@ -204,7 +204,11 @@ impl Tokenizer {
                 let why = format!("a word has {bytes} bytes; the limit is {WORD_BYTES_MAX}");
                 return Err(TextError::TooLarge(why).into());
             }
-            self.parts.model.tokenize(word)
+            let tokenize = || self.parts.model.tokenize(word);
+            match &self.parts.words {
+                Some(words) => words.tokens(word, tokenize),
+                None => tokenize(),
+            }
         };
         // Words become tokens one by one, so those that would be cut off need not.
         let tokenized = match *truncation {

@@ -18,8 +18,6 @@ use self::terms::{
 use self::work::How;
 use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
-use crate::error::CallLimit;
-use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
 const INTERFACE: &str = "gristmill:plugin/image@0.3.0";
@@ -284,11 +282,6 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     ) -> wasmtime::Result<Result<Resource<Tensor>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let options = options_of(options);
-        let bytes = pixels.data().len().saturating_mul(4);
-        let limit = self.limits.tensor_bytes;
-        if bytes > limit {
-            return Err(Limited::Call(CallLimit::Tensor(limit)).into());
-        }
         let cost = pixels.to_tensor_cost(&options);
         self.native("making a tensor", cost, |work| pixels.to_tensor(work, &options)).await
     }

@@ -116,7 +116,7 @@ impl Stage {
             Server::command(&bench.gristmill, &data, &onnxruntime, Listen::FREE_PORTS);
         // All clients of a job have one address.
         command.env("GRISTMILL_CONNECTIONS_PER_CLIENT_MAX", "1000");
-        // They are one tenant, too: 16 pages of `ocr` count up to 2.5 GB; the default is 1 GiB.
+        // They are one tenant, too: 16 pages of `ocr` count 0.9 GB, and the default is 1 GiB.
         command.env("GRISTMILL_TENANT_BYTES_MAX", (4_u64 << 30).to_string());
         let server = Server::spawn(command.arg("--config").arg(config))?;
         for manifest in [MANIFEST, MANIFEST_OF_ALL] {

@@ -1,8 +1,7 @@
 //! The models `angle` and `read`, for all lines of a page.
 
 use gristmill_plugin::models::{self, Run};
-use gristmill_plugin::numpy::Array;
-use gristmill_plugin::{Failure, HandleError, Outputs, Tensor};
+use gristmill_plugin::{Failure, HandleError, Outputs};
 
 use crate::crop::Crop;
 use crate::only;
@@ -18,8 +17,7 @@ const READ_HEIGHT: f64 = 48.0;
 /// Lines that have one width. A model's answer depends on the width of the empty part, and RapidOCR
 /// has six lines in a batch.
 const GROUP: usize = 6;
-/// The width of all lines that are sent to a model side by side: their inputs and outputs take
-/// about 100 MiB.
+/// The width of all lines that are sent to a model side by side: their inputs take about 14 MiB.
 const WIDTH_MAX: usize = 24_000;
 /// The class of the model `read` for no character. The space comes after all keys.
 const BLANK: usize = 0;
@@ -45,15 +43,10 @@ pub(crate) fn turn_upright(crops: &mut [Crop]) -> Result<(), HandleError> {
 pub(crate) fn read(crops: &[Crop], keys: &str) -> Result<Vec<(String, f64)>, HandleError> {
     let keys: Vec<&str> = keys.lines().collect();
     infer_all("read", crops, &widths(crops), |outputs| {
-        let classes = Classes::of(only(outputs)?)?;
-        if classes.count != keys.len() + 2 {
-            return Err(Failure::Internal(format!(
-                "the model \"read\" has {} classes, keys.txt has {} lines: two fewer are needed",
-                classes.count,
-                keys.len()
-            )));
-        }
-        Ok(decoded(&classes.best, &classes.scores, &keys))
+        // Of each column of the line, the best class and its score.
+        let best = outputs.get("best")?.view::<i64>()?;
+        let scores = outputs.get("score")?.view::<f32>()?;
+        decoded(best.as_slice(), scores.as_slice(), &keys)
     })
 }
 
@@ -95,39 +88,32 @@ fn infer_all<T>(
     Ok(results)
 }
 
-/// Of each column of a line, the best class and its score.
-struct Classes {
-    best: Vec<i64>,
-    scores: Vec<f32>,
-    count: usize,
-}
-
-impl Classes {
-    /// Of the scores [1, columns, classes].
-    fn of(scores: &Tensor) -> Result<Self, Failure> {
-        let count = scores.dims().last().copied().unwrap_or(0);
-        let columns = Array::from(scores).reshape([-1, count as i64]);
-        let best = columns.argmax(1).view::<i64>()?.as_slice().to_vec();
-        let scores = columns.max(1).view::<f32>()?.as_slice().to_vec();
-        Ok(Self { best, scores, count })
-    }
-}
-
 /// The text of the columns' best classes and the mean of their scores: one character for columns
-/// side by side with the same class.
-fn decoded(best: &[i64], scores: &[f32], keys: &[&str]) -> (String, f64) {
+/// side by side with the same class. The class after those of all keys is the space.
+fn decoded(best: &[i64], scores: &[f32], keys: &[&str]) -> Result<(String, f64), Failure> {
     let (mut text, mut sum, mut count) = (String::new(), 0.0, 0_u32);
     let mut before = BLANK;
     for (class, score) in best.iter().zip(scores) {
         let class = usize::try_from(*class).unwrap_or(BLANK);
         if class != BLANK && class != before {
-            text.push_str(keys.get(class - 1).unwrap_or(&" "));
+            text.push_str(match class - 1 {
+                key if key < keys.len() => keys[key],
+                key if key == keys.len() => " ",
+                _ => return Err(too_few_keys(class, keys.len())),
+            });
             sum += f64::from(*score);
             count += 1;
         }
         before = class;
     }
-    (text, sum / f64::from(count.max(1)))
+    Ok((text, sum / f64::from(count.max(1))))
+}
+
+fn too_few_keys(class: usize, keys: usize) -> Failure {
+    Failure::Internal(format!(
+        "the model \"read\" gives class {class}, but keys.txt has {keys} lines: it belongs to \
+         another model"
+    ))
 }
 
 #[cfg(test)]
@@ -139,9 +125,11 @@ mod tests {
         let keys = ["a", "b"];
         let classes = [0, 1, 1, 0, 1, 2, 2, 3, 0];
         let scores = [0.1, 0.9, 0.1, 0.1, 0.7, 0.5, 0.1, 0.3, 0.1];
-        let (text, score) = decoded(&classes, &scores, &keys);
+        let (text, score) = decoded(&classes, &scores, &keys).unwrap();
         assert_eq!(text, "aab ");
         assert!((score - 0.6).abs() < 1e-6, "{score}");
-        assert_eq!(decoded(&[0, 0], &[1.0, 1.0], &keys), (String::new(), 0.0));
+        assert_eq!(decoded(&[0, 0], &[1.0, 1.0], &keys).unwrap(), (String::new(), 0.0));
+        let refused = decoded(&[4], &[1.0], &keys).unwrap_err();
+        assert!(matches!(&refused, Failure::Internal(text) if text.contains("has 2 lines")));
     }
 }

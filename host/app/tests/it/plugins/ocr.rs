@@ -123,16 +123,19 @@ fn the_lines_are_drawn_on_the_picture() {
 #[test]
 fn pictures_without_text_and_other_files_are_told_apart() {
     let server = deployed();
-    let mut blank = std::io::Cursor::new(Vec::new());
-    let pixels = image::RgbImage::from_pixel(300, 200, image::Rgb([200; 3]));
-    pixels.write_to(&mut blank, image::ImageFormat::Png).unwrap();
-    let answer = server.data.post(PATH, blank.get_ref());
-    assert_eq!(answer.ok(), json!({ "lines": [] }));
+    let blank = |width, height| {
+        let mut file = std::io::Cursor::new(Vec::new());
+        let pixels = image::RgbImage::from_pixel(width, height, image::Rgb([200; 3]));
+        pixels.write_to(&mut file, image::ImageFormat::Png).unwrap();
+        file.into_inner()
+    };
+    // The tensor of the second has 36 MB, more than one call passes across the border.
+    for (width, height) in [(300, 200), (2000, 1500)] {
+        let answer = server.data.post(PATH, &blank(width, height));
+        assert_eq!(answer.ok(), json!({ "lines": [] }));
+    }
     let refused = server.data.post(PATH, b"no picture");
     refused.refused(415, "unsupported_media_type", &["not a JPEG"]);
-    let mut narrow = std::io::Cursor::new(Vec::new());
-    let pixels = image::RgbImage::from_pixel(30, 1900, image::Rgb([200; 3]));
-    pixels.write_to(&mut narrow, image::ImageFormat::Png).unwrap();
-    let refused = server.data.post(PATH, narrow.get_ref());
+    let refused = server.data.post(PATH, &blank(30, 1900));
     refused.refused(422, "unprocessable", &["too long and narrow", "over the limit of 6000000"]);
 }
