@@ -12,6 +12,7 @@ import base64
 import gzip
 import hashlib
 import io
+import platform
 import shutil
 import struct
 import subprocess
@@ -23,6 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LICENCES = ["LICENSE", "NOTICE"]
+
+# What people wait for when they install it: the target.
+WHEEL_MIB = 40
 
 # What a manylinux wheel may link to beside the C library: PEP 600 and its policy files.
 LIBRARIES = {
@@ -52,19 +56,23 @@ Tag: {tag}
 """
 
 
+def machine_of(content):
+    """The machine that a program is for, by its first bytes."""
+    if content[:6] != b"\x7fELF\x02\x01":
+        raise SystemExit("error: the binary is not a 64-bit program for Linux")
+    machine = struct.unpack_from("<H", content, 18)[0]
+    if machine not in MACHINES:
+        raise SystemExit(f"error: the binary is for a machine with the number {machine}")
+    return MACHINES[machine]
+
+
 class Elf:
     """What a program for Linux says about the machine and the libraries that it needs."""
 
     DYNAMIC, VERSIONS_NEEDED = 6, 0x6FFFFFFE
 
     def __init__(self, content):
-        if content[:6] != b"\x7fELF\x02\x01":
-            raise SystemExit("error: the binary is not a 64-bit program for Linux")
-        self.content = content
-        machine = struct.unpack_from("<H", content, 18)[0]
-        if machine not in MACHINES:
-            raise SystemExit(f"error: the binary is for a machine with the number {machine}")
-        self.machine = MACHINES[machine]
+        self.content, self.machine = content, machine_of(content)
         start, size, count = (
             struct.unpack_from("<Q", content, 40)[0],
             *struct.unpack_from("<HH", content, 58),
@@ -117,11 +125,15 @@ def stripped(binary, is_quick):
 
     A quick one loses them: a debug build has many, and long ones.
     """
+    with open(binary, "rb") as file:
+        machine = machine_of(file.read(64))
+    # That of another machine is in Debian's package binutils-MACHINE-linux-gnu.
+    strip = "strip" if machine == platform.machine() else f"{machine}-linux-gnu-strip"
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "gristmill"
         how = "--strip-all" if is_quick else "--strip-debug"
         try:
-            subprocess.run(["strip", how, "-o", made, binary], check=True)
+            subprocess.run([strip, how, "-o", made, binary], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"warning: the program is packed as it is: {error}", file=sys.stderr)
             return binary.read_bytes()
@@ -239,7 +251,8 @@ def main():
         made += [write_tarball(options, program, elf, share), write_symbols(options, elf)]
     for path in made:
         if path:
-            print(f"{path} {path.stat().st_size / (1 << 20):.1f} MiB")
+            target = f" (target: {WHEEL_MIB})" if path.suffix == ".whl" else ""
+            print(f"{path} {path.stat().st_size / (1 << 20):.1f} MiB{target}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use gristmill_cli::{LOCAL, LocalServer};
+use gristmill_cli::{LOCAL, LocalServer, Replaced};
 use gristmill_client::Addresses;
 use gristmill_log::LogFormat;
 
@@ -80,14 +80,20 @@ fn keep_context(config: &Config, addresses: &Addresses) -> Result<String> {
         .as_ref()
         .map_or_else(|| "GRISTMILL_ADMIN_TOKEN".to_owned(), |file| file.display().to_string());
     let server = LocalServer { admin_url: admin.clone(), url: data.clone(), token_file };
-    let before = server.keep()?;
-    let before = before.map(|name| format!(" (before: {name})")).unwrap_or_default();
+    let Replaced { current, server } = server.keep()?;
+    let before = current.map(|name| format!(" (before: {name})")).unwrap_or_default();
+    let other = server.map_or_else(String::new, |arguments| {
+        format!(
+            "\n{LOCAL} was a server of other data before. To call that one, too:\n  \
+             gristmill context add NAME {arguments}\n"
+        )
+    });
     let variable = match is_of_variable {
         true => " with the token in GRISTMILL_ADMIN_TOKEN",
         false => "",
     };
     Ok(format!(
-        "\n{LOCAL} is the current context{before}: other commands call this server{variable}. Next, in \
+        "{other}\n{LOCAL} is the current context{before}: other commands call this server{variable}. Next, in \
          another terminal:\n  \
          gristmill tenant create demo --open\n  \
          gristmill model push MODEL.onnx --name digits\n  \

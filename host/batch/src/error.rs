@@ -32,10 +32,16 @@ pub enum SubmitError {
     #[error(transparent)]
     QueueFull(#[from] Full),
     /// The request would not have been answered before its deadline, so it was not queued.
-    #[error("the model is too busy to answer in time: expected in {} ms", .expected.as_millis())]
+    #[error(
+        "the model is too busy to answer in time: expected in {} ms, and {} ms are left",
+        milliseconds(*expected),
+        milliseconds(*left)
+    )]
     TooBusy {
         /// The time from now until the expected answer.
         expected: Duration,
+        /// The time from now until the deadline.
+        left: Duration,
     },
     /// The deadline or the queue timeout passed before a batch took the request.
     #[error("the deadline passed while the request was queued")]
@@ -144,6 +150,11 @@ impl SubmitError {
             Self::Mixed | Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
         }
     }
+}
+
+/// Milliseconds with a tenth: many models answer within one.
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1000.0)
 }
 
 impl From<RunError> for SubmitError {

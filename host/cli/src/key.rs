@@ -1,7 +1,7 @@
 //! `gristmill key`: a tenant's API keys. A new key is random, and printed once.
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use gristmill_core::Name;
 use gristmill_transport::credentials::new_key;
 use serde_json::{Value, json};
@@ -19,12 +19,19 @@ pub(crate) fn command() -> Command {
         .after_help(
             "Examples:\n  \
              gristmill key create web --tenant acme\n  \
-             gristmill key create web-2 --tenant acme && gristmill key revoke web --tenant acme\n\n\
+             gristmill key create web-2 --tenant acme && gristmill key revoke web --tenant acme\n  \
+             gristmill key create web --tenant acme --close          acme is open until now\n\n\
              The server keeps a hash of it. A key that you have already is put with `gristmill put \
              key NAME --tenant TENANT --key-env VARIABLE`.",
         )
         .arg(names::argument("The key's name"))
         .arg(names::tenant_flag("The key's tenant"))
+        .arg(
+            Arg::new("close")
+                .long("close")
+                .action(ArgAction::SetTrue)
+                .help("Close an open tenant: from now on it serves only those with a key"),
+        )
         .args([change::message(), release_flags::wait_all()])
         .args(admin::change_arguments())
         .arg(output::argument());
@@ -65,13 +72,18 @@ fn create(matches: &ArgMatches) -> Result<()> {
     let admin = Admin::to_change(matches)?;
     let secret = new_key(PREFIX).context("cannot read randomness for the key")?;
     let made = change::make(&admin, matches, || {
-        let document = names::tenant(&admin, &tenant)?;
-        ensure!(
-            document["open"] != true,
-            "tenant {tenant} is open to everyone, so it has no keys: `gristmill put tenant \
-             {tenant} open=false 'api_keys=[{{\"name\": \"{key}\", \"key\": \"...\"}}]'` closes \
-             it with a key of yours"
-        );
+        let mut document = names::tenant(&admin, &tenant)?;
+        if document["open"] == true {
+            ensure!(
+                matches.get_flag("close"),
+                "tenant {tenant} is open to everyone, so it has no keys: with --close, this key is \
+                 its first, and it serves nobody without a key"
+            );
+            document["open"] = false.into();
+            document["api_keys"] = json!([{ "name": key, "key": secret }]);
+            let put = json!({ "kind": "put_tenant", "tenant": tenant, "document": document });
+            return Ok(vec![put]);
+        }
         ensure!(
             admin.find(&format!("tenants/{tenant}/keys/{key}"))?.is_none(),
             "it is there already: take another name, and revoke the old key when nobody uses it"

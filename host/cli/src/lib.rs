@@ -73,7 +73,7 @@ use clap::{ArgMatches, Command};
 
 pub use self::child::runner_config;
 pub use self::exit::{Exit, FAILED};
-pub use self::local::{LOCAL, LocalServer};
+pub use self::local::{LOCAL, LocalServer, Replaced};
 pub use self::progress::Progress;
 
 /// The commands, in the order of the help.

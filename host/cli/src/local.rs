@@ -22,13 +22,22 @@ pub struct LocalServer {
     pub token_file: Option<PathBuf>,
 }
 
+/// What a new context takes the place of.
+#[derive(Debug)]
+pub struct Replaced {
+    /// The context that was the current one before, if that was another.
+    pub current: Option<Name>,
+    /// The arguments of `gristmill context add` for the server that was [`LOCAL`] before, if that
+    /// was one of other data.
+    pub server: Option<String>,
+}
+
 impl LocalServer {
-    /// Keep it as the context [`LOCAL`], which becomes the current one. Returns the name of the
-    /// context that was the current one before, if that was another.
+    /// Keep it as the context [`LOCAL`], which becomes the current one.
     ///
     /// # Errors
     /// The user's file of contexts cannot be read or written.
-    pub fn keep(self) -> Result<Option<Name>> {
+    pub fn keep(self) -> Result<Replaced> {
         let Self { admin_url, url, token_file } = self;
         let name: Name = LOCAL.parse()?;
         let mut contexts = Contexts::read()?;
@@ -39,13 +48,30 @@ impl LocalServer {
         let (url, token) = (Some(url), Some(token));
         // Addresses and token may be others than at the last start. The rest is the user's.
         let known_context = contexts.all.remove(&name);
-        let ca_file =
-            known_context.as_ref().and_then(|known_context| known_context.ca_file.clone());
-        let confirm = known_context.is_some_and(|known_context| known_context.confirm);
-        let server = KnownServer { admin_url, url, token, ca_file, confirm };
-        contexts.all.insert(name.clone(), server);
-        let before = contexts.current.replace(name.clone()).filter(|before| *before != name);
+        let context = known_context.as_ref();
+        let ca_file = context.and_then(|context| context.ca_file.clone());
+        let confirm = context.is_some_and(|context| context.confirm);
+        let server = known_context
+            .filter(|context| context.token != token)
+            .map(|context| context.arguments());
+        let context = KnownServer { admin_url, url, token, ca_file, confirm };
+        contexts.all.insert(name.clone(), context);
+        let current = contexts.current.replace(name.clone()).filter(|before| *before != name);
         contexts.write()?;
-        Ok(before)
+        Ok(Replaced { current, server })
+    }
+}
+
+impl KnownServer {
+    /// The arguments of `gristmill context add`.
+    fn arguments(&self) -> String {
+        let place = match &self.token {
+            Some(TokenPlace::File(file)) => format!(" --token-file {}", file.display()),
+            Some(TokenPlace::Variable(variable)) => format!(" --token-env {variable}"),
+            None => String::new(),
+        };
+        let ca_file = self.ca_file.as_ref();
+        let ca_file = ca_file.map(|file| format!(" --ca-file {}", file.display()));
+        format!("--admin-url {}{place}{}", self.admin_url, ca_file.unwrap_or_default())
     }
 }

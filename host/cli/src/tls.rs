@@ -92,12 +92,13 @@ fn self_signed(matches: &ArgMatches) -> Result<()> {
         check_host(host)?;
         hosts.push(host.clone());
     }
-    let first = hosts.first().cloned().context("--host is missing")?;
     for local in LOCAL {
         if !hosts.iter().any(|host| host == local) {
             hosts.push(local.to_owned());
         }
     }
+    // `*.example` stands for many names, and is itself none that a client can call.
+    let called = hosts.iter().find(|host| !host.starts_with('*')).context("--host is missing")?;
     let days = *matches.get_one::<u32>("days").context("--days is missing")?;
     let folder = matches.get_one::<PathBuf>("out").context("--out is missing")?;
     let made = Made::of(&hosts, SystemTime::now(), days)?;
@@ -133,7 +134,7 @@ fn self_signed(matches: &ArgMatches) -> Result<()> {
                  or           GRISTMILL_CA_FILE={certificate}\n\
                  or           curl --cacert {certificate} https://{host}:8080/readyz\n",
                 all = hosts.join(", "),
-                host = in_url(&first),
+                host = in_url(called),
             ))
         ),
     }
@@ -189,9 +190,11 @@ impl Day {
 fn check_host(host: &str) -> Result<()> {
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        label == "*" || (!label.is_empty() && label.bytes().all(is_plain))
+        !label.is_empty() && label.bytes().all(is_plain)
     };
-    let is_name = host.len() <= NAME_LEN_MAX && host.split('.').all(is_label);
+    // Clients take a star for the first part alone.
+    let below = host.strip_prefix("*.").unwrap_or(host);
+    let is_name = host.len() <= NAME_LEN_MAX && below.split('.').all(is_label);
     ensure!(
         host.parse::<IpAddr>().is_ok() || is_name,
         "--host is {host:?}: must be a name or an address, without a scheme and without a port"
@@ -228,7 +231,9 @@ mod tests {
             check_host(host).unwrap();
             assert!(Made::of(&[host.to_owned()], SystemTime::now(), 1).is_ok(), "{host}");
         }
-        for host in ["", "https://a", "a:8081", "a b", "a..b", "[::1]", "\u{e4}.example"] {
+        for host in
+            ["", "https://a", "a:8081", "a b", "a..b", "[::1]", "\u{e4}.example", "*", "a.*.b"]
+        {
             let error = check_host(host).unwrap_err().to_string();
             assert!(error.starts_with(&format!("--host is {host:?}: must be")), "{error}");
         }

@@ -90,10 +90,18 @@ export class Api {
   }
 
   private async send(method: string, path: string, init: RequestInit): Promise<Response> {
+    const answer = await this.ask(method, path, init);
+    if (answer.ok || answer.status === 304) return answer;
+    const problem = await problemOf(answer);
+    if (isRefusal(problem) && path !== SELF) void this.checkToken();
+    throw problem;
+  }
+
+  /** The answer to a call, of any status. */
+  async ask(method: string, path: string, init: RequestInit): Promise<Response> {
     const headers = { ...init.headers, authorization: `Bearer ${this.token}` };
-    let answer: Response;
     try {
-      answer = await fetch(path.startsWith("/") ? path : `/admin/v1/${path}`, {
+      return await fetch(path.startsWith("/") ? path : `/admin/v1/${path}`, {
         ...init,
         method,
         headers,
@@ -104,10 +112,6 @@ export class Api {
       if (init.signal?.aborted) throw error;
       throw new Problem(0, "unreachable", "the server cannot be reached");
     }
-    if (answer.ok || answer.status === 304) return answer;
-    const problem = await problemOf(answer);
-    if (isRefusal(problem) && path !== SELF) void this.checkToken();
-    throw problem;
   }
 
   /** A refusal can be the end of the token, or of something that its role may not do. */

@@ -6,6 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./app.css";
 import { text } from "./format";
+import { Calls } from "./pages/calls";
 import { Change } from "./pages/change";
 import { Login } from "./pages/login";
 import { Now } from "./pages/now";
@@ -20,6 +21,7 @@ const PAGES = [
   { name: "Change", at: "change", page: Change, isFor: () => true },
   { name: "Samples", at: "samples", page: Samples, isFor: () => true },
   { name: "Why", at: "why", page: Why, isFor: () => true },
+  { name: "API", at: "api", page: Calls, isFor: () => true },
 ];
 
 const place = () => location.hash.replace(/^#\/?/, "").split("/")[0];
@@ -74,7 +76,6 @@ function App() {
               {name}
             </a>
           ))}
-          <a href="/admin/v1/docs">API</a>
         </nav>
         <div class="who">
           <span>

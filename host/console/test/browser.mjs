@@ -33,6 +33,7 @@ try {
   await endsACandidate(page);
   await goesBack(page);
   await saysWhy(page);
+  await callsTheApi(page);
   await fitsEverywhere(page);
   await forgets(page);
   await triesOnThePageOfATenant(await open(`${dataUrl}/v1/demo/try`));
@@ -189,11 +190,28 @@ async function saysWhy(page) {
   await page.locator(".flames span").first().waitFor();
 }
 
+async function callsTheApi(page) {
+  await page.getByRole("link", { name: "API", exact: true }).click();
+  const call = async (name, tenant) => {
+    await page.getByLabel("About").selectOption("tenants");
+    await page.getByRole("combobox", { name: "Call" }).selectOption(name);
+    await page.getByLabel("tenant", { exact: true }).fill(tenant);
+  };
+  await call("GET /admin/v1/tenants/{tenant}", "demo");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("pre.answer").getByText('"open": true').waitFor();
+  await call("PUT /admin/v1/tenants/{tenant}", "demo");
+  await page.getByLabel("Document").fill('{"open": "<img src=x onerror=alert(1)>"}');
+  await page.getByRole("button", { name: "Send: it may change the server" }).click();
+  await page.locator("pre.answer").getByText("<img src=x onerror=alert(1)>").waitFor();
+  assert.equal(await page.locator("main img").count(), 0, "an answer is a text");
+}
+
 /** Each page passes axe, on a light and a dark screen, and fits a screen of 320 pixels. */
 async function fitsEverywhere(page) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    for (const name of ["Now", "Try", "Change", "Samples", "Why"]) {
+    for (const name of ["Now", "Try", "Change", "Samples", "Why", "API"]) {
       await page.setViewportSize({ width: 320, height: 700 });
       await page.getByRole("link", { name, exact: true }).click();
       await page.locator("main h2").first().waitFor();

@@ -8,6 +8,7 @@ import { renderToString } from "preact-render-to-string";
 
 import { show } from "../src/answers";
 import { Problem, eventOf, isToken, path } from "../src/api";
+import { address, headers, nameOf, operations } from "../src/calls";
 import { color } from "../src/colors";
 import { changed, inWords, powerInWords } from "../src/differences";
 import { bytes, cut, milliseconds, moment, number, seconds, text } from "../src/format";
@@ -294,6 +295,23 @@ test("what was pushed is told, and hostile texts in it stay texts", () => {
   const tried = renderToString(<Pushed thing={thing} made={{ ...made, dry_run: true }} now={{}} />);
   assert.ok(tried.includes("acme/p can be released; nothing was changed"), tried);
   isHarmless(renderToString(<Jobs jobs={[{ job: HOSTILE, subject: HOSTILE, state: "queued", waited_s: 1 }]} digest="d" />));
+});
+
+test("calls of the description have their values in the path, the query and the headers", () => {
+  const parameters = [
+    { in: "path", name: "tenant", required: true },
+    { in: "query", name: "wait" },
+    { in: "query", name: "limit" },
+    { in: "header", name: "Gristmill-Message" },
+  ];
+  const put = { tags: ["tenants"], parameters, requestBody: { content: { "application/json": {} } } };
+  const [get, made] = operations({ paths: { "/t/{tenant}": { put, get: {} } } });
+  assert.deepEqual([nameOf(get), nameOf(made), get.body, made.body], ["GET /t/{tenant}", "PUT /t/{tenant}", undefined, "document"]);
+  const values = { tenant: "../a b", wait: "all", limit: "", "Gristmill-Message": "é" };
+  assert.equal(address(made, values), "/t/..%2Fa%20b?wait=all");
+  assert.deepEqual(headers(made, values), { "content-type": "application/json", "Gristmill-Message": "Ã©" });
+  assert.deepEqual([address(get, {}), headers(get, {})], ["/t/", {}]);
+  assert.deepEqual(operations({}), []);
 });
 
 test("the stages of Server-Timing are in their order", () => {

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import jsonschema
 import kubernetes_validate
@@ -10,7 +11,14 @@ import yaml
 
 VERSIONS = ["1.30", "1.33", "1.37"]
 # Kinds that Prometheus' and KEDA's operators bring. Their schemas are not Kubernetes'.
-OF_OPERATORS = {"ServiceMonitor", "ScaledObject"}
+OF_OPERATORS = json.loads((Path(__file__).parent / "operators.json").read_text())
+
+# Settings that the chart makes, and secrets: values cannot have them.
+MADE = {
+    "admin_client_ca", "admin_listen", "admin_tls_certificate", "admin_tls_key", "admin_token",
+    "data_dir", "drain_timeout_s", "grpc_listen", "hash_key_file", "listen", "metrics_listen",
+    "replica_name", "shutdown_delay_s", "store", "tls_certificate", "tls_key",
+}
 
 # Values that cannot work, each with the place that the schema must name.
 NONSENSE = [
@@ -24,6 +32,10 @@ NONSENSE = [
     ({"settings": {"listen": "0.0.0.0:1"}}, "settings"),
     ({"settings": {"admin_token": "in plain text"}}, "settings"),
     ({"settings": {"cors_origins": {"a": 1}}}, "settings/cors_origins"),
+    ({"settings": {"compile_concurency": 4}}, "settings"),
+    ({"settings": {"poll_ms": "often"}}, "settings/poll_ms"),
+    ({"settings": {"access_log": 1}}, "settings/access_log"),
+    ({"canary": {"settings": {"tenants_bytes_max": 1}}}, "canary/settings"),
     ({"stores": {"Features": {"redis": "redis://cache"}}}, "stores"),
     ({"stores": {"items": {"redis": "redis://mill:in-plain-text@cache"}}}, "stores/items/redis"),
     ({"stores": {"items": {"redis": ["redis://a", "redis://b"]}}}, "stores/items"),
@@ -62,7 +74,9 @@ class Chart:
         self.deploy, self.helm = options.root / "host/deploy", options.helm
         self.chart = self.deploy / "helm/gristmill"
         self.gristmill, self.work = options.gristmill, options.work
-        self.metrics = (options.root / "host/docs/reference/metrics.md").read_text()
+        reference = options.root / "host/docs/reference"
+        self.metrics = (reference / "metrics.md").read_text()
+        self.settings = (reference / "settings.md").read_text()
 
     def render(self, *flags):
         command = [self.helm / "helm", "template", "gristmill", self.chart]
@@ -75,19 +89,42 @@ class Chart:
         return made.stdout
 
     def write_base(self):
+        self.schema().write_text(self.made_schema())
         (self.deploy / "kustomize/base/resources.yaml").write_text(self.rendered("base"))
+
+    def schema(self):
+        return self.chart / "values.schema.json"
+
+    def made_schema(self):
+        """The schema with the settings of the server, as its reference has them."""
+        schema = json.loads(self.schema().read_text())
+        rows = re.findall(r"^\| `(\w+)` \| (?:`(.*?)`|none) \|", self.settings, re.M)
+        defaults = {key: default for key, default in rows if key not in MADE}
+        assert len(rows) - len(defaults) == len(MADE), "one of MADE is no setting"
+        typed = {}
+        for key, default in defaults.items():
+            if default in ["true", "false"]:
+                typed[key] = {"enum": [True, False, "true", "false"]}
+            elif re.fullmatch(r"[\d.]+", default):
+                typed[key] = {"type": ["number", "string"], "pattern": r"^[0-9.]+$"}
+        settings = schema["definitions"]["settings"]
+        settings["propertyNames"] = {"enum": list(defaults)}
+        settings["properties"] = typed
+        return json.dumps(schema, indent=1) + "\n"
 
     def check_objects(self):
         """Every object of every set of values, against every version."""
-        checked = 0
+        checked, of_operators = 0, set()
         for values in ["base", "cpu", "keda"]:
             for one in objects(self.rendered(values)):
-                if one["kind"] in OF_OPERATORS:
+                if schema := OF_OPERATORS.get(one["kind"]):
+                    jsonschema.validate(one, schema)
+                    of_operators.add(one["kind"])
                     continue
                 for version in VERSIONS:
                     kubernetes_validate.validate(one, version, strict=True)
                     checked += 1
-        assert checked > 50, checked
+        assert checked > 50 and of_operators == set(OF_OPERATORS), (checked, of_operators)
         return f"{checked} objects of Kubernetes {', '.join(VERSIONS)}"
 
     def check_base(self):
@@ -104,7 +141,9 @@ class Chart:
 
     def check_nonsense(self):
         """The schema refuses what cannot work, and says where. Helm refuses one of them, too."""
-        schema = json.loads((self.chart / "values.schema.json").read_text())
+        text = self.schema().read_text()
+        assert text == self.made_schema(), "the schema's settings are old: run cargo xtask deploy"
+        schema = json.loads(text)
         validator = jsonschema.Draft7Validator(schema)
         usual = yaml.safe_load((self.chart / "values.yaml").read_text())
         usual = merged(usual, {"store": {"url": "s3://bucket/folder"}})

@@ -1,8 +1,8 @@
 """Checks of host/deploy. Prints what was checked, what was not and why, and how many passed.
 
-`cargo xtask test` checks `packages`, the chart and the Debian package. `cargo xtask nightly` checks
-`container`, which needs programs and rights that not each machine has. `base` checks nothing: it
-writes the Kustomize base.
+`cargo xtask test` checks `packages`: the chart, the compose file and the Debian package. `cargo
+xtask nightly` checks `container`, which needs programs and rights that not each machine has. `base`
+checks nothing: it writes the Kustomize base and the settings of the chart's schema.
 """
 
 import argparse
@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 from chart import Chart
+from compose import Compose
 from container import Container
 from debian import Debian, NotRun
 
-GROUPS = {"packages": [Chart, Debian], "container": [Container]}
+GROUPS = {"packages": [Chart, Compose, Debian], "container": [Container]}
 
 
 def main():
@@ -21,6 +22,7 @@ def main():
     parser.add_argument("group", choices=[*GROUPS, "base"])
     for name, about in [
         ("gristmill", "the server's program"),
+        ("shipped", "the program of `cargo xtask dist`, if it is there, for the size of the image"),
         ("onnxruntime", "its library"),
         ("runtimes", "the folder of languages' runtimes"),
         ("components", "the folder of built plugins"),

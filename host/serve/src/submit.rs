@@ -16,7 +16,7 @@ pub(crate) fn code_of(error: &SubmitError) -> ErrorCode {
 /// The time after which a client may try again, if the model was too busy.
 pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
     match error {
-        SubmitError::TooBusy { expected } => Some(*expected),
+        SubmitError::TooBusy { expected, .. } => Some(*expected),
         _ => None,
     }
 }

@@ -54,13 +54,13 @@ pub(crate) fn run_deb(matches: &ArgMatches) -> Result<()> {
     run_command(&mut pack)
 }
 
-/// Write the Kustomize base, which is the rendered chart.
+/// Write the Kustomize base, which is the rendered chart, and the settings of the chart's schema.
 pub(crate) fn write_base() -> Result<()> {
     run_command(&mut check_command("base")?)
 }
 
-/// Check the chart, the unit and the Debian package with the server of the tests. Returns how many
-/// checks passed.
+/// Check the chart, the compose file, the unit and the Debian package with the server of the
+/// tests. Returns how many checks passed.
 pub(crate) fn check(built: &Built) -> Result<u64> {
     passed(&mut check_command("packages")?, built)
 }
@@ -73,6 +73,7 @@ pub(crate) fn check_container(built: &Built) -> Result<u64> {
     check.arg("--onnxruntime").arg(&built.onnxruntime);
     check.arg("--components").arg(&built.components);
     check.arg("--seccomp").arg(setup::install_seccomp_profile()?);
+    check.arg("--shipped").arg(dist::built());
     passed(&mut check, built)
 }
 

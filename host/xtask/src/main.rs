@@ -76,7 +76,8 @@ const TASKS: [Task; 10] = [
     ),
     (
         "deploy",
-        "Write the Kustomize base of host/deploy, which is the rendered chart",
+        "Write the Kustomize base of host/deploy, which is the rendered chart, and the settings in \
+         the schema of the chart's values",
         deploy::write_base,
     ),
     (

@@ -6,12 +6,12 @@ mod tally;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches};
 
 pub(crate) use self::tally::Tally;
 use self::tally::{Printer, run_tests};
-use crate::shell::{self, cargo, cargo_with_clippy, step};
+use crate::shell::{self, cargo, cargo_with_clippy, program, step};
 use crate::stages::Stages;
 use crate::{books, build, console, deny, deploy, docs, layers, notice, setup, wheel};
 
@@ -20,7 +20,8 @@ pub(crate) fn command() -> clap::Command {
         .about(
             "Every check that CI runs: format, layers, dependencies, the console's files, NOTICE, \
              clippy, the reference tables, the OpenAPI document, the documents' links, tests, the \
-             wheel, the chart, the Debian package, the commands of the books",
+             wheel, the chart, the compose file, the Debian package, the commands of the books. \
+             They need 16 GiB in target",
         )
         .arg(
             Arg::new("busy").long("busy").action(ArgAction::SetTrue).help(
@@ -42,6 +43,7 @@ fn run_all() -> Result<()> {
 }
 
 fn check_all(stages: &mut Stages) -> Result<Tally> {
+    check_room()?;
     step("layers");
     layers::check()?;
     step("format");
@@ -72,13 +74,46 @@ fn check_all(stages: &mut Stages) -> Result<Tally> {
     step("the wheel");
     tally += counted(wheel::check(&built));
     stages.ended("the wheel");
-    step("the chart and the Debian package");
+    step("the chart, the compose file and the Debian package");
     tally += counted(deploy::check(&built));
-    stages.ended("the chart and the Debian package");
+    stages.ended("the chart, the compose file and the Debian package");
     // Each pasted block counts as a test.
     tally += counted(books::check(&built));
     stages.ended("the commands of the books");
     Ok(tally)
+}
+
+/// The disk space that all builds and tools of the checks take in `target`, about.
+const ROOM: u64 = 16 << 30;
+
+/// Check that the disk has room for all, before half an hour of builds.
+///
+/// # Errors
+/// It has not.
+fn check_room() -> Result<()> {
+    let target = shell::target();
+    std::fs::create_dir_all(&target)?;
+    let bytes = |command: &mut Command| -> Result<u64> {
+        let said = shell::output(command)?;
+        let number = said.split_whitespace().find_map(|word| word.parse().ok());
+        number.with_context(|| format!("{command:?} says {said:?}"))
+    };
+    let free = bytes(program("df").args(["--block-size=1", "--output=avail"]).arg(&target))?;
+    if free >= ROOM {
+        return Ok(());
+    }
+    // What is there from earlier runs is not needed again.
+    let there = bytes(program("du").args(["--block-size=1", "--summarize"]).arg(&target))?;
+    ensure!(
+        free + there >= ROOM,
+        "the checks need about {} GiB in {}: it has {}, and its disk has {} free. Make room, or \
+         make it a link to a folder of another disk",
+        ROOM >> 30,
+        target.display(),
+        there >> 30,
+        free >> 30
+    );
+    Ok(())
 }
 
 /// The tally of a check that says how many of its parts passed, and ends with the first that fails.

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -15,8 +16,11 @@ use serde_json::Value;
 
 use crate::build::Built;
 use crate::setup::{self, ONNXRUNTIME_VERSION};
-use crate::shell::{cargo, program, run as run_command, send, step, target};
+use crate::shell::{cargo, output, program, run as run_command, send, step, target};
 use crate::{demo, dist, runtimes};
+
+/// The versions 3.x of Python that there is an ONNX Runtime for.
+const ONNXRUNTIME_PYTHONS: RangeInclusive<u32> = 11..=14;
 
 /// What a server without ONNX Runtime says once, and not again for each model.
 const ON_TRACT: &str = "several times slower";
@@ -91,15 +95,24 @@ fn quick_wheel(gristmill: &Path, folder: &Path) -> Result<PathBuf> {
 }
 
 /// Install a wheel of the tests' server into an empty environment of Python, and call its demo:
-/// without ONNX Runtime, then with it. Returns how many of the two answered as they must.
+/// without ONNX Runtime, then with it, in an environment of another version of Python if this
+/// machine has one. Returns how many of the two answered as they must.
 pub(crate) fn check(built: &Built) -> Result<u64> {
     let folder = target().join("wheel-check");
     demo::write_files(&built.components)?;
     let wheel = quick_wheel(&built.gristmill, &folder)?;
-    let environment = Environment::make(folder.join("environment"))?;
+    let mut environment = Environment::make("python3".as_ref(), folder.join("environment"))?;
     environment.install(wheel.as_os_str())?;
     let shown = environment.call_demo("tract")?;
     ensure!(shown.matches(ON_TRACT).count() == 1, "tract is not told once:\n{shown}");
+    match other_python() {
+        Some(python) => {
+            println!("the wheel is in an environment of {}, too", python.display());
+            environment = Environment::make(&python, folder.join("other"))?;
+            environment.install(wheel.as_os_str())?;
+        }
+        None => println!("not run: the wheel with a second version of Python, which is not here"),
+    }
     environment.install(format!("onnxruntime=={ONNXRUNTIME_VERSION}").as_ref())?;
     let shown = environment.call_demo("cpu")?;
     ensure!(!shown.contains(ON_TRACT), "ONNX Runtime is not missing:\n{shown}");
@@ -107,12 +120,35 @@ pub(crate) fn check(built: &Built) -> Result<u64> {
     Ok(2)
 }
 
+/// The newest Python that has another version than `python3`: on the path, or of pyenv.
+fn other_python() -> Option<PathBuf> {
+    let pyenv = env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let pyenv = pyenv.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pyenv")));
+    let of_pyenv = pyenv.and_then(|folder| fs::read_dir(folder.join("versions")).ok());
+    let of_pyenv = of_pyenv.into_iter().flatten().flatten();
+    let of_pyenv = of_pyenv.map(|version| version.path().join("bin/python3"));
+    let on_path = ONNXRUNTIME_PYTHONS.map(|minor| PathBuf::from(format!("python3.{minor}")));
+    let own = minor_version("python3".as_ref());
+    let others = on_path.chain(of_pyenv).filter_map(|python| {
+        let version = minor_version(&python)?;
+        let fits = ONNXRUNTIME_PYTHONS.contains(&version) && Some(version) != own;
+        fits.then_some((version, python))
+    });
+    others.max().map(|(_, python)| python)
+}
+
+/// The 13 of Python 3.13, if it is there and can make environments.
+fn minor_version(python: &Path) -> Option<u32> {
+    let print = "import ensurepip, sys, venv; print(sys.version_info.minor)";
+    output(program(python).args(["-c", print])).ok()?.trim().parse().ok()
+}
+
 /// An environment of Python.
 struct Environment(PathBuf);
 
 impl Environment {
-    fn make(folder: PathBuf) -> Result<Self> {
-        run_command(program("python3").args(["-m", "venv", "--without-pip"]).arg(&folder))?;
+    fn make(python: &Path, folder: PathBuf) -> Result<Self> {
+        run_command(program(python).args(["-m", "venv", "--without-pip"]).arg(&folder))?;
         Ok(Self(folder))
     }
 

@@ -106,7 +106,8 @@ impl LockedState<'_> {
         self.state.policy.has_room(arrival.tenant, arrival.level, &arrival.size)?;
         match self.expected(arrival) {
             Some(expected) if arrival.at + expected > arrival.deadline => {
-                Err(SubmitError::TooBusy { expected })
+                let left = arrival.deadline.saturating_duration_since(arrival.at);
+                Err(SubmitError::TooBusy { expected, left })
             }
             _ => Ok(()),
         }

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use gristmill_client::http::header::{AUTHORIZATION, HeaderName, HeaderValue, LOCATION};
 use gristmill_client::http::{Method, Request, StatusCode, Uri};
-use gristmill_client::{Address, Answer, Client, ClientError};
+use gristmill_client::{Address, Answer, Client, ClientError, TlsRefusal};
 use serde_json::Value;
 
 use super::access::RegistryAccess;
@@ -251,6 +251,10 @@ async fn exchange(base: &str, request: Request<Bytes>, limit: usize) -> Result<A
         ClientError::AnswerTooLong { limit, .. } => {
             anyhow!("{base} sends more than the {limit} bytes that it may")
         }
+        error if error.tls_refusal() == Some(TlsRefusal::UnknownAuthority) => anyhow!(
+            "cannot ask {base}: no authority that this system trusts signed its certificate: name \
+             the authority's certificate in the variable SSL_CERT_FILE"
+        ),
         error => anyhow::Error::new(error).context(format!("cannot ask {base}")),
     })
 }

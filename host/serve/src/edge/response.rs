@@ -42,6 +42,11 @@ const PASSED: [&str; 7] = [
 /// Parts of the media types that browsers run: HTML, XML with SVG, and documents of several parts.
 const OF_PAGES: [&str; 4] = ["html", "xml", "xsl", "multipart"];
 
+/// Media types whose parts have headers of their own, which Firefox takes as those of an answer:
+/// `set-cookie`, too.
+const OF_PARTS: [&str; 3] =
+    ["multipart/x-mixed-replace", "multipart/mixed", "multipart/byteranges"];
+
 /// What a plugin's page may do: all that a page of another site may. It lacks `allow-same-origin`,
 /// so its origin is no server's. Links out of it lead to usual pages.
 const PAGE_POLICY: &str = "sandbox allow-downloads allow-forms allow-modals allow-popups \
@@ -156,6 +161,14 @@ fn media_type(text: &str) -> Result<HeaderValue, String> {
     if len > CONTENT_TYPE_BYTES_MAX {
         return Err(format!(
             "content type of {len} bytes is over the limit of {CONTENT_TYPE_BYTES_MAX}"
+        ));
+    }
+    // As for pages, the whole text counts.
+    let lower = text.to_ascii_lowercase();
+    if let Some(parts) = OF_PARTS.iter().find(|parts| lower.contains(**parts)) {
+        return Err(format!(
+            "content type {parts} is not passed on, because its parts could set headers: \
+             multipart/form-data is, and so is JSON"
         ));
     }
     let essence = text.split(';').next().unwrap_or_default().trim_end();

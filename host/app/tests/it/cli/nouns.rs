@@ -55,13 +55,11 @@ fn what_a_refusal_says_to_do_is_a_command() {
     let refused = cli.refused(&["tenant", "delete", "acme"]);
     assert_names(&refused, &["delete these first, or all of it with --cascade"]);
     let refused = cli.refused(&["key", "create", "web", "--tenant", "acme"]);
-    assert_names(&refused, &["tenant acme is open", "gristmill put tenant acme open=false"]);
-    let key = "0123456789abcdef";
-    let keys = format!(r#"api_keys=[{{"name": "web", "key": "{key}"}}]"#);
-    assert!(refused.contains(&keys.replace(key, "...")), "{refused}");
-    cli.ok(&["put", "tenant", "acme", "open=false", &keys]);
+    assert_names(&refused, &["tenant acme is open", "with --close"]);
+    let closed = cli.ok(&["key", "create", "web", "--tenant", "acme", "--close"]);
+    let key = printed_key(&closed, "web");
     assert_eq!(server.data.get("/v1/acme").status, 401);
-    assert_eq!(server.data.with_token(key).get("/v1/acme").status, 200);
+    assert_eq!(server.data.with_token(&key).get("/v1/acme").status, 200);
     assert_names(&cli.ok(&["tenant", "delete", "acme", "--cascade"]), &["- tenant acme"]);
 }
 

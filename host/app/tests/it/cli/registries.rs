@@ -76,6 +76,33 @@ fn a_plugin_is_published_signed_pushed_and_deployed() {
     assert_names(&cli.ok(&["deploy", "--yes"]), &["serves"]);
 }
 
+#[test]
+fn a_registry_with_tls_is_asked_if_its_authority_is_trusted() {
+    let server = Server::start();
+    server.put_json("tenants/acme", &json!({ "open": true }));
+    let cli = plain(Cli::of(&server));
+    cli.write("digits.wasm", files::plugin("digits"));
+    cli.ok(&["tls", "self-signed", "--host", "0.0.0.0", "--out", "pair"]);
+    let [certificate, key] =
+        ["server.crt", "server.key"].map(|name| cli.folder().join("pair").join(name));
+    let registry = Registry::start_with_tls(&certificate, &key);
+    let name = registry.name_elsewhere("acme/digits:1");
+    let publish = ["plugin", "publish", "digits.wasm", &name];
+    assert_names(
+        &cli.refused(&publish),
+        &["no authority that this system trusts", "SSL_CERT_FILE"],
+    );
+    let cli = cli.with("SSL_CERT_FILE", certificate.to_str().unwrap());
+    assert_names(&cli.ok(&publish), &[&registry.name_elsewhere("acme/digits@sha256:")]);
+    cli.ok(&["plugin", "push", &name, "--tenant", "acme"]);
+    let digest = digest(&files::plugin("digits"));
+    assert_eq!(read(&server, "tenants/acme/plugins/digits")["digest"], digest);
+    assert_names(
+        &cli.refused(&[&publish[..], &["--plain-http"]].concat()),
+        &["answers 400", "HTTPS server"],
+    );
+}
+
 /// What a registry answers to the request of a manifest and of a layer.
 fn registry(manifest: RawAnswer, layer: RawAnswer) -> Service {
     Service::answering(move |head| match head {

@@ -26,7 +26,11 @@ const FREE: [&str; 8] = [
 
 /// Start it. Returns what it says once it serves.
 fn up(cli: &Cli) -> (ServerProcess, Addresses, String) {
-    let mut command = cli.command(&[&["up", "data"][..], &FREE].concat());
+    up_in(cli, "data")
+}
+
+fn up_in(cli: &Cli, folder: &str) -> (ServerProcess, Addresses, String) {
+    let mut command = cli.command(&[&["up", folder][..], &FREE].concat());
     let mut server = ServerProcess::spawn(command.stderr(Stdio::null())).unwrap();
     let addresses = server.wait_until_serving().unwrap();
     let mut next = String::new();
@@ -61,11 +65,22 @@ fn other_commands_need_no_flag_and_no_variable() {
     drop(server);
 
     // Another start has other ports, and the same token and state.
-    let (_server, _, next) = up(&cli);
-    assert!(!next.contains("before:"), "{next}");
+    let (server, addresses, next) = up(&cli);
+    assert!(!next.contains("before"), "{next}");
     assert_eq!(fs::read_to_string(&file).unwrap(), token);
     assert_eq!(cli.json(&["tenant", "list"])[0]["name"], "demo");
     assert_eq!(cli.json(&["token", "show"])["role"], "admin");
+
+    // One of other data takes the context over, and says how to keep the first one.
+    let (_other, _, next) = up_in(&cli, "others");
+    let file = file.canonicalize().unwrap();
+    let keep = format!("--admin-url {} --token-file {}", addresses.admin, file.display());
+    assert_names(&next, &["server of other data before", "gristmill context add NAME", &keep]);
+    assert_eq!(cli.json(&["tenant", "list"]), json!([]));
+    cli.ok(&[&["context", "add", "first"][..], &keep.split(' ').collect::<Vec<_>>()].concat());
+    cli.ok(&["context", "use", "first"]);
+    assert_eq!(cli.json(&["tenant", "list"])[0]["name"], "demo");
+    drop(server);
 }
 
 #[test]

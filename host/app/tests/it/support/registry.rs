@@ -1,7 +1,7 @@
 //! Registries of OCI artifacts: Debian's, keys that sign what is in it, and manifests.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use base64::Engine;
@@ -87,6 +87,17 @@ pub(crate) struct Registry {
 impl Registry {
     /// It answers when this returns.
     pub(crate) fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// The same with TLS.
+    pub(crate) fn start_with_tls(certificate: &Path, key: &Path) -> Self {
+        let (certificate, key) = (certificate.display(), key.display());
+        Self::start_with(&format!(", tls: {{certificate: '{certificate}', key: '{key}'}}"))
+    }
+
+    /// With more settings of its listener.
+    fn start_with(listener: &str) -> Self {
         let program = std::env::var_os("GRISTMILL_TEST_REGISTRY").map(PathBuf::from);
         let program = program.expect("GRISTMILL_TEST_REGISTRY is not set: run cargo xtask test");
         for _ in 0..PORTS_TRIED {
@@ -98,7 +109,7 @@ impl Registry {
             let text = format!(
                 "version: 0.1\nlog: {{level: error, accesslog: {{disabled: true}}}}\n\
                  storage: {{filesystem: {{rootdirectory: {}}}}}\n\
-                 http: {{addr: '127.0.0.1:{port}'}}\n",
+                 http: {{addr: '127.0.0.1:{port}'{listener}}}\n",
                 folder.join("data").display()
             );
             std::fs::write(&config, text).unwrap();
@@ -125,6 +136,12 @@ impl Registry {
     /// The name of an artifact in it.
     pub(crate) fn name(&self, below: &str) -> String {
         format!("oci://127.0.0.1:{}/{below}", self.port)
+    }
+
+    /// The same by an address that leads to this machine and is not known as its own, so that
+    /// registries there have TLS.
+    pub(crate) fn name_elsewhere(&self, below: &str) -> String {
+        format!("oci://0.0.0.0:{}/{below}", self.port)
     }
 
     fn client(&self) -> Client {

@@ -32,6 +32,8 @@ fn a_pair_is_made_that_server_and_client_take() {
     assert!(!server.log().contains("may read or change the key"), "{}", server.log());
     let error = cli.refused(&make);
     assert_names(&error, &["pair/server.crt is there already: remove it", "--out"]);
+    let made = cli.ok(&["tls", "self-signed", "--host", "*.mill.example", "--out", "many"]);
+    assert_names(&made, &["is for *.mill.example, localhost", "https://localhost:8080/readyz"]);
     let error = cli.refused(&["tls", "self-signed", "--host", "https://a"]);
     assert_names(&error, &["--host is \"https://a\": must be a name or an address"]);
     assert_eq!(cli.run(&["tls", "self-signed", "--host", "a", "--days", "0"]).code, Some(2));

@@ -72,7 +72,7 @@ fn a_page_of_a_plugin_has_an_origin_of_its_own() {
         ("application/xhtml+xml", true),
         ("image/svg+xml", true),
         ("text/xsl", true),
-        ("multipart/x-mixed-replace; boundary=a", true),
+        ("multipart/form-data; boundary=a", true),
         ("text/plain; a=b, text/html", true),
         ("application/json", false),
         ("text/plain", false),
@@ -114,6 +114,8 @@ fn an_error_names_the_exceeded_bound() {
         (typed("text"), "content type \"text\" is not a media type"),
         (typed(""), "content type \"\" is not a media type"),
         (typed("text/plain\r\nx: y"), "is not a media type"),
+        (typed("Multipart/X-Mixed-Replace; boundary=a"), "multipart/x-mixed-replace is not passed"),
+        (typed("text/plain; a=b, multipart/mixed"), "multipart/mixed is not passed on"),
     ];
     for (response, named) in cases {
         let detail = refusal(response);
