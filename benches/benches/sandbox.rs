@@ -326,7 +326,7 @@ fn infer(criterion: &mut Criterion) {
     let run = async |inputs: Option<Vec<NamedTensor>>| {
         let mut submission = submission(&tenant, &input, &blank);
         submission.inputs = inputs.unwrap_or(submission.inputs);
-        or_panic(lane.submit(submission, None).await).outputs
+        lane.named(or_panic(lane.submit(submission, None).await).outputs)
     };
     let mut group = criterion.benchmark_group("infer_100");
     group.bench_function("pipeline", |bencher| {

@@ -20,10 +20,11 @@ use crate::error::SubmitError;
 use crate::job::Job;
 use crate::policy::{Entry, Taken, joined_key, rows_of};
 use crate::running::Instance;
-use crate::served::{Served, Times};
 use crate::sharing::Sharing;
 use crate::stager::Stager;
+use crate::submission::Answered;
 use crate::sync::now;
+use crate::times::Times;
 use crate::upkeep::Refusal;
 
 /// Requests on their way through an instance. An emptied batch is used again, to save allocations.
@@ -216,7 +217,7 @@ impl Batch {
             };
             let (batch_rows, batch_tenants) =
                 if are_alone { (entry.rows, 1) } else { (rows, tenants) };
-            let served = outcome.map(|outputs| Served {
+            let answered = outcome.map(|outputs| Answered {
                 outputs,
                 queued,
                 times,
@@ -226,7 +227,7 @@ impl Batch {
                 provider,
                 batch: batch.clone(),
             });
-            entry.item.reply.answer(served.map_err(|error| error.charged(used)));
+            entry.item.reply.answer(answered.map_err(|error| error.charged(used)));
         }
     }
 }

@@ -9,7 +9,7 @@ use gristmill_core::{ErrorCode, InputError, ModelError, ModelUse, TensorError};
 use smallvec::SmallVec;
 
 use crate::policy::Full;
-use crate::served::Served;
+use crate::submission::Answered;
 use crate::upkeep::Refusal;
 
 /// Why a request got no outputs.
@@ -118,12 +118,13 @@ impl SubmitError {
         }
     }
 
-    /// The error of a request one part of which failed with this error, after the parts in `served`
-    /// had run. If it is an error that says what was used, their use is moved from `served` to it.
-    pub(crate) fn with(self, served: &mut SmallVec<[Served; 1]>) -> Self {
+    /// The error of a request one part of which failed with this error, after the parts in
+    /// `answers` had run. If it is an error that says what was used, their use is moved from there
+    /// to it.
+    pub(crate) fn with(self, answers: &mut SmallVec<[Answered; 1]>) -> Self {
         match self {
             Self::Failed { mut used, .. } | Self::GivenUp { mut used } => {
-                served.drain(..).for_each(|part| used.add(part.used));
+                answers.drain(..).for_each(|part| used.add(part.used));
                 self.charged(used)
             }
             other => other,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Model, ModelInfo, Name, NamedTensor, Padding, Receipt, rows_of};
+use gristmill_core::{
+    BufferPool, Model, ModelInfo, Name, NamedTensor, Padding, Receipt, Tensor, rows_of,
+};
 use smallvec::SmallVec;
 
 use crate::config::LaneConfig;
@@ -12,7 +14,6 @@ use crate::pending::Pending;
 use crate::policy::Size;
 use crate::queue_timeout::{answer_of, expires_at, timeout_of};
 use crate::ragged;
-use crate::served::Served;
 use crate::split::{RequestPart, RequestParts, joined};
 use crate::state::{Arrival, LaneShared, SharedParts};
 use crate::statistics::LaneStatistics;
@@ -56,7 +57,7 @@ struct QueuedRequest<'a> {
     /// Its parts, in order.
     waiting: SmallVec<[PendingReply; 1]>,
     /// The answers to the first of them.
-    answers: SmallVec<[Served; 1]>,
+    answers: SmallVec<[Answered; 1]>,
     receipt: Option<&'a Receipt>,
     /// Whether the submitting task lets others go first and then leads.
     gathers: bool,
@@ -206,22 +207,15 @@ impl Lane {
     ) -> Result<Answered, SubmitError> {
         let inputs = std::mem::take(&mut submission.inputs);
         let pending = Pending::new(&self.shared.tally, &submission.tenant, submission.arrived);
-        let served = self.serve(&submission, inputs, receipt).await?;
-        pending.succeeded(&served);
-        let Served { outputs, queued, times, batch_rows, batch_tenants, used, provider, batch } =
-            served;
+        let answered = self.serve(&submission, inputs, receipt).await?;
+        pending.succeeded(&answered);
+        Ok(answered)
+    }
+
+    /// The outputs of an answer, with their names.
+    pub fn named(&self, outputs: Vec<Tensor>) -> Vec<NamedTensor> {
         let named = self.info.outputs.iter().zip(outputs);
-        let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
-        Ok(Answered {
-            outputs: named.collect(),
-            queued,
-            staging: times.input,
-            batch_rows,
-            batch_tenants,
-            used,
-            provider,
-            batch,
-        })
+        named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor }).collect()
     }
 
     async fn serve(
@@ -229,7 +223,7 @@ impl Lane {
         submission: &Submission,
         mut inputs: Vec<NamedTensor>,
         receipt: Option<&Receipt>,
-    ) -> Result<Served, SubmitError> {
+    ) -> Result<Answered, SubmitError> {
         self.info.arrange(&mut inputs)?;
         let optional = inputs.split_off(self.info.inputs.len());
         let rows = if self.forms_batches() { rows_of(&inputs)? } else { 1 };
@@ -295,7 +289,7 @@ impl Lane {
         let QueuedRequest { waiting, answers, .. } = &mut queued;
         for part in waiting {
             match answer_of(part, expires_at, &self.shared.tally).await {
-                Ok(served) => answers.push(served),
+                Ok(answered) => answers.push(answered),
                 Err(error) => return Err(error.with(answers)),
             }
         }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use gristmill_core::Name;
 
-use crate::served::Served;
 use crate::statistics::CountedRequest;
+use crate::submission::Answered;
 use crate::sync::now;
 use crate::tally::Tally;
 
@@ -25,14 +25,14 @@ impl<'a> Pending<'a> {
         Self { tally, tenant, arrived }
     }
 
-    pub(crate) fn succeeded(self, served: &Served) {
-        self.count(Some(served));
+    pub(crate) fn succeeded(self, answered: &Answered) {
+        self.count(Some(answered));
         std::mem::forget(self);
     }
 
-    fn count(&self, served: Option<&Served>) {
+    fn count(&self, answered: Option<&Answered>) {
         let time = now().saturating_duration_since(self.arrived);
-        self.tally.recent().count_request(&CountedRequest { tenant: self.tenant, served, time });
+        self.tally.recent().count_request(&CountedRequest { tenant: self.tenant, answered, time });
     }
 }
 

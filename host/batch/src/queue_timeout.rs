@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::{QueuePolicy, TimeoutAction};
 use crate::error::SubmitError;
-use crate::served::Served;
+use crate::submission::Answered;
 use crate::sync;
 use crate::tally::Tally;
 use crate::ticket::PendingReply;
@@ -38,7 +38,7 @@ pub(crate) async fn answer_of(
     waiting: &mut PendingReply,
     until: Option<tokio::time::Instant>,
     tally: &Tally,
-) -> Result<Served, SubmitError> {
+) -> Result<Answered, SubmitError> {
     if let Some(until) = until {
         match tokio::time::timeout_at(until, &mut *waiting).await {
             Ok(answer) => return answer,

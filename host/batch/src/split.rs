@@ -9,7 +9,7 @@ use gristmill_core::{BufferPool, NamedTensor, Tensor};
 use smallvec::{SmallVec, smallvec};
 
 use crate::error::{RunError, SubmitError};
-use crate::served::Served;
+use crate::submission::Answered;
 
 /// One request, or a part of one that is larger than a batch.
 pub(crate) struct RequestPart {
@@ -105,17 +105,17 @@ fn split(whole: RequestPart, max: usize) -> Result<SmallVec<[RequestPart; 1]>, S
 /// # Errors
 /// Fails if the tensors of the parts do not fit together.
 pub(crate) fn joined(
-    parts: &mut SmallVec<[Served; 1]>,
+    parts: &mut SmallVec<[Answered; 1]>,
     places: Option<&[PartRow]>,
     outputs: usize,
     pool: &BufferPool,
-) -> Result<Served, SubmitError> {
+) -> Result<Answered, SubmitError> {
     if parts.len() == 1
         && let Some(whole) = parts.pop()
     {
         return Ok(whole);
     }
-    let mut whole = Served::default();
+    let mut whole = Answered::default();
     for part in parts.iter() {
         whole.queued = whole.queued.max(part.queued);
         whole.times.add(&part.times);
@@ -173,16 +173,16 @@ mod tests {
                 let parts = split(part, max).unwrap();
                 prop_assert_eq!(parts.len(), rows.div_ceil(max));
                 let mut left = rows;
-                let mut served = SmallVec::new();
+                let mut answers = SmallVec::new();
                 for RequestPart { inputs, rows, .. } in parts {
                     prop_assert_eq!(rows, left.min(max));
                     left -= rows;
                     prop_assert!(inputs.iter().all(|input| input.tensor.rows() == rows));
                     let outputs = inputs.into_iter().map(|input| input.tensor).collect();
-                    served.push(Served { outputs, ..Served::default() });
+                    answers.push(Answered { outputs, ..Answered::default() });
                 }
                 prop_assert_eq!(left, 0);
-                let joined = joined(&mut served, None, whole.len(), &pool).unwrap();
+                let joined = joined(&mut answers, None, whole.len(), &pool).unwrap();
                 for (output, input) in joined.outputs.iter().zip(&whole) {
                     prop_assert_eq!(output.shape(), input.tensor.shape());
                     prop_assert_eq!(output.as_bytes(), input.tensor.as_bytes());

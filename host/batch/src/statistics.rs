@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use gristmill_core::Name;
 
-use crate::served::{Served, Times};
+use crate::submission::Answered;
+use crate::times::Times;
 
 /// The number of recent batches with rows of several tenants that are remembered.
 const RECENT_MIXED: usize = 8;
@@ -120,12 +121,12 @@ impl Counters {
     }
 
     fn count_request(&mut self, request: &CountedRequest<'_>) {
-        match request.served {
-            Some(served) => {
+        match request.answered {
+            Some(answered) => {
                 self.success += 1;
                 self.success_time += request.time;
-                self.queue += served.queued;
-                self.compute.add(&served.times);
+                self.queue += answered.queued;
+                self.compute.add(&answered.times);
             }
             None => {
                 self.fail += 1;
@@ -168,7 +169,7 @@ pub(crate) struct CountedBatch<'a> {
 pub(crate) struct CountedRequest<'a> {
     pub(crate) tenant: &'a Name,
     /// None if the request got no answer.
-    pub(crate) served: Option<&'a Served>,
+    pub(crate) answered: Option<&'a Answered>,
     /// The time since it arrived at the host.
     pub(crate) time: Duration,
 }
@@ -181,7 +182,7 @@ impl LaneStatistics {
         self.elements.add(elements);
         self.total.count_batch(rows, times, at);
         for (tenant, rows) in tenant_rows {
-            self.of(tenant).count_batch(*rows, times, at);
+            self.count_of(tenant, |counters| counters.count_batch(*rows, times, at));
         }
         if tenant_rows.len() > 1 {
             self.count_mixed(tenant_rows);
@@ -190,14 +191,14 @@ impl LaneStatistics {
 
     pub(crate) fn count_request(&mut self, request: &CountedRequest<'_>) {
         self.total.count_request(request);
-        self.of(request.tenant).count_request(request);
+        self.count_of(request.tenant, |counters| counters.count_request(request));
     }
 
     /// Add the figures of a later time.
     pub(crate) fn add(&mut self, later: Self) {
         self.total.add(later.total);
         for (tenant, counters) in later.tenants {
-            self.of(&tenant).add(counters);
+            self.count_of(&tenant, |sum| sum.add(counters));
         }
         for (sum, more) in [
             (&mut self.expired, later.expired),
@@ -216,8 +217,12 @@ impl LaneStatistics {
         self.recent_mixed.drain(..too_many);
     }
 
-    fn of(&mut self, tenant: &Name) -> &mut Counters {
-        self.tenants.entry(tenant.clone()).or_default()
+    /// Looked up before it is made: all threads would write to the count of the name's owners.
+    fn count_of(&mut self, tenant: &Name, count: impl FnOnce(&mut Counters)) {
+        match self.tenants.get_mut(tenant) {
+            Some(counters) => count(counters),
+            None => count(self.tenants.entry(tenant.clone()).or_default()),
+        }
     }
 
     fn count_mixed(&mut self, own_rows: &[(&Name, usize)]) {

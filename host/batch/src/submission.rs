@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BatchRecord, Deadline, ModelUse, Name, NamedTensor};
+use gristmill_core::{BatchRecord, Deadline, ModelUse, Name, NamedTensor, Tensor};
+
+use crate::times::Times;
 
 /// One request for a lane.
 pub struct Submission {
@@ -31,15 +33,15 @@ pub struct Submission {
 /// The priority of the lane's last level, however many it has.
 pub const LAST_PRIORITY: u32 = u32::MAX;
 
-/// The answer to a request.
-#[derive(Debug)]
+/// The answer to a request, or to a part of it: a batch makes it, and the lane passes it on.
+#[derive(Debug, Default)]
 pub struct Answered {
     /// The outputs in the model's order, with the request's own rows.
-    pub outputs: Vec<NamedTensor>,
+    pub outputs: Vec<Tensor>,
     /// How long it was queued.
     pub queued: Duration,
-    /// How long its batches were copied together.
-    pub staging: Duration,
+    /// The times of its batch, or of its batches together.
+    pub times: Times,
     /// The rows of its batch; of the largest if it ran in several.
     pub batch_rows: usize,
     /// The tenants with requests in its batch; the most if it ran in several.

@@ -44,21 +44,22 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::served::{Served, Times};
     use crate::statistics::{CountedBatch, CountedRequest, Elements};
+    use crate::submission::Answered;
+    use crate::times::Times;
 
     fn count(tally: &Tally, tenants: [&Name; 2]) {
-        let (times, served) =
-            (Times { run: Duration::from_millis(2), ..Times::default() }, Served::default());
+        let (times, answered) =
+            (Times { run: Duration::from_millis(2), ..Times::default() }, Answered::default());
         let tenant_rows = [(tenants[0], 2), (tenants[1], 3)];
         let at = SystemTime::now();
         let elements = Elements { real: 7, padding: 3 };
         let batch =
             CountedBatch { tenant_rows: &tenant_rows, times: &times, bisections: 1, elements, at };
         tally.recent().count_batch(&batch);
-        for (tenant, served) in [(tenants[0], Some(&served)), (tenants[1], None)] {
+        for (tenant, answered) in [(tenants[0], Some(&answered)), (tenants[1], None)] {
             let time = Duration::from_millis(5);
-            tally.recent().count_request(&CountedRequest { tenant, served, time });
+            tally.recent().count_request(&CountedRequest { tenant, answered, time });
         }
     }
 

@@ -12,15 +12,15 @@ use gristmill_core::{Late, ModelUse};
 use parking_lot::Mutex;
 
 use crate::error::SubmitError;
-use crate::served::Served;
+use crate::submission::Answered;
 
-pub(crate) type ServedResult = Result<Served, SubmitError>;
+pub(crate) type AnswerResult = Result<Answered, SubmitError>;
 
 enum Progress {
     Queued(Option<Waker>),
     /// In a batch that runs. The request can no longer be withdrawn.
     Taken(Option<Waker>),
-    Answered(ServedResult),
+    Answered(AnswerResult),
     /// The submitter has its answer, or has taken its request back.
     Gone,
     /// The submitter has left while a batch has the request. This takes the charge.
@@ -60,11 +60,11 @@ impl Reply {
         }
     }
 
-    pub(crate) fn answer(self, answer: ServedResult) {
+    pub(crate) fn answer(self, answer: AnswerResult) {
         self.settle(answer);
     }
 
-    fn settle(&self, answer: ServedResult) {
+    fn settle(&self, answer: AnswerResult) {
         let mut progress = self.0.0.lock();
         if matches!(*progress, Progress::Answered(_)) {
             return;
@@ -122,17 +122,17 @@ impl PendingReply {
 }
 
 /// The use that a request made of the model.
-fn used_of(answer: &ServedResult) -> ModelUse {
+fn used_of(answer: &AnswerResult) -> ModelUse {
     match answer {
-        Ok(served) => served.used,
+        Ok(answered) => answered.used,
         Err(error) => error.used(),
     }
 }
 
 impl Future for PendingReply {
-    type Output = ServedResult;
+    type Output = AnswerResult;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ServedResult> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<AnswerResult> {
         let mut progress = self.0.0.lock();
         match &mut *progress {
             Progress::Queued(waker) | Progress::Taken(waker) => {

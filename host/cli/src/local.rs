@@ -53,7 +53,8 @@ impl LocalServer {
         let confirm = context.is_some_and(|context| context.confirm);
         let server = known_context
             .filter(|context| context.token != token)
-            .map(|context| context.arguments());
+            .as_ref()
+            .map(KnownServer::arguments);
         let context = KnownServer { admin_url, url, token, ca_file, confirm };
         contexts.all.insert(name.clone(), context);
         let current = contexts.current.replace(name.clone()).filter(|before| *before != name);

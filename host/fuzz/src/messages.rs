@@ -34,8 +34,7 @@ pub fn run(bytes: &[u8]) {
             data: OutputData::Tensor(tensor),
         });
     }
-    let id = request.id.as_deref();
-    let response = InferResponse { model_name: "m", model_version: 1, id, outputs };
+    let response = InferResponse { model_name: "m", model_version: 1, outputs };
     // Some values, such as NaN, cannot be written as JSON.
     let Ok(written) = response.write(&request, None) else { return };
     let answer = written.parts.concat();

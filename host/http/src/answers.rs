@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use gristmill_serve::{Gate, Key};
 use gristmill_snapshot::Snapshot;
-use gristmill_transport::body::{Answer, ResponseBody};
+use gristmill_transport::body::{Answer, ResponseBody, answer_of};
 use gristmill_transport::credentials;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// An answer of this type with this body.
 pub(crate) fn answer(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(ResponseBody::from(body.into()));
+    let mut answer = answer_of(ResponseBody::from(body.into()));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer
 }
@@ -19,6 +19,11 @@ pub(crate) fn answer(content_type: &'static str, body: impl Into<Bytes>) -> Answ
 /// A JSON document as an answer.
 pub(crate) fn json(document: &impl Serialize) -> Answer {
     answer("application/json", serde_json::to_vec(document).unwrap_or_default())
+}
+
+/// A number as a header's value. The conversion of `http` allocates twice.
+pub(crate) fn number(number: u64) -> Option<HeaderValue> {
+    HeaderValue::from_str(itoa::Buffer::new().format(number)).ok()
 }
 
 /// The answer that says that the server is alive.

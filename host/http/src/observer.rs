@@ -1,13 +1,13 @@
 //! Observing requests: which are under way, and, when one has ended, its trace, its line in the
 //! access log, and a line if it was slow.
 //!
-//! What a request used is charged, and its trace is sent, when its answer is ready. Its line in the
-//! access log is written when the connection has taken the last byte of the answer, or when the
-//! client has left. Over HTTP/1.1 the connection may then hold the last 320 KiB, over HTTP/2 as
-//! much of the last 256 KiB as the client has not asked for. Over gRPC the line is written when the
-//! answer is ready.
+//! What a request used is charged when its answer is ready (decision 0057). How it ended is told
+//! when the connection has taken the last byte of the answer, or when the client has left: its
+//! line in the access log, the first span of its trace, and its count among all answers. Over
+//! HTTP/1.1 the connection may then hold the last 320 KiB, over HTTP/2 as much of the last 256 KiB
+//! as the client has not asked for. Over gRPC all is told when the answer is ready.
 //!
-//! Invariant: until an answer is sent, the observer keeps only what the line says.
+//! Invariant: until an answer is sent, the observer keeps only what the line and the span say.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::{Name, Outcome, Receipt, Requests, SinkNames, Stage};
 use gristmill_metrics::{Edge, EdgeFigures};
-use gristmill_otlp::{LogEvent, TraceContext, TracedRequest, Tracer};
+use gristmill_otlp::{LogEvent, RequestSpan, TraceContext, TracedRequest, Tracer};
 use gristmill_sandbox::Line;
 use gristmill_serve::{RequestQuota, Variant};
 use gristmill_transport::body::AnswerEnd;
@@ -135,26 +135,21 @@ impl<'a> UnderWay<'a> {
     /// The answer of this request, whose receipt is closed, is ready, with this status. Returns
     /// what waits until it is sent.
     pub(crate) fn sends(mut self, status: StatusCode) -> AnswerEnd {
-        let (edges, edge) = (self.observer.edges(), self.names.edge);
         let record = self.context.receipt.record();
         let since = record.arrived + record.took;
-        let line = self.ends(Some(status));
+        let ready = self.ready(Some(status));
         AnswerEnd::new(move |is_sent| {
-            edges.written(edge, since.elapsed());
-            if let Some(line) = line {
-                line.write(is_sent);
-            }
+            ready.edges.written(ready.edge, since.elapsed());
+            ready.end(is_sent);
         })
     }
 
     /// The same over gRPC: tonic does not say when the answer is sent.
     pub(crate) fn answered(mut self) {
-        if let Some(line) = self.ends(None) {
-            line.write(true);
-        }
+        self.ready(None).end(true);
     }
 
-    fn ends(&mut self, status: Option<StatusCode>) -> Option<AccessLine> {
+    fn ready(&mut self, status: Option<StatusCode>) -> ReadyAnswer {
         self.has_ended = true;
         self.observer.ready(self, status)
     }
@@ -164,9 +159,38 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.context.receipt.close(Outcome::Abandoned, 0);
-            if let Some(line) = self.ends(None) {
-                line.write(false);
-            }
+            self.ready(None).end(false);
+        }
+    }
+}
+
+/// What is told of a request once its answer is sent, or its client has left.
+struct ReadyAnswer {
+    edges: &'static EdgeFigures,
+    edge: Edge,
+    outcome: Outcome,
+    /// Its own span, if it is traced.
+    span: Option<Box<RequestSpan>>,
+    /// Its line, if there is an access log.
+    line: Option<Box<AccessLine>>,
+}
+
+impl ReadyAnswer {
+    /// Tell it. An error stays one if it was not sent.
+    fn end(self, is_sent: bool) {
+        let outcome = match self.outcome {
+            Outcome::Answered if !is_sent => Outcome::Abandoned,
+            outcome => outcome,
+        };
+        // A client that left before saw no answer.
+        if self.outcome != Outcome::Abandoned {
+            self.edges.ended(self.edge, outcome);
+        }
+        if let Some(span) = self.span {
+            span.end(outcome);
+        }
+        if let Some(line) = self.line {
+            line.write(outcome, is_sent);
         }
     }
 }
@@ -179,7 +203,6 @@ struct AccessLine {
     method: String,
     path: String,
     status: Option<u16>,
-    outcome: Outcome,
     tenant: Option<Name>,
     pipeline: Option<Name>,
     model: Option<Name>,
@@ -207,13 +230,10 @@ impl RequestObserver {
         self.config.edges
     }
 
-    /// Count and trace a request whose receipt is closed, and log it if it was slow. Returns its
-    /// line of the access log.
-    fn ready(&self, request: &UnderWay<'_>, status: Option<StatusCode>) -> Option<AccessLine> {
+    /// Trace the stages of a request whose receipt is closed, and log it if it was slow. Returns
+    /// what waits until its answer is sent.
+    fn ready(&self, request: &UnderWay<'_>, status: Option<StatusCode>) -> ReadyAnswer {
         let (context, record) = (&request.context, request.context.receipt.record());
-        if record.outcome != Outcome::Abandoned {
-            self.config.edges.answered(request.names.edge, record.code());
-        }
         slow_request::note(record, &context.id);
         let took = record.took;
         let status = status.map(|status| status.as_u16());
@@ -223,12 +243,17 @@ impl RequestObserver {
         {
             log_slow(request, left_out);
         }
-        if let (Some(tracer), Some(trace)) = (&self.config.tracer, &context.trace)
-            && tracer.keeps(trace, record, took)
-        {
-            tracer.end(trace, &traced(request, status));
+        let traced_by = self.config.tracer.zip(context.trace.as_ref());
+        let kept_by = traced_by.filter(|(tracer, trace)| tracer.keeps(trace, record, took));
+        let span = kept_by.map(|(tracer, trace)| tracer.ready(trace, &traced(request, status)));
+        let line = self.config.access_log.then(|| AccessLine::of(request, status));
+        ReadyAnswer {
+            edges: self.config.edges,
+            edge: request.names.edge,
+            outcome: record.outcome,
+            span: span.map(Box::new),
+            line: line.map(Box::new),
         }
-        self.config.access_log.then(|| AccessLine::of(request, status))
     }
 }
 
@@ -244,7 +269,6 @@ impl AccessLine {
             method: names.method.to_owned(),
             path: names.path.to_owned(),
             status,
-            outcome: record.outcome,
             tenant: record.tenant.clone(),
             pipeline: pipeline.cloned(),
             model: model.cloned(),
@@ -256,13 +280,13 @@ impl AccessLine {
         }
     }
 
-    /// Write the line. If the answer was not sent, the line has no status, and its code is
-    /// `abandoned` or that of the error.
-    fn write(self, is_sent: bool) {
-        let code = match self.outcome {
+    /// Write the line of a request that ended so. If its answer was not sent, the line has no
+    /// status.
+    fn write(self, outcome: Outcome, is_sent: bool) {
+        let code = match outcome {
             Outcome::Failed(code) => code.as_str(),
-            Outcome::Answered if is_sent => "ok",
-            Outcome::Answered | Outcome::Abandoned => "abandoned",
+            Outcome::Answered => "ok",
+            Outcome::Abandoned => "abandoned",
         };
         tracing::info!(
             target: ACCESS,

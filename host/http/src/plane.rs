@@ -1,10 +1,15 @@
 //! The data plane over HTTP: one request, from its head to its answer's headers.
 //!
-//! The forms of a request of `/v1`, by what holds its bytes: hyper's `Request`; a `Call` (`call`);
-//! `Bytes`, decoded (`Call::read`); `sandbox::Request` (`serve::edge`); the guest's parameters, and
-//! `Prepared` (`sandbox::worlds`); `batch::Submission` (`serve::pipeline`); `RequestPart`, `Entry`
-//! and a batch, `Served` and `Answered` (`batch::lane`); `Results`, and `sandbox::Response`; an
-//! `Answer` (`serve::edge`), and the `Answering` that is sent. `v2::infer` has those of `/v2`.
+//! The 15 forms of a request of `/v1`, by what holds its bytes:
+//! 1. hyper's `Request`; 2. a `Call` (`call`); 3. `Bytes`, decoded (`Call::read`);
+//! 4. `sandbox::Request` (`serve::edge`); 5. the guest's parameters, and 6. `Prepared`
+//!    (`sandbox::worlds`);
+//! 7. `batch::Submission` (`serve::pipeline`); 8. `RequestPart`, 9. `Entry`, and 10. a `Batch`; the
+//!    answer of a lane, 11. `batch::Answered`;
+//! 12. `Results`, for the second call, and 13. `sandbox::Response`;
+//! 14. an `Answer` (`serve::edge`), and 15. the `Answering` that is sent.
+//!
+//! `v2::infer` has those of `/v2`.
 //!
 //! Beside it go a `RequestContext` (`observer`), for what is noted, and a `serve::Work`, for what
 //! its calls need. The record of its receipt says how the request ended, and no other type does:
@@ -23,6 +28,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 
+use crate::answers::number;
 use crate::call::Call;
 use crate::inference::Inference;
 use crate::observer::{RequestContext, RequestNames, UnderWay};
@@ -139,7 +145,7 @@ fn add_headers(answer: &mut Answer, context: &RequestContext, release: u64) {
     }
     // A caller that was not admitted must not learn when something is changed.
     if record.auth.is_some() {
-        headers.insert(RELEASE, release.into());
+        headers.extend(number(release).map(|release| (RELEASE, release)));
     }
     if let Some(provider) = record.provider() {
         headers.insert(PROVIDER, HeaderValue::from_static(provider));

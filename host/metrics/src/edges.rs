@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use gristmill_core::{ErrorCode, Shards};
+use gristmill_core::{ErrorCode, Outcome, Shards};
 
 use crate::collected::Collected;
 use crate::family;
@@ -25,13 +25,16 @@ const EDGES: [(Edge, &str); 3] = [(Edge::V1, "v1"), (Edge::V2, "v2"), (Edge::Grp
 /// An answer without an error.
 const OK: usize = ErrorCode::ALL.len();
 
+/// Its client left before it had all of the answer.
+const ABANDONED: usize = OK + 1;
+
 /// The figures of all answers.
 #[derive(Debug, Default)]
 pub struct EdgeFigures(Shards<[OneEdge; EDGES.len()]>);
 
 #[derive(Debug)]
 struct OneEdge {
-    codes: [AtomicU64; OK + 1],
+    codes: [AtomicU64; ABANDONED + 1],
     writes: Durations,
 }
 
@@ -43,9 +46,13 @@ impl Default for OneEdge {
 }
 
 impl EdgeFigures {
-    /// Count an answer, with its error code if it is an error.
-    pub fn answered(&self, edge: Edge, code: Option<ErrorCode>) {
-        let at = code.map_or(OK, |code| code as usize);
+    /// Count an answer that ended so.
+    pub fn ended(&self, edge: Edge, outcome: Outcome) {
+        let at = match outcome {
+            Outcome::Failed(code) => code as usize,
+            Outcome::Answered => OK,
+            Outcome::Abandoned => ABANDONED,
+        };
         self.0.local()[edge as usize].codes[at].fetch_add(1, Relaxed);
     }
 
@@ -58,10 +65,14 @@ impl EdgeFigures {
     pub fn collect(&self, collected: &mut Collected) {
         for (edge, protocol) in EDGES {
             let shards = || self.0.all().map(|edges| &edges[edge as usize]);
-            for at in 0..=OK {
+            for at in 0..=ABANDONED {
                 let count: u64 = shards().map(|edge| edge.codes[at].load(Relaxed)).sum();
                 if count > 0 {
-                    let code = ErrorCode::ALL.get(at).map_or("ok", |code| code.as_str());
+                    let code = match at {
+                        OK => "ok",
+                        ABANDONED => "abandoned",
+                        at => ErrorCode::ALL[at].as_str(),
+                    };
                     collected.add(family::RESPONSES, &[protocol, code], count);
                 }
             }

@@ -101,7 +101,7 @@ families! {
     PLUGIN_MEMORY_PEAK Gauge "gristmill.plugin.memory.peak" ["By"] (tenant, pipeline, stage)
         "The most memory that one plugin call had: its linear memory with the tensors and pictures that it held.";
     RESPONSES Counter "gristmill.responses" ["{response}"] (protocol, code)
-        "Answers of the data plane by protocol (v1, v2, or grpc: inferences and refused calls), with ok or their error code. Refused requests are among them, whoever sent them.";
+        "Answers of the data plane by protocol (v1, v2, or grpc: inferences and refused calls), with ok, their error code, or abandoned if the client left before it had all of the answer. Refused requests are among them, whoever sent them.";
     WRITE_DURATION Histogram "gristmill.response.write.duration" ["s"] (protocol)
         "Time from an answer until its connection has taken the last byte of its body.";
 

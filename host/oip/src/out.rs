@@ -9,15 +9,15 @@ use crate::error::ParseError;
 const PART_BYTES: usize = 256 << 10;
 
 /// JSON that is being written, piece by piece. Each full piece counts against the budget.
-pub(crate) struct Out<'a> {
+pub(crate) struct Out {
     pub(crate) parts: Vec<Bytes>,
     pub(crate) bytes: Vec<u8>,
-    held: Option<&'a HeldBytes>,
+    pub(crate) held: Option<HeldBytes>,
 }
 
-impl<'a> Out<'a> {
+impl Out {
     /// Nothing is written yet. Full pieces will be added to `held`.
-    pub(crate) fn new(held: Option<&'a HeldBytes>) -> Self {
+    pub(crate) fn new(held: Option<HeldBytes>) -> Self {
         Self { parts: Vec::new(), bytes: Vec::with_capacity(256), held }
     }
 
@@ -29,7 +29,7 @@ impl<'a> Out<'a> {
         if self.bytes.len() < PART_BYTES {
             return Ok(());
         }
-        if let Some(held) = self.held {
+        if let Some(held) = &self.held {
             held.try_add(self.bytes.len())?;
         }
         let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 4);

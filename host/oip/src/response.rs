@@ -21,8 +21,6 @@ pub struct InferResponse<'a> {
     pub model_name: &'a str,
     /// The version that ran.
     pub model_version: u64,
-    /// The request's id.
-    pub id: Option<&'a str>,
     /// The outputs, in the order in which they are sent.
     pub outputs: Vec<Output>,
 }
@@ -56,6 +54,8 @@ pub struct Written {
     pub parts: Vec<Bytes>,
     /// The bytes of JSON before the binary tensors. None if all of the body is JSON.
     pub header_len: Option<usize>,
+    /// Counts its JSON.
+    pub held: Option<HeldBytes>,
 }
 
 impl OutputData {
@@ -87,8 +87,8 @@ impl InferResponse<'_> {
         written.map(|output| output.data.as_slice().len()).sum()
     }
 
-    /// The body that answers `request`. Full pieces of JSON are added to `held` while it is
-    /// written.
+    /// The body that answers `request`, with its id. Full pieces of JSON are added to `held` while
+    /// it is written.
     ///
     /// # Errors
     /// [`ParseError::NotJson`] if an output cannot be written as JSON,
@@ -96,7 +96,7 @@ impl InferResponse<'_> {
     pub fn write(
         self,
         request: &InferRequest,
-        held: Option<&HeldBytes>,
+        held: Option<HeldBytes>,
     ) -> Result<Written, ParseError> {
         let mut out = Out::new(held);
         let head = &mut out.bytes;
@@ -105,9 +105,9 @@ impl InferResponse<'_> {
         head.extend(br#","model_version":""#);
         json(head, &self.model_version);
         head.push(b'"');
-        if let Some(id) = self.id {
+        if let Some(id) = &request.id {
             head.extend(br#","id":"#);
-            json(head, &id);
+            json(head, id);
         }
         head.extend(br#","outputs":["#);
         let mut binary = Vec::new();
@@ -134,22 +134,22 @@ impl InferResponse<'_> {
             }
             out.bytes.push(b'}');
         }
-        let Out { mut parts, bytes: mut head, .. } = out;
+        let Out { mut parts, bytes: mut head, held } = out;
         head.extend(b"]}");
         if binary.is_empty() {
             parts.push(head.into());
-            return Ok(Written { parts, header_len: None });
+            return Ok(Written { parts, header_len: None, held });
         }
         let header_len = Some(parts.iter().map(Bytes::len).sum::<usize>() + head.len());
         let len: usize = binary.iter().map(|data| data.as_slice().len()).sum();
         if len < COPIED_BYTES_MAX {
             binary.iter().for_each(|data| head.extend(data.as_slice()));
             parts.push(head.into());
-            return Ok(Written { parts, header_len });
+            return Ok(Written { parts, header_len, held });
         }
         parts.push(head.into());
         parts.extend(binary.into_iter().map(OutputData::into_bytes));
-        Ok(Written { parts, header_len })
+        Ok(Written { parts, header_len, held })
     }
 }
 

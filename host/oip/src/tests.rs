@@ -194,8 +194,7 @@ fn floats(values: &[f32]) -> Tensor {
 }
 
 fn answer(request: &InferRequest, outputs: Vec<Output>) -> Result<(Value, Vec<u8>), ParseError> {
-    let id = request.id.as_deref();
-    let response = InferResponse { model_name: "m\"", model_version: 7, id, outputs };
+    let response = InferResponse { model_name: "m\"", model_version: 7, outputs };
     let written = response.write(request, None)?;
     let body = written.parts.concat();
     let (header, binary) = body.split_at(written.header_len.unwrap_or(body.len()));
@@ -227,7 +226,7 @@ fn large_binary_outputs_are_not_copied() {
     let place = large.as_bytes().as_ptr();
     let request = InferRequest { binary_output: true, ..InferRequest::default() };
     let outputs = vec![output("a", large)];
-    let response = InferResponse { model_name: "m", model_version: 7, id: None, outputs };
+    let response = InferResponse { model_name: "m", model_version: 7, outputs };
     let written = response.write(&request, None).unwrap();
     let last = written.parts.last().unwrap();
     assert_eq!((last.len(), last.as_ptr()), (40_000, place));
@@ -248,9 +247,8 @@ fn long_json_counts_while_it_is_written() {
     };
     let write = |count: usize| {
         let outputs = vec![output(count)];
-        let held = budget.hold(0);
-        let response = InferResponse { model_name: "m", model_version: 7, id: None, outputs };
-        let written = response.write(&request, Some(&held));
+        let response = InferResponse { model_name: "m", model_version: 7, outputs };
+        let written = response.write(&request, Some(budget.hold(0)));
         (written, budget.held())
     };
     let (written, held) = write(1);

@@ -35,4 +35,4 @@ pub use self::message::MetricSource;
 pub use self::push::push;
 pub use self::sender::{PushError, Sender};
 pub use self::spans::{LogEvent, TracedRequest};
-pub use self::tracer::Tracer;
+pub use self::tracer::{RequestSpan, Tracer};

@@ -84,15 +84,15 @@ impl Spans {
         SpanRef { trace_id: context.trace_id.to_bytes(), span_id }
     }
 
-    /// The spans of a request: its own, and one for each stage. `runs` are the ids of those of its
-    /// runs of models, in their order.
+    /// The spans of a request: sends one for each stage, and returns its own. `runs` are the ids of
+    /// those of its runs of models, in their order.
     pub(crate) fn of_request(
         &self,
         context: &TraceContext,
         request: &TracedRequest<'_>,
         runs: &[[u8; 8]],
         mut send: impl FnMut(SpanData),
-    ) {
+    ) -> SpanData {
         let record = request.record;
         let began = time_of(record.arrived);
         let mut root = self.span(
@@ -157,7 +157,7 @@ impl Spans {
             }
             send(span);
         }
-        send(root);
+        root
     }
 
     /// The span of a batch, with links to its requests.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{BatchRecord, BatchSink, Name, Outcome, Rate, RateLimit, Record, SpanRef};
+use opentelemetry::KeyValue;
 use opentelemetry_sdk::trace::{
     BatchSpanProcessor, IdGenerator, RandomIdGenerator, SpanData, SpanProcessor,
 };
@@ -28,6 +29,13 @@ const TENANTS_MAX: usize = 4096;
 struct Rates {
     remarkable: Rate,
     sampled: Rate,
+}
+
+/// The span of a request whose answer is ready. Until it has ended, it holds what the span says and
+/// nothing else of the request.
+pub struct RequestSpan {
+    tracer: &'static Tracer,
+    span: SpanData,
 }
 
 /// Decides what is traced, and sends it.
@@ -99,8 +107,13 @@ impl Tracer {
         rate.take(1, now).is_ok()
     }
 
-    /// Send a request that is [kept](Self::keeps).
-    pub fn end(&self, context: &TraceContext, request: &TracedRequest<'_>) {
+    /// Send the stages of a request that is [kept](Self::keeps), whose answer is ready. Returns its
+    /// own span, which waits for the end of the answer.
+    pub fn ready(
+        &'static self,
+        context: &TraceContext,
+        request: &TracedRequest<'_>,
+    ) -> RequestSpan {
         let runs = request.record.runs().take(RUNS_MAX).map(|run| {
             let span = self.spans.run_span(context);
             if let Some(batch) = &run.batch {
@@ -109,7 +122,8 @@ impl Tracer {
             span.span_id
         });
         let runs: SmallVec<[_; 1]> = runs.collect();
-        self.spans.of_request(context, request, &runs, |span| self.send(span));
+        let span = self.spans.of_request(context, request, &runs, |span| self.send(span));
+        RequestSpan { tracer: self, span }
     }
 
     fn send(&self, span: SpanData) {
@@ -122,6 +136,17 @@ impl Tracer {
         if let Err(error) = self.sender.shutdown() {
             tracing::warn!(%error, "some traces were not sent");
         }
+    }
+}
+
+impl RequestSpan {
+    /// Send it: the request has ended so.
+    pub fn end(self, outcome: Outcome) {
+        let Self { tracer, mut span } = self;
+        if outcome == Outcome::Abandoned {
+            span.attributes.push(KeyValue::new("error.type", "abandoned"));
+        }
+        tracer.send(span);
     }
 }
 

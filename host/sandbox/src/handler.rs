@@ -69,10 +69,9 @@ impl HandlerPlugin {
             began: Some(&took.began),
             kept: None,
         };
-        let response = self.plugin.handle(context, request, placing).await;
-        if response.is_ok() {
-            took.whole();
-        }
-        response
+        let work = self.plugin.handle(context, request);
+        let response = self.plugin.begin(work, placing).await?.run().await?;
+        took.whole();
+        Ok(response)
     }
 }

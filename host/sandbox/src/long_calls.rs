@@ -20,11 +20,11 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use gristmill_core::Rate;
+use gristmill_core::{CallUsage, Rate};
 use gristmill_platform::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -55,14 +55,18 @@ pub(crate) struct LongCalls {
 /// A call with its instance, to be polled to its end on one thread or another.
 pub(crate) type CallFuture<T> = Pin<Box<dyn Future<Output = (Guest, Result<T, CallError>)> + Send>>;
 
-/// A call to be run, and the data that decide on which threads.
+/// A call that may begin: it has its guest and its permits.
 pub(crate) struct NewCall<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
+    /// Gets the call's figures when it ends.
+    pub(crate) usage: Option<&'a OnceLock<CallUsage>>,
     /// The plugin's function in its pipeline.
     pub(crate) export: &'a Export,
     pub(crate) account: &'a Account,
-    /// Whether it begins on the threads for long calls.
+    /// The threads for long calls.
+    pub(crate) threads: &'a LongCalls,
+    /// Whether it begins on them.
     pub(crate) begins_long: bool,
     pub(crate) permits: HeldPermits,
     /// What becomes of the guest.
@@ -116,18 +120,21 @@ impl LongCalls {
             CallThread::Anywhere => false,
         }
     }
+}
 
-    /// Run a call to its end. Dropping the returned future abandons the call.
-    pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
-        let NewCall { call, meter, export, account, begins_long, mut permits, keep } = new;
-        let long = self.handle.clone();
+impl<T: Send + 'static> NewCall<'_, T> {
+    /// Run it to its end. Dropping the returned future abandons it.
+    pub(crate) async fn run(self) -> Result<T, CallError> {
+        let Self { call, meter, usage, export, account, threads, begins_long, mut permits, keep } =
+            self;
+        let long = threads.handle.clone();
         let (permit, pausable) = (permits.take_long(), permits.pausable());
         let instance = Some((call, permits));
         let cpu = account.cpu().is_limited().then(|| account.cpu().clone());
-        let mut noted = Noted { export, meter: meter.clone(), has_ended: false };
+        let mut noted = Noted { export, usage, meter: meter.clone(), has_ended: false };
         let mut call = MovableCall { instance, meter: meter.clone(), cpu, long, keep };
         if !begins_long {
-            let serving = Serving { calls: self, export, account };
+            let serving = Serving { calls: threads, export, account };
             if let Some(outcome) = call.run_while_short(&serving).await {
                 noted.has_ended = true;
                 return outcome;
@@ -153,7 +160,7 @@ impl LongCalls {
             outcome
         };
         // In the request's span, so that the guest's log lines have its fields.
-        let running = self.handle.spawn(running.in_current_span());
+        let running = threads.handle.spawn(running.in_current_span());
         let mut waiting = PendingCall { running, meter };
         let outcome = (&mut waiting.running).await;
         noted.has_ended = true;
@@ -213,9 +220,10 @@ impl<'a> Serving<'a> {
     }
 }
 
-/// Notes how long a call took when it ends, also if its request leaves before.
+/// Notes how long a call took and what it used when it ends, also if its request leaves before.
 struct Noted<'a> {
     export: &'a Export,
+    usage: Option<&'a OnceLock<CallUsage>>,
     meter: Arc<Meter>,
     has_ended: bool,
 }
@@ -223,7 +231,15 @@ struct Noted<'a> {
 impl Drop for Noted<'_> {
     fn drop(&mut self) {
         let spent = self.meter.before_move();
-        if self.has_ended { self.export.note(spent) } else { self.export.note_at_least(spent) }
+        if self.has_ended {
+            self.export.note(spent)
+        } else {
+            self.export.note_at_least(spent)
+        }
+        if let Some(usage) = self.usage {
+            // A grant is for one call, so nothing is set yet.
+            let _ = usage.set(self.meter.usage());
+        }
     }
 }
 

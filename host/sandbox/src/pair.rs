@@ -132,7 +132,8 @@ impl PluginPair {
             began: Some(&took.began),
             kept: Some(KeptAccess { kept: kept.clone(), half: Half::First }),
         };
-        let prepared = self.pre.preprocess(context, request, placing).await?;
+        let work = self.pre.preprocess(context, request);
+        let prepared = self.pre.begin(work, placing).await?.run().await?;
         Ok((prepared, KeptInstance { keep, kept, took }))
     }
 
@@ -163,7 +164,8 @@ impl PluginPair {
             began: None,
             kept: Some(KeptAccess { kept, half: Half::Second }),
         };
-        let response = self.post.postprocess(context, results, placing).await;
+        let work = self.post.postprocess(context, results);
+        let response = self.post.begin(work, placing).await?.run().await;
         took.whole();
         response
     }

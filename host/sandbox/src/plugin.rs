@@ -1,11 +1,22 @@
 //! A loaded plugin, and the calls that a pipeline makes. `load` makes one of a compiled component.
+//!
+//! Three functions stand around the work of a guest while it runs:
+//! - `PluginPair::preprocess` or `postprocess`, or `HandlerPlugin::handle`: where the guest comes
+//!   from, and how long requests take;
+//! - `NewCall::run` (`long_calls`): on which threads it runs, and what is noted when it ends or its
+//!   request leaves;
+//! - `MovableCall::turn`: one poll of it, with its CPU time, its panic and the end of its guest. It
+//!   stands apart from `run`, because it goes to another thread and may outlive its request.
+//!
+//! [`Plugin::begin`] comes before: it waits for permits and takes a guest. The guest's work is in a
+//! box, so that it can move, and lowers, calls and lifts (`Plugin::call_in`).
 
 mod load;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gristmill_core::{CallUsage, Code, Digest};
+use gristmill_core::{Code, Digest};
 use tokio::runtime::Handle;
 use wasmtime::component::{ComponentExportIndex, InstancePre};
 
@@ -80,10 +91,10 @@ impl Plugin {
     /// memory over the limit, is found when the plugin is deployed and not at its first request.
     ///
     /// # Errors
-    /// As for [`preprocess`](Self::preprocess).
+    /// As for [`PluginPair::preprocess`](crate::PluginPair::preprocess).
     pub async fn probe(self: &Arc<Self>, grant: Grant<'_>) -> Result<(), CallError> {
         let plugin = self.clone();
-        let call = |mut guest: Guest| -> CallFuture<()> {
+        let work = |mut guest: Guest| -> CallFuture<()> {
             Box::pin(async move {
                 let instance = plugin.instance.instantiate_async(&mut guest.store).await;
                 let language = plugin.language();
@@ -96,7 +107,7 @@ impl Plugin {
         let (keep, export) = (Keep::Never, &Export::default());
         let (half, latest, began, kept) = (Half::First, None, None, None);
         let placing = Placing { grant, keep, export, half, latest, began, kept };
-        self.run(call, placing).await
+        self.begin(work, placing).await?.run().await
     }
 
     /// The roles that its exports give it.
@@ -167,88 +178,78 @@ impl Plugin {
         &self.imports
     }
 
-    /// Call `preprocess` in an instance that `placing` has, or in a fresh one.
-    ///
-    /// # Errors
-    /// Each [`CallError`] concerns only this call: the plugin failed, trapped, went over a limit,
-    /// or gave an answer that cannot be used.
-    pub(crate) async fn preprocess(
+    /// The work of a guest in a call of `preprocess`.
+    pub(crate) fn preprocess(
         self: &Arc<Self>,
         context: Arc<Context>,
         request: Request,
-        placing: Placing<'_>,
-    ) -> Result<Prepared, CallError> {
-        let export = self.preprocess;
-        match self.contract {
-            Contract::V0_1 => self.call::<Preprocess01>(export, context, request, placing).await,
+    ) -> impl FnOnce(Guest) -> CallFuture<Prepared> + use<> {
+        let (plugin, export, contract) = (self.clone(), self.preprocess, self.contract);
+        move |guest| match contract {
+            Contract::V0_1 => plugin.call::<Preprocess01>(guest, export, context, request),
             Contract::V0_2 | Contract::V0_3 => {
-                self.call::<Preprocess>(export, context, request, placing).await
+                plugin.call::<Preprocess>(guest, export, context, request)
             }
         }
     }
 
-    /// Call `postprocess` in an instance that `placing` has, or in a fresh one.
-    ///
-    /// # Errors
-    /// As for [`preprocess`](Self::preprocess).
-    pub(crate) async fn postprocess(
+    /// The work of a guest in a call of `postprocess`.
+    pub(crate) fn postprocess(
         self: &Arc<Self>,
         context: Arc<Context>,
         results: Results,
-        placing: Placing<'_>,
-    ) -> Result<Response, CallError> {
-        let export = self.postprocess;
-        match self.contract {
-            Contract::V0_1 => self.call::<Postprocess01>(export, context, results, placing).await,
+    ) -> impl FnOnce(Guest) -> CallFuture<Response> + use<> {
+        let (plugin, export, contract) = (self.clone(), self.postprocess, self.contract);
+        move |guest| match contract {
+            Contract::V0_1 => plugin.call::<Postprocess01>(guest, export, context, results),
             Contract::V0_2 | Contract::V0_3 => {
-                self.call::<Postprocess>(export, context, results, placing).await
+                plugin.call::<Postprocess>(guest, export, context, results)
             }
         }
     }
 
-    /// Call `handle` in an instance that `placing` has, or in a fresh one.
-    ///
-    /// # Errors
-    /// As for [`preprocess`](Self::preprocess).
-    pub(crate) async fn handle(
+    /// The work of a guest in a call of `handle`.
+    pub(crate) fn handle(
         self: &Arc<Self>,
         context: Arc<Context>,
         request: Request,
-        placing: Placing<'_>,
-    ) -> Result<Response, CallError> {
-        self.call::<HandleRequest>(self.handle, context, request, placing).await
+    ) -> impl FnOnce(Guest) -> CallFuture<Response> + use<> {
+        let (plugin, export) = (self.clone(), self.handle);
+        move |guest| plugin.call::<HandleRequest>(guest, export, context, request)
     }
 
-    async fn call<W: World>(
-        self: &Arc<Self>,
+    /// A call of the export `W` of `guest`.
+    fn call<W: World>(
+        self: Arc<Self>,
+        mut guest: Guest,
         export: Option<ComponentExportIndex>,
         context: Arc<Context>,
         request: W::Request,
-        placing: Placing<'_>,
-    ) -> Result<W::Output, CallError> {
-        let index = export.ok_or(CallError::NotExported(W::EXPORT))?;
-        let plugin = self.clone();
-        let call = move |mut guest: Guest| -> CallFuture<W::Output> {
-            Box::pin(async move {
-                let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
-                guest.store.data_mut().states.end(outcome.is_err());
-                (guest, outcome)
-            })
-        };
-        self.run(call, placing).await
+    ) -> CallFuture<W::Output> {
+        Box::pin(async move {
+            let outcome = self.call_in::<W>(&mut guest, export, context, request).await;
+            guest.store.data_mut().states.end(outcome.is_err());
+            (guest, outcome)
+        })
     }
 
-    /// Run one call on the threads where it belongs.
-    async fn run<T: Send + 'static>(
-        &self,
-        call: impl FnOnce(Guest) -> CallFuture<T>,
-        placing: Placing<'_>,
-    ) -> Result<T, CallError> {
+    /// Wait for the permits of a call, and give it a guest: one that `placing` has, or a fresh one.
+    /// `work` is that of the guest.
+    ///
+    /// # Errors
+    /// [`CallError::TooBusy`] if its request would be answered after its deadline,
+    /// [`CallError::Busy`] if its owner has too little memory left.
+    pub(crate) async fn begin<'a, T>(
+        &'a self,
+        work: impl FnOnce(Guest) -> CallFuture<T>,
+        placing: Placing<'a>,
+    ) -> Result<NewCall<'a, T>, CallError> {
         let Placing { grant, keep, export, half, latest, began, kept } = placing;
         let Grant { limits, account, usage, models, .. } = grant;
+        let threads = self.engine.long_calls();
         // What a call may pass beyond the default takes too long to copy on a serving thread.
-        let is_long = self.engine.long_calls().begins(export, account, half)
-            || limits.hostcall_bytes_over_default() > 0;
+        let is_long =
+            threads.begins(export, account, half) || limits.hostcall_bytes_over_default() > 0;
         let rests = half == Half::First && (keep.rests() || models.is_some());
         let wanted = Wanted { half, is_long, rests, latest };
         let (permits, rest) = self.engine.permits(account, wanted, export.round()).await?;
@@ -275,30 +276,32 @@ impl Plugin {
         let access = models.zip(permits.pausable());
         guest.store.data_mut().models =
             access.map(|(runs, permits)| ModelAccess { runs: runs.clone(), permits });
-        let new = NewCall {
-            call: call(self.engine.begin(guest, account)?),
-            meter: meter.clone(),
+        let call = work(self.engine.begin(guest, account)?);
+        Ok(NewCall {
+            call,
+            meter,
+            usage,
             export,
             account,
+            threads,
             begins_long: is_long,
             permits,
             keep,
-        };
-        let _told = usage.map(|usage| ToldAtTheEnd { usage, meter });
-        self.engine.long_calls().run(new).await
+        })
     }
 
     async fn call_in<W: World>(
         &self,
         guest: &mut Guest,
-        index: &ComponentExportIndex,
+        export: Option<ComponentExportIndex>,
         context: Arc<Context>,
         request: W::Request,
     ) -> Result<W::Output, CallError> {
+        let index = export.ok_or(CallError::NotExported(W::EXPORT))?;
         let params = W::lower(context, request, guest.store.data_mut())?;
         let outcome = async {
             let function =
-                guest.function::<W>(&self.instance, self.first_content.as_ref(), index).await?;
+                guest.function::<W>(&self.instance, self.first_content.as_ref(), &index).await?;
             let results = function.call_async(&mut guest.store, params).await?;
             // Lifting the results takes CPU time, too.
             guest.store.data().check_cpu()?;
@@ -321,18 +324,5 @@ impl Plugin {
     /// The runtime for long calls.
     pub(crate) fn long_calls(&self) -> Handle {
         self.engine.long_calls().handle().clone()
-    }
-}
-
-/// Tells the figures of a call when it ends, also if its caller leaves before.
-struct ToldAtTheEnd<'a> {
-    usage: &'a OnceLock<CallUsage>,
-    meter: Arc<Meter>,
-}
-
-impl Drop for ToldAtTheEnd<'_> {
-    fn drop(&mut self) {
-        // A grant is for one call, so nothing is set yet.
-        let _ = self.usage.set(self.meter.usage());
     }
 }

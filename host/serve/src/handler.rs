@@ -215,7 +215,7 @@ impl Runner<'_> {
         let running = run_model(model, lane, submission, self.noted.receipt);
         let (run, outputs) = running.instrument(debug_span!("infer")).await;
         self.noted.with_runs(|runs| runs.ended.push(run));
-        let outputs = outputs?;
+        let outputs = lane.named(outputs?);
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs))?;
         Ok(RunOutputs { outputs, held })

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, RunError, Submission, SubmitError};
-use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, Name, NamedTensor, Receipt};
+use gristmill_core::{ClientError, ErrorCode, ModelErrorKind, Name, Receipt, Tensor};
 use tokio::time::timeout_at;
 
 use crate::access::NamedTenant;
@@ -64,7 +64,7 @@ impl NamedTenant<'_> {
         lane: &Lane,
         submission: Submission,
         receipt: &mut Receipt,
-    ) -> Result<Vec<NamedTensor>, ModelError> {
+    ) -> Result<Vec<Tensor>, ModelError> {
         let (deadline, quota) = (submission.deadline, &self.tenant.quota);
         quota.calls.note_request(Instant::now());
         let _rows = held_rows(quota, rows_of(lane, &submission))?;

@@ -359,6 +359,7 @@ impl PipelineRun<'_> {
         let rows = held_rows(&route.quota, rows_of(&pair.lane, &submission))?;
         let submitting = submit(&pair.model, &pair.lane, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;
+        let outputs = pair.lane.named(outputs);
         drop(rows);
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Full, Lane, Submission, SubmitError};
-use gristmill_core::{Deadline, ErrorCode, ModelRun, Name, NamedTensor, Receipt, Span, Stage};
+use gristmill_core::{Deadline, ErrorCode, ModelRun, Name, Receipt, Span, Stage, Tensor};
 
 /// The code of a refusal or a failure. A tenant's own part of the queue is a quota of it.
 pub(crate) fn code_of(error: &SubmitError) -> ErrorCode {
@@ -34,13 +34,14 @@ pub(crate) fn rows_of(lane: &Lane, submission: &Submission) -> usize {
     }
 }
 
-/// Submit a request to the lane of a model, and note this run of it.
+/// Submit a request to the lane of a model, and note this run of it. Returns the outputs in the
+/// model's order.
 pub(crate) async fn submit(
     model: &Name,
     lane: &Lane,
     submission: Submission,
     receipt: &mut Receipt,
-) -> Result<Vec<NamedTensor>, SubmitError> {
+) -> Result<Vec<Tensor>, SubmitError> {
     let (run, outputs) = run_model(model, lane, submission, receipt).await;
     receipt.note().spans.push(Span::Run(run));
     outputs
@@ -52,7 +53,7 @@ pub(crate) async fn run_model(
     lane: &Lane,
     submission: Submission,
     receipt: &Receipt,
-) -> (ModelRun, Result<Vec<NamedTensor>, SubmitError>) {
+) -> (ModelRun, Result<Vec<Tensor>, SubmitError>) {
     let started = Instant::now();
     receipt.enters(Stage::Queue);
     let submitted = lane.submit(submission, Some(receipt)).await;
@@ -63,7 +64,7 @@ pub(crate) async fn run_model(
     match submitted {
         Ok(answered) => {
             let run = ModelRun {
-                staging: Some(answered.staging),
+                staging: Some(answered.times.input),
                 used: answered.used,
                 batch_rows: answered.batch_rows,
                 batch_tenants: answered.batch_tenants,

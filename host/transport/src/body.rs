@@ -18,7 +18,7 @@ pub use hold::{count, held, try_held, try_reserved, with_held};
 pub use lent::{Lender, Lent};
 pub use plan::ReadPlan;
 pub use read::read;
-pub use response::{Answer, AnswerEnd, ResponseBody};
+pub use response::{Answer, AnswerEnd, ResponseBody, answer_of};
 pub use turns::Turns;
 #[cfg(test)]
 pub(crate) use whole::POOLED_BYTES_MIN;

@@ -144,7 +144,7 @@ async fn client(
             Err(_) => drop(count(&tally.lost)),
             Ok(Ok(answer)) => {
                 let doubled: Vec<f32> = values.iter().map(|value| value * 2.0).collect();
-                let is_own = answer.outputs[0].tensor.as_f32() == Some(&doubled[..]);
+                let is_own = answer.outputs[0].as_f32() == Some(&doubled[..]);
                 if !is_own || poisoned {
                     count(&tally.wrong);
                 }

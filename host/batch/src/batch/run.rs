@@ -15,11 +15,11 @@ use crate::error::{RunError, SubmitError};
 use crate::job::Job;
 use crate::policy::{Entry, is_lone, rows_of};
 use crate::running::Stop;
-use crate::served::Times;
 use crate::sharing::Sharing;
 use crate::stager::Stager;
 use crate::statistics::Elements;
 use crate::sync::now;
+use crate::times::Times;
 
 /// A request's tensor for each output, in the model's order.
 pub(super) type Outputs = Result<Vec<Tensor>, SubmitError>;

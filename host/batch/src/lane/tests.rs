@@ -174,7 +174,7 @@ impl Bench {
         let before = self.lane.statistics().queued_rows;
         let task = tokio::spawn(async move {
             let outputs = lane.submit(submission, None).await?.outputs;
-            Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
+            Ok(outputs[0].as_f32().unwrap().to_vec())
         });
         let queued = || self.lane.statistics().queued_rows;
         until("the request is queued", || queued() >= before + values.len()).await;
@@ -208,7 +208,7 @@ impl Bench {
             (self.lane.clone(), self.submission("first", &[0.0], Duration::from_secs(60)));
         let task = tokio::spawn(async move {
             let outputs = lane.submit(submission, None).await?.outputs;
-            Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
+            Ok(outputs[0].as_f32().unwrap().to_vec())
         });
         until("the instance is busy", || self.started.try_recv().is_ok()).await;
         task
@@ -266,7 +266,7 @@ async fn a_request_that_gives_an_input_with_a_default_runs_alone() {
     }
     for (request, expected) in with.into_iter().zip([&[12.0, 14.0, 16.0][..], &[22.0]]) {
         let answered = request.await.unwrap().unwrap();
-        assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), expected);
+        assert_eq!(answered.outputs[0].as_f32().unwrap(), expected);
         assert_eq!(answered.batch_rows, expected.len());
     }
     let mut runs: Vec<_> = (0..3).map(|_| bench.started.recv().unwrap()).collect();
@@ -278,7 +278,7 @@ async fn a_request_that_gives_an_input_with_a_default_runs_alone() {
     waiting.finish(1);
     let answer = waiting.lane.submit(biased(&[1.0], 30.0), None);
     let answered = within("a request that nobody can join is answered", answer).await.unwrap();
-    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [32.0]);
+    assert_eq!(answered.outputs[0].as_f32().unwrap(), [32.0]);
     // Its rows cannot be split.
     let wide = bench.lane.submit(biased(&[1.0; 9], 1.0), None).await;
     assert!(matches!(wide, Err(SubmitError::TooManyRows { rows: 9, max: 8 })));
@@ -343,8 +343,8 @@ async fn a_request_larger_than_a_batch_runs_in_several_and_comes_back_whole() {
     let values = [1.0, 2.0, 3.0, 4.0, 5.0];
     let submission = bench.submission("a", &values, Duration::from_secs(60));
     let outputs = bench.lane.submit(submission, None).await.unwrap().outputs;
-    assert_eq!(outputs[0].tensor.shape(), [5, 1]);
-    assert_eq!(outputs[0].tensor.as_f32().unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
+    assert_eq!(outputs[0].shape(), [5, 1]);
+    assert_eq!(outputs[0].as_f32().unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
     let rows: Vec<_> = bench.started.try_iter().collect();
     assert_eq!(rows, [2, 2, 1]);
 }
@@ -499,7 +499,7 @@ async fn a_batch_is_padded_to_the_next_allowed_size_and_answers_have_their_own_r
     let b = bench.queue("b", &[3.0, 4.0, 5.0]).await;
     bench.finish(2);
     let answer = first.await.unwrap().unwrap();
-    assert_eq!(answer.outputs[0].tensor.as_f32().unwrap(), [14.0]);
+    assert_eq!(answer.outputs[0].as_f32().unwrap(), [14.0]);
     assert_eq!(answer.batch_rows, 1, "padding is not counted");
     assert_eq!(a.await.unwrap().unwrap(), [2.0, 4.0]);
     assert_eq!(b.await.unwrap().unwrap(), [6.0, 8.0, 10.0]);
@@ -507,7 +507,7 @@ async fn a_batch_is_padded_to_the_next_allowed_size_and_answers_have_their_own_r
     // A full batch needs none.
     bench.finish(1);
     let full = bench.lane.submit(bench.submission("a", &[1.0; 8], BOUND), None).await.unwrap();
-    assert_eq!(full.outputs[0].tensor.rows(), 8);
+    assert_eq!(full.outputs[0].rows(), 8);
     assert_eq!(bench.started.recv().unwrap(), 8);
 }
 

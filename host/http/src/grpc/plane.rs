@@ -173,7 +173,7 @@ impl GrpcPlane {
                 self.served
                     .observer()
                     .edges()
-                    .answered(Edge::Grpc, Some(ErrorCode::DeadlineExceeded));
+                    .ended(Edge::Grpc, Outcome::Failed(ErrorCode::DeadlineExceeded));
                 Ok(Status::deadline_exceeded("the call took too long").into_http())
             })
         };

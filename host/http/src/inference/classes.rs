@@ -30,6 +30,9 @@ impl Inference {
         request: &InferRequest,
         mut outputs: Vec<Output>,
     ) -> Result<Vec<Output>, Problem> {
+        if request.outputs.iter().all(|asked| asked.classes == 0) {
+            return Ok(outputs);
+        }
         let wanted = |output: &Output| {
             let asked = request.outputs.iter().find(|asked| *asked.name == *output.name);
             asked.map_or(0, |asked| asked.classes)
@@ -37,9 +40,6 @@ impl Inference {
         let counts: Vec<_> = outputs.iter().map(wanted).collect();
         let ranked = outputs.iter().zip(&counts).filter(|(_, count)| **count > 0);
         let bytes: usize = ranked.map(|(output, _)| output.data.as_slice().len()).sum();
-        if counts.iter().all(|count| *count == 0) {
-            return Ok(outputs);
-        }
         let (budget, notes) = (caller.budget().cloned(), notes.clone());
         let work = move || {
             classify(&mut outputs, &counts, has_rows, &notes, budget.as_ref())?;

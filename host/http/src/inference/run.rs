@@ -1,7 +1,7 @@
 //! Running a model or a pipeline for a client of the protocol.
 
 use gristmill_batch::Submission;
-use gristmill_core::{ClientError, ErrorCode, NamedTensor};
+use gristmill_core::{ClientError, ErrorCode};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
     Chosen, LoadedModel, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Target, TrialPart, Variant,
@@ -115,15 +115,16 @@ impl Inference {
             let model = name.as_str();
             tracing::warn!(request_id, tenant, model, %error, "request failed");
         }
-        let outputs = asked_for(outcome?, request).into_iter();
-        let outputs = outputs.map(|NamedTensor { name, tensor }| Output {
-            name,
+        let outputs = served.lane.info().outputs.iter().zip(outcome?);
+        let outputs = outputs.map(|(info, tensor)| Output {
+            name: info.name.clone(),
             datatype: tensor.dtype(),
             shape: tensor.shape().into(),
             data: OutputData::Tensor(tensor),
         });
+        let outputs = asked_for(outputs.collect(), request);
         let ranking = Ranking { notes, has_rows: served.lane.info().forms_batches };
-        let outputs = self.classified(asked.caller, ranking, request, outputs.collect()).await?;
+        let outputs = self.classified(asked.caller, ranking, request, outputs).await?;
         Ok(Ran { version, outputs })
     }
 }
@@ -169,11 +170,10 @@ fn check_outputs<'a>(
 
 /// The requested outputs, in the request's order. If it names none, all outputs in the model's
 /// order.
-fn asked_for(mut outputs: Vec<NamedTensor>, request: &InferRequest) -> Vec<NamedTensor> {
+fn asked_for(mut outputs: Vec<Output>, request: &InferRequest) -> Vec<Output> {
     if !request.outputs.is_empty() {
-        let position = |output: &NamedTensor| {
-            request.outputs.iter().position(|asked| *asked.name == *output.name)
-        };
+        let position =
+            |output: &Output| request.outputs.iter().position(|asked| *asked.name == *output.name);
         outputs.retain(|output| position(output).is_some());
         outputs.sort_by_key(position);
     }

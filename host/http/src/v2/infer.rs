@@ -1,19 +1,27 @@
 //! An inference over HTTP: from the request's body to the answer's body.
 //!
-//! The forms of a request for a model: those of `plane` up to the decoded `Bytes`; `InferRequest`;
-//! `batch::Submission`, and those of its lane; `Output`, in a `Ran`; `Written`; an `Answer`.
-//! Pipelines have those of `/v1` in place of the lane's.
+//! The 14 forms of a request for a model, as JSON or with binary tensors:
+//! 1. to 3. those of `plane` up to the decoded `Bytes`;
+//! 4. `InferRequest`, its tensors;
+//! 5. to 9. `batch::Submission`, and those of its lane as in `plane`, up to `Answered`;
+//! 10. `Output`, in a `Ran` (`inference`);
+//! 11. `InferResponse`; 12. `Written`, the parts of the body;
+//! 13. and 14. an `Answer`, and the `Answering` that is sent.
+//!
+//! A pipeline has 4. to 13. of `plane` in place of 5. to 9., so 19: this protocol stands around its
+//! own.
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, ErrorCode, HeldBytes};
-use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
+use gristmill_core::{Dtype, ErrorCode};
+use gristmill_oip::{InferRequest, InferResponse, Input, Room, Written};
 use gristmill_serve::{Caller, LoadedModel, NamedModel, Target};
 use gristmill_snapshot::Signature;
-use gristmill_transport::body::{self, Answer, ReadPlan, ResponseBody};
+use gristmill_transport::body::{self, Answer, ReadPlan, ResponseBody, answer_of};
 use gristmill_transport::{Encoding, INLINE_BYTES_MAX, Problem};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::answers::number;
 use crate::call::Call;
 use crate::inference::{Inference, InferenceCall, Ran, models};
 
@@ -61,8 +69,8 @@ pub(super) async fn infer(
     let sticky = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
     let mut asked = InferenceCall { caller, target, deadline, sticky: &sticky, context };
     let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;
-    let done = Done { model: model.name, version, outputs, request };
-    let written = written(inference, caller, done).await?;
+    let response = InferResponse { model_name: model.name, model_version: version, outputs };
+    let written = written(inference, caller, response, request).await?;
     encoded_answer(inference, &head.headers, caller, written).await
 }
 
@@ -125,43 +133,24 @@ async fn parsed(
     Ok(inference.offload().run(caller.name(), parse).await??)
 }
 
-/// The outputs of a request, before its answer is written.
-struct Done<'a> {
-    /// The model's name, as the request gave it.
-    model: &'a str,
-    version: u64,
-    outputs: Vec<Output>,
-    request: InferRequest,
-}
-
-/// An answer that was written, and the bytes of the budget that its JSON holds.
-struct Counted {
-    written: Written,
-    held: Option<HeldBytes>,
-}
-
 /// Write the answer's body. JSON counts while it is written; afterwards the body counts by itself.
 async fn written(
     inference: &Inference,
     caller: Caller<'_>,
-    done: Done<'_>,
-) -> Result<Counted, Problem> {
+    response: InferResponse<'_>,
+    request: InferRequest,
+) -> Result<Written, Problem> {
     let held = caller.budget().map(|budget| budget.hold(0));
-    let Done { model, version, outputs, request } = done;
-    let id = request.id.as_deref();
-    let response = InferResponse { model_name: model, model_version: version, id, outputs };
     if response.json_bytes(&request) <= INLINE_BYTES_MAX {
-        let written = response.write(&request, held.as_ref())?;
-        return Ok(Counted { written, held });
+        return Ok(response.write(&request, held)?);
     }
-    let (model, outputs) = (model.to_owned(), response.outputs);
+    let InferResponse { model_name, model_version, outputs } = response;
+    let model = model_name.to_owned();
     let write = move || {
-        let id = request.id.as_deref();
-        let response = InferResponse { model_name: &model, model_version: version, id, outputs };
-        let written = response.write(&request, held.as_ref())?;
-        Ok::<_, Problem>(Counted { written, held })
+        let response = InferResponse { model_name: &model, model_version, outputs };
+        response.write(&request, held)
     };
-    inference.offload().run(caller.name(), write).await?
+    Ok(inference.offload().run(caller.name(), write).await??)
 }
 
 /// The answer, compressed if the client accepts that and the body is large enough.
@@ -169,9 +158,9 @@ async fn encoded_answer(
     inference: &Inference,
     request: &HeaderMap,
     caller: Caller<'_>,
-    counted: Counted,
+    written: Written,
 ) -> Result<Answer, Problem> {
-    let Counted { written: Written { parts, header_len }, held } = counted;
+    let Written { parts, header_len, held } = written;
     let len: usize = parts.iter().map(Bytes::len).sum();
     let is_worth_it = len >= COMPRESSED_BYTES_MIN;
     let encoding = is_worth_it.then(|| Encoding::accepted(request)).flatten();
@@ -189,7 +178,7 @@ async fn encoded_answer(
             ResponseBody::from(Bytes::from(compressed.map_err(failed)?))
         }
     };
-    let mut answer = Response::new(match caller.budget() {
+    let mut answer = answer_of(match caller.budget() {
         Some(budget) => body.held(budget),
         None => body,
     });
@@ -197,7 +186,7 @@ async fn encoded_answer(
     let headers = answer.headers_mut();
     let content_type = match header_len {
         Some(len) => {
-            headers.insert(HEADER_LENGTH, len.into());
+            headers.extend(number(len as u64).map(|len| (HEADER_LENGTH, len)));
             "application/octet-stream"
         }
         None => "application/json",

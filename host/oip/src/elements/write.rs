@@ -17,7 +17,7 @@ const COUNTED_TEXT_BYTES: usize = 64 << 10;
 /// [`ParseError::NotJson`] for elements that JSON cannot hold, [`ParseError::OverBudget`] if the
 /// budget has no room for the JSON.
 pub(crate) fn write(
-    out: &mut Out<'_>,
+    out: &mut Out,
     name: &str,
     datatype: Dtype,
     bytes: &[u8],
@@ -103,7 +103,7 @@ fn not_in_json(value: f64) -> Option<&'static str> {
 }
 
 /// Write a text. A long one is written in pieces, because JSON may make it six times as long.
-fn write_text(out: &mut Out<'_>, text: &str) -> Result<(), ParseError> {
+fn write_text(out: &mut Out, text: &str) -> Result<(), ParseError> {
     if text.len() <= COUNTED_TEXT_BYTES {
         json(&mut out.bytes, &text);
         return out.count();

@@ -143,7 +143,7 @@ fn floats_that_json_has_not_are_written_as_tritons_clients_read_them() {
     };
     let singles = output("a", floats(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -1.0]));
     let outputs = vec![singles, doubles];
-    let response = InferResponse { model_name: "m", model_version: 7, id: None, outputs };
+    let response = InferResponse { model_name: "m", model_version: 7, outputs };
     let written = response.write(&InferRequest::default(), None).unwrap();
     let text = String::from_utf8(written.parts.concat()).unwrap();
     assert!(text.contains("\"data\":[NaN,Infinity,-Infinity,-1.0]"), "{text}");

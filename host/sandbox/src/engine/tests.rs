@@ -38,8 +38,9 @@ async fn thread_of_export(
     let wanted = Wanted { half: Half::First, is_long: begins_long, rests: false, latest: None };
     let (permits, _) = engine.permits(account, wanted, export.round()).await.unwrap();
     let (permits, keep) = (HeldPermits::Whole(permits), Keep::Never);
-    let new = NewCall { call, meter, export, account, begins_long, permits, keep };
-    engine.long_calls().run(new).await.unwrap()
+    let (usage, threads) = (None, engine.long_calls());
+    let new = NewCall { call, meter, usage, export, account, threads, begins_long, permits, keep };
+    new.run().await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]

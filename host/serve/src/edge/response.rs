@@ -13,9 +13,9 @@ use bytes::Bytes;
 use gristmill_core::{ByteBudget, ErrorCode, Origins};
 use gristmill_sandbox::Response as PluginResponse;
 use gristmill_transport::Problem;
-use gristmill_transport::body::{Answer, ResponseBody};
+use gristmill_transport::body::{Answer, ResponseBody, answer_of};
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 
 /// The most headers of a response. Those that do not pass count, too.
 const HEADERS_MAX: usize = 64;
@@ -95,7 +95,7 @@ fn checked(
         ));
     }
     let body = ResponseBody::from(Bytes::from(body)).held_with_head(head_bytes, budget);
-    let mut answer = Response::new(body);
+    let mut answer = answer_of(body);
     *answer.status_mut() = StatusCode::from_u16(status)
         .map_err(|_| format!("status {status} is not an HTTP status"))?;
     if is_page(&content_type) {

@@ -18,8 +18,19 @@ use super::hold::{HELD_BYTES_MIN, held};
 /// written, so that the end of a long body is near the time at which its client has it.
 const FRAME_BYTES_MAX: usize = 256 << 10;
 
+/// The headers that an answer has, as a rule at most.
+const HEADERS: usize = 10;
+
 /// An answer of the data plane.
 pub type Answer = Response<ResponseBody>;
+
+/// An answer with this body. It has room for its headers, whose table would be made anew when it
+/// grows.
+pub fn answer_of(body: ResponseBody) -> Answer {
+    let mut answer = Response::new(body);
+    answer.headers_mut().reserve(HEADERS);
+    answer
+}
 
 /// A body in parts. They are sent without being copied together.
 #[derive(Debug, Default)]

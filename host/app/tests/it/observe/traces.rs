@@ -2,11 +2,13 @@
 
 use std::thread;
 
+use gristmill_client::{BinaryTensor, HEADER_LENGTH, InferBody, infer_body};
 use serde_json::json;
 
 use crate::support::collector::{Collector, PROTOCOLS, Span};
 use crate::support::deploy::processor;
 use crate::support::files;
+use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
@@ -171,6 +173,38 @@ fn a_batch_is_linked_with_all_its_requests() {
     linked.sort();
     assert_eq!(linked, ids, "{infers:#?}");
     assert_eq!(batch.attributes["gristmill.batch.requests"], "4");
+}
+
+#[test]
+fn a_client_that_leaves_within_its_answer_has_a_span() {
+    let collector = Collector::start();
+    let setup = Setup::new().flag("--otlp-endpoint", &collector.grpc());
+    let server = setup.flag("--trace-ratio", "0").flag("--open-tenant", "acme").start();
+    server.put("models/identity", &files::fixture("identity-fp32.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
+    // More than the buffers of a connection hold.
+    let data = vec![0; 24 << 20];
+    let shape = [1, data.len() / 4];
+    let input = BinaryTensor { name: "input", datatype: "FP32", shape: &shape, data: &data };
+    let output = json!({ "parameters": { "binary_data_output": true } });
+    let InferBody { header_length, bytes } = infer_body(&[input], output);
+    let headers = [
+        format!("content-length: {}", bytes.len()),
+        format!("{HEADER_LENGTH}: {header_length}"),
+        format!("traceparent: {}", traceparent(TRACE, "01")),
+    ];
+    let headers = headers.each_ref().map(String::as_str);
+    let mut client = Raw::open_narrow(&server.data);
+    client.send(raw::post("/v2/models/identity/infer", &headers).as_bytes());
+    client.send(&bytes);
+    client.read_until("HTTP/1.1 200 OK");
+    drop(client);
+    let name = "POST /v2/models/{model}/infer";
+    let spans = collector.trace_with(TRACE, name);
+    let root = named(&spans, name);
+    for (key, value) in [("error.type", "abandoned"), ("http.response.status_code", "200")] {
+        assert_eq!(root.attributes.get(key).map(String::as_str), Some(value), "{root:#?}");
+    }
 }
 
 #[test]

@@ -217,6 +217,9 @@ fn an_answer_that_nobody_reads_counts_until_its_connection_is_closed() {
     let log = server.log_with("\"request_id\":\"slow\"");
     let line = log.lines().find(|line| line.contains("\"slow\"")).unwrap();
     assert!(line.contains("\"code\":\"abandoned\"") && !line.contains("\"status\""), "{line}");
+    let metrics = server.admin.get("/metrics").text();
+    let left = "gristmill_responses_total{protocol=\"v2\",code=\"abandoned\"} 1\n";
+    assert!(metrics.contains(left), "{metrics}");
     drop(slow);
 }
 

@@ -80,7 +80,7 @@ fn lane_with(model: &Endless, replace: Replace) -> (Arc<Lane>, Arc<AtomicUsize>)
 async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>, SubmitError> {
     let submission = submission(&BufferPool::new(0), "a", values, patience);
     let outputs = lane.submit(submission, None).await?.outputs;
-    Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
+    Ok(outputs[0].as_f32().unwrap().to_vec())
 }
 
 /// Send requests that do not end until a run is lost. On a busy machine a request may expire before

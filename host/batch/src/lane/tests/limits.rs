@@ -69,7 +69,7 @@ async fn a_full_level_refuses_and_the_other_levels_do_not() {
     assert_eq!(a.await.unwrap().unwrap(), [2.0; 3]);
     assert_eq!(b.await.unwrap().unwrap(), [4.0]);
     let outputs = urgent.await.unwrap().unwrap().outputs;
-    assert_eq!(outputs[0].tensor.as_f32().unwrap(), [6.0]);
+    assert_eq!(outputs[0].as_f32().unwrap(), [6.0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

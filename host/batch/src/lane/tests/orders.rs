@@ -102,7 +102,7 @@ fn submission_of(values: &[u8], patience: Duration) -> Submission {
 /// Submit and wait for the answer, which is the input.
 fn ask(lane: &Lane, value: u8) {
     let answer = block_on(lane.submit(submission(value, PATIENCE), None)).unwrap();
-    assert_eq!(answer.outputs[0].tensor.as_bytes(), [value]);
+    assert_eq!(answer.outputs[0].as_bytes(), [value]);
 }
 
 /// Submit, and leave without waiting for the answer.
@@ -166,7 +166,7 @@ fn a_worker_wakes_the_next_one_for_the_rest() {
         })
         .unwrap();
         let answer = block_on(lane.submit(submission_of(&[1, 2], PATIENCE), None)).unwrap();
-        assert_eq!(answer.outputs[0].tensor.as_bytes(), [1, 2]);
+        assert_eq!(answer.outputs[0].as_bytes(), [1, 2]);
     });
 }
 
@@ -187,7 +187,7 @@ fn a_leader_leaves_the_rest_to_a_worker() {
         lane.shared.lock().observe(1, Duration::from_micros(1));
         let values: Vec<u8> = (0..2 * LED_BATCHES_MAX as u8).collect();
         let answer = block_on(lane.submit(submission_of(&values, PATIENCE), None)).unwrap();
-        assert_eq!(answer.outputs[0].tensor.as_bytes(), values);
+        assert_eq!(answer.outputs[0].as_bytes(), values);
     });
 }
 

@@ -84,7 +84,7 @@ async fn together(lane: &Lane, pool: &BufferPool, lengths: [usize; 2]) -> [Answe
     let (one, other) = within("both are answered", both).await;
     let answers = [one.unwrap(), other.unwrap()];
     for (answer, length) in answers.iter().zip(lengths) {
-        let [places, sum] = [0, 1].map(|at| &answer.outputs[at].tensor);
+        let [places, sum] = [0, 1].map(|at| &answer.outputs[at]);
         assert_eq!(places.shape(), [1, length]);
         assert_eq!(places.as_f32().unwrap(), vec![2.0; length]);
         assert_eq!(sum.as_f32().unwrap(), [length as f32]);
@@ -270,7 +270,7 @@ async fn rows_that_their_client_filled_up_run_at_their_own_lengths() {
         let (lane, shapes, pool) = sums(LaneConfig::new(8, 64));
         let (request, sums) = texts(&pool, 16, lengths);
         let answer = lane.submit(request, None).await.unwrap();
-        assert_eq!(answer.outputs[0].tensor.as_f32().unwrap(), sums, "{lengths:?}");
+        assert_eq!(answer.outputs[0].as_f32().unwrap(), sums, "{lengths:?}");
         assert_eq!(answer.used.rows as usize, lengths.len());
         let mut shapes = shapes.lock().unwrap().clone();
         shapes.sort_unstable();
@@ -284,7 +284,7 @@ async fn rows_of_a_declared_model_stay_together() {
     let (lane, shapes, pool) = sums(config);
     let (request, sums) = texts(&pool, 16, &[3, 16, 2]);
     let answer = lane.submit(request, None).await.unwrap();
-    assert_eq!(answer.outputs[0].tensor.as_f32().unwrap(), sums);
+    assert_eq!(answer.outputs[0].as_f32().unwrap(), sums);
     assert_eq!(*shapes.lock().unwrap(), [[3, 16]]);
 }
 
@@ -296,6 +296,6 @@ async fn outputs_as_long_as_their_rows_keep_what_the_model_makes_of_padding() {
     let inputs = vec![NamedTensor { name: "x".into(), tensor: floats(&pool, [2, 16], &places) }];
     let request = Submission { inputs, ..submission(&pool, "a", &[], Duration::from_secs(60)) };
     let answer = lane.submit(request, None).await.unwrap();
-    assert_eq!(answer.outputs[0].tensor.shape(), [2, 16]);
+    assert_eq!(answer.outputs[0].shape(), [2, 16]);
     assert_eq!(*shapes.lock().unwrap(), [[2, 16]]);
 }

@@ -236,7 +236,7 @@ proptest! {
         for task in tasks {
             let (sent, answered) = runtime.block_on(task).unwrap();
             let outputs = answered.unwrap().outputs;
-            prop_assert_eq!(outputs[0].tensor.as_f32(), Some(&sent[..]));
+            prop_assert_eq!(outputs[0].as_f32(), Some(&sent[..]));
         }
     }
 }

@@ -146,7 +146,7 @@ async fn the_answers_of_a_batch_are_rows_of_one_buffer() {
     first.await.unwrap().unwrap();
     let answers = [a.await.unwrap().unwrap(), b.await.unwrap().unwrap()];
     assert_eq!(bench.started.recv().unwrap(), 3, "one batch");
-    let [a, b] = answers.each_ref().map(|answer| &answer.outputs[0].tensor);
+    let [a, b] = answers.each_ref().map(|answer| &answer.outputs[0]);
     assert_eq!((a.as_f32().unwrap(), b.as_f32().unwrap()), (&[2.0, 4.0][..], &[6.0][..]));
     // Copies would be in separate buffers, whose start is aligned by the pool.
     let mut places = [a, b].map(|tensor| tensor.as_bytes().as_ptr_range());

@@ -50,7 +50,7 @@ async fn a_wrong_declaration_is_found_and_no_answer_is_wrong() {
     first.await.unwrap().unwrap();
     for (task, expected) in later.into_iter().zip([&[0.0][..], &[-1.0, 1.0]]) {
         let outputs = task.await.unwrap().unwrap().outputs;
-        assert_eq!(outputs[0].tensor.as_f32().unwrap(), expected);
+        assert_eq!(outputs[0].as_f32().unwrap(), expected);
     }
     let mut runs: Vec<_> = bench.started.try_iter().collect();
     runs.sort_unstable();
@@ -79,7 +79,7 @@ async fn a_wrong_declaration_is_found_by_padding_alone() {
     bench.finish(3);
     let submission = bench.submission("a", &[1.0, 3.0], Duration::from_secs(60));
     let answered = bench.lane.submit(submission, None).await.unwrap();
-    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [-1.0, 1.0]);
+    assert_eq!(answered.outputs[0].as_f32().unwrap(), [-1.0, 1.0]);
     assert_eq!((answered.batch_rows, answered.batch_tenants), (2, 1));
     let why = bench.lane.batches_ended().unwrap();
     assert!(
@@ -94,7 +94,7 @@ async fn another_number_of_rows_of_a_lone_request_ends_batches() {
     bench.finish(1);
     let submission = bench.submission("a", &[9.0, 3.0], Duration::from_secs(60));
     let answered = bench.lane.submit(submission, None).await.unwrap();
-    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), [3.0]);
+    assert_eq!(answered.outputs[0].as_f32().unwrap(), [3.0]);
     let why = bench.lane.batches_ended().unwrap();
     assert!(why.contains("2 rows went in, 1 came out"), "{why}");
 }
@@ -106,7 +106,7 @@ async fn a_request_is_never_cut_on_a_declaration() {
     bench.finish(1);
     let submission = bench.submission("a", &values, Duration::from_secs(60));
     let answered = bench.lane.submit(submission, None).await.unwrap();
-    assert_eq!(answered.outputs[0].tensor.as_f32().unwrap(), less_mean(&values));
+    assert_eq!(answered.outputs[0].as_f32().unwrap(), less_mean(&values));
     assert_eq!(bench.started.try_iter().collect::<Vec<_>>(), [20]);
 }
 
