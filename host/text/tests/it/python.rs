@@ -166,3 +166,16 @@ fn the_file_says_what_nobody_else_says() {
         }
     }
 }
+
+#[test]
+fn words_that_come_again_have_the_same_ids() {
+    let tokenizer = read(&fixture("byte_level.json")).unwrap();
+    let options = EncodeOptions { add_special_tokens: false, ..WHOLE };
+    let ids = |text: &str| freely(|work| tokenizer.encode(text, None, &options, work)).unwrap().ids;
+    // More than are kept, so they take each other's places.
+    let words: Vec<_> = (0..5000).map(|number| format!(" word{}", number * 7919)).collect();
+    let one_by_one: Vec<u32> = words.iter().flat_map(|word| ids(word)).collect();
+    for _ in 0..2 {
+        assert_eq!(ids(&words.concat()), one_by_one);
+    }
+}
