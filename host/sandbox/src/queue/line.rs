@@ -65,6 +65,10 @@ const INTERVALS_MAX: usize = 32;
 /// the first guests of a plugin take long, and a newcomer is not to pay for them.
 const INTERVALS_MIN: usize = 8;
 
+/// Fewer than all intervals say nothing if they are shorter together: hundreds of requests may come
+/// at once before the plugin's first guests are there.
+const TIME_MIN: Duration = Duration::from_secs(2);
+
 /// A newcomer has to have this much more time than the mean says, in quarters.
 const MARGIN_QUARTERS: u32 = 1;
 
@@ -80,7 +84,8 @@ impl Intervals {
     /// The mean. 0 while it is not known.
     fn mean(&self) -> Duration {
         let count = self.all.len();
-        if count < INTERVALS_MIN {
+        let is_beginning = count < INTERVALS_MAX && self.sum < TIME_MIN;
+        if count < INTERVALS_MIN || is_beginning {
             return Duration::ZERO;
         }
         let last: Duration = self.all.iter().rev().take(INTERVALS_MIN).sum();

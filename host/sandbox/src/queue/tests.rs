@@ -243,6 +243,22 @@ fn one_long_pause_refuses_nobody_for_long() {
 }
 
 #[test]
+fn slow_first_guests_refuse_nobody() {
+    let mut full = Full::new();
+    // They take 50 ms each, and hundreds of calls wait.
+    (0..300).for_each(|_| _ = full.add(FIRST_LONG, None).unwrap());
+    for _ in 0..31 {
+        full.now += SECOND / 20;
+        full.free(&[Kind::Long, Kind::Call]);
+        full.add(FIRST_LONG, Some(SECOND)).unwrap();
+    }
+    // A plugin whose calls go on like that is known for it.
+    full.now += SECOND / 20;
+    full.free(&[Kind::Long, Kind::Call]);
+    full.add(FIRST_LONG, Some(SECOND)).unwrap_err();
+}
+
+#[test]
 fn calls_of_an_export_that_wait_as_long_ones_are_seen() {
     let queue = Queue(Mutex::new(Full::new().state));
     let [waiting, other] = [(); 2].map(|()| Round::default());
