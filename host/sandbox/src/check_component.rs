@@ -9,8 +9,8 @@
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
 use wasmparser::{
-    CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
-    WasmFeatures,
+    CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, KnownCustom, Name,
+    NameSectionReader, Parser, Payload, Validator, WasmFeatures,
 };
 
 use crate::capability::wasi::is_wasi;
@@ -26,6 +26,9 @@ use crate::worlds::{Contract, Roles};
 /// Maximum code of one function, in bytes. A function of that size without a loop runs for some
 /// milliseconds without an interruption.
 const FUNCTION_BYTES_MAX: usize = 1 << 20;
+
+/// Maximum name of a function, in bytes. A trap copies the names of the innermost functions.
+const FUNCTION_NAME_BYTES_MAX: usize = 64 << 10;
 
 /// A component that names only known imports and exports what a pipeline can call.
 #[derive(Debug, Serialize, Deserialize)]
@@ -144,13 +147,22 @@ fn check_needs(needs: &Needs, bounds: &Bounds) -> Result<(), ComponentError> {
 }
 
 /// Refuse code that would hold up a serving thread: functions that run long without an
-/// interruption, and texts that the host would have to decode character by character.
+/// interruption or whose names are long, and texts that the host would have to decode character by
+/// character.
 fn check_code(component: &[u8]) -> Result<(), ComponentError> {
     for payload in Parser::new(0).parse_all(component) {
         match payload? {
             Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
                 let (bytes, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
                 return Err(ComponentError::LongFunction { bytes, limit });
+            }
+            Payload::CustomSection(section) => {
+                let KnownCustom::Name(names) = section.as_known() else { continue };
+                let bytes = longest_name(names);
+                if bytes > FUNCTION_NAME_BYTES_MAX {
+                    let limit = FUNCTION_NAME_BYTES_MAX;
+                    return Err(ComponentError::LongFunctionName { bytes, limit });
+                }
             }
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {
@@ -171,6 +183,17 @@ fn check_code(component: &[u8]) -> Result<(), ComponentError> {
         }
     }
     Ok(())
+}
+
+/// The longest name of a function, in bytes. What stands behind a fault in the section is read by
+/// nobody.
+fn longest_name(names: NameSectionReader<'_>) -> usize {
+    let functions = names.into_iter().map_while(Result::ok).filter_map(|name| match name {
+        Name::Function(names) => Some(names),
+        _ => None,
+    });
+    let names = functions.flat_map(|names| names.into_iter().map_while(Result::ok));
+    names.map(|naming| naming.name.len()).max().unwrap_or_default()
 }
 
 /// The names a component imports and exports at its outermost level.

@@ -83,17 +83,16 @@ fn overlooked(unread_parts: usize) -> &'static str {
 }
 
 /// The limit that ended a guest, or its own trap. `language` is that of the runtime that it shares,
-/// and `python` gives the functions of Python in which it was, if it knows them.
+/// and `authors` gives the functions of the author in which that was, if it knows them.
 pub(crate) fn trap<S>(
     error: &wasmtime::Error,
     state: &CallState<S>,
     language: Option<Language>,
-    python: impl FnOnce() -> Vec<String>,
+    authors: impl FnOnce() -> Vec<String>,
 ) -> CallError {
     if error.is::<CpuExhausted>() {
         let limit_ms = state.meter.limit().as_millis();
-        let mut functions = python();
-        functions.truncate(FUNCTIONS_MAX);
+        let mut functions = innermost(authors());
         // Those of the engine of JavaScript have no names, and say nothing of the plugin.
         if functions.is_empty() && language != Some(Language::JavaScript) {
             // The interpreter's, or those of a language without one.
@@ -129,11 +128,20 @@ pub(crate) fn trap<S>(
             text => cut(text),
         },
     };
-    // An interpreter's functions say nothing of the plugin, nor do those that make a panic.
-    let say_nothing = language.is_some()
-        || matches!(error.downcast_ref(), None | Some(Trap::UnreachableCodeReached));
-    let functions = if say_nothing { Vec::new() } else { functions_of(error) };
+    let functions = match (language, error.downcast_ref()) {
+        (Some(_), _) => innermost(authors()),
+        // Those that make a panic say nothing of the plugin.
+        (None, None | Some(Trap::UnreachableCodeReached)) => Vec::new(),
+        (None, Some(_)) => functions_of(error),
+    };
     CallError::Trapped { why, functions }
+}
+
+/// The first of an author's functions. The same lines of a recursion stand there once.
+fn innermost(mut functions: Vec<String>) -> Vec<String> {
+    functions.dedup();
+    functions.truncate(FUNCTIONS_MAX);
+    functions
 }
 
 /// Where the guest read or wrote. The stack of Rust and C begins at address 0 and grows towards it,

@@ -102,9 +102,9 @@ impl Guest {
         self.rewind.as_ref().is_some_and(Rewind::wants_faults)
     }
 
-    /// The functions of Python in which it was stopped, the innermost one first. Empty if it is of
-    /// another language, or does not share a runtime.
-    pub(crate) fn python_functions(&self) -> Vec<String> {
+    /// The author's functions in which it was stopped, the innermost one first. Empty if it does not
+    /// share a runtime.
+    pub(crate) fn authors_functions(&self) -> Vec<String> {
         self.rewind.as_ref().map(|rewind| rewind.functions(&self.store)).unwrap_or_default()
     }
 

@@ -59,6 +59,17 @@ pub enum ComponentError {
         /// The server's setting for the limit, in brackets; empty if there is none.
         setting: &'static str,
     },
+    /// A function has a name that is too long.
+    #[error(
+        "a function's name has {bytes} bytes, and the limit is {limit}: build it with shorter names, \
+         or without the custom section \"name\""
+    )]
+    LongFunctionName {
+        /// The name's length.
+        bytes: usize,
+        /// Maximum length of a name, in bytes.
+        limit: usize,
+    },
     /// One of its functions is too long to be interrupted in time.
     #[error(
         "one function has {bytes} bytes of code; the limit is {limit}, because a call can be \

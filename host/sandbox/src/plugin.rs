@@ -310,8 +310,8 @@ impl Plugin {
         match outcome.await {
             Ok(results) => W::lift(results, guest.store.data_mut()),
             Err(error) => {
-                let python = || guest.python_functions();
-                Err(diagnose::trap(&error, guest.store.data(), self.language(), python))
+                let authors = || guest.authors_functions();
+                Err(diagnose::trap(&error, guest.store.data(), self.language(), authors))
             }
         }
     }

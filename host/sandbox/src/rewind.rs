@@ -32,7 +32,7 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance, WasmList};
 
 use crate::capability::{StoreData, wasi};
-use crate::frames;
+use crate::frames::Interpreter;
 use crate::limiter::HUGE_MEMORY_BYTES;
 use crate::runtime::{ContentPlace, MEMORY_PAIR, READ_MEMORY};
 
@@ -41,10 +41,6 @@ const PAGE_BYTES: usize = 4096;
 
 /// A guest that has written to more than this is not rewound: that would take long.
 const WRITTEN_BYTES_MAX: usize = 2 << 20;
-
-/// The state of CPython is static data, which begins the memory. To look through this much takes
-/// less than a millisecond, once for each plugin that used up its time.
-const PYTHON_WITHIN: usize = 8 << 20;
 
 /// The bytes of an entry of the page map, one for each page.
 const ENTRY_BYTES: usize = 8;
@@ -68,8 +64,8 @@ pub(crate) struct FirstContent {
     /// Where in the memory it is.
     place: Range<usize>,
     memory_bytes: usize,
-    /// Where in it the state of CPython is. It is looked for when it is first asked for.
-    python: OnceLock<Option<usize>>,
+    /// The interpreter that it is of. It is looked for when it is first asked for.
+    interpreter: OnceLock<Option<Interpreter>>,
 }
 
 /// The memory of one guest, and the content that it began with.
@@ -105,8 +101,8 @@ impl FirstContent {
         let Some(reader) = reader.filter(|_| can_be) else { return Ok(None) };
         let (component, in_file) = (component.clone(), in_file as usize);
         let (place, memory_bytes) = (in_memory as usize..end as usize, memory_bytes as usize);
-        let python = OnceLock::new();
-        Ok(Some(Arc::new(Self { component, in_file, reader, place, memory_bytes, python })))
+        let interpreter = OnceLock::new();
+        Ok(Some(Arc::new(Self { component, in_file, reader, place, memory_bytes, interpreter })))
     }
 
     /// The content of a page, if it is not 0.
@@ -126,12 +122,8 @@ impl FirstContent {
         }
     }
 
-    /// Where in the memory the state of CPython is, if it is CPython's.
-    fn python(&self) -> Option<usize> {
-        let content = self.content();
-        let content = &content[..content.len().min(PYTHON_WITHIN)];
-        let find = || frames::state_in(content).map(|at| self.place.start + at);
-        *self.python.get_or_init(find)
+    fn interpreter(&self) -> Option<Interpreter> {
+        *self.interpreter.get_or_init(|| Interpreter::of(self.content(), self.place.start))
     }
 }
 
@@ -211,10 +203,10 @@ impl Rewind {
         }
     }
 
-    /// The functions of Python in which the guest in `store` is, the innermost one first.
+    /// The author's functions in which the guest in `store` is, the innermost one first.
     #[allow(unsafe_code, reason = "wasmtime gives no access to a component's memory")]
     pub(crate) fn functions(&self, store: &Store<StoreData>) -> Vec<String> {
-        let Some(python) = self.first.python() else { return Vec::new() };
+        let Some(interpreter) = self.first.interpreter() else { return Vec::new() };
         let bytes = self.first.memory_bytes.max(store.data().limiter.certain_bytes());
         // SAFETY: as in `restore`. The memory had these bytes when the guest was made or when it
         // last asked for more, and never gets smaller. A guest of a runtime has no other memory.
@@ -222,7 +214,7 @@ impl Rewind {
             let memory = std::ptr::with_exposed_provenance::<u8>(self.memory);
             std::slice::from_raw_parts(memory, bytes)
         };
-        frames::functions(memory, python)
+        interpreter.functions(memory)
     }
 
     /// The pages that were written. None if the kernel does not tell.

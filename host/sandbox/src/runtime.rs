@@ -26,6 +26,7 @@ mod installed;
 mod load;
 mod main_module;
 mod parts;
+mod stopped;
 
 pub(crate) use self::archive::places_in;
 pub use self::archive::{Archive, ArchiveError, Manifest, is_archive};

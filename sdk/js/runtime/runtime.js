@@ -9,6 +9,7 @@ import { describe, PLACES } from '../src/fault.js';
 import { exportHandle } from '../src/handler.js';
 import * as sdk from '../src/index.js';
 import { beginCall, replaceGlobals } from './globals.js';
+import { placesForHost } from './places.js';
 
 const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess, handle: exportHandle };
 
@@ -19,7 +20,7 @@ const CALLS = { preprocess: exportPreprocess, postprocess: exportPostprocess, ha
  */
 const WHOLE = '"use asm";';
 
-/** The functions of the plugin that was loaded. */
+/** The functions of the plugin that was loaded, and what the host reads of it. */
 const plugin = {};
 
 export function preprocess(context, request) {
@@ -41,7 +42,9 @@ export function handle(context, request) {
 export function load(app) {
   replaceGlobals();
   try {
-    globalThis[PLACES] = JSON.parse(text(app.replace(/js$/, 'json')));
+    const places = JSON.parse(text(app.replace(/js$/, 'json')));
+    globalThis[PLACES] = places;
+    plugin.places = placesForHost(places);
     const module = { exports: {} };
     compiled(app).call(undefined, module, module.exports, require);
     const { exports } = module;

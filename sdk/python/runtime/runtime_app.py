@@ -17,10 +17,11 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 
 import componentize_py_runtime
+import runtime_ahead
 from componentize_py_types import Err
 from gristmill_plugin import host, plugin, snapshot, tracebacks
 from runtime_missing import explained, missing_in_call
@@ -43,11 +44,6 @@ NOT_FILES = ("pyproject.toml", "requirements.lock", "requirements.txt")
 #: The functions that a plugin may export.
 FUNCTIONS = ("preprocess", "postprocess", "handle")
 
-
-#: What Python imports only when a function is called, by the function's name. If the plugin's
-#: sources have the name, the module is imported with them: a call has no files.
-IMPORTED_BY_CALLS = {b"strptime": "_strptime"}
-
 #: The modules of the host's interfaces that work while the plugin is loaded. A call of another
 #: interface would end the loading without a line.
 WHILE_LOADING = (host.log.__name__, loading.__name__, objects.__name__)
@@ -60,9 +56,6 @@ _code: list[CodeType] = []
 
 #: The files that calls can read.
 _files: dict[str, bytes] = {}
-
-#: Modules of `IMPORTED_BY_CALLS` that calls may need.
-_imported_by_calls: set[str] = set()
 
 _is_loading = True
 _source_bytes = 0
@@ -99,8 +92,7 @@ class WitWorld:
         componentize_py_runtime.call_import = call_while_loading
         try:
             module = importlib.import_module(app)
-            for name in sorted(_imported_by_calls):
-                importlib.import_module(name)
+            runtime_ahead.prepare()
             world = getattr(module, "WitWorld", None)
             if world is None:
                 raise TypeError(f"{app}.py exports no plugin: put @export before its class")
@@ -176,15 +168,23 @@ class Sources:
             # Python does not name it if it has null bytes.
             error.filename = error.filename or str(spec.origin)
             raise
+        if not str(spec.origin).startswith("/"):
+            runtime_ahead.note(module.__dict__, code, source)
         exec(code, module.__dict__)
+
+    @staticmethod
+    def get_resource_reader(name: str) -> Any:
+        """Reads the files of a package, for `importlib.resources`."""
+        from importlib.readers import FileReader
+
+        spec = sys.modules[name].__spec__
+        assert spec is not None
+        return FileReader(SimpleNamespace(path=spec.origin))  # type: ignore[arg-type]
 
 
 def keep_source(name: str, source: bytes) -> None:
-    """Keep the text of a file for tracebacks, and what calls of its functions import."""
+    """Keep the text of a file for tracebacks."""
     global _source_bytes
-    _imported_by_calls.update(
-        module for function, module in IMPORTED_BY_CALLS.items() if function in source
-    )
     _source_bytes += len(source)
     if _source_bytes <= SOURCES_BYTES_MAX:
         tracebacks.sources[name] = source.decode(errors="replace")
@@ -293,4 +293,6 @@ def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
 # The component's runtime looks for it, also after this module.
 assert random is not None
 plugin.prepare_runtime()
+# Files of the standard library, and those of this runtime.
+tracebacks.others = ("<frozen", "/python/", f"{os.path.dirname(__file__)}/")
 gc.collect()

@@ -48,8 +48,17 @@ _COMPILED = {
 _CONNECTING = dict.fromkeys(("aiohttp", "httpx", "requests", "urllib3"), _SERVICES)
 
 
+#: What to do about a time zone that is not there.
+_TIME_ZONES = (
+    "name tzdata in requirements.txt in the plugin's folder, and make each ZoneInfo at the level of "
+    "the module"
+)
+
+
 def explained(error: BaseException) -> str | None:
-    """The lines about a module that is missing. None for any other error."""
+    """The lines about a module or a time zone that is missing. None for any other error."""
+    if type(error).__name__ == "ZoneInfoNotFoundError":
+        return f"{tracebacks.format_exception(error)}\n{_TIME_ZONES}"
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
     file, line = tracebacks.place(error)
@@ -67,15 +76,26 @@ def explained(error: BaseException) -> str | None:
     )
 
 
-def missing_in_call(name: str) -> ModuleNotFoundError:
+def missing_in_call(name: str) -> Exception:
     """The error of an import within a call, with the place in the plugin that asks for it."""
+    package, _, rest = name.partition(".")
     replaced = _replaced(name)
-    if replaced is not None:
+    error: Exception
+    # Python makes an error without the cure of one that says that a module is not there.
+    if package == "encodings" and rest:
+        error = LookupError(
+            f"unknown encoding: {rest}; if Python has it, a call has no files: "
+            f"codecs.lookup({rest!r}) at the top of the plugin's module"
+        )
+    elif package == "tzdata":
+        error = LookupError(f"a call has no files with time zones: {_TIME_ZONES}")
+    elif replaced is not None:
         why, instead, where = replaced
         text = f"{why}; in its place: {instead}; read {where}"
+        error = ModuleNotFoundError(f"no module named {name!r}: {text}", name=name)
     else:
         text = f"a call has no files: import {name} at the top of the plugin's module, too"
-    error = ModuleNotFoundError(f"no module named {name!r}: {text}", name=name)
+        error = ModuleNotFoundError(f"no module named {name!r}: {text}", name=name)
     frame = sys._getframe(1)
     # The frames of this runtime, of Python's import and of the library have such names.
     while frame.f_back is not None and frame.f_code.co_filename.startswith(("/", "<frozen")):

@@ -3,7 +3,7 @@
 use wasm_encoder::{
     CanonicalOption, CodeSection, ComponentBuilder, ComponentExportKind, ComponentTypeRef,
     ComponentValType, ExportKind, ExportSection, Function, FunctionSection, InstanceType, Module,
-    ModuleArg, TypeSection,
+    ModuleArg, NameMap, NameSection, TypeSection,
 };
 
 use super::*;
@@ -174,5 +174,21 @@ fn code_that_would_hold_a_serving_thread_is_refused() {
             assert_eq!((count, limit, setting), (1, 0, " (plugin_instances)"));
         }
         error => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_functions_name_is_not_too_long() {
+    for (bytes, is_refused) in
+        [(FUNCTION_NAME_BYTES_MAX, false), (FUNCTION_NAME_BYTES_MAX + 1, true)]
+    {
+        let (mut names, mut functions) = (NameSection::new(), NameMap::new());
+        functions.append(0, &"n".repeat(bytes));
+        names.functions(&functions);
+        let mut module = module(1);
+        module.section(&names);
+        let checked = check_code(&module.finish());
+        let long = matches!(checked, Err(ComponentError::LongFunctionName { bytes: found, .. }) if found == bytes);
+        assert_eq!(long, is_refused, "{bytes}");
     }
 }

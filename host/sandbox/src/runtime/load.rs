@@ -7,7 +7,7 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{
     Component, Instance, Linker, Resource, ResourceTable, ResourceType, WasmList, WasmStr,
 };
-use wasmtime::{Engine, Module, Store, StoreContextMut, StoreLimits};
+use wasmtime::{Engine, Module, Store, StoreContextMut};
 use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::{
     HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView,
@@ -16,7 +16,8 @@ use wasmtime_wasi::{
 use super::archive::Archive;
 use super::file::RuntimeFile;
 use super::image::Image;
-use super::parts::{CODE, Parts, READ_MEMORY, ReaderAnswer};
+use super::parts::{CODE, MEMORY_PAIR, Parts, READ_MEMORY};
+use super::stopped::{Functions, Limiter};
 use crate::capability::log::{self, Level, link_lines};
 use crate::capability::methods::link_instead;
 use crate::capability::wasi::{NUMBERS, POLL, RANDOM, SEED};
@@ -43,6 +44,9 @@ const LOAD: &str = "load";
 /// The part of the paths that the runtime looks up in the standard library.
 const LIBRARY: &str = "@library/";
 
+/// The bytes of the address and the length of a list.
+const PAIR_BYTES: usize = 8;
+
 /// The random bytes that are given at a time.
 const RANDOM_BYTES_MAX: usize = 64 << 10;
 
@@ -53,11 +57,16 @@ pub(crate) enum LoadSourcesError {
     #[error("{0}{1}")]
     Failed(String, Lines),
     /// It trapped.
-    #[error("loading the sources failed: {0}{1}")]
-    Trapped(String, Lines),
+    #[error("loading the sources failed: {0}{1}{2}")]
+    Trapped(String, Functions, Lines),
     /// It took too long.
-    #[error("loading the sources took more than {} s of CPU time{lines}", crate::init::CPU_MAX.as_secs())]
+    #[error(
+        "loading the sources took more than {} s of CPU time{functions}{lines}",
+        crate::init::CPU_MAX.as_secs()
+    )]
     TooLong {
+        /// Where it was.
+        functions: Functions,
         /// What it logged until then.
         lines: Lines,
     },
@@ -80,7 +89,7 @@ pub(crate) struct Loaded {
 
 /// The data of the store in which sources are loaded.
 struct LoadState {
-    limits: StoreLimits,
+    limiter: Limiter,
     lines: Lines,
     files: BTreeMap<String, Vec<u8>>,
     /// The addresses of objects that exist as long as the memory.
@@ -115,7 +124,7 @@ async fn run(
 ) -> Result<Loaded, LoadSourcesError> {
     let RuntimeFile { component: runtime, library } = runtime;
     let parts = Parts::of(&runtime)?;
-    let component = parts.around(&parts.image, ReaderAnswer::InNewPage)?;
+    let component = parts.around(&parts.image)?;
     let component = Component::new(engine, &component).map_err(LoadSourcesError::Runtime)?;
     let mut linker = linker(engine, code).map_err(LoadSourcesError::Runtime)?;
     link_traps(&mut linker, &component).map_err(LoadSourcesError::Runtime)?;
@@ -126,7 +135,7 @@ async fn run(
     wasi.wall_clock(Still).monotonic_clock(Still);
     let Archive { manifest, files } = sources;
     let state = LoadState {
-        limits,
+        limiter: Limiter::new(limits),
         lines: Lines::default(),
         files,
         objects: Vec::new(),
@@ -135,7 +144,7 @@ async fn run(
         table: ResourceTable::new(),
     };
     let mut store = Store::new(engine, state);
-    store.limiter(|state| &mut state.limits);
+    store.limiter(|state| &mut state.limiter);
     store.set_epoch_deadline(1);
     let clock = Clock::start(engine)?;
     let called = call(&linker, &mut store, &component, &manifest.app).await;
@@ -143,12 +152,14 @@ async fn run(
     let (instance, exported) = match called {
         Ok((instance, Ok(exported))) => (instance, exported),
         Ok((_, Err(text))) => return Err(LoadSourcesError::Failed(text, store.into_data().lines)),
-        Err(_) if is_over => {
-            return Err(LoadSourcesError::TooLong { lines: store.into_data().lines });
-        }
         Err(error) => {
+            let functions = Functions::of(&store, &store.data().limiter);
+            let lines = store.into_data().lines;
+            if is_over {
+                return Err(LoadSourcesError::TooLong { functions, lines });
+            }
             let text = format!("{}", error.root_cause());
-            return Err(LoadSourcesError::Trapped(text, store.into_data().lines));
+            return Err(LoadSourcesError::Trapped(text, functions, lines));
         }
     };
     let roles = Roles::of_exports(&exported).ok_or_else(|| {
@@ -159,13 +170,18 @@ async fn run(
                    a call has others";
         return Err(LoadSourcesError::Failed(why.into(), store.into_data().lines));
     }
-    // The function that reads the memory was added here. It takes a page more than the plugin has.
+    // The function that reads the memory was added here.
     store.set_epoch_deadline(u64::MAX / 2);
-    store.data_mut().limits = StoreLimits::default();
-    let mut image = read_memory(&mut store, instance).await.map_err(LoadSourcesError::Runtime)?;
+    let list = read_memory(&mut store, instance).await.map_err(LoadSourcesError::Runtime)?;
+    let mut image = Image { bytes: list.as_le_slice(&store).to_vec() };
+    // What that function wrote is not the plugin's.
+    let pair = MEMORY_PAIR as usize;
+    if let Some(answer) = image.bytes.get_mut(pair..pair + PAIR_BYTES) {
+        answer.fill(0);
+    }
     image.keep_objects(&store.data().objects);
     let memory_bytes = image.bytes.len() as u64;
-    let component = parts.around(&image, ReaderAnswer::InPlace)?;
+    let component = parts.around(&image)?;
     Ok(Loaded { component, roles, memory_bytes, image })
 }
 
@@ -178,15 +194,22 @@ async fn call(
     app: &str,
 ) -> wasmtime::Result<(Instance, Exported)> {
     let instance = linker.instantiate_async(&mut *store, component).await?;
+    let list = read_memory(store, instance).await?;
+    let memory = list.as_le_slice(&*store);
+    let (address, bytes) = (memory.as_ptr().expose_provenance(), memory.len());
+    store.data_mut().limiter.knows_memory(address, bytes);
     let load = instance.get_typed_func::<(&str,), (Exported,)>(&mut *store, LOAD)?;
     let (exported,) = load.call_async(&mut *store, (app,)).await?;
     Ok((instance, exported))
 }
 
-async fn read_memory(store: &mut Store<LoadState>, instance: Instance) -> wasmtime::Result<Image> {
+async fn read_memory(
+    store: &mut Store<LoadState>,
+    instance: Instance,
+) -> wasmtime::Result<WasmList<u8>> {
     let read = instance.get_typed_func::<(), (WasmList<u8>,)>(&mut *store, READ_MEMORY)?;
     let (list,) = read.call_async(&mut *store, ()).await?;
-    Ok(Image { bytes: list.as_le_slice(&*store).to_vec() })
+    Ok(list)
 }
 
 fn linker(engine: &Engine, code: &Module) -> wasmtime::Result<Linker<LoadState>> {

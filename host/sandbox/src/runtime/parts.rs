@@ -32,18 +32,9 @@ pub(crate) const CODE: &str = "code";
 /// The function that gives the whole memory.
 pub(crate) const READ_MEMORY: &str = "read-memory";
 
-/// Where that function of a plugin writes its answer, in a place that no program uses: below this
-/// address lies what an invalid pointer points to.
+/// Where that function writes its answer, the address and the length of the memory. No program uses
+/// the place: below this address lies what an invalid pointer points to.
 pub(crate) const MEMORY_PAIR: u32 = 16;
-
-/// Where [`READ_MEMORY`] writes its answer, the address and the length of the memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReaderAnswer {
-    /// At [`MEMORY_PAIR`].
-    InPlace,
-    /// In a page by which it makes the memory larger. The answer is the memory without that page.
-    InNewPage,
-}
 
 /// What is read from a runtime's component.
 pub(super) struct Parts<'a> {
@@ -142,7 +133,7 @@ impl<'a> Parts<'a> {
 
     /// The component in which the runtime's code runs on this memory. It exports [`READ_MEMORY`],
     /// too.
-    pub(super) fn around(&self, image: &Image, answer: ReaderAnswer) -> io::Result<Vec<u8>> {
+    pub(super) fn around(&self, image: &Image) -> io::Result<Vec<u8>> {
         let mut component = Component::new();
         let mut core_types = CoreTypeSection::new();
         core_types.ty().module(&self.main_type);
@@ -154,13 +145,13 @@ impl<'a> Parts<'a> {
         wrapper
             .parse_component(&mut component, Parser::new(0), self.component)
             .map_err(encoding)?;
-        self.add_reader(&mut component, answer);
+        self.add_reader(&mut component);
         Ok(component.finish())
     }
 
     /// Add a function that gives the whole memory. Its address and its length stand in the memory,
     /// as the canonical ABI returns a list.
-    fn add_reader(&self, component: &mut Component, answer: ReaderAnswer) {
+    fn add_reader(&self, component: &mut Component) {
         let mut module = Module::new();
         let mut types = TypeSection::new();
         types.ty().function([], [ValType::I32]);
@@ -174,29 +165,18 @@ impl<'a> Parts<'a> {
         let mut read = Function::new([(1, ValType::I32)]);
         let length = MemArg { offset: 4, align: 2, memory_index: 0 };
         let address = MemArg { offset: 0, ..length };
-        let mut code_of_read = read.instructions();
-        match answer {
-            // The first word of the new page, the address, is 0 already.
-            ReaderAnswer::InNewPage => code_of_read
-                .i32_const(1)
-                .memory_grow(0)
-                .i32_const(16)
-                .i32_shl()
-                .local_tee(0)
-                .local_get(0)
-                .i32_store(length),
-            ReaderAnswer::InPlace => code_of_read
-                .i32_const(MEMORY_PAIR as i32)
-                .local_tee(0)
-                .i32_const(0)
-                .i32_store(address)
-                .local_get(0)
-                .memory_size(0)
-                .i32_const(16)
-                .i32_shl()
-                .i32_store(length),
-        };
-        code_of_read.local_get(0).end();
+        read.instructions()
+            .i32_const(MEMORY_PAIR as i32)
+            .local_tee(0)
+            .i32_const(0)
+            .i32_store(address)
+            .local_get(0)
+            .memory_size(0)
+            .i32_const(16)
+            .i32_shl()
+            .i32_store(length)
+            .local_get(0)
+            .end();
         code.function(&read);
         module.section(&types).section(&imports).section(&functions).section(&exports);
         module.section(&code);

@@ -378,9 +378,11 @@ class ndarray(Elements):
         """Refused: arrays are immutable."""
         raise TypeError("arrays are immutable: use a = np.sort(a)")
 
-    def argsort(self, axis: int | None = -1, *, descending: builtins.bool = False) -> ndarray:
-        """The places of the elements in sorted order."""
-        return argsort(self, axis, descending=descending)
+    def argsort(
+        self, axis: int | None = -1, kind: Any = None, *, descending: builtins.bool = False
+    ) -> ndarray:
+        """The places of the elements in sorted order; equal ones stay in their order."""
+        return argsort(self, axis, kind, descending=descending)
 
     if TYPE_CHECKING:
         # For editors and type checkers: these are made below, by table.
@@ -1124,13 +1126,15 @@ def median(a: Any, axis: int | None = None) -> ndarray:
 # Order.
 
 
-def sort(a: Any, axis: int | None = -1, *, descending: builtins.bool = False) -> ndarray:
+def sort(
+    a: Any, axis: int | None = -1, kind: Any = None, *, descending: builtins.bool = False
+) -> ndarray:
     """The elements in order along an axis; NaN comes last."""
     return _make("sort", (asarray(a),), (_axis(axis), descending))
 
 
 def argsort(
-    a: Any, axis: int | None = -1, *, descending: builtins.bool = False, kind: Any = None
+    a: Any, axis: int | None = -1, kind: Any = None, *, descending: builtins.bool = False
 ) -> ndarray:
     """The places of the elements in sorted order; equal ones stay in their order."""
     return _make("argsort", (asarray(a),), (_axis(axis), descending))

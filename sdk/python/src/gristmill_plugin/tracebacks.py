@@ -14,6 +14,9 @@ sources: dict[str, str] = {}
 
 _SDK = __file__.removesuffix("tracebacks.py")
 
+#: What the names of further files begin with that are not the author's, in the server's runtime.
+others: tuple[str, ...] = ()
+
 # The host cuts the value of a log line's field at 8 KiB. The end says most: the innermost frames
 # and the message.
 _BYTES_MAX = 7 << 10
@@ -57,15 +60,15 @@ def describe(error: BaseException) -> str:
 def place(error: BaseException, call: object = None) -> tuple[str, int]:
     """File and line of the plugin in which `error` arose; ("", 0) if they are not known.
 
-    If the SDK raised it, they are those of the call to the SDK, or else of the plugin's function
-    `call`, whose result it refused. An error of an operation that was noted before has the place
-    of that operation as `operation_place`.
+    If the SDK or Python's library raised it, they are those of the call to that, or else of the
+    plugin's function `call`, whose result it refused. An error of an operation that was noted before
+    has the place of that operation as `operation_place`.
     """
     noted: tuple[str, int] | None = getattr(error, "operation_place", None)
     if noted is not None:
         return noted
     frames = _frames(error.__traceback__)
-    own_frames = [frame for frame in frames if not frame[0].startswith(_SDK)]
+    own_frames = [frame for frame in frames if not frame[0].startswith((_SDK, *others))]
     code: CodeType | None = getattr(call, "__code__", None)
     if not own_frames and code is not None:
         return code.co_filename, code.co_firstlineno

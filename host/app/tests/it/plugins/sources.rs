@@ -278,6 +278,22 @@ def call(rows):
 }
 
 #[test]
+fn a_call_that_nests_too_deeply_is_kept_with_its_lines() {
+    let server = server();
+    let nested = "\
+def call(body):
+    nested = []
+    for _ in range(3000):
+        nested = [nested]
+    return Response.json(nested)";
+    serve(&server, &twice(nested));
+    server.data.post("/v1/acme/infer/it", b"x").refused(500, "plugin_trapped", &["too deeply"]);
+    let lines = server.admin.get("/admin/v1/tenants/acme/plugins/it/logs").ok();
+    let message = lines["lines"][0]["message"].as_str().unwrap();
+    assert!(message.contains("called by call (app.py:6)"), "{message}");
+}
+
+#[test]
 fn a_failure_of_the_sdk_has_the_authors_line() {
     let server = server();
     let sets = "def call(body):\n    return Response.json({body})";
@@ -296,7 +312,19 @@ fn a_call_imports_nothing_new_but_what_python_itself_imports_then() {
     let day = "datetime.datetime.strptime('2020-01-02', '%Y-%m-%d').day";
     serve(&server, &answering(top, day));
     assert_eq!(said(&server), "2");
+    let late = "\
+def late():
+    import colorsys
+    from html import entities
+    return colorsys.rgb_to_hsv(0, 0, 1)[2], entities.name2codepoint['auml'], '€'.encode('cp1252')";
+    serve(&server, &answering(late, "late()"));
+    assert_eq!(said(&server), "(1, 228, b'\\x80')");
     for (import, why) in [
+        (
+            "'x'.encode('cp' + '1250')",
+            "codecs.lookup('cp1250') at the top of the plugin's module (app.py:7)",
+        ),
+        ("open('nothing')", "(app.py:7)"),
         ("__import__('gzip')", "import gzip at the top of the plugin's module, too (app.py:7)"),
         ("__import__('numpy')", "read sdk/guides/numpy.md (app.py:7)"),
     ] {
@@ -473,7 +501,7 @@ fn sources_that_cannot_be_loaded_are_refused_with_the_place() {
         ("x = [bytearray(1 << 20) for _ in range(1 << 20)]\n", &["MemoryError", "line 1"]),
         ("import secrets\nKEY = secrets.token_hex(4)\n", &["no random bytes", "line 2"]),
         ("import time\ntime.sleep(1)\n", &["may not while it is loaded"]),
-        ("while True: pass\n", &["took more than 10 s of CPU time"]),
+        ("while True: pass\n", &["took more than 10 s of CPU time, in <module> (app.py:1)"]),
     ] {
         let answer = server.admin.put(PLUGIN, &archive(&[("app.py", app)]));
         answer.refused(422, "invalid_plugin", named);

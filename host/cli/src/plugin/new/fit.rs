@@ -27,6 +27,10 @@ pub(super) struct Fit<'a> {
     pub(super) place: String,
 }
 
+/// What the heading says of a model of tokens, which only its own tokenizer makes of texts.
+const TOKENS: &str =
+    "For texts: its tokenizer.json in assets/, and Tokenizer of sdk/guides/text.md";
+
 /// Files of a plugin's folder: their paths and contents.
 pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
 
@@ -75,7 +79,10 @@ impl<'a> PluginFit<'a> {
     /// The lines of its first comment: what it does, and a line for each model.
     pub(super) fn heading(&self) -> (String, Vec<String>) {
         let name = self.name;
-        let models = self.models.iter().map(Fit::heading).collect();
+        let mut models: Vec<_> = self.models.iter().map(Fit::heading).collect();
+        if self.models.iter().any(Fit::is_of_tokens) {
+            models.push(TOKENS.to_owned());
+        }
         let what = match &self.models[..] {
             [Fit { requests, called, .. }] => {
                 format!("{}, the outputs of the model {called} as JSON out", requests.text())
@@ -184,6 +191,11 @@ impl<'a> Fit<'a> {
             Requests::Picture(picture) => STANDARD.encode(picture.sample()?).into(),
             Requests::Objects | Requests::Tensors => self.requests.sample(self.model),
         })
+    }
+
+    /// Whether it takes the numbers of tokens, by the name that exporters of text models give them.
+    fn is_of_tokens(&self) -> bool {
+        self.model.inputs.iter().any(|input| &*input.name == "input_ids")
     }
 
     fn is_of_picture(&self) -> bool {

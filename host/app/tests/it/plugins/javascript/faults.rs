@@ -62,3 +62,19 @@ fn an_error_that_is_printed_has_the_authors_place() {
     assert_eq!(server.data.post("/v1/acme/infer/it", b"").ok(), json!("done"));
     server.logs("careful: RangeError: far, at plugin.js:3");
 }
+
+#[test]
+fn a_call_that_takes_too_long_is_kept_with_its_functions_and_lines() {
+    let server = server();
+    put(&server, &running("  const spin = (n) => {\n    while (n > 0) n += 0;\n  };\n  spin(1);"));
+    serve(&server, "none");
+    let answer = server.data.post("/v1/acme/infer/it", b"");
+    answer.refused(504, "plugin_timeout", &["250 ms of CPU time"]);
+    server.logs(", in spin (plugin.js:4), called by ");
+    server.logs("preprocess (plugin.js:6)");
+    // In the engine's own code, which has no line.
+    put(&server, &running("  /^(a+)+$/.test('a'.repeat(40) + 'b');"));
+    serve(&server, "none");
+    server.data.post("/v1/acme/infer/it", b"").refused(504, "plugin_timeout", &[]);
+    server.logs("preprocess (plugin.js:3)");
+}
