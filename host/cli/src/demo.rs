@@ -8,13 +8,14 @@ mod batches;
 mod signals;
 
 use std::fs;
+use std::io::IsTerminal;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use gristmill_client::{Addresses, Listen, ServerProcess};
 
 use self::signals::Signals;
@@ -33,6 +34,9 @@ const FILES: &str = "share/gristmill/demo";
 const MANIFEST: &str = "demo.toml";
 const CONFIG: &str = "demo-server.toml";
 
+/// The page of the open tenant, for everybody.
+const TRY: &str = "/v1/demo/try";
+
 /// The server's ports, if no other program has them: data plane, gRPC, admin plane.
 const PORTS: [u16; 3] = [8080, 8082, 8081];
 
@@ -49,8 +53,8 @@ pub(crate) fn command() -> clap::Command {
              It starts `gristmill serve` on 127.0.0.1, deploys the tenants `demo`, which is open, \
              and `acme`, which has a key, and sends requests of both: they meet in batches of one \
              model. Plugins, models and sample requests came with this program. If another program \
-             has a port, the demo takes a free one. Ctrl-C ends the server and removes its data, \
-             unless --data names their folder.\n\n\
+             has a port, the demo takes a free one. On a desktop it opens a page to try them. Ctrl-C \
+             ends the server and removes its data, unless --data names their folder.\n\n\
              The admin token is always the same, so every program on this machine can change the \
              demo: it is for trying, not for serving.",
         )
@@ -60,6 +64,12 @@ pub(crate) fn command() -> clap::Command {
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
                 .help("Where the data are kept [default: a temporary folder]"),
+        )
+        .arg(
+            Arg::new("no-browser")
+                .long("no-browser")
+                .action(ArgAction::SetTrue)
+                .help("Open no page. None is opened without a terminal and a desktop either"),
         )
 }
 
@@ -94,9 +104,24 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     print!("{}", addresses.to_text(env!("CARGO_PKG_VERSION")));
     println!("{}", commands(&addresses, &files));
     println!("{}\n\nCtrl-C stops it.", batches::summary(&lane));
+    if !matches.get_flag("no-browser") {
+        open_page(&format!("{}{TRY}", addresses.data));
+    }
     let ended = server.child.wait()?;
     ensure!(ended.success(), "the server ended: {ended}");
     Ok(())
+}
+
+/// Show a page in the browser, for somebody at a desktop. Without one, the page's address is read.
+fn open_page(url: &str) {
+    let has_desktop =
+        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if has_desktop && std::io::stdout().is_terminal() {
+        let mut opening = Command::new("sh");
+        // Some ways to open a page last as long as the browser.
+        opening.args(["-c", "xdg-open \"$1\" </dev/null >/dev/null 2>&1 &", "sh", url]);
+        let _ = opening.status();
+    }
 }
 
 /// Print the step that begins.
@@ -174,7 +199,12 @@ fn commands(addresses: &Addresses, files: &Path) -> String {
         ["seven.png", "three.jpg", "ranker.json"].map(|name| quoted(&files.join(name)));
     let text = format!(
         "
-The server is running. Read a handwritten digit:
+The server is running. Try it in a browser, or see the whole server with the token {TOKEN}:
+
+  {url}{TRY}
+  {admin}/
+
+Read a handwritten digit:
 
   curl --data-binary @{seven} {url}/v1/demo/infer
 

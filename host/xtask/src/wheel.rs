@@ -194,11 +194,16 @@ impl Environment {
 fn read_seven(addresses: &Addresses, environment: &Path, provider: &str) -> Result<()> {
     let picture = fs::read(environment.join("share/gristmill/demo/seven.png"))?;
     let request = Request::post("/v1/demo/infer").body(Bytes::from(picture))?;
-    let answer = block_on(Client::new(addresses.data.parse()?).send(request))?.ok()?;
+    let client = Client::new(addresses.data.parse()?);
+    let answer = block_on(client.send(request))?.ok()?;
     let reading: Value = serde_json::from_slice(&answer.body)?;
     ensure!(reading["label"] == 7, "the picture of a seven is read as {reading}");
     let ran_on = answer.header("gristmill-provider");
     ensure!(ran_on == provider, "the model ran on {ran_on}, and not on {provider}");
+    // What the demo opens in a browser.
+    let page = block_on(client.send(Request::get("/v1/demo/try").body(Bytes::new())?))?.ok()?;
+    let media_type = page.header("content-type");
+    ensure!(media_type.starts_with("text/html"), "the page to try it is {media_type:?}");
     Ok(())
 }
 
