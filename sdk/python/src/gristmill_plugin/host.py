@@ -52,6 +52,16 @@ else:
     )
     from .reference.result import Err
 
+#: The modules of the interfaces.
+INTERFACES = [
+    module
+    for module in (
+        *(arrays, assets, http, image, json, keep, log, models, prepare, store, tables, tensors),
+        *(tokenizer, types),
+    )
+    if module is not None
+]
+
 __all__ = [
     "Err",
     "arrays",

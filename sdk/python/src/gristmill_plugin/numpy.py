@@ -658,14 +658,30 @@ def _program(
     pending: list[ndarray],
 ) -> tuple[list[tensors.Tensor], dict[int, int], list[ndarray], str]:
     """The tensors, the numbers of the arrays, those that are made, and the program's text."""
-    own = {id(one) for one in pending}
-    others = {id(arg): arg for one in pending for arg in one._args if id(arg) not in own}
-    given = [one for one in others.values() if one._tensor is not None]
-    # Numbers are written again in each part of a long program.
-    made = [*(one for one in others.values() if one._tensor is None), *pending]
-    numbers = {id(one): at for at, one in enumerate([*given, *made])}
-    steps = [(one._op, [numbers[id(arg)] for arg in one._args], one._params) for one in made]
-    return [one._handle for one in given], numbers, made, _encode(steps)
+    found = {id(one) for one in pending}
+    given: list[ndarray] = []
+    made: list[ndarray] = []
+    for one in pending:
+        for arg in one._args:
+            if id(arg) not in found:
+                found.add(id(arg))
+                # Numbers are written again in each part of a long program.
+                (made if arg._tensor is None else given).append(arg)
+    made += pending
+    numbers = {id(one): at for at, one in enumerate(given + made)}
+    steps = []
+    for one in made:
+        operands = [numbers[id(arg)] for arg in one._args]
+        # To write most parameters takes less time than to ask the encoder to.
+        params = one._params
+        if not params:
+            text = "[]"
+        elif len(params) == 1 and params[0] is None:
+            text = "[null]"
+        else:
+            text = _encode(params)
+        steps.append(f'["{one._op}",{operands},{text}]')
+    return [one._handle for one in given], numbers, made, f"[{','.join(steps)}]"
 
 
 def _run(last: ndarray) -> Tensor:
@@ -691,13 +707,15 @@ def make_together(found: Collection[object], keeps_others: builtins.bool = False
     what the call gives back.
     """
     last = [one for one in found if type(one) is ndarray]
-    order = _order(*last) if last else last
+    if not last:
+        return
+    order = _order(*last)
     # Longer ones are made one by one.
     if 0 < len(order) <= _STEPS_MAX:
-        own = {id(one) for one in order}
-        live = _live(order, order[-1]) if keeps_others else []
-        wanted = [*live, *(one for one in last if id(one) in own)]
-        _evaluate(order, list({id(one): one for one in wanted}.values()))
+        if keeps_others:
+            last = [*_live(order, order[-1]), *last]
+        wanted = {id(one): one for one in last if one._tensor is None}
+        _evaluate(order, list(wanted.values()))
 
 
 def _evaluate(pending: list[ndarray], wanted: list[ndarray]) -> None:

@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar
 
-from . import checks, finalizer, host, log, models, numpy, snapshot
+from . import checks, enums, finalizer, host, log, models, numpy, snapshot
 from .failure import Failure, InferError, Internal, text_of
 from .host import Err, prepare, tensors, types
 from .kept import lower_all, put_all
@@ -166,19 +166,24 @@ def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
             checks.instance("an input's name", name, str)
             checks.instance(f"input {name!r}", tensor, Tensor)
         inputs.append(tensors.NamedTensor(name, tensor._handle))
-    keep = lower_all(prepared.keep)
+    keep = lower_all(prepared.keep) if prepared.keep else []
     if len(inputs) + len(keep) > 1:
-        taken = [(f"input {input.name!r}", input.tensor) for input in inputs]
-        _check_distinct([*taken, *((f"keep {name!r}", value.value) for name, value in keep)])
+        _check_distinct(inputs, keep)
     state = prepared.state
     if type(state) is not bytes:
         checks.instance("the state", state, bytes)
-    put_all(keep)
+    if keep:
+        put_all(keep)
     return prepare.Prepared(inputs, state)
 
 
-def _check_distinct(taken: list[tuple[str, object]]) -> None:
+def _check_distinct(inputs: list[tensors.NamedTensor], keep: list[tuple[str, Any]]) -> None:
     """Raises `TypeError` if the host would take one handle twice."""
+    handles = [id(input.tensor) for input in inputs] + [id(value.value) for _, value in keep]
+    if len(set(handles)) == len(handles):
+        return
+    taken = [(f"input {input.name!r}", input.tensor) for input in inputs]
+    taken += [(f"keep {name!r}", value.value) for name, value in keep]
     names: dict[int, str] = {}
     for name, handle in taken:
         other = names.setdefault(id(handle), name)
@@ -192,11 +197,13 @@ def _lower_response(response: Response, call: str) -> types.Response:
     if not isinstance(response, Response):
         checks.instance(f"the result of {call}", response, Response)
     status, content_type, body = response.status, response.content_type, response.body
-    checks.instance("the response's status", status, int)
+    if type(status) is not int:
+        checks.instance("the response's status", status, int)
     if not 200 <= status <= 599:
         raise ValueError(f"the response's status is {status}, not 200 to 599")
-    checks.instance("the response's content_type", content_type, str)
-    checks.instance("the response's body", body, bytes)
+    if type(content_type) is not str or type(body) is not bytes:
+        checks.instance("the response's content_type", content_type, str)
+        checks.instance("the response's body", body, bytes)
     headers = []
     if response.headers:
         for name, value in response.headers.items():
@@ -260,4 +267,5 @@ def _prepare() -> None:
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
     finalizer.install()
+    enums.quicken(host.INTERFACES)
     snapshot.learn(_preprocess_of, _postprocess_of, _handle_of)

@@ -161,9 +161,11 @@ class Request:
             raise TypeError(f"keys is the text {keys!r}, not a list of texts")
         names = [checks.text("a key", key) for key in keys]
         try:
-            return Tensor(self._handle.json_tensor(checks.text("pointer", pointer), names, dtype))
+            found = Tensor(self._handle.json_tensor(checks.text("pointer", pointer), names, dtype))
         except Err as error:
             raise _json_fault(error) from None
+        found._dtype = dtype
+        return found
 
     def json_blob(self, pointer: str) -> Blob:
         """The bytes of the text in base64 at `pointer` of a JSON body, as `Blob.from_base64` reads it.

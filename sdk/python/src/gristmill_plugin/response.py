@@ -26,10 +26,11 @@ class Records:
     def __init__(
         self, columns: Mapping[str, Elements] | None = None, /, **more: Elements
     ) -> None:
-        self.columns = {**(columns or {}), **more}
+        self.columns = {**columns, **more} if columns else more
         for key, column in self.columns.items():
-            checks.instance("a key of Records", key, str)
-            checks.instance(f"the column {key!r}", column, Elements)
+            if type(key) is not str or not isinstance(column, Elements):
+                checks.instance("a key of Records", key, str)
+                checks.instance(f"the column {key!r}", column, Elements)
 
 
 @dataclass(slots=True)
@@ -89,22 +90,26 @@ def _hold(found: object) -> str:
 
 _encode = json.encoder_with(_hold)
 
+#: The first mark in JSON.
+_FIRST_MARK = _encode(_mark)
+
 
 def write_json(value: object) -> bytes:
     """For the SDK: `value` as JSON, in which tensors, arrays, records and blobs may stand."""
     global _mark
-    mark = _mark
+    mark, marked = _mark, _FIRST_MARK
     try:
         while True:
             text = _encode(value)
             if not _held:
                 return text.encode()
-            texts = text.split(_encode(_mark))
+            texts = text.split(marked)
             if len(texts) == len(_held) + 1:
                 return _with(texts, _held)
             # A text of the value is the mark.
             _held.clear()
             _mark += _mark
+            marked = _encode(_mark)
     finally:
         _held.clear()
         _mark = mark

@@ -34,6 +34,9 @@ _FORMATS = {
 
 _FLOAT32 = Struct("f")
 
+#: Reads the length before a text.
+_LENGTH = Struct("<I").unpack_from
+
 #: Dtypes that Python has no format for. They are read and written as float32.
 _AS_FLOAT32 = (Dtype.FLOAT16, Dtype.BFLOAT16)
 
@@ -59,7 +62,7 @@ class Tensor(Elements):
     def __init__(self, handle: tensors.Tensor) -> None:
         """For the SDK itself. Use `from_values` or `from_bytes`."""
         self._handle = handle
-        # Asked of the host once.
+        # Asked of the host once, unless they are known.
         self._dtype: Dtype | None = None
         self._shape: tuple[int, ...] | None = None
 
@@ -96,12 +99,16 @@ class Tensor(Elements):
         dimensions = checks.u32s("shape", shape)
         try:
             if isinstance(data, Blob):
-                return cls(data._handle.tensor(dtype, dimensions))
-            if type(data) is not bytes:
-                data = memoryview(data).tobytes()
-            return cls(tensors.Tensor.create(dtype, dimensions, data))
+                handle = data._handle.tensor(dtype, dimensions)
+            else:
+                if type(data) is not bytes:
+                    data = memoryview(data).tobytes()
+                handle = tensors.Tensor.create(dtype, dimensions, data)
         except Err as error:
             raise _internal(error) from None
+        made = cls(handle)
+        made._dtype, made._shape = dtype, tuple(dimensions)
+        return made
 
     @classmethod
     def concat(cls, parts: Iterable[Tensor], axis: int = 0) -> Tensor:
@@ -181,11 +188,11 @@ class Tensor(Elements):
             raise Internal(f"tensor is {dtype.name}, wanted STRING")
         data = self._handle.data()
         found = []
-        at = 0
-        while at < len(data):
-            end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-            found.append(data[at + 4 : end].decode())
-            at = end
+        at, end = 0, len(data)
+        while at < end:
+            begin = at + 4
+            at = begin + _LENGTH(data, at)[0]
+            found.append(data[begin:at].decode())
         return found
 
     def argmax(self) -> list[Scored]:
@@ -211,7 +218,9 @@ class Tensor(Elements):
         found = self._handle.softmax()
         if found is None:
             raise Internal(f"softmax of a tensor of dtype {self.dtype.name}, wanted FLOAT32")
-        return Tensor(found)
+        made = Tensor(found)
+        made._dtype, made._shape = self._dtype, self._shape
+        return made
 
     def slice(self, start: int, end: int, axis: int = 0) -> Tensor:
         """The part from `start` up to, not including, `end` along dimension `axis`.
