@@ -6,13 +6,14 @@ set -eu
 sdk=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$sdk/bindings" "$work/wit"
+mkdir "$work/wit" "$work/all"
 for world in imports preprocessor postprocessor processor handler initializer; do
     wit-bindgen c "$sdk/../../wit" --world "$world" --out-dir "$work" > /dev/null
 done
-cp "$work"/*_component_type.o "$sdk/bindings/"
 # The functions of all worlds: those of handlers, too. A plugin imports those that it calls.
 cp "$sdk"/../../wit/*.wit "$work/wit/"
 sed -i 's/^world imports {$/&\n    import models;/' "$work/wit/worlds.wit"
-wit-bindgen c "$work/wit" --world imports --out-dir "$work" > /dev/null
-cp "$work/imports.h" "$work/imports.c" "$sdk/bindings/"
+wit-bindgen c "$work/wit" --world imports --out-dir "$work/all" > /dev/null
+# Only now, so that build.sh finds all of them or none.
+mkdir -p "$sdk/bindings"
+cp "$work"/*_component_type.o "$work"/all/imports.[hc] "$sdk/bindings/"

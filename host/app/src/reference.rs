@@ -132,8 +132,8 @@ fn meaning_of(key: &str) -> &'static str {
              call fails, its last warning or error is logged all the same"
         }
         "passed_bytes" => {
-            "lists and strings that one call between plugin and host passes; the plugin call fails. One \
-             tensor of bytes, JSON or other tensors has at most 1 MiB less; the plugin gets an error"
+            "lists and strings that one call between plugin and host passes; the plugin call fails. A \
+             tensor that is not made of a picture has at most 1 MiB less; the plugin gets an error"
         }
         _ => "",
     }

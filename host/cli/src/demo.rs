@@ -20,7 +20,7 @@ use gristmill_client::{Addresses, Listen, ServerProcess};
 
 use self::signals::Signals;
 use crate::admin::Admin;
-use crate::output::escaped;
+use crate::output::{escaped, quoted};
 use crate::own_server;
 use crate::plugin::library;
 
@@ -228,25 +228,4 @@ See what is loaded, and under recent_mixed_batches which tenants shared a batch:
 "
     );
     escaped(&text)
-}
-
-/// The path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+".contains(char);
-    if text.chars().all(is_plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_quoted_for_shells() {
-        assert_eq!(quoted(Path::new("/usr/share/seven.png")), "/usr/share/seven.png");
-        assert_eq!(quoted(Path::new("/it's $HOME")), r"'/it'\''s $HOME'");
-    }
 }

@@ -7,6 +7,7 @@ use gristmill_core::Name;
 
 use crate::access::TOKEN_VARIABLE;
 use crate::contexts::{Contexts, KnownServer, TokenPlace};
+use crate::output::quoted;
 
 /// The context's name.
 pub const LOCAL: &str = "local";
@@ -66,13 +67,26 @@ impl LocalServer {
 impl KnownServer {
     /// The arguments of `gristmill context add`.
     fn arguments(&self) -> String {
-        let place = match &self.token {
-            Some(TokenPlace::File(file)) => format!(" --token-file {}", file.display()),
-            Some(TokenPlace::Variable(variable)) => format!(" --token-env {variable}"),
-            None => String::new(),
-        };
-        let ca_file = self.ca_file.as_ref();
-        let ca_file = ca_file.map(|file| format!(" --ca-file {}", file.display()));
-        format!("--admin-url {}{place}{}", self.admin_url, ca_file.unwrap_or_default())
+        let Self { admin_url, url, token, ca_file, confirm } = self;
+        let mut arguments = format!("--admin-url {admin_url}");
+        match token {
+            Some(TokenPlace::File(file)) => {
+                arguments += &format!(" --token-file {}", quoted(file));
+            }
+            Some(TokenPlace::Variable(variable)) => {
+                arguments += &format!(" --token-env {variable}");
+            }
+            None => {}
+        }
+        if let Some(url) = url {
+            arguments += &format!(" --url {url}");
+        }
+        if let Some(file) = ca_file {
+            arguments += &format!(" --ca-file {}", quoted(file));
+        }
+        if *confirm {
+            arguments += " --confirm";
+        }
+        arguments
     }
 }

@@ -1,5 +1,7 @@
 //! The form of a command's result: text for people, or JSON for programs.
 
+use std::path::Path;
+
 use clap::{Arg, ArgMatches};
 use serde_json::Value;
 
@@ -124,7 +126,28 @@ pub fn argument() -> Arg {
         .help("The form of the result")
 }
 
+/// The path as a shell reads it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+".contains(char);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// A size in KiB.
 pub(crate) fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_shells() {
+        assert_eq!(quoted(Path::new("/usr/share/seven.png")), "/usr/share/seven.png");
+        assert_eq!(quoted(Path::new("/it's $HOME")), r"'/it'\''s $HOME'");
+    }
 }

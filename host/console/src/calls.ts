@@ -15,10 +15,10 @@ export interface Operation {
 
 const METHODS = ["get", "put", "post", "patch", "delete"];
 
-/** Those of an OpenAPI document, in its order. */
+/** Those of an OpenAPI document, in its order. Those whose answers are events are left out: these do not end. */
 export function operations(document: Doc): Operation[] {
   return Object.entries<Doc>(document.paths ?? {}).flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method]).map((method) => {
+    METHODS.filter((method) => item[method] && !answersEvents(item[method])).map((method) => {
       const operation: Doc = item[method];
       const types = Object.keys(operation.requestBody?.content ?? {});
       return {
@@ -34,13 +34,36 @@ export function operations(document: Doc): Operation[] {
   );
 }
 
+const answersEvents = ({ responses }: Doc) =>
+  Object.values<Doc>(responses ?? {}).some(({ content }) => content?.["text/event-stream"]);
+
 export const nameOf = ({ method, path }: Operation) => `${method} ${path}`;
 
 /** The path with the values in it, and the query. Values that are not given are left out. */
 export function address({ path, parameters }: Operation, values: Record<string, string>): string {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => part(values[name] ?? ""));
   const query = new URLSearchParams(given(parameters, "query", values));
   return query.size > 0 ? `${filled}?${query}` : filled;
+}
+
+function part(value: string): string {
+  // Browsers take these two for folders, also if they are encoded, and would call another resource.
+  if (value === "." || value === "..") throw new Error(`a part of a path cannot be "${value}"`);
+  return encodeURIComponent(value);
+}
+
+/** The first bytes of a body, about `max`. The rest is not read: a model would fill the browser's memory. */
+export async function beginning(body: ReadableStream<Uint8Array<ArrayBuffer>> | null, max: number): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = body?.getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let length = 0; reader && length < max; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    length += value.length;
+  }
+  void reader?.cancel().catch(() => {});
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /** The headers whose values are given. A header has bytes: those of UTF-8. */

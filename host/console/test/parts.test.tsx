@@ -8,7 +8,7 @@ import { renderToString } from "preact-render-to-string";
 
 import { show } from "../src/answers";
 import { Problem, eventOf, isToken, path } from "../src/api";
-import { address, headers, nameOf, operations } from "../src/calls";
+import { address, beginning, headers, nameOf, operations } from "../src/calls";
 import { color } from "../src/colors";
 import { changed, inWords, powerInWords } from "../src/differences";
 import { bytes, cut, milliseconds, moment, number, seconds, text } from "../src/format";
@@ -312,6 +312,16 @@ test("calls of the description have their values in the path, the query and the 
   assert.deepEqual(headers(made, values), { "content-type": "application/json", "Gristmill-Message": "Ã©" });
   assert.deepEqual([address(get, {}), headers(get, {})], ["/t/", {}]);
   assert.deepEqual(operations({}), []);
+  for (const folder of [".", ".."]) assert.throws(() => address(made, { tenant: folder }), /cannot be/);
+  const events = { responses: { 200: { content: { "text/event-stream": {} } } } };
+  assert.deepEqual(operations({ paths: { "/events": { get: events } } }), []);
+});
+
+test("of an answer without an end only the beginning is read", async () => {
+  const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1000).fill(7)) });
+  assert.deepEqual(await beginning(endless, 1500), new Uint8Array(2000).fill(7));
+  assert.deepEqual(await beginning(new Response("ab").body, 1500), new Uint8Array([97, 98]));
+  assert.deepEqual(await beginning(null, 1500), new Uint8Array());
 });
 
 test("the stages of Server-Timing are in their order", () => {

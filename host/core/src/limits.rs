@@ -20,8 +20,8 @@ pub struct PluginLimits {
     pub handles: usize,
     /// Bytes of lists and strings that one call across the border may make the host allocate.
     pub hostcall_bytes: usize,
-    /// The largest tensor that a plugin may make of bytes, of JSON or of other tensors. Must be
-    /// less than `hostcall_bytes`, because such bytes cross the border in one call.
+    /// The largest tensor, in bytes, that a plugin may make of anything but a picture. Must be less
+    /// than `hostcall_bytes`, because bytes for a tensor cross the border in one call.
     pub tensor_bytes: usize,
     /// The bytes of all tensors, images and blobs that a call makes, taken together.
     pub host_memory_bytes: usize,

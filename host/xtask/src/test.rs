@@ -103,7 +103,8 @@ fn check_room() -> Result<()> {
         return Ok(());
     }
     // What is there from earlier runs is not needed again.
-    let there = bytes(program("du").args(["--block-size=1", "--summarize"]).arg(&target))?;
+    let used = ["--block-size=1", "--summarize", "--dereference-args"];
+    let there = bytes(program("du").args(used).arg(&target))?;
     ensure!(
         free + there >= ROOM,
         "the checks need about {} GiB in {}: it has {}, and its disk has {} free. Make room, or \

@@ -23,6 +23,7 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("crop-huge", crop_huge),
     ("draw-huge", draw_huge),
     ("encode-huge", encode_huge),
+    ("tensors-huge", tensors_huge),
 ];
 
 /// The beginning of a state whose rest `postprocess` answers as it is.
@@ -137,5 +138,14 @@ fn encode_huge(request: &Request) -> Result<Prepared, Failure> {
         for format in [Encoding::WebpLossless, Encoding::Png, Encoding::Jpeg(100)] {
             black_box(huge.encode(format)?);
         }
+    }
+}
+
+/// Holds tensors of a huge picture, each of which has 144 MB.
+fn tensors_huge(request: &Request) -> Result<Prepared, Failure> {
+    let huge = huge(request)?;
+    let mut held = Vec::new();
+    loop {
+        held.push(black_box(huge.to_tensor(&image::nchw(Color::Rgb))?));
     }
 }

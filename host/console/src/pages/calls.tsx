@@ -5,10 +5,13 @@ import { useState } from "preact/hooks";
 
 import { show } from "../answers";
 import type { Doc } from "../api";
-import { type Operation, address, headers, nameOf, operations } from "../calls";
+import { type Operation, address, beginning, headers, nameOf, operations } from "../calls";
 import { bytes, cut, seconds } from "../format";
 import { mayChangeAny, useSession } from "../session";
 import { Choice, Failure, Field, useLoaded } from "../ui";
+
+/** Bytes of an answer that are read. */
+const READ_MAX = 8 << 20;
 
 /** Characters of an answer that are shown. */
 const SHOWN_MAX = 20_000;
@@ -71,7 +74,7 @@ function Call({ operation }: { operation: Operation }) {
       const body = operation.body === "document" ? typed : operation.body && file;
       const init = { headers: headers(operation, values), ...(body && { body }) };
       const got = await api.ask(operation.method, address(operation, values), init);
-      const read = new Uint8Array(await got.arrayBuffer());
+      const read = await beginning(got.body, READ_MAX);
       const [type, tag] = [got.headers.get("content-type") ?? "", got.headers.get("etag")];
       setAnswer({ status: got.status, type, tag, took: performance.now() - began, body: read });
     } catch (failed) {
@@ -136,7 +139,8 @@ function Answer({ answer: { status, type, tag, took, body } }: { answer: Answere
   return (
     <>
       <p>
-        <b class={status < 400 ? "" : "bad"}>{status}</b> {type} {bytes(body.length)} in {seconds(took / 1000)}
+        <b class={status < 400 ? "" : "bad"}>{status}</b> {type} {body.length < READ_MAX ? "" : "more than "}
+        {bytes(Math.min(body.length, READ_MAX))} in {seconds(took / 1000)}
         {tag && `, ETag ${tag}`}
       </p>
       {"text" in shown && (

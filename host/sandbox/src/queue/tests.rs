@@ -233,9 +233,9 @@ fn one_long_pause_refuses_nobody_for_long() {
         full.now += after;
         assert_eq!(full.free(&[Kind::Long, Kind::Call]), [(FIRST_LONG, true)]);
     };
-    // The first guests of a plugin take a second, and hundreds of calls wait.
+    // The first guest of a plugin takes three seconds, and hundreds of calls wait.
     (0..300).for_each(|_| _ = full.add(FIRST_LONG, None).unwrap());
-    begin(&mut full, SECOND);
+    begin(&mut full, 3 * SECOND);
     (0..6).for_each(|_| begin(&mut full, SECOND / 1000));
     full.add(FIRST_LONG, Some(10 * SECOND)).unwrap();
     (0..2).for_each(|_| begin(&mut full, SECOND / 1000));

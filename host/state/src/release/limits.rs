@@ -45,8 +45,9 @@ pub struct LimitsSpec {
     #[schema(maximum = 16_777_216)]
     pub log_bytes: Option<usize>,
     /// Lists and strings that one call between plugin and host passes, and with 1 MiB less, one
-    /// tensor; by default 33 MiB, at most that or the server's setting `plugin_held_bytes`. What is
-    /// over 33 MiB counts against the tenant's memory during each call.
+    /// tensor that is not made of a picture; by default 33 MiB, at most that or the server's
+    /// setting `plugin_held_bytes`. What is over 33 MiB counts against the tenant's memory during
+    /// each call.
     // An older server, which does not know the key, reads documents without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 2_097_152)]

@@ -74,12 +74,14 @@ fn other_commands_need_no_flag_and_no_variable() {
     // One of other data takes the context over, and says how to keep the first one.
     let (_other, _, next) = up_in(&cli, "others");
     let file = file.canonicalize().unwrap();
-    let keep = format!("--admin-url {} --token-file {}", addresses.admin, file.display());
+    let Addresses { admin, data, .. } = &addresses;
+    let keep = format!("--admin-url {admin} --token-file {} --url {data}", file.display());
     assert_names(&next, &["server of other data before", "gristmill context add NAME", &keep]);
     assert_eq!(cli.json(&["tenant", "list"]), json!([]));
     cli.ok(&[&["context", "add", "first"][..], &keep.split(' ').collect::<Vec<_>>()].concat());
     cli.ok(&["context", "use", "first"]);
     assert_eq!(cli.json(&["tenant", "list"])[0]["name"], "demo");
+    assert_eq!(cli.json(&["context", "show"])["url"], *data);
     drop(server);
 }
 

@@ -283,7 +283,7 @@ fn memory_that_a_guest_takes_is_bounded() {
     for deed in ["touch-memory", "fill-memory", "hold-tensors", "large-tensors"] {
         deeds.ends(deed);
     }
-    for deed in ["arrays-huge", "arrays-hold", "crop-huge"] {
+    for deed in ["arrays-huge", "arrays-hold", "crop-huge", "tensors-huge"] {
         deeds.ends(deed);
     }
     for deed in ["many-dims", "many-dims-held"] {

@@ -55,7 +55,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 57] = [
+const ALONE: [(&str, &[End]); 58] = [
     ("operations", &[HARMLESS]),
     ("join-often", &[OUT_OF_MEMORY]),
     ("join-much", &[FAILED]),
@@ -87,6 +87,7 @@ const ALONE: [(&str, &[End]); 57] = [
     ("crop-huge", &[REFUSED, FAILED, TIMEOUT, OUT_OF_MEMORY]),
     ("draw-huge", &[REFUSED, TIMEOUT, OUT_OF_MEMORY]),
     ("encode-huge", &[REFUSED, TIMEOUT, LATE, OUT_OF_MEMORY]),
+    ("tensors-huge", &[REFUSED, TIMEOUT, OUT_OF_MEMORY]),
     ("arrays-products", &[TIMEOUT, OUT_OF_MEMORY]),
     ("arrays-sort", &[TIMEOUT, OUT_OF_MEMORY]),
     ("arrays-boxes", &[TIMEOUT, OUT_OF_MEMORY]),
