@@ -10,13 +10,13 @@ use crate::call::CallState;
 use crate::capability::models::wit as models;
 use crate::capability::types::wit;
 use crate::error::{CallError, CallLimit, Failure, PASSED_KEY};
+use crate::frames::FUNCTIONS_MAX;
 use crate::language::Language;
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 use crate::model_runs::{RunFault, RunFaultKind};
 
-/// The functions that are named of a guest that took too long, and the characters of their names.
-const FUNCTIONS_MAX: usize = 5;
+/// The characters of a function's name that are shown.
 const NAME_CHARS_MAX: usize = 100;
 
 /// The part of a name that is read, and that is made of it. A plugin's names may be as long as its
@@ -92,7 +92,7 @@ pub(crate) fn trap<S>(
 ) -> CallError {
     if error.is::<CpuExhausted>() {
         let limit_ms = state.meter.limit().as_millis();
-        let mut functions = innermost(authors());
+        let mut functions = authors();
         // Those of the engine of JavaScript have no names, and say nothing of the plugin.
         if functions.is_empty() && language != Some(Language::JavaScript) {
             // The interpreter's, or those of a language without one.
@@ -129,19 +129,12 @@ pub(crate) fn trap<S>(
         },
     };
     let functions = match (language, error.downcast_ref()) {
-        (Some(_), _) => innermost(authors()),
+        (Some(_), _) => authors(),
         // Those that make a panic say nothing of the plugin.
         (None, None | Some(Trap::UnreachableCodeReached)) => Vec::new(),
         (None, Some(_)) => functions_of(error),
     };
     CallError::Trapped { why, functions }
-}
-
-/// The first of an author's functions. The same lines of a recursion stand there once.
-fn innermost(mut functions: Vec<String>) -> Vec<String> {
-    functions.dedup();
-    functions.truncate(FUNCTIONS_MAX);
-    functions
 }
 
 /// Where the guest read or wrote. The stack of Rust and C begins at address 0 and grows towards it,

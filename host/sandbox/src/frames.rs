@@ -2,7 +2,7 @@
 //! code was stopped. `python` and `javascript` know where the interpreters keep what.
 //!
 //! The memory is the guest's, which may have written anything: each read is checked, and each loop
-//! ends.
+//! ends. In the worst case it takes some ten milliseconds, so no serving thread reads frames.
 
 mod javascript;
 mod memory;
@@ -14,6 +14,9 @@ const PYTHON_WITHIN: usize = 8 << 20;
 /// The table of a plugin in JavaScript stands behind the engine, which takes 11 MB. To look through
 /// this much takes some milliseconds, once for each plugin that was stopped.
 const JAVASCRIPT_WITHIN: usize = 64 << 20;
+
+/// The functions that are named.
+pub(crate) const FUNCTIONS_MAX: usize = 5;
 
 /// An interpreter, and where in its memory the part is that tells of its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +36,15 @@ impl Interpreter {
         table.map(|at| Self::JavaScript(begin + at))
     }
 
-    /// The functions, the innermost one first: `name (file:line)`, and `?` for what cannot be read.
-    /// Empty if there are none.
+    /// The first functions, the innermost one first: `name (file:line)`, and `?` for what cannot be
+    /// read. The same lines of a recursion stand there once. Empty if there are none.
     pub(crate) fn functions(self, memory: &[u8]) -> Vec<String> {
-        match self {
+        let mut functions = match self {
             Self::Python(state) => python::functions(memory, state),
             Self::JavaScript(table) => javascript::functions(memory, table),
-        }
+        };
+        functions.dedup();
+        functions.truncate(FUNCTIONS_MAX);
+        functions
     }
 }

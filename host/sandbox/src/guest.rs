@@ -102,8 +102,13 @@ impl Guest {
         self.rewind.as_ref().is_some_and(Rewind::wants_faults)
     }
 
-    /// The author's functions in which it was stopped, the innermost one first. Empty if it does not
-    /// share a runtime.
+    /// Whether it can say in which of the author's functions it was stopped.
+    pub(crate) fn knows_functions(&self) -> bool {
+        self.rewind.is_some()
+    }
+
+    /// The author's functions in which it was stopped, the innermost one first. Empty if it does
+    /// not share a runtime.
     pub(crate) fn authors_functions(&self) -> Vec<String> {
         self.rewind.as_ref().map(|rewind| rewind.functions(&self.store)).unwrap_or_default()
     }

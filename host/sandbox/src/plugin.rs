@@ -310,6 +310,11 @@ impl Plugin {
         match outcome.await {
             Ok(results) => W::lift(results, guest.store.data_mut()),
             Err(error) => {
+                // Its memory is read then, which may take long.
+                if guest.knows_functions() {
+                    let meter = guest.store.data().meter.clone();
+                    meter.off_serving_threads().await;
+                }
                 let authors = || guest.authors_functions();
                 Err(diagnose::trap(&error, guest.store.data(), self.language(), authors))
             }

@@ -9,8 +9,14 @@ export function placesForHost({ bundle = '', files = [], lines = [] }) {
   const head = encoder.encode(HEAD);
   const names = encoder.encode([bundle, ...files].join('\n'));
   const numbers = [lines.length, names.length];
-  // The file with the number 0 is the bundle.
-  for (const [file, line] of lines) numbers.push(file + 1, line);
+  // Where the name of each file begins. That of the bundle, at 0, stands for no file.
+  let begin = encoder.encode(bundle).length + 1;
+  const begins = files.map((file) => {
+    const at = begin;
+    begin += encoder.encode(file).length + 1;
+    return at;
+  });
+  for (const [file, line] of lines) numbers.push(begins[file] ?? 0, line);
   const bytes = new Uint8Array(head.length + 4 * numbers.length + names.length);
   bytes.set(head);
   bytes.set(new Uint8Array(Uint32Array.from(numbers).buffer), head.length);

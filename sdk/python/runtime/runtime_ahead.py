@@ -62,7 +62,8 @@ def prepare() -> None:
 def _import(name: str, module: dict[str, Any], names: tuple[str, ...] | None, level: int) -> None:
     try:
         __import__(name, module, None, names or (), level)
-    except Exception:
+    # A script that a function imports ends itself, mostly.
+    except (Exception, SystemExit):
         pass
 
 

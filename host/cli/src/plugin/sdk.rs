@@ -10,7 +10,7 @@ use gristmill_core::Digest;
 use super::build_folder::BuildFolder;
 use super::language::Language;
 
-/// A file of the repository, or a binding of the C SDK. `build.rs` lists the first and makes the others.
+/// A file of the repository, which `build.rs` lists, or a binding of the C SDK, which it makes.
 struct File {
     path: &'static str,
     content: &'static [u8],

@@ -7,19 +7,19 @@
 
 use memchr::memmem;
 
-use super::memory::{FRAMES_MAX, Memory, NAME_MAX};
+use super::memory::{FRAMES_MAX, Memory, NAME_MAX, TEXTS_MAX};
 
 /// What stands before the table.
 const HEAD: &[u8] = b"gristmill.places";
-
-/// The texts that are looked at as if they were a head.
-const HEADS_MAX: usize = 64;
 
 /// The lines of a bundle, and the bytes of the names of its files.
 const LINES_MAX: usize = 4 << 20;
 const NAMES_MAX: usize = 1 << 20;
 
-/// The bytes of an entry of the table: a file's number, and a line.
+/// The bytes of a file's name that are read: a character has at most four.
+const NAME_BYTES_MAX: usize = 4 * NAME_MAX;
+
+/// The bytes of an entry of the table: where the name of a file begins, and a line.
 const ENTRY_BYTES: usize = 8;
 
 /// The bytes of a function's notes that are read.
@@ -91,7 +91,7 @@ const LATIN1: usize = 0x400;
 
 /// Where the table stands in a memory that begins with this content.
 pub(super) fn table_in(content: &[u8]) -> Option<usize> {
-    let heads = memmem::find_iter(content, HEAD).take(HEADS_MAX);
+    let heads = memmem::find_iter(content, HEAD).take(TEXTS_MAX);
     heads.map(|at| at + HEAD.len()).find(|at| Table::at(Memory(content), *at).is_some())
 }
 
@@ -121,9 +121,10 @@ impl<'a> Table<'a> {
         Some(Self { memory, entries, lines, names })
     }
 
-    /// The name with this number. That of the bundle has the number 0.
-    fn name(&self, number: usize) -> Option<&'a [u8]> {
-        self.names.split(|byte| *byte == b'\n').nth(number)
+    /// The name that begins at this byte of the names. That of the bundle is the first one.
+    fn name(&self, at: usize) -> Option<&'a [u8]> {
+        let names = self.names.get(at..)?;
+        names[..names.len().min(NAME_BYTES_MAX)].split(|byte| *byte == b'\n').next()
     }
 
     /// The author's file and line of a line of the bundle. None if it is of no file.
@@ -132,7 +133,7 @@ impl<'a> Table<'a> {
         let entry = self.entries + index * ENTRY_BYTES;
         let file = self.memory.number(entry).filter(|file| *file > 0)?;
         let name = self.name(file).filter(|name| !name.starts_with(b"<"))?;
-        let name: String = String::from_utf8_lossy(&name[..name.len().min(4 * NAME_MAX)])
+        let name: String = String::from_utf8_lossy(name)
             .chars()
             .filter(|letter| !letter.is_control())
             .take(NAME_MAX)
@@ -172,7 +173,8 @@ impl Reader<'_> {
             let context = self.memory.field(*at, activation::CONTEXT).filter(|to| *to != 0);
             context.and_then(|to| self.memory.field(to, context::ACTIVATION)) == Some(*at)
         };
-        (0..self.memory.0.len().min(STACK_WITHIN)).step_by(4).find(is_current)
+        // At the address 0, any 0 would look like the way back to it.
+        (4..self.memory.0.len().min(STACK_WITHIN)).step_by(4).find(is_current)
     }
 
     /// The author's function of a frame. None if it is the engine's or the SDK's.

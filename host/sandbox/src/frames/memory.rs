@@ -3,6 +3,9 @@
 /// The frames that are looked at.
 pub(super) const FRAMES_MAX: usize = 64;
 
+/// The texts in a memory that are looked at as if they were the one that is looked for.
+pub(super) const TEXTS_MAX: usize = 64;
+
 /// The characters of a name that are shown.
 pub(super) const NAME_MAX: usize = 100;
 

@@ -4,7 +4,7 @@
 
 use memchr::memmem;
 
-use super::memory::{FRAMES_MAX, Memory, NAME_MAX};
+use super::memory::{FRAMES_MAX, Memory, NAME_MAX, TEXTS_MAX};
 
 /// The bytes of a table of lines that are read.
 const LINES_MAX: usize = 64 << 10;
@@ -42,7 +42,7 @@ mod entry {
 
 /// Where CPython's state is in a memory that begins with this content.
 pub(super) fn state_in(content: &[u8]) -> Option<usize> {
-    memmem::find_iter(content, COOKIE).find(|at| {
+    memmem::find_iter(content, COOKIE).take(TEXTS_MAX).find(|at| {
         let version = Memory(content).word(at + entry::VERSION * 8);
         version.is_some_and(|version| version >> 16 == KNOWN)
     })

@@ -6,9 +6,6 @@ use wasmtime::{ResourceLimiter, Store, StoreLimits};
 
 use crate::frames::Interpreter;
 
-/// The functions that are named.
-const FUNCTIONS_MAX: usize = 5;
-
 /// The author's functions in which a loading was stopped, the innermost one first.
 #[derive(Debug, Default)]
 pub(crate) struct Functions(Vec<String>);
@@ -19,9 +16,9 @@ impl Functions {
     pub(super) fn of<S>(_: &Store<S>, limiter: &Limiter) -> Self {
         let Some(address) = limiter.address else { return Self::default() };
         // SAFETY: the memory had these bytes when the loading began or when it last asked for more,
-        // and never gets smaller. It stays in its place as long as the store lives, because wasmtime
-        // reserves all addresses that a memory of 32 bits can have. The store is borrowed, so
-        // nothing runs in it.
+        // and never gets smaller. It stays in its place as long as the store lives, because
+        // wasmtime reserves all addresses that a memory of 32 bits can have. The store is borrowed,
+        // so nothing runs in it.
         let memory = unsafe {
             let memory = std::ptr::with_exposed_provenance::<u8>(address);
             std::slice::from_raw_parts(memory, limiter.bytes)
@@ -33,8 +30,7 @@ impl Functions {
 
 impl fmt::Display for Functions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = &self.0[..self.0.len().min(FUNCTIONS_MAX)];
-        if shown.is_empty() { Ok(()) } else { write!(f, ", in {}", shown.join(", called by ")) }
+        if self.0.is_empty() { Ok(()) } else { write!(f, ", in {}", self.0.join(", called by ")) }
     }
 }
 

@@ -31,7 +31,12 @@ fn answering(top: &str, answer: &str) -> Vec<u8> {
              def postprocess(self, context, outputs, state):\n        \
                  return Response.json(None)\n"
     );
-    archive(&[("app.py", &app), ("labels.txt", "cat\ndog\n"), ("lib/words.py", "WORD = 'deep'\n")])
+    archive(&[
+        ("app.py", &app),
+        ("labels.txt", "cat\ndog\n"),
+        ("lib/script.py", "raise SystemExit(1)\n"),
+        ("lib/words.py", "WORD = 'deep'\n"),
+    ])
 }
 
 /// A plugin that answers what its function `call` gives for the body, before and after the model.
@@ -313,6 +318,8 @@ fn a_call_imports_nothing_new_but_what_python_itself_imports_then() {
     serve(&server, &answering(top, day));
     assert_eq!(said(&server), "2");
     let late = "\
+def ends():
+    import lib.script
 def late():
     import colorsys
     from html import entities

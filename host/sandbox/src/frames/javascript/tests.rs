@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use super::*;
+use crate::frames::Interpreter;
 
 /// Where the parts of the memory are. Each function has a frame and a script.
 const ACTIVATION: usize = 0x100;
@@ -50,7 +51,8 @@ fn memory() -> Vec<u8> {
     set(DATA + data::CODE_BYTES, CODE_BYTES);
     set(DATA + data::NOTES_END, data::CODE + CODE_BYTES + NOTES.len());
     let names = b"b.js\nplugin.js";
-    let lines = [(1, 7), (0, 0), (1, 9)];
+    let plugin = 5;
+    let lines = [(plugin, 7), (0, 0), (plugin, 9)];
     set(TABLE, lines.len());
     set(TABLE + 4, names.len());
     for (index, (file, line)) in lines.into_iter().enumerate() {
@@ -85,6 +87,21 @@ fn code_of_no_file_is_left_out() {
 }
 
 #[test]
+fn a_name_is_cut_and_one_beyond_the_names_has_no_place() {
+    let letters = "ä".repeat(4 * NAME_MAX);
+    let names = [&b"b.js\n"[..], letters.as_bytes()].concat();
+    let mut memory = vec![1, 0, 0, 0];
+    for number in [names.len() as u32, 5, 7] {
+        memory.extend(number.to_le_bytes());
+    }
+    memory.extend(names);
+    let place = |memory: &[u8]| Table::at(Memory(memory), 0).unwrap().place(1);
+    assert_eq!(place(&memory), Some(format!("{}:7", "ä".repeat(NAME_MAX))));
+    memory[8..12].fill(0xff);
+    assert_eq!(place(&memory), None);
+}
+
+#[test]
 fn a_head_without_a_table_is_passed_over() {
     let mut memory = memory();
     memory[0x900..0x900 + HEAD.len()].copy_from_slice(HEAD);
@@ -101,7 +118,10 @@ fn any_memory_ends_in_some_list() {
     let mut circle = good.clone();
     let previous = FRAMES[0] + frame::PREVIOUS;
     circle[previous..previous + 4].copy_from_slice(&(FRAMES[0] as u32).to_le_bytes());
-    assert!(functions(&circle, TABLE).len() <= FRAMES_MAX);
+    assert_eq!(functions(&circle, TABLE).len(), FRAMES_MAX);
+    // The same lines stand there once.
+    let named = Interpreter::JavaScript(TABLE).functions(&circle);
+    assert_eq!(named, ["call (plugin.js:9)", "call (plugin.js:7)"]);
     let mut circle = good.clone();
     let previous = ACTIVATION + activation::PREVIOUS;
     circle[previous..previous + 4].copy_from_slice(&(ACTIVATION as u32).to_le_bytes());
@@ -122,8 +142,8 @@ fn any_memory_ends_in_some_list() {
 
 #[test]
 fn lines_are_those_of_the_engines_notes() {
-    // Ten bytes on, the next line; a column; after 128 bytes more, line 5 + 2; at once, line 5 + 300
-    // with a column; then the end.
+    // Ten bytes on, the next line; a column; after 128 bytes more, line 5 + 2; at once, line
+    // 5 + 300 with a column; then the end.
     let notes = [
         0x1a, 0x00, 0x83, 0x00, 0x00, 0x01, 0xff, 0x31, 0x02, 0x40, 0x80, 0x00, 0x01, 0x2c, 0x07,
         0x80, 0x11,
